@@ -1,0 +1,12 @@
+//! The words of Forebay as types: what an event is called, where it stands, and how big anything may be.
+//!
+//! This crate does no I/O and reads no clock: times and randomness are arguments.
+
+pub mod id;
+pub mod limits;
+mod name;
+mod position;
+
+pub use id::{EventId, IdGenerator, KeyedIds};
+pub use name::{InvalidTypeName, TypeName};
+pub use position::{Lane, Origin, Position};

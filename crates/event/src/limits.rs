@@ -1,0 +1,63 @@
+//! Every limit of Forebay, with its reason. The asserts at the end relate them, so that no limit can be
+//! changed into one that another contradicts.
+
+/// Bytes of a single payload. One event is one row or document: more is a file.
+pub const EVENT_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of a batch body as it arrives.
+pub const BATCH_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Records of a batch: they share one block, and one answer.
+pub const BATCH_RECORDS_MAX: usize = 100_000;
+/// Refusals that the answer to a batch lists; the others are counted.
+pub const REFUSALS_LISTED_MAX: usize = 1_000;
+/// Arrays and objects within each other. It is also what JSON libraries of the stores accept.
+pub const JSON_DEPTH_MAX: usize = 128;
+/// Bytes of bodies that have arrived and are not durable yet, over the whole process.
+pub const IN_FLIGHT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of a request's line and headers.
+pub const HEADER_BYTES_MAX: usize = 16 * 1024;
+/// Connections on the intake port.
+pub const CONNECTIONS_MAX: usize = 50_000;
+/// Bytes of a type's name.
+pub const TYPE_NAME_BYTES_MAX: usize = 64;
+/// Types taken under `"*"`: each costs a row in the ledger and a few metrics.
+pub const OPEN_TYPES_MAX: usize = 1_000;
+/// Bytes of a source's name (a token's name).
+pub const SOURCE_BYTES_MAX: usize = 64;
+/// Bytes of an `Idempotency-Key` or of an id found in a payload.
+pub const KEY_BYTES_MAX: usize = 256;
+
+/// The unit in which blocks are laid out: a commit never rewrites a page that holds acknowledged events.
+pub const PAGE_BYTES: usize = 4096;
+/// The largest cost of a record in a block beside its payload: fixed part, tagged fields, padding.
+pub const RECORD_OVERHEAD_BYTES_MAX: usize = 320;
+/// The largest block: one batch of maximal size and count.
+pub const BLOCK_BYTES_MAX: usize = BATCH_BYTES_MAX + BATCH_RECORDS_MAX * TYPICAL_RECORD_OVERHEAD + PAGE_BYTES;
+/// What a record of a batch costs beside its payload where type and source are of full length: a batch has
+/// one type and one source, and its payloads share [`BATCH_BYTES_MAX`].
+const TYPICAL_RECORD_OVERHEAD: usize = 280;
+/// Bytes at which an open block is committed though more requests wait.
+pub const TURN_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The first segment of a journal: small, so that the first start is instant.
+pub const SEGMENT_BYTES_MIN: u64 = 4 * 1024 * 1024;
+/// What segments grow to, by doubling.
+pub const SEGMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes of blocks kept in memory for delivery, in each shard; what doesn't fit is read from disk.
+pub const HANDOVER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Records of a delivered batch.
+pub const DELIVERY_RECORDS_MAX: usize = 10_000;
+/// Payload bytes of a delivered batch, unless one event alone is larger.
+pub const DELIVERY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Space kept back on disk, so that cursors and dead letters can be written when the disk is full.
+pub const RESERVE_BYTES: u64 = 1024 * 1024;
+
+const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
+const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");
+const _: () = assert!(
+    BLOCK_BYTES_MAX as u64 + 2 * PAGE_BYTES as u64 <= SEGMENT_BYTES_MAX,
+    "a segment holds its header, the largest block and a seal"
+);
+const _: () = assert!(TYPE_NAME_BYTES_MAX + SOURCE_BYTES_MAX + 128 <= TYPICAL_RECORD_OVERHEAD, "the envelope fits");
+const _: () = assert!(TYPICAL_RECORD_OVERHEAD <= RECORD_OVERHEAD_BYTES_MAX, "the block's budget is the record's");
+const _: () = assert!(TURN_BYTES_MAX <= BLOCK_BYTES_MAX, "a turn is a block");
+const _: () = assert!(EVENT_BYTES_MAX <= DELIVERY_BYTES_MAX, "a delivered batch holds at least one event");
+const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MIN.is_multiple_of(PAGE_BYTES as u64));

@@ -1,0 +1,53 @@
+//! Where an event stands, and what a cursor belongs to.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The random 128-bit name of a data directory, made once when the directory is made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin(pub [u8; 16]);
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Where an event stands within its origin. A shard's sequences begin at 1 and only ever grow; 0 means
+/// "before the first event".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The shard whose journal holds the event.
+    pub shard: u16,
+    /// The place within that journal, from 1.
+    pub sequence: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.shard, self.sequence)
+    }
+}
+
+/// What a cursor belongs to: the events of one shard of one origin on their way into one sink.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane {
+    /// The data directory that the events come from.
+    pub origin: Origin,
+    /// The shard within it.
+    pub shard: u16,
+    /// The sink's name in the configuration.
+    pub sink: Arc<str>,
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.shard, self.sink)
+    }
+}

@@ -1,0 +1,188 @@
+//! The one door to the file system. Everything else in this crate goes through [`Disk`], so that a simulated
+//! disk can lose, tear, flip and refuse whatever a real one might.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A disk that threads share.
+pub type SharedDisk = Arc<dyn Disk>;
+
+/// What the journal needs of a file system. Paths are absolute or relative to the working directory.
+pub trait Disk: Send + Sync {
+    /// Makes a new file, open for reading and writing; one that exists is an error.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens a file for reading and writing.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Gives a file another name; one that has that name already is replaced.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes a directory and those above it; one that exists is fine.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// The names in a directory, in any order. Names that are not UTF-8 are left out: none of ours are.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
+    /// Makes the names in a directory durable: those made, changed and removed before the call.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
+    /// Takes the lock that keeps a second process out; it is held until the value is dropped.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] where somebody else holds it, else what the file system says.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
+}
+
+/// An open file. Threads may read while one of them writes elsewhere in it.
+pub trait DiskFile: Send + Sync {
+    /// Reads at most `buffer.len()` bytes; 0 at the file's end.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes at most `bytes.len()` bytes; it may be fewer.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    /// Makes written bytes, and the length that is needed to read them, durable (`fdatasync`).
+    ///
+    /// # Errors
+    /// What the file system says. The caller must not use the file again: what it holds is then unknown.
+    fn sync(&self) -> io::Result<()>;
+    /// The file's length in bytes.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn length(&self) -> io::Result<u64>;
+    /// Cuts the file or extends it with zeros.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn set_length(&self, length: u64) -> io::Result<()>;
+}
+
+impl dyn DiskFile + '_ {
+    /// Writes all of `bytes`, going on after short writes.
+    ///
+    /// # Errors
+    /// What the file system says; [`io::ErrorKind::WriteZero`] where it takes nothing more.
+    pub fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write_at(bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    bytes = &bytes[written..];
+                    offset += written as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills as much of `buffer` as the file has from `offset` on, and says how much that is.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn read_full_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// The operating system's file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsDisk;
+
+impl Disk for OsDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(OpenOptions::new().read(true).write(true).create_new(true).open(path)?))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(OpenOptions::new().read(true).write(true).open(path)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        let names = std::fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        names.filter_map(Result::transpose).collect()
+    }
+
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        File::open(directory)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(file)),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl DiskFile for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        FileExt::write_at(self, bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn set_length(&self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+}

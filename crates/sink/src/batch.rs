@@ -1,0 +1,198 @@
+//! What delivery hands to a sink: a run of positions of one lane, and those of its records that the sink
+//! shall store. Payloads stay where they are, in the journal's blocks.
+
+use bytes::Bytes;
+use event::{EventId, Lane};
+
+/// How a record is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// A new event: once stored it never changes.
+    Insert,
+    /// A result that replaces an older revision of the same id, never a newer one.
+    Upsert(u64),
+}
+
+/// One event as a sink sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Its place in the lane's shard.
+    pub sequence: u64,
+    /// Its id.
+    pub id: EventId,
+    /// Its type's name.
+    pub type_name: &'a str,
+    /// Who sent it: a token's name, or empty.
+    pub source: &'a str,
+    /// When it was received: microseconds since 1970, UTC.
+    pub received_at: i64,
+    /// When it happened, if its type names a time: microseconds since 1970, UTC.
+    pub event_time: Option<i64>,
+    /// How it is to be written.
+    pub write: Write,
+    /// The JSON text, byte for byte as it was accepted.
+    pub payload: &'a [u8],
+}
+
+/// Where a text or payload stands within its block.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u32,
+    length: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    block: u32,
+    type_name: Span,
+    source: Span,
+    payload: Span,
+    sequence: u64,
+    id: EventId,
+    received_at: i64,
+    event_time: Option<i64>,
+    write: Write,
+}
+
+/// A run of positions `first..=last` of one lane with the records among them that the sink shall store,
+/// in the order of their sequence. Positions without a record need nothing from the store; a batch without
+/// any record moves a fenced store's cursor only.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    lane: Lane,
+    first: u64,
+    last: u64,
+    blocks: Vec<Bytes>,
+    entries: Vec<Entry>,
+    payload_bytes: usize,
+}
+
+impl Batch {
+    /// An empty batch that begins at position `first` of `lane`.
+    #[must_use]
+    pub fn new(lane: Lane, first: u64) -> Self {
+        Self { lane, first, last: first.saturating_sub(1), blocks: Vec::new(), entries: Vec::new(), payload_bytes: 0 }
+    }
+
+    /// Adds a record whose texts and payload are slices of `block`. Its sequence must be greater than that of
+    /// the record before it.
+    ///
+    /// # Panics
+    /// Where a slice isn't part of `block`: that is a bug of the caller.
+    pub fn push(&mut self, block: &Bytes, record: &Record<'_>) {
+        if self.blocks.last().is_none_or(|last| last.as_ptr() != block.as_ptr() || last.len() != block.len()) {
+            self.blocks.push(block.clone());
+        }
+        debug_assert!(self.entries.last().is_none_or(|last| last.sequence < record.sequence), "records in order");
+        self.payload_bytes += record.payload.len();
+        self.entries.push(Entry {
+            block: index(self.blocks.len() - 1),
+            type_name: span(block, record.type_name.as_bytes()),
+            source: span(block, record.source.as_bytes()),
+            payload: span(block, record.payload),
+            sequence: record.sequence,
+            id: record.id,
+            received_at: record.received_at,
+            event_time: record.event_time,
+            write: record.write,
+        });
+        self.cover(record.sequence);
+    }
+
+    /// Extends the run of positions to `last`, of which the newest need nothing from this sink.
+    pub fn cover(&mut self, last: u64) {
+        self.last = self.last.max(last);
+    }
+
+    /// The lane that the batch belongs to.
+    #[must_use]
+    pub const fn lane(&self) -> &Lane {
+        &self.lane
+    }
+
+    /// The first position that the batch accounts for.
+    #[must_use]
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The last position that the batch accounts for: the lane's cursor once the batch is stored.
+    #[must_use]
+    pub const fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// How many records the sink shall store.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether the sink has nothing to store but a cursor.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The sum of the payloads' bytes.
+    #[must_use]
+    pub const fn payload_bytes(&self) -> usize {
+        self.payload_bytes
+    }
+
+    /// The records in the order of their sequence.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = Record<'_>> {
+        self.entries.iter().map(|entry| self.record(entry))
+    }
+
+    /// The record at `index`, counted from 0.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Record<'_>> {
+        self.entries.get(index).map(|entry| self.record(entry))
+    }
+
+    /// The same run of positions without the records at `left_out`, which must ascend.
+    #[must_use]
+    pub fn without(&self, left_out: &[usize]) -> Self {
+        let mut rest = Self { entries: Vec::with_capacity(self.entries.len()), payload_bytes: 0, ..self.clone() };
+        let mut left_out = left_out.iter().peekable();
+        for (at, entry) in self.entries.iter().enumerate() {
+            if left_out.next_if(|out| **out == at).is_none() {
+                rest.payload_bytes += entry.payload.length as usize;
+                rest.entries.push(*entry);
+            }
+        }
+        rest
+    }
+
+    fn record(&self, entry: &Entry) -> Record<'_> {
+        let block = &self.blocks[entry.block as usize];
+        let bytes = |span: Span| &block[span.start as usize..][..span.length as usize];
+        let text = |span| std::str::from_utf8(bytes(span)).unwrap_or_default();
+        Record {
+            sequence: entry.sequence,
+            id: entry.id,
+            type_name: text(entry.type_name),
+            source: text(entry.source),
+            received_at: entry.received_at,
+            event_time: entry.event_time,
+            write: entry.write,
+            payload: bytes(entry.payload),
+        }
+    }
+}
+
+/// Where `part` stands within `block`; an empty part may come from anywhere.
+fn span(block: &Bytes, part: &[u8]) -> Span {
+    if part.is_empty() {
+        return Span { start: 0, length: 0 };
+    }
+    let start = (part.as_ptr() as usize).wrapping_sub(block.as_ptr() as usize);
+    assert!(start < block.len() && part.len() <= block.len() - start, "BUG: a record's bytes lie outside its block");
+    Span { start: index(start), length: index(part.len()) }
+}
+
+/// Blocks are far below 4 GiB (`event::limits::BLOCK_BYTES_MAX`).
+fn index(value: usize) -> u32 {
+    u32::try_from(value).expect("an offset within a block fits 32 bits")
+}

@@ -1,0 +1,77 @@
+//! What every sink promises delivery.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why a store didn't take something, in words for a person: what happened, where, and what to do.
+pub type Reason = Arc<str>;
+
+/// A record that the store won't ever take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The record's index within its batch, from 0.
+    pub index: usize,
+    /// The store's words.
+    pub reason: Reason,
+}
+
+/// A record that the store may take later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// The record's index within its batch, from 0.
+    pub index: usize,
+    /// The store's words.
+    pub reason: Reason,
+}
+
+/// What became of a batch, record by record. Indices ascend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// Every record has taken effect, now or when it was written before; a fenced store's cursor stands at the
+    /// batch's last position or beyond.
+    Stored,
+    /// Nothing was committed, because the store refuses these records for good. Delivery makes them dead letters
+    /// and sends the batch again without them, so that no crash can move a cursor past an event that is nowhere.
+    Withheld {
+        /// The records that were refused: at least one.
+        refused: Vec<Refusal>,
+    },
+    /// All records took effect but these. Only stores that are keyed, not fenced, answer so.
+    Except {
+        /// Refused for good.
+        refused: Vec<Refusal>,
+        /// To be sent again.
+        retry: Vec<Retry>,
+    },
+}
+
+/// Why a whole call failed. Nothing is known to be stored; the same batch is sent again later.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SinkError {
+    /// The store can't be reached, is busy, or failed in a way that may pass.
+    #[error("{0}")]
+    Unavailable(Reason),
+    /// The store is not what the configuration says: a person must act. It is tried again all the same.
+    #[error("{0}")]
+    Misconfigured(Reason),
+}
+
+/// Where a lane's cursor lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cursor {
+    /// The store keeps it in the transaction of the data (*fenced*), and it is the truth: everything up to this
+    /// position is in the store, 0 if the store knows nothing of the lane.
+    Store(u64),
+    /// The store keeps none (*keyed*, or nothing at all): delivery's own cursor is the best there is.
+    Delivery,
+}
+
+/// What delivery must know of a kind of sink before it sends anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// How long segments stay after their events are stored, in case the store loses a tail (a failover).
+    /// Zero for a store that lives and dies with the data directory.
+    pub settle: Duration,
+    /// Whether the store keeps cursors ([`Cursor::Store`]).
+    pub fenced: bool,
+}
