@@ -1,4 +1,39 @@
 //! The journal: the durable log on disk, a directory of segments for each shard. Synchronous; it knows bytes,
 //! not JSON.
+//!
+//! The layers, each ignorant of the one above: [`disk`] → segment → block → record. [`Appender`] gives out
+//! sequences, [`Committer`] makes blocks durable, [`Reader`] reads them back, [`open_shard`] recovers.
 
+mod appender;
+mod block;
+mod checksum;
+mod committer;
+mod directory;
 pub mod disk;
+mod finding;
+mod layout;
+mod reader;
+mod record;
+mod recovery;
+mod recovery_cases;
+mod scan;
+mod segment;
+mod segments;
+#[cfg(any(test, feature = "simulated-disk"))]
+pub mod simulated_disk;
+mod spares;
+mod state_file;
+mod tail;
+mod window;
+
+pub use appender::Appender;
+pub use block::{Block, BlockHeader, Kind, OpenBlock, Records, type_bit};
+pub use committer::{CommitError, Committer, Seeds};
+pub use directory::{DataDirectory, DirectoryError, shard_directory};
+pub use finding::{Finding, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
+pub use reader::{DamagedStretch, Reader, Stretch};
+pub use record::{Dead, Record};
+pub use recovery::{OpenError, OpenShard, ShardOptions, open_shard};
+pub use segment::{FORMAT, SegmentHeader};
+pub use segments::Segments;
+pub use state_file::{State, StateFile};

@@ -1,0 +1,45 @@
+//! Gives records their sequences and gathers them in the open block.
+
+use crate::block::{OpenBlock, Records};
+use crate::record::Record;
+
+/// The head of a journal: what is appended here is durable once the committer has committed its block.
+#[derive(Debug)]
+pub struct Appender {
+    open: OpenBlock,
+}
+
+impl Appender {
+    pub(crate) fn new(next: u64) -> Self {
+        Self { open: OpenBlock::new(next) }
+    }
+
+    /// Adds a request's only record and returns its sequence.
+    pub fn push(&mut self, record: &Record<'_>) -> u64 {
+        self.open.push(record)
+    }
+
+    /// Adds all records of a request and returns the sequence of the first.
+    pub fn append(&mut self, records: &Records) -> u64 {
+        self.open.append(records)
+    }
+
+    /// The open block.
+    #[must_use]
+    pub const fn open_block(&self) -> &OpenBlock {
+        &self.open
+    }
+
+    /// Takes the open block to be committed; what is appended from now on goes to the next.
+    pub fn take(&mut self) -> OpenBlock {
+        let next = OpenBlock::new(self.open.end());
+        std::mem::replace(&mut self.open, next)
+    }
+
+    /// Gives back the sequences from `first` on: a block that began there could not be written, and neither it
+    /// nor what was appended after it will be.
+    pub fn rewind(&mut self, first: u64) {
+        debug_assert!(first <= self.open.first(), "only what was appended can be given back");
+        self.open = OpenBlock::new(first);
+    }
+}

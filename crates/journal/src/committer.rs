@@ -1,0 +1,235 @@
+//! Makes blocks durable: one write and one fdatasync for each. The same code runs inline or on a thread.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use event::Origin;
+use event::limits::{PAGE_BYTES, SEGMENT_BYTES_MAX};
+
+use crate::block::{Block, Kind, OpenBlock, Placement};
+use crate::checksum;
+use crate::disk::{DiskFile, SharedDisk};
+use crate::layout::round_up;
+use crate::segment::{self, FIRST_BLOCK_AT, SegmentHeader};
+use crate::segments::Segments;
+use crate::spares::Spares;
+
+/// Why a block is not durable.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// There is no space for a further segment. Nothing was written; later commits may succeed.
+    #[error("no space for a further segment in {directory}: {source}; free space on that disk")]
+    NoSpace {
+        /// The shard's directory.
+        directory: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// A write or fdatasync failed. What the disk holds is unknown now, so nothing is written any more: the
+    /// process must end, and recovery looks at the disk afresh.
+    #[error("{operation} of {path} failed: {source}; the journal takes nothing more until Forebay is started again")]
+    Poisoned {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// An earlier commit was poisoned.
+    #[error("the journal takes nothing more, because an earlier write failed; start Forebay again")]
+    AlreadyPoisoned,
+}
+
+/// What a committer is made of besides its first segment.
+pub(crate) struct Place {
+    pub(crate) disk: SharedDisk,
+    pub(crate) directory: Arc<Path>,
+    pub(crate) origin: Origin,
+    pub(crate) shard: u16,
+    pub(crate) block_numbers: Arc<AtomicU64>,
+    pub(crate) segments: Segments,
+    pub(crate) seeds: Seeds,
+}
+
+/// Owns the newest segment's file.
+pub struct Committer {
+    place: Place,
+    spares: Spares,
+    file: Box<dyn DiskFile>,
+    header: SegmentHeader,
+    offset: u64,
+    last_sum: u64,
+    poisoned: bool,
+}
+
+impl Committer {
+    /// Makes the first segment of a start, with `blocks` in it, durable as a whole before it gets its name: what
+    /// recovery carried over from the segment before is then in either the one or the other.
+    pub(crate) fn start(
+        place: Place,
+        mut spares: Spares,
+        header: SegmentHeader,
+        blocks: Vec<OpenBlock>,
+    ) -> Result<Self, CommitError> {
+        let no_space = |source| CommitError::NoSpace { directory: place.directory.to_path_buf(), source };
+        let spare = spares.take(header.length).map_err(no_space)?;
+        let header = SegmentHeader { length: spare.length, ..header };
+        let mut committer = Self {
+            file: spare.file,
+            header,
+            offset: FIRST_BLOCK_AT,
+            last_sum: header.previous,
+            poisoned: false,
+            place,
+            spares,
+        };
+        committer.write("write", &header.encode(), 0)?;
+        for block in blocks {
+            let block = committer.place_block(block, Kind::Data, 0);
+            committer.write("write", block.bytes(), committer.offset)?;
+            committer.passed(&block);
+        }
+        committer.sync()?;
+        committer.name_segment(&spare.path)?;
+        committer.order_next();
+        Ok(committer)
+    }
+
+    /// Makes a block durable. `written_at` is the wall clock in microseconds since 1970.
+    ///
+    /// # Errors
+    /// [`CommitError::NoSpace`]: nothing was written, the caller fails the block's requests and rewinds the
+    /// appender. Any other error is final.
+    pub fn commit(&mut self, block: OpenBlock, written_at: i64) -> Result<Block, CommitError> {
+        if self.poisoned {
+            return Err(CommitError::AlreadyPoisoned);
+        }
+        // One page stays free for the seal.
+        let needed = (block.padded_bytes() + PAGE_BYTES) as u64;
+        if self.offset + needed > self.header.length {
+            self.roll(block.first(), needed)?;
+        }
+        self.append(block, Kind::Data, written_at)
+    }
+
+    /// Ends the journal in an orderly way: a damaged block before a seal is known to have been whole once.
+    ///
+    /// # Errors
+    /// As [`Committer::commit`].
+    pub fn seal(mut self, next: u64, written_at: i64) -> Result<(), CommitError> {
+        if self.poisoned {
+            return Err(CommitError::AlreadyPoisoned);
+        }
+        self.append(OpenBlock::new(next), Kind::Seal, written_at).map(drop)
+    }
+
+    /// Whether an earlier commit failed for good.
+    #[must_use]
+    pub const fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+
+    fn append(&mut self, block: OpenBlock, kind: Kind, written_at: i64) -> Result<Block, CommitError> {
+        let block = self.place_block(block, kind, written_at);
+        self.write("write", block.bytes(), self.offset)?;
+        self.sync()?;
+        self.passed(&block);
+        Ok(block)
+    }
+
+    fn place_block(&self, block: OpenBlock, kind: Kind, written_at: i64) -> Block {
+        let number = self.place.block_numbers.fetch_add(1, Ordering::Relaxed);
+        let SegmentHeader { generation, seed, .. } = self.header;
+        block.seal(kind, &Placement { generation, seed, number, previous: self.last_sum, written_at })
+    }
+
+    fn passed(&mut self, block: &Block) {
+        self.offset += block.bytes().len() as u64;
+        self.last_sum = block.header().header_sum;
+        debug_assert!(self.offset <= self.header.length, "a block lies within its segment");
+    }
+
+    /// Goes on in a new segment, whose header is durable before its first block is written.
+    fn roll(&mut self, first: u64, needed: u64) -> Result<(), CommitError> {
+        let length = next_length(self.header.length).max(segment_length_for(needed));
+        let directory = self.place.directory.clone();
+        let no_space = |source| CommitError::NoSpace { directory: directory.to_path_buf(), source };
+        let seed = self.place.seeds.next().map_err(no_space)?;
+        let spare = self.spares.take(length).map_err(no_space)?;
+        let generation = self.header.generation + 1;
+        self.header =
+            SegmentHeader { seed, generation, first, previous: self.last_sum, length: spare.length, ..self.header };
+        self.file = spare.file;
+        self.offset = FIRST_BLOCK_AT;
+        let page = self.header.encode();
+        self.write("write", &page, 0)?;
+        self.sync()?;
+        self.name_segment(&spare.path)?;
+        self.order_next();
+        Ok(())
+    }
+
+    fn name_segment(&mut self, spare: &Path) -> Result<(), CommitError> {
+        let path = self.path();
+        let named = self.place.disk.rename(spare, &path);
+        let durable = named.and_then(|()| self.place.disk.sync_directory(&self.place.directory));
+        durable.map_err(|source| self.poison("rename", source))?;
+        self.place.segments.add(self.header);
+        Ok(())
+    }
+
+    fn order_next(&mut self) {
+        self.spares.order(next_length(self.header.length));
+    }
+
+    fn path(&self) -> PathBuf {
+        segment::path(&self.place.directory, self.header.generation)
+    }
+
+    fn write(&mut self, operation: &'static str, bytes: &[u8], offset: u64) -> Result<(), CommitError> {
+        self.file.write_all_at(bytes, offset).map_err(|source| self.poison(operation, source))
+    }
+
+    fn sync(&mut self) -> Result<(), CommitError> {
+        self.file.sync().map_err(|source| self.poison("fdatasync", source))
+    }
+
+    fn poison(&mut self, operation: &'static str, source: io::Error) -> CommitError {
+        self.poisoned = true;
+        CommitError::Poisoned { operation, path: self.path(), source }
+    }
+}
+
+fn next_length(length: u64) -> u64 {
+    (length * 2).min(SEGMENT_BYTES_MAX)
+}
+
+/// The length of a segment that holds its header and `needed` bytes.
+pub(crate) fn segment_length_for(needed: u64) -> u64 {
+    let pages = usize::try_from(FIRST_BLOCK_AT + needed).map(|bytes| round_up(bytes, PAGE_BYTES));
+    pages.map_or(SEGMENT_BYTES_MAX, |bytes| bytes as u64)
+}
+
+/// Where segments' seeds come from.
+#[derive(Clone, Debug)]
+pub enum Seeds {
+    /// The operating system's randomness: nobody can guess them.
+    Random,
+    /// Counted up from a number: for simulations, which must run the same way twice.
+    Counted(u64),
+}
+
+impl Seeds {
+    pub(crate) fn next(&mut self) -> io::Result<u64> {
+        match self {
+            Self::Random => Ok(getrandom::u64()?),
+            Self::Counted(last) => {
+                *last = last.wrapping_add(1);
+                Ok(checksum::seeded(*last, b"seed"))
+            }
+        }
+    }
+}

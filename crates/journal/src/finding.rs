@@ -1,0 +1,74 @@
+//! What recovery and readers report: never silently, always with the place.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::scan::Damaged;
+
+/// The letter for a segment of which no copy of the header is sound. Its file is set aside.
+pub const SEGMENT_HEADER_DAMAGED: char = 'H';
+/// The letter for a segment of which one copy of the header is damaged. It is read all the same.
+pub const SEGMENT_HEADER_COPY_DAMAGED: char = 'I';
+/// The letter for a newest segment that is shorter than its header says.
+pub const SEGMENT_TRUNCATED: char = 'T';
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The row of the recovery table, or one of the letters for whole segments.
+    pub letter: char,
+    /// The segment.
+    pub generation: u64,
+    /// Where in the segment's file, in bytes.
+    pub offset: u64,
+    /// The sequences of the records that can't be read. Empty where nothing is lost or where it isn't known:
+    /// a torn tail without a sound header.
+    pub lost: Vec<Range<u64>>,
+    /// The file that holds the bytes as they were found, if they were saved.
+    pub saved: Option<PathBuf>,
+}
+
+impl Finding {
+    pub(crate) fn of(generation: u64, damaged: &Damaged, saved: Option<PathBuf>) -> Self {
+        Self { letter: damaged.letter, generation, offset: damaged.offset, lost: damaged.lost(), saved }
+    }
+
+    pub(crate) const fn of_segment(letter: char, generation: u64, saved: Option<PathBuf>) -> Self {
+        Self { letter, generation, offset: 0, lost: Vec::new(), saved }
+    }
+
+    /// How many records can't be read.
+    #[must_use]
+    pub fn lost_count(&self) -> u64 {
+        self.lost.iter().map(|range| range.end - range.start).sum()
+    }
+
+    fn what(&self) -> &'static str {
+        match self.letter {
+            'B' => "damaged records, their undamaged neighbours are kept",
+            'C' => "torn last block: a commit was interrupted, or the block is damaged",
+            'D' => "damaged block, its undamaged records are kept",
+            'E' => "torn last block without a sound header: a commit was interrupted, or the block is damaged",
+            'F' => "a block is missing",
+            SEGMENT_HEADER_DAMAGED => "segment without a sound header",
+            SEGMENT_HEADER_COPY_DAMAGED => "one of the two copies of a segment's header is damaged, the other serves",
+            SEGMENT_TRUNCATED => "segment shorter than its header says",
+            _ => "unknown damage",
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "case {}: {} (segment {:016x}, byte {})", self.letter, self.what(), self.generation, self.offset)?;
+        if !self.lost.is_empty() {
+            let ranges: Vec<String> = self.lost.iter().map(|lost| format!("{}-{}", lost.start, lost.end - 1)).collect();
+            write!(f, "; lost {} record(s) at {}", self.lost_count(), ranges.join(", "))?;
+        }
+        if let Some(saved) = &self.saved {
+            write!(f, "; the bytes as found are in {}", saved.display())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! Reads blocks back, from any sequence up to the last durable one. A reader has files of its own.
+
+use std::io;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::block::Block;
+use crate::finding::Finding;
+use crate::record::Record;
+use crate::scan::{Damaged, KnownExtent, Scan, Step};
+use crate::segments::Segments;
+
+/// A stretch of the log as it was read.
+#[derive(Clone, Debug)]
+pub enum Stretch {
+    /// A sound block.
+    Block(Block),
+    /// A damaged place: what is left of it, and what is lost.
+    Damaged(DamagedStretch),
+}
+
+/// A damaged place of the log.
+#[derive(Clone, Debug)]
+pub struct DamagedStretch {
+    damaged: Damaged,
+    finding: Finding,
+}
+
+impl DamagedStretch {
+    /// The sequences that the place held.
+    #[must_use]
+    pub fn sequences(&self) -> Range<u64> {
+        self.damaged.sequences.clone()
+    }
+
+    /// The undamaged records, with their sequences.
+    #[must_use]
+    pub fn survivors(&self) -> Vec<(u64, Record<'_>)> {
+        self.damaged.survivors()
+    }
+
+    /// The bytes that the survivors are slices of.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        &self.damaged.bytes
+    }
+
+    /// What is to be reported.
+    #[must_use]
+    pub const fn finding(&self) -> &Finding {
+        &self.finding
+    }
+}
+
+impl Stretch {
+    /// The sequence that follows the stretch.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        match self {
+            Self::Block(block) => block.header().end(),
+            Self::Damaged(damaged) => damaged.damaged.sequences.end,
+        }
+    }
+}
+
+/// Reads a shard's log in order.
+pub struct Reader {
+    segments: Segments,
+    next: u64,
+    scan: Option<(u64, Scan)>,
+}
+
+impl Reader {
+    /// Begins with the event at `next`, or with the oldest that is retained.
+    #[must_use]
+    pub const fn new(segments: Segments, next: u64) -> Self {
+        Self { segments, next, scan: None }
+    }
+
+    /// The sequence that the next stretch begins with or holds.
+    #[must_use]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The next stretch of the log, or `None` once everything up to `durable`, the last durable sequence, was read.
+    ///
+    /// # Errors
+    /// What the file system says. The same stretch is tried again by the next call.
+    pub fn read(&mut self, durable: u64) -> io::Result<Option<Stretch>> {
+        while self.next <= durable {
+            if let Some(stretch) = self.step(durable).inspect_err(|_| self.scan = None)? {
+                self.next = self.next.max(stretch.end());
+                return Ok(Some(stretch));
+            }
+        }
+        Ok(None)
+    }
+
+    fn step(&mut self, durable: u64) -> io::Result<Option<Stretch>> {
+        let (generation, mut scan) = match self.scan.take() {
+            Some(scan) => scan,
+            None => self.open_scan(durable)?,
+        };
+        let known = self.known(generation, durable);
+        let step = scan.step(known)?;
+        let expected = scan.expected();
+        if !matches!(step, Step::End) {
+            self.scan = Some((generation, scan));
+        } else if self.next < expected {
+            self.next = expected;
+        } else if let Some(next) = self.segments.after(generation) {
+            self.next = self.next.max(next.first);
+        }
+        Ok(match step {
+            Step::Block(block) if block.header().span == 0 => None,
+            Step::Block(block) => Some(Stretch::Block(block)),
+            Step::Quarantined(damaged) | Step::Torn(damaged) => {
+                let finding = Finding::of(generation, &damaged, None);
+                Some(Stretch::Damaged(DamagedStretch { damaged, finding }))
+            }
+            Step::End => None,
+        })
+    }
+
+    fn known(&self, generation: u64, durable: u64) -> KnownExtent {
+        KnownExtent { next_segment: self.segments.after(generation).map(|header| header.first), durable }
+    }
+
+    fn open_scan(&mut self, durable: u64) -> io::Result<(u64, Scan)> {
+        let header = self.segments.holding(self.next).ok_or(io::ErrorKind::NotFound)?;
+        let mut scan = Scan::new(self.segments.open(&header)?, header);
+        scan.skip_to(self.next, self.known(header.generation, durable))?;
+        Ok((header.generation, scan))
+    }
+}

@@ -1,0 +1,206 @@
+//! One event as it stands in a block: a fixed part, then tagged fields. `docs/journal-format.md` has the layout.
+//!
+//! The fixed part begins with a *head* of 24 bytes: length, index within the block, checksum of the rest, and a
+//! check of these three under the segment's seed. Index and check are filled in when the block is sealed.
+
+use std::net::IpAddr;
+
+use event::EventId;
+
+use crate::checksum;
+use crate::layout::{array, get_i64, get_u32, get_u64, length_field, put, round_up};
+
+/// Bytes of a record's head: what its check protects, and the check.
+pub(crate) const HEAD_BYTES: usize = 24;
+const FIXED_BYTES: usize = 56;
+/// Records begin at multiples of this.
+pub(crate) const ALIGNMENT: usize = 8;
+
+const AT_LENGTH: usize = 0;
+const AT_INDEX: usize = 4;
+const AT_CHECKSUM: usize = 8;
+const AT_HEAD_CHECK: usize = 16;
+const AT_ID: usize = 24;
+const AT_RECEIVED: usize = 40;
+const AT_FLAGS: usize = 48;
+
+/// The first record of its request: a request's records survive together or not at all.
+const FLAG_REQUEST_START: u32 = 1;
+/// The last record of its request.
+const FLAG_REQUEST_END: u32 = 2;
+
+const TAG_TYPE: u8 = 1;
+const TAG_SOURCE: u8 = 2;
+const TAG_CLIENT: u8 = 3;
+const TAG_EVENT_TIME: u8 = 4;
+const TAG_PAYLOAD: u8 = 5;
+const TAG_DEAD_SEQUENCE: u8 = 6;
+const TAG_DEAD_REASON: u8 = 7;
+const FIELD_HEADER_BYTES: usize = 5;
+
+/// Why a sink refused an event for good; only records of a dead-letter journal carry it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dead<'a> {
+    /// The event's place in its shard.
+    pub sequence: u64,
+    /// The store's words.
+    pub reason: &'a str,
+}
+
+/// An event and its envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Its id.
+    pub id: EventId,
+    /// When it was received: microseconds since 1970, UTC.
+    pub received_at: i64,
+    /// When it happened, if its type names a time: microseconds since 1970, UTC.
+    pub event_time: Option<i64>,
+    /// Its type's name.
+    pub type_name: &'a str,
+    /// Who sent it, or empty.
+    pub source: &'a str,
+    /// The address that it came from.
+    pub client: Option<IpAddr>,
+    /// The JSON text.
+    pub payload: &'a [u8],
+    /// Whether it is the first of its request.
+    pub request_start: bool,
+    /// Whether it is the last of its request.
+    pub request_end: bool,
+    /// Set in dead letters only.
+    pub dead: Option<Dead<'a>>,
+}
+
+/// Appends `record` to `bytes`, padded, without index and head check.
+pub(crate) fn encode(record: &Record<'_>, bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    let mut fixed = [0; FIXED_BYTES];
+    put(&mut fixed, AT_ID, &record.id.0);
+    put(&mut fixed, AT_RECEIVED, &record.received_at.to_le_bytes());
+    let start_flag = if record.request_start { FLAG_REQUEST_START } else { 0 };
+    let flags = start_flag | if record.request_end { FLAG_REQUEST_END } else { 0 };
+    put(&mut fixed, AT_FLAGS, &flags.to_le_bytes());
+    bytes.extend_from_slice(&fixed);
+    encode_fields(record, bytes);
+    let length = bytes.len() - start;
+    bytes.resize(start + round_up(length, ALIGNMENT), 0);
+    let sum = checksum::seeded(0, &bytes[start + HEAD_BYTES..start + length]);
+    put(bytes, start + AT_LENGTH, &length_field(length).to_le_bytes());
+    put(bytes, start + AT_CHECKSUM, &sum.to_le_bytes());
+}
+
+fn encode_fields(record: &Record<'_>, bytes: &mut Vec<u8>) {
+    let mut field = |tag: u8, value: &[u8]| {
+        let [a, b, c, d] = length_field(value.len()).to_le_bytes();
+        bytes.extend_from_slice(&[tag, a, b, c, d]);
+        bytes.extend_from_slice(value);
+    };
+    field(TAG_TYPE, record.type_name.as_bytes());
+    if !record.source.is_empty() {
+        field(TAG_SOURCE, record.source.as_bytes());
+    }
+    match record.client {
+        Some(IpAddr::V4(address)) => field(TAG_CLIENT, &address.octets()),
+        Some(IpAddr::V6(address)) => field(TAG_CLIENT, &address.octets()),
+        None => {}
+    }
+    if let Some(time) = record.event_time {
+        field(TAG_EVENT_TIME, &time.to_le_bytes());
+    }
+    if let Some(dead) = record.dead {
+        field(TAG_DEAD_SEQUENCE, &dead.sequence.to_le_bytes());
+        field(TAG_DEAD_REASON, dead.reason.as_bytes());
+    }
+    field(TAG_PAYLOAD, record.payload);
+}
+
+/// Fills in what is known only when the block is sealed, and returns the record's padded length.
+pub(crate) fn seal(record: &mut [u8], index: u32, seed: u64) -> usize {
+    put(record, AT_INDEX, &index.to_le_bytes());
+    let check = checksum::seeded(seed, &record[..AT_HEAD_CHECK]);
+    put(record, AT_HEAD_CHECK, &check.to_le_bytes());
+    round_up(get_u32(record, AT_LENGTH) as usize, ALIGNMENT)
+}
+
+/// A record's head that has passed its check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) index: u32,
+    pub(crate) length: usize,
+}
+
+impl Head {
+    /// Reads the head at the start of `bytes` and checks it under the segment's `seed`.
+    pub(crate) fn checked(bytes: &[u8], seed: u64) -> Option<Self> {
+        let head = bytes.get(..HEAD_BYTES)?;
+        if checksum::seeded(seed, &head[..AT_HEAD_CHECK]) != get_u64(head, AT_HEAD_CHECK) {
+            return None;
+        }
+        Self::trusted(bytes)
+    }
+
+    /// Reads the head of a record whose block has been checked, or was never on disk.
+    pub(crate) fn trusted(bytes: &[u8]) -> Option<Self> {
+        let head = bytes.get(..HEAD_BYTES)?;
+        let length = get_u32(head, AT_LENGTH) as usize;
+        let fits = length >= FIXED_BYTES && length <= bytes.len();
+        fits.then(|| Self { index: get_u32(head, AT_INDEX), length })
+    }
+
+    pub(crate) const fn padded_length(self) -> usize {
+        round_up(self.length, ALIGNMENT)
+    }
+
+    /// Whether the bytes behind the head are those that were written.
+    pub(crate) fn body_is_sound(self, bytes: &[u8]) -> bool {
+        checksum::seeded(0, &bytes[HEAD_BYTES..self.length]) == get_u64(bytes, AT_CHECKSUM)
+    }
+}
+
+/// Reads the record at the start of `bytes`. `None` where its fields make no sense; unknown tags are passed over.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
+    let length = Head::trusted(bytes)?.length;
+    let fields = &bytes[FIXED_BYTES..length];
+    let mut record = Record {
+        id: EventId(array(bytes, AT_ID)),
+        received_at: get_i64(bytes, AT_RECEIVED),
+        event_time: None,
+        type_name: "",
+        source: "",
+        client: None,
+        payload: &[],
+        request_start: get_u32(bytes, AT_FLAGS) & FLAG_REQUEST_START != 0,
+        request_end: get_u32(bytes, AT_FLAGS) & FLAG_REQUEST_END != 0,
+        dead: None,
+    };
+    decode_fields(fields, &mut record)?;
+    Some(record)
+}
+
+fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()> {
+    let mut dead_sequence = None;
+    while !fields.is_empty() {
+        let (header, rest) = fields.split_at_checked(FIELD_HEADER_BYTES)?;
+        let (value, rest) = rest.split_at_checked(get_u32(header, 1) as usize)?;
+        fields = rest;
+        match header[0] {
+            TAG_TYPE => record.type_name = std::str::from_utf8(value).ok()?,
+            TAG_SOURCE => record.source = std::str::from_utf8(value).ok()?,
+            TAG_CLIENT => record.client = address(value),
+            TAG_EVENT_TIME => record.event_time = Some(i64::from_le_bytes(value.try_into().ok()?)),
+            TAG_PAYLOAD => record.payload = value,
+            TAG_DEAD_SEQUENCE => dead_sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
+            TAG_DEAD_REASON => {
+                record.dead = Some(Dead { sequence: dead_sequence?, reason: std::str::from_utf8(value).ok()? });
+            }
+            _ => {}
+        }
+    }
+    Some(())
+}
+
+fn address(value: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(value).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(value).map(IpAddr::from)).ok()
+}

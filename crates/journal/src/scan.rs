@@ -1,0 +1,219 @@
+//! Walks the blocks of one segment and judges each place by the table in [`crate::recovery_cases`].
+
+use std::io;
+use std::ops::Range;
+
+use bytes::Bytes;
+use event::limits::PAGE_BYTES;
+
+use crate::block::{self, Block, BlockHeader};
+use crate::disk::DiskFile;
+use crate::record::Record;
+use crate::recovery_cases::{Body, Header, Verdict, decide};
+use crate::segment::{FIRST_BLOCK_AT, SegmentHeader};
+use crate::window::Window;
+
+/// A place where a block should stand and doesn't, or isn't sound.
+#[derive(Clone, Debug)]
+pub(crate) struct Damaged {
+    pub(crate) letter: char,
+    pub(crate) offset: u64,
+    /// The sequences concerned. For a torn tail without a sound header the end is not known: it is then the
+    /// first sequence again.
+    pub(crate) sequences: Range<u64>,
+    seed: u64,
+    /// What stands there, from the block's header on.
+    pub(crate) bytes: Bytes,
+}
+
+impl Damaged {
+    /// The undamaged records, with their sequences.
+    pub(crate) fn survivors(&self) -> Vec<(u64, Record<'_>)> {
+        let body = self.bytes.get(block::HEADER_BYTES..).unwrap_or_default();
+        let found = block::salvage(body, self.seed, self.sequences.start);
+        found.into_iter().map(|(index, record)| (self.sequences.start + u64::from(index), record)).collect()
+    }
+
+    /// The sequences without an undamaged record.
+    pub(crate) fn lost(&self) -> Vec<Range<u64>> {
+        let mut lost = Vec::new();
+        let mut next = self.sequences.start;
+        for (sequence, _) in self.survivors() {
+            if sequence > next {
+                lost.push(next..sequence);
+            }
+            next = sequence + 1;
+        }
+        if self.sequences.end > next {
+            lost.push(next..self.sequences.end);
+        }
+        lost
+    }
+}
+
+/// What stands at the next place.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A sound block.
+    Block(Block),
+    /// Damage in the midst of the log.
+    Quarantined(Damaged),
+    /// Damage at its end.
+    Torn(Damaged),
+    /// Nothing more.
+    End,
+}
+
+/// How far the log is known to go, whatever stands in this segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KnownExtent {
+    /// The first sequence of the segment after this one, if there is one: this one's blocks from it on are cut off.
+    pub(crate) next_segment: Option<u64>,
+    /// The last sequence that is known to be durable, 0 if nothing is known.
+    pub(crate) durable: u64,
+}
+
+impl KnownExtent {
+    fn beyond(self, expected: u64) -> Option<u64> {
+        let durable = (self.durable >= expected).then_some(self.durable + 1);
+        self.next_segment.or(durable)
+    }
+}
+
+/// A walk over a segment.
+pub(crate) struct Scan {
+    file: Box<dyn DiskFile>,
+    header: SegmentHeader,
+    offset: u64,
+    expected: u64,
+    last_sum: Option<u64>,
+    window: Window,
+    /// Blocks up to this sequence were durable when the window was read; what it holds behind them may be stale.
+    window_durable: u64,
+}
+
+impl Scan {
+    pub(crate) fn new(file: Box<dyn DiskFile>, header: SegmentHeader) -> Self {
+        let (expected, last_sum) = (header.first, Some(header.previous));
+        Self { file, header, offset: FIRST_BLOCK_AT, expected, last_sum, window: Window::default(), window_durable: 0 }
+    }
+
+    /// The sequence that the next block should begin with.
+    pub(crate) const fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    /// Passes over blocks that end before `sequence` without reading their records.
+    pub(crate) fn skip_to(&mut self, sequence: u64, known: KnownExtent) -> io::Result<()> {
+        while let Some(header) = self.sound_header(known)?
+            && header.end() <= sequence
+        {
+            self.pass(&header);
+        }
+        Ok(())
+    }
+
+    /// Judges the next place and goes beyond it.
+    pub(crate) fn step(&mut self, known: KnownExtent) -> io::Result<Step> {
+        if known.next_segment.is_some_and(|next| self.expected >= next) {
+            return Ok(Step::End);
+        }
+        match self.sound_header(known)? {
+            Some(header) => self.step_over_block(&header, known),
+            None => self.step_over_unsound(known),
+        }
+    }
+
+    /// The header at this place, if it is one that belongs here.
+    fn sound_header(&mut self, known: KnownExtent) -> io::Result<Option<BlockHeader>> {
+        if self.expected > self.window_durable {
+            self.window.forget();
+            self.window_durable = known.durable;
+        }
+        let page = self.window.page(&*self.file, self.offset)?;
+        let header = BlockHeader::checked(page, self.header.generation, self.header.seed);
+        let chained = |header: &BlockHeader| self.last_sum.is_none_or(|sum| sum == header.previous);
+        let within = |header: &BlockHeader| known.next_segment.is_none_or(|next| header.first < next);
+        Ok(header.filter(|header| header.first == self.expected && chained(header) && within(header)))
+    }
+
+    fn pass(&mut self, header: &BlockHeader) {
+        self.offset += header.padded_bytes() as u64;
+        self.expected = header.end();
+        self.last_sum = Some(header.header_sum);
+    }
+
+    fn step_over_block(&mut self, header: &BlockHeader, known: KnownExtent) -> io::Result<Step> {
+        let offset = self.offset;
+        let bytes = Bytes::copy_from_slice(self.window.slice(&*self.file, offset, header.padded_bytes())?);
+        let block = Block::from_disk(*header, bytes.clone());
+        if bytes.len() == header.padded_bytes() && block.is_sound(self.header.seed) {
+            self.pass(header);
+            return Ok(Step::Block(block));
+        }
+        let goes_on = known.beyond(header.end()).is_some() || self.later_block(header.padded_bytes())?.is_some();
+        let row = decide(Header::Sound, Body::Damaged, goes_on);
+        self.pass(header);
+        let sequences = header.first..header.end();
+        Ok(row.verdict.step(Damaged { letter: row.letter, offset, sequences, seed: self.header.seed, bytes }))
+    }
+
+    fn step_over_unsound(&mut self, known: KnownExtent) -> io::Result<Step> {
+        let later = self.later_block(PAGE_BYTES)?;
+        let beyond = later.as_ref().map(|(_, header)| header.first).or(known.beyond(self.expected));
+        let page = self.window.page(&*self.file, self.offset)?;
+        let previous = self.last_sum.unwrap_or_default();
+        let resembles = BlockHeader::resembles(page, self.header.generation, self.expected, previous);
+        let observed = if resembles { Header::Damaged } else { Header::Blank };
+        let row = decide(observed, Body::Unknown, beyond.is_some());
+        if row.verdict == Verdict::End {
+            return Ok(Step::End);
+        }
+        let end = later.map_or(self.file.length()?, |(offset, _)| offset);
+        let damaged = Damaged {
+            letter: row.letter,
+            offset: self.offset,
+            sequences: self.expected..beyond.unwrap_or(self.expected),
+            seed: self.header.seed,
+            bytes: self.read_between(self.offset, end)?,
+        };
+        self.offset = end;
+        self.expected = damaged.sequences.end;
+        self.last_sum = None;
+        Ok(row.verdict.step(damaged))
+    }
+
+    fn read_between(&self, start: u64, end: u64) -> io::Result<Bytes> {
+        let length = usize::try_from(end.saturating_sub(start)).unwrap_or_default();
+        let mut bytes = vec![0; length];
+        let filled = self.file.read_full_at(&mut bytes, start)?;
+        bytes.truncate(filled);
+        Ok(bytes.into())
+    }
+
+    /// The next sound block of this segment that stands at least `distance` bytes behind this place.
+    fn later_block(&mut self, distance: usize) -> io::Result<Option<(u64, BlockHeader)>> {
+        let mut offset = self.offset + distance as u64;
+        loop {
+            let page = self.window.page(&*self.file, offset)?;
+            if page.is_empty() {
+                return Ok(None);
+            }
+            let header = BlockHeader::checked(page, self.header.generation, self.header.seed);
+            if let Some(header) = header.filter(|header| header.first >= self.expected) {
+                return Ok(Some((offset, header)));
+            }
+            offset += PAGE_BYTES as u64;
+        }
+    }
+}
+
+impl Verdict {
+    fn step(self, damaged: Damaged) -> Step {
+        match self {
+            Self::Keep | Self::Quarantine => Step::Quarantined(damaged),
+            Self::Cut => Step::Torn(damaged),
+            Self::End => Step::End,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A segment's name and header. The header stands twice, in the first two sectors of the first page; blocks
+//! begin at the second page.
+
+use std::path::{Path, PathBuf};
+
+use event::Origin;
+use event::limits::PAGE_BYTES;
+
+use crate::checksum;
+use crate::layout::{array, get_u32, get_u64, put};
+
+/// Where a segment's first block begins.
+pub(crate) const FIRST_BLOCK_AT: u64 = PAGE_BYTES as u64;
+/// The version of the format that this code writes and reads.
+pub const FORMAT: u32 = 1;
+
+const HEADER_BYTES: usize = 80;
+const SECTOR_BYTES: usize = 512;
+const MAGIC: [u8; 8] = *b"FOREBAYJ";
+/// Headers are checked under a fixed seed: they hold the segment's own.
+const HEADER_SEED: u64 = 0;
+
+const AT_FORMAT: usize = 8;
+const AT_SHARD: usize = 12;
+const AT_ORIGIN: usize = 16;
+const AT_SEED: usize = 32;
+const AT_GENERATION: usize = 40;
+const AT_FIRST: usize = 48;
+const AT_PREVIOUS: usize = 56;
+const AT_LENGTH: usize = 64;
+const AT_SUM: usize = 72;
+
+/// The header of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentHeader {
+    /// The shard that the segment belongs to.
+    pub shard: u16,
+    /// The data directory that it belongs to.
+    pub origin: Origin,
+    /// The random seed of its blocks' checksums.
+    pub seed: u64,
+    /// Its number among the shard's segments, from 1.
+    pub generation: u64,
+    /// The sequence of its first event. What stands in the segment before it at or beyond this is cut off.
+    pub first: u64,
+    /// The header checksum of the last block before it, 0 if there is none.
+    pub previous: u64,
+    /// The file's length in bytes.
+    pub length: u64,
+}
+
+/// What the first page of a segment says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeaderPage {
+    /// Both copies are sound, or one of them: then the other is damaged.
+    Sound { header: SegmentHeader, one_copy_damaged: bool },
+    /// The header is sound, but of a format that this code doesn't know.
+    OtherFormat(u32),
+    /// Neither copy is sound.
+    Damaged,
+}
+
+impl SegmentHeader {
+    /// The first page of the segment's file.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut page = vec![0; PAGE_BYTES];
+        put(&mut page, 0, &MAGIC);
+        put(&mut page, AT_FORMAT, &FORMAT.to_le_bytes());
+        put(&mut page, AT_SHARD, &self.shard.to_le_bytes());
+        put(&mut page, AT_ORIGIN, &self.origin.0);
+        put(&mut page, AT_SEED, &self.seed.to_le_bytes());
+        put(&mut page, AT_GENERATION, &self.generation.to_le_bytes());
+        put(&mut page, AT_FIRST, &self.first.to_le_bytes());
+        put(&mut page, AT_PREVIOUS, &self.previous.to_le_bytes());
+        put(&mut page, AT_LENGTH, &self.length.to_le_bytes());
+        let sum = checksum::seeded(HEADER_SEED, &page[..AT_SUM]);
+        put(&mut page, AT_SUM, &sum.to_le_bytes());
+        page.copy_within(..HEADER_BYTES, SECTOR_BYTES);
+        page
+    }
+
+    pub(crate) fn decode_page(page: &[u8]) -> HeaderPage {
+        let copies = [0, SECTOR_BYTES].map(|at| page.get(at..at + HEADER_BYTES).and_then(Self::sound_copy));
+        match copies {
+            [Some(format), _] | [None, Some(format)] if get_u32(format, AT_FORMAT) != FORMAT => {
+                HeaderPage::OtherFormat(get_u32(format, AT_FORMAT))
+            }
+            [Some(copy), other] => {
+                HeaderPage::Sound { header: Self::decode(copy), one_copy_damaged: other != Some(copy) }
+            }
+            [None, Some(copy)] => HeaderPage::Sound { header: Self::decode(copy), one_copy_damaged: true },
+            [None, None] => HeaderPage::Damaged,
+        }
+    }
+
+    fn sound_copy(copy: &[u8]) -> Option<&[u8]> {
+        let sound =
+            copy[..AT_FORMAT] == MAGIC && checksum::seeded(HEADER_SEED, &copy[..AT_SUM]) == get_u64(copy, AT_SUM);
+        sound.then_some(copy)
+    }
+
+    fn decode(copy: &[u8]) -> Self {
+        Self {
+            shard: u16::from_le_bytes(array(copy, AT_SHARD)),
+            origin: Origin(array(copy, AT_ORIGIN)),
+            seed: get_u64(copy, AT_SEED),
+            generation: get_u64(copy, AT_GENERATION),
+            first: get_u64(copy, AT_FIRST),
+            previous: get_u64(copy, AT_PREVIOUS),
+            length: get_u64(copy, AT_LENGTH),
+        }
+    }
+}
+
+const SEGMENT_SUFFIX: &str = ".segment";
+
+/// The file of the segment with this generation.
+pub(crate) fn path(directory: &Path, generation: u64) -> PathBuf {
+    directory.join(format!("{generation:016x}{SEGMENT_SUFFIX}"))
+}
+
+/// The generation that a file's name states; `None` for any other file.
+pub(crate) fn generation_of(file_name: &str) -> Option<u64> {
+    let digits = file_name.strip_suffix(SEGMENT_SUFFIX)?;
+    let canonical = digits.len() == 16 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    canonical.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
+}

@@ -1,0 +1,125 @@
+//! Small state that must survive: cursors, the ledger, the origin. A state file has two generations, each
+//! written anew, made durable and then named; if the newer is damaged the older one serves.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::checksum;
+use crate::disk::{Disk, DiskFile, SharedDisk};
+use crate::layout::{get_u64, put};
+
+const MAGIC: [u8; 8] = *b"FOREBAYS";
+const AT_VERSION: usize = 8;
+const AT_LENGTH: usize = 16;
+const AT_SUM: usize = 24;
+const HEADER_BYTES: usize = 32;
+const STATE_SEED: u64 = 0;
+
+/// A state file: a name of which two generations exist.
+pub struct StateFile {
+    disk: SharedDisk,
+    directory: PathBuf,
+    name: String,
+    version: u64,
+}
+
+/// What a state file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The newest sound content.
+    pub content: Option<Vec<u8>>,
+    /// Files that are there and damaged.
+    pub damaged: Vec<PathBuf>,
+}
+
+impl StateFile {
+    /// Reads the file `name` in `directory`, if it exists.
+    ///
+    /// # Errors
+    /// What the file system says. Damage is no error.
+    pub fn open(disk: SharedDisk, directory: &Path, name: &str) -> io::Result<(Self, State)> {
+        let mut file = Self { disk, directory: directory.into(), name: name.into(), version: 0 };
+        let mut state = State::default();
+        for slot in 0..2 {
+            let path = file.path(slot);
+            match read(&*file.disk, &path)? {
+                Slot::Sound { version, content } if version > file.version => {
+                    file.version = version;
+                    state.content = Some(content);
+                }
+                Slot::Damaged => state.damaged.push(path),
+                Slot::Sound { .. } | Slot::Absent => {}
+            }
+        }
+        Ok((file, state))
+    }
+
+    /// Replaces the content; it is durable when this returns. The content before it stays as the older generation.
+    ///
+    /// # Errors
+    /// What the file system says; the content before it is then still there.
+    pub fn write(&mut self, content: &[u8]) -> io::Result<()> {
+        let version = self.version + 1;
+        let temporary = self.directory.join(format!("{}.new", self.name));
+        let mut bytes = vec![0; HEADER_BYTES];
+        put(&mut bytes, 0, &MAGIC);
+        put(&mut bytes, AT_VERSION, &version.to_le_bytes());
+        put(&mut bytes, AT_LENGTH, &(content.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(content);
+        let sum = sum(&bytes);
+        put(&mut bytes, AT_SUM, &sum.to_le_bytes());
+        write_anew(&*self.disk, &temporary, &bytes)?;
+        self.disk.rename(&temporary, &self.path(version % 2))?;
+        self.disk.sync_directory(&self.directory)?;
+        self.version = version;
+        Ok(())
+    }
+
+    fn path(&self, slot: u64) -> PathBuf {
+        self.directory.join(format!("{}.{slot}", self.name))
+    }
+}
+
+fn write_anew(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = match disk.create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let file = disk.open(path)?;
+            file.set_length(0)?;
+            file
+        }
+        created => created?,
+    };
+    file.write_all_at(bytes, 0)?;
+    file.sync()
+}
+
+enum Slot {
+    Absent,
+    Damaged,
+    Sound { version: u64, content: Vec<u8> },
+}
+
+fn read(disk: &dyn Disk, path: &Path) -> io::Result<Slot> {
+    let file: Box<dyn DiskFile> = match disk.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Slot::Absent),
+        opened => opened?,
+    };
+    let length = usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    let mut bytes = vec![0; length];
+    let filled = file.read_full_at(&mut bytes, 0)?;
+    bytes.truncate(filled);
+    Ok(parse(&bytes).map_or(Slot::Damaged, |(version, content)| Slot::Sound { version, content: content.into() }))
+}
+
+fn parse(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let content = bytes.get(HEADER_BYTES..)?;
+    let sound = bytes[..AT_VERSION] == MAGIC
+        && get_u64(bytes, AT_LENGTH) == content.len() as u64
+        && get_u64(bytes, AT_SUM) == sum(bytes);
+    sound.then(|| (get_u64(bytes, AT_VERSION), content))
+}
+
+/// Over the header without the sum, and the content.
+fn sum(bytes: &[u8]) -> u64 {
+    checksum::seeded(checksum::seeded(STATE_SEED, &bytes[..AT_SUM]), &bytes[HEADER_BYTES..])
+}
