@@ -1,1 +1,22 @@
-//! eventlog
+//! The event log: what a gateway appends to and a delivery reads from.
+//!
+//! A shard gathers the requests that are ready, commits them as one block at the end of its runtime's turn, and
+//! then lets them all answer. Committed blocks are handed over to delivery in memory while it keeps up, and read
+//! from disk where it doesn't.
+
+mod accepted;
+mod commit_thread;
+mod handover;
+mod lane;
+mod log;
+mod shard;
+mod turn;
+mod types;
+
+pub use accepted::{Accepted, AcceptedCounts};
+pub use lane::LaneReader;
+pub use log::{EventLog, LogOptions, OpenLogError};
+pub use shard::{Append, AppendError, Shard, ShardCounters};
+pub use types::{TypeId, Types};
+
+pub use journal::{Block, DamagedStretch, Finding, Record, Records, Stretch};

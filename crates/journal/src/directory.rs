@@ -9,6 +9,7 @@ use crate::disk::SharedDisk;
 use crate::state_file::StateFile;
 
 const LOCK_FILE: &str = "lock";
+const JOURNAL_DIRECTORY: &str = "journal";
 const ORIGIN_FILE: &str = "origin";
 
 /// A data directory that this process holds. The lock is given back when the value is dropped.
@@ -77,6 +78,19 @@ impl DataDirectory {
         &self.disk
     }
 
+    /// How many shards the directory has journals of: the greatest number and one.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn shards_on_disk(&self) -> io::Result<u16> {
+        match self.disk.list(&self.path.join(JOURNAL_DIRECTORY)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            names => {
+                Ok(names?.iter().filter_map(|name| name.parse::<u16>().ok()).map(|last| last + 1).max().unwrap_or(0))
+            }
+        }
+    }
+
     /// Where the journal of a shard lies.
     #[must_use]
     pub fn shard(&self, shard: u16) -> PathBuf {
@@ -87,7 +101,7 @@ impl DataDirectory {
 /// Where the journal of a shard lies in a data directory.
 #[must_use]
 pub fn shard_directory(data_directory: &Path, shard: u16) -> PathBuf {
-    data_directory.join("journal").join(format!("{shard:04}"))
+    data_directory.join(JOURNAL_DIRECTORY).join(format!("{shard:04}"))
 }
 
 fn read_or_make_origin(disk: &SharedDisk, path: &Path) -> Result<Origin, DirectoryError> {

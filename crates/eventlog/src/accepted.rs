@@ -1,0 +1,59 @@
+//! How many events were accepted, by type: counted when they are durable, before anybody is told.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::types::TypeId;
+
+/// The counts at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AcceptedCounts {
+    /// Events by type's number since the data directory began.
+    pub by_type: Vec<u64>,
+    /// For each shard the last sequence that is counted.
+    pub counted_up_to: Vec<u64>,
+}
+
+/// The counts of all shards. Whoever holds the guard sees them at one moment: a delivery that reads its own counts
+/// while it holds it never sees more outcomes than events.
+#[derive(Debug, Default)]
+pub struct Accepted(Mutex<AcceptedCounts>);
+
+impl Accepted {
+    pub(crate) fn new(counts: AcceptedCounts) -> Self {
+        Self(Mutex::new(counts))
+    }
+
+    /// The counts, held still.
+    pub fn hold(&self) -> MutexGuard<'_, AcceptedCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, shard: u16, durable: u64, counts: &TypeCounts) {
+        let mut held = self.hold();
+        counts.add_to(&mut held.by_type);
+        held.counted_up_to[usize::from(shard)] = durable;
+    }
+}
+
+/// The events of one block by type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TypeCounts(Vec<(TypeId, u64)>);
+
+impl TypeCounts {
+    /// A block has few types as a rule, and those of one request stand together.
+    pub(crate) fn count(&mut self, id: TypeId, events: u64) {
+        match self.0.iter_mut().rfind(|(known, _)| *known == id) {
+            Some((_, count)) => *count += events,
+            None => self.0.push((id, events)),
+        }
+    }
+
+    pub(crate) fn add_to(&self, totals: &mut Vec<u64>) {
+        for (id, events) in &self.0 {
+            if totals.len() <= id.index() {
+                totals.resize(id.index() + 1, 0);
+            }
+            totals[id.index()] += events;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Blocks that were just committed, kept in memory for the lanes that keep up. What doesn't fit is dropped here
+//! and read from disk: memory doesn't grow with a backlog.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use event::limits::HANDOVER_BYTES_MAX;
+use journal::Block;
+use tokio::sync::Notify;
+
+/// Where a shard's committed blocks are passed to its lanes.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    recent: Mutex<Recent>,
+    durable: AtomicU64,
+    moved: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Recent {
+    blocks: VecDeque<Block>,
+    bytes: usize,
+    /// For each lane the sequence that it wants next.
+    lanes: Vec<u64>,
+}
+
+impl Handover {
+    pub(crate) fn new(durable: u64) -> Self {
+        Self { recent: Mutex::default(), durable: AtomicU64::new(durable), moved: Notify::new() }
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last durable sequence.
+    pub(crate) fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Passes on a block that is durable now.
+    pub(crate) fn publish(&self, block: Block) {
+        let durable = block.header().end() - 1;
+        self.recent().keep(block);
+        self.durable.store(durable, Ordering::Release);
+        self.moved.notify_waiters();
+    }
+
+    /// Waits until the last durable sequence is greater than `sequence`.
+    pub(crate) async fn moved_beyond(&self, sequence: u64) {
+        loop {
+            let moved = self.moved.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            if self.durable() > sequence {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    /// Registers a lane that reads from `next` on, and returns its number.
+    pub(crate) fn join(&self, next: u64) -> usize {
+        let mut recent = self.recent();
+        recent.lanes.push(next);
+        recent.lanes.len() - 1
+    }
+
+    /// The block that holds `next`, if it is still in memory; what every lane has passed is dropped.
+    pub(crate) fn take(&self, lane: usize, next: u64) -> Option<Block> {
+        let mut recent = self.recent();
+        recent.lanes[lane] = next;
+        recent.drop_passed();
+        let at = recent.blocks.partition_point(|block| block.header().end() <= next);
+        recent.blocks.get(at).filter(|block| block.header().first <= next).cloned()
+    }
+
+    /// Bytes held in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.recent().bytes
+    }
+}
+
+impl Recent {
+    fn keep(&mut self, block: Block) {
+        if self.lanes.is_empty() {
+            return;
+        }
+        self.bytes += block.bytes().len();
+        self.blocks.push_back(block);
+        while self.bytes > HANDOVER_BYTES_MAX && self.blocks.len() > 1 {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_passed(&mut self) {
+        let slowest = self.lanes.iter().copied().min().unwrap_or(u64::MAX);
+        while self.blocks.front().is_some_and(|block| block.header().end() <= slowest) {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(block) = self.blocks.pop_front() {
+            self.bytes -= block.bytes().len();
+        }
+    }
+}

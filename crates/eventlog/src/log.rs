@@ -1,0 +1,186 @@
+//! All shards of a process, opened together.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use event::TypeName;
+use event::limits::SEGMENT_BYTES_MIN;
+use journal::{CommitError, DataDirectory, Finding, OpenError, Reader, Segments, ShardOptions, Stretch, open_shard};
+use tokio::sync::watch;
+
+use crate::accepted::{Accepted, AcceptedCounts, TypeCounts};
+use crate::shard::Shard;
+use crate::types::Types;
+
+/// What an event log is opened with.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// How many shards to open. To leave none behind, at least as many as the directory has
+    /// ([`DataDirectory::shards_on_disk`]).
+    pub shards: u16,
+    /// Events accepted before, by type, as they were last saved.
+    pub accepted: Vec<(TypeName, u64)>,
+    /// For each shard the last sequence that `accepted` counts.
+    pub counted_up_to: Vec<u64>,
+    /// For each shard the greatest cursor that any sink has been seen at: new events stand behind it.
+    pub cursors: Vec<u64>,
+    /// Bytes of a shard's first segment; tests take small ones.
+    pub first_segment_bytes: u64,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        let none = Vec::new;
+        let first_segment_bytes = SEGMENT_BYTES_MIN;
+        Self { shards: 1, accepted: Vec::new(), counted_up_to: none(), cursors: none(), first_segment_bytes }
+    }
+}
+
+/// Why an event log can't be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenLogError {
+    /// A shard's journal can't be opened.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    /// What was accepted since the counts were saved can't be read.
+    #[error("can't count the events of shard {shard} that were accepted before the last stop: {source}")]
+    Count {
+        /// The shard.
+        shard: u16,
+        /// What the file system said.
+        source: io::Error,
+    },
+}
+
+/// Tells the process that a journal has failed: it must end, so that recovery looks at the disk afresh.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure(watch::Sender<Option<String>>);
+
+impl Failure {
+    pub(crate) fn report(&self, error: &CommitError) {
+        self.0.send_replace(Some(error.to_string()));
+    }
+}
+
+/// The event log of a process.
+pub struct EventLog {
+    shards: Vec<Arc<Shard>>,
+    types: Arc<Types>,
+    accepted: Arc<Accepted>,
+    findings: Vec<(u16, Finding)>,
+    failure: watch::Sender<Option<String>>,
+}
+
+impl EventLog {
+    /// Opens the journals of all shards and counts what was accepted since the counts were saved.
+    ///
+    /// # Errors
+    /// [`OpenLogError`]: nothing can be accepted.
+    pub fn open(directory: &DataDirectory, options: &LogOptions) -> Result<Self, OpenLogError> {
+        let types = Arc::new(Types::default());
+        let mut counts = saved_counts(&types, options);
+        let block_numbers = Arc::new(AtomicU64::new(1));
+        let failure = watch::Sender::new(None);
+        let mut opened = Vec::new();
+        let mut findings = Vec::new();
+        for shard in 0..options.shards {
+            let mut journal = open_shard(&shard_options(directory, options, shard, &block_numbers))?;
+            let found = std::mem::take(&mut journal.findings);
+            findings.extend(found.into_iter().map(|finding| (shard, finding)));
+            let index = usize::from(shard);
+            let after = counts.counted_up_to[index];
+            let count = count_types(&types, &journal.segments, after, journal.durable)
+                .map_err(|source| OpenLogError::Count { shard, source })?;
+            count.add_to(&mut counts.by_type);
+            counts.counted_up_to[index] = journal.durable;
+            opened.push((shard, journal));
+        }
+        let accepted = Arc::new(Accepted::new(counts));
+        let new = |(shard, journal)| Shard::new(shard, journal, accepted.clone(), Failure(failure.clone()));
+        let shards = opened.into_iter().map(new).collect();
+        Ok(Self { shards, types, accepted, findings, failure })
+    }
+
+    /// The shards, by number.
+    #[must_use]
+    pub fn shards(&self) -> &[Arc<Shard>] {
+        &self.shards
+    }
+
+    /// The types that have been seen.
+    #[must_use]
+    pub const fn types(&self) -> &Arc<Types> {
+        &self.types
+    }
+
+    /// How many events were accepted.
+    #[must_use]
+    pub const fn accepted(&self) -> &Arc<Accepted> {
+        &self.accepted
+    }
+
+    /// What recovery found that isn't as it was written, with the shard.
+    #[must_use]
+    pub fn findings(&self) -> &[(u16, Finding)] {
+        &self.findings
+    }
+
+    /// Resolves to the reason when a journal has failed.
+    pub async fn failed(&self) -> String {
+        let mut failure = self.failure.subscribe();
+        match failure.wait_for(Option::is_some).await {
+            Ok(reason) => reason.clone().unwrap_or_default(),
+            // The sender lives in `self`.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+fn saved_counts(types: &Types, options: &LogOptions) -> AcceptedCounts {
+    let mut counts = AcceptedCounts { by_type: Vec::new(), counted_up_to: options.counted_up_to.clone() };
+    counts.counted_up_to.resize(usize::from(options.shards), 0);
+    let mut saved = TypeCounts::default();
+    for (name, events) in &options.accepted {
+        saved.count(types.intern(name), *events);
+    }
+    saved.add_to(&mut counts.by_type);
+    counts
+}
+
+fn shard_options(
+    directory: &DataDirectory,
+    options: &LogOptions,
+    shard: u16,
+    block_numbers: &Arc<AtomicU64>,
+) -> ShardOptions {
+    let index = usize::from(shard);
+    let seen = |sequences: &[u64]| sequences.get(index).copied().unwrap_or_default();
+    ShardOptions {
+        block_numbers: block_numbers.clone(),
+        next_at_least: 1 + seen(&options.cursors).max(seen(&options.counted_up_to)),
+        first_segment_bytes: options.first_segment_bytes,
+        ..ShardOptions::new(directory.disk().clone(), directory.shard(shard), directory.origin(), shard)
+    }
+}
+
+fn count_types(types: &Types, segments: &Segments, after: u64, durable: u64) -> io::Result<TypeCounts> {
+    let mut counts = TypeCounts::default();
+    let mut reader = Reader::new(segments.clone(), after + 1);
+    while let Some(stretch) = reader.read(durable)? {
+        let mut count = |sequence: u64, name: &str| {
+            if sequence > after
+                && let Some(id) = types.intern_text(name)
+            {
+                counts.count(id, 1);
+            }
+        };
+        match &stretch {
+            Stretch::Block(block) => block.records().for_each(|(sequence, record)| count(sequence, record.type_name)),
+            Stretch::Damaged(damaged) => {
+                damaged.survivors().iter().for_each(|(sequence, record)| count(*sequence, record.type_name));
+            }
+        }
+    }
+    Ok(counts)
+}

@@ -1,0 +1,384 @@
+//! One shard's log. Requests append; the runtime's turn ends and their block is committed; they go on.
+//!
+//! The committer is owned by whoever commits: as a rule the shard's own thread, inline at the end of its turn,
+//! which is the quickest where an fdatasync takes less than a millisecond. On a slower disk it is handed to a
+//! thread for each commit, so that the shard's loop stays able to refuse what it can't take.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime};
+
+use event::Position;
+use event::cells::{Counter, Histogram};
+use event::limits::{BLOCK_BYTES_MAX, TURN_BYTES_MAX};
+use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Records, Segments};
+
+use crate::accepted::{Accepted, TypeCounts};
+use crate::commit_thread::{CommitThread, Job};
+use crate::handover::Handover;
+use crate::lane::LaneReader;
+use crate::log::Failure;
+use crate::turn::{Fate, Turn, TurnFate};
+use crate::types::TypeId;
+
+/// A commit that takes longer than this, on average, is handed to a thread.
+const INLINE_COMMIT_MAX: Duration = Duration::from_millis(1);
+/// The average follows a new commit by one part in this many.
+const SMOOTHING: u32 = 8;
+
+/// Why an event isn't durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// Too much waits to be committed; nothing was appended.
+    #[error("too much waits for the disk; try again")]
+    Busy,
+    /// The disk has no space for a further segment; nothing was stored.
+    #[error("the disk is full")]
+    NoSpace,
+    /// The journal failed. Whether the event survives is known after the next start; a repeat with the same key is
+    /// safe.
+    #[error("the journal failed; the server is about to restart")]
+    Failed,
+}
+
+/// What a shard has done, for metrics.
+#[derive(Debug, Default)]
+pub struct ShardCounters {
+    /// Time from the write of a block to the end of its fdatasync.
+    pub commit_time: Histogram,
+    /// Blocks committed.
+    pub commits: Counter,
+    /// Records committed.
+    pub records: Counter,
+    /// Bytes written, padding included.
+    pub bytes: Counter,
+    /// Commits that were handed to the thread.
+    pub commits_away: Counter,
+}
+
+/// A shard's log: a gateway appends to it, lanes read from it.
+pub struct Shard {
+    number: u16,
+    head: Mutex<Head>,
+    committer_returned: Condvar,
+    handover: Handover,
+    segments: Segments,
+    accepted: Arc<Accepted>,
+    counters: ShardCounters,
+    failure: Failure,
+}
+
+struct Head {
+    appender: Appender,
+    /// `None` while the commit thread has it, and after the shard was closed.
+    committer: Option<Committer>,
+    open: Turn,
+    /// The turn that the commit thread is at.
+    away: Option<Turn>,
+    thread: Option<CommitThread>,
+    usual_commit: Duration,
+    failed: bool,
+}
+
+impl Shard {
+    pub(crate) fn new(number: u16, opened: OpenShard, accepted: Arc<Accepted>, failure: Failure) -> Arc<Self> {
+        let head = Head {
+            appender: opened.appender,
+            committer: Some(opened.committer),
+            open: Turn::default(),
+            away: None,
+            thread: None,
+            usual_commit: Duration::ZERO,
+            failed: false,
+        };
+        Arc::new(Self {
+            number,
+            head: Mutex::new(head),
+            committer_returned: Condvar::new(),
+            handover: Handover::new(opened.durable),
+            segments: opened.segments,
+            accepted,
+            counters: ShardCounters::default(),
+            failure,
+        })
+    }
+
+    fn head(&self) -> MutexGuard<'_, Head> {
+        self.head.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The shard's number.
+    #[must_use]
+    pub const fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// The last durable sequence, 0 if there is none.
+    #[must_use]
+    pub fn durable(&self) -> u64 {
+        self.handover.durable()
+    }
+
+    /// The shard's segments: to free them, and to read what delivery has passed.
+    #[must_use]
+    pub const fn segments(&self) -> &Segments {
+        &self.segments
+    }
+
+    /// What the shard has done.
+    #[must_use]
+    pub const fn counters(&self) -> &ShardCounters {
+        &self.counters
+    }
+
+    /// Bytes of blocks that are kept in memory for delivery.
+    #[must_use]
+    pub fn handover_bytes(&self) -> usize {
+        self.handover.bytes()
+    }
+
+    pub(crate) const fn handover(&self) -> &Handover {
+        &self.handover
+    }
+
+    /// A reader that begins behind sequence `after`.
+    #[must_use]
+    pub fn lane(self: &Arc<Self>, after: u64) -> LaneReader {
+        LaneReader::new(self.clone(), after)
+    }
+
+    /// Appends a request's only event; the future is done when it is durable. What was appended is committed even
+    /// if the future is dropped.
+    ///
+    /// # Errors
+    /// [`AppendError`]: the event was not appended.
+    pub fn append_one(&self, record: &Record<'_>, type_id: TypeId) -> Result<Append<'_>, AppendError> {
+        self.append_with(record.payload.len(), |appender, counts| {
+            counts.count(type_id, 1);
+            (appender.push(record), 1)
+        })
+    }
+
+    /// Appends all events of a request, which then survive together or not at all. `types` says how many there are
+    /// of each type.
+    ///
+    /// # Errors
+    /// [`AppendError`]: nothing was appended.
+    pub fn append(&self, records: &Records, types: &[(TypeId, u64)]) -> Result<Append<'_>, AppendError> {
+        self.append_with(records.bytes(), |appender, counts| {
+            types.iter().for_each(|(id, events)| counts.count(*id, *events));
+            (appender.append(records), u64::from(records.len()))
+        })
+    }
+
+    fn append_with(
+        &self,
+        bytes: usize,
+        add: impl FnOnce(&mut Appender, &mut TypeCounts) -> (u64, u64),
+    ) -> Result<Append<'_>, AppendError> {
+        let mut head = self.head();
+        if head.failed {
+            return Err(AppendError::Failed);
+        }
+        let mut settled = None;
+        if head.appender.open_block().padded_bytes() + bytes > BLOCK_BYTES_MAX && !head.appender.open_block().is_empty()
+        {
+            settled = Some(self.commit_now(&mut head).ok_or(AppendError::Busy)?);
+        }
+        let Head { appender, open, .. } = &mut *head;
+        let (first, count) = add(appender, &mut open.counts);
+        open.records += count;
+        let fate = open.fate();
+        let full = head.appender.open_block().padded_bytes() >= TURN_BYTES_MAX;
+        let settled_too = if full { self.commit_now(&mut head) } else { None };
+        drop(head);
+        settled.into_iter().chain(settled_too).for_each(|(turn, fate)| turn.settle(fate));
+        Ok(Append { shard: self, fate, first })
+    }
+
+    /// Commits what was appended in this turn. To be called when the shard's runtime has nothing else to do.
+    pub fn end_of_turn(self: &Arc<Self>) {
+        let mut head = self.head();
+        if head.open.records == 0 || head.committer.is_none() {
+            return;
+        }
+        let settled =
+            if head.usual_commit > INLINE_COMMIT_MAX { self.send_away(&mut head) } else { self.commit_now(&mut head) };
+        drop(head);
+        if let Some((turn, fate)) = settled {
+            turn.settle(fate);
+        }
+    }
+
+    /// Commits the open block on this thread; `None` where the commit thread has the committer.
+    fn commit_now(&self, head: &mut Head) -> Option<(Turn, Fate)> {
+        let mut committer = head.committer.take()?;
+        let (block, turn) = head.take_open();
+        let first = block.first();
+        let (result, elapsed) = timed_commit(&mut committer, block);
+        head.committer = Some(committer);
+        let fate = self.finish(head, &turn, first, result, elapsed);
+        Some((turn, fate))
+    }
+
+    /// Hands the open block to the commit thread, or commits here where there can be no thread.
+    fn send_away(self: &Arc<Self>, head: &mut Head) -> Option<(Turn, Fate)> {
+        if head.thread.is_none() {
+            head.thread = CommitThread::start(self).ok();
+        }
+        let Some(thread) = head.thread.clone() else { return self.commit_now(head) };
+        let job = head.take_job()?;
+        thread.send(job);
+        None
+    }
+
+    /// Runs on the commit thread: commits, and goes on with what was appended meanwhile.
+    pub(crate) fn commit_away(&self, job: Job) {
+        let mut next = Some(job);
+        while let Some(Job { mut committer, block }) = next.take() {
+            let first = block.first();
+            let (result, elapsed) = timed_commit(&mut committer, block);
+            let mut head = self.head();
+            head.committer = Some(committer);
+            self.counters.commits_away.add(1);
+            let turn = head.away.take().unwrap_or_default();
+            let fate = self.finish(&mut head, &turn, first, result, elapsed);
+            next = if head.open.records > 0 { head.take_job() } else { None };
+            drop(head);
+            turn.settle(fate);
+        }
+        self.committer_returned.notify_all();
+    }
+
+    fn finish(
+        &self,
+        head: &mut Head,
+        turn: &Turn,
+        first: u64,
+        result: Result<Block, CommitError>,
+        elapsed: Duration,
+    ) -> Fate {
+        head.usual_commit = (head.usual_commit * (SMOOTHING - 1) + elapsed) / SMOOTHING;
+        match result {
+            Ok(block) => {
+                self.counters.commit_time.record(elapsed);
+                self.counters.commits.add(1);
+                self.counters.records.add(turn.records);
+                self.counters.bytes.add(block.bytes().len() as u64);
+                self.accepted.add(self.number, block.header().end() - 1, &turn.counts);
+                self.handover.publish(block);
+                Fate::Durable
+            }
+            Err(CommitError::NoSpace { .. }) => {
+                head.give_back(first);
+                Fate::NoSpace
+            }
+            Err(error) => {
+                head.failed = true;
+                self.failure.report(&error);
+                Fate::Failed
+            }
+        }
+    }
+
+    fn wait(&self, fate: &Arc<TurnFate>, context: &Context<'_>) -> Fate {
+        let mut head = self.head();
+        let now = fate.get();
+        if now == Fate::Pending {
+            let open = Arc::ptr_eq(&head.open.fate(), fate);
+            let turn = if open { Some(&mut head.open) } else { head.away.as_mut() };
+            if let Some(turn) = turn {
+                turn.wait(context.waker());
+            }
+        }
+        now
+    }
+
+    /// Commits what is open and writes the seal. Nothing can be appended afterwards.
+    ///
+    /// # Errors
+    /// What the commit says; what was acknowledged before is durable all the same.
+    pub fn close(&self) -> Result<(), CommitError> {
+        let mut head = self.head();
+        while head.away.is_some() {
+            head = self.committer_returned.wait(head).unwrap_or_else(PoisonError::into_inner);
+        }
+        let settled = if head.open.records > 0 { self.commit_now(&mut head) } else { None };
+        head.failed = true;
+        head.thread = None;
+        let next = head.appender.open_block().first();
+        let committer = head.committer.take();
+        drop(head);
+        if let Some((turn, fate)) = settled {
+            turn.settle(fate);
+        }
+        committer.map_or(Ok(()), |committer| committer.seal(next, unix_microseconds()))
+    }
+}
+
+impl Head {
+    fn take_open(&mut self) -> (OpenBlock, Turn) {
+        (self.appender.take(), std::mem::take(&mut self.open))
+    }
+
+    fn take_job(&mut self) -> Option<Job> {
+        let committer = self.committer.take()?;
+        let (block, turn) = self.take_open();
+        self.away = Some(turn);
+        Some(Job { committer, block })
+    }
+
+    /// A block that begins at `first` could not be written: its sequences, and those of what was appended behind
+    /// it meanwhile, are given out again. The latter's requests fail with it.
+    fn give_back(&mut self, first: u64) {
+        self.appender.rewind(first);
+        let behind = std::mem::take(&mut self.open);
+        behind.settle(Fate::NoSpace);
+    }
+}
+
+fn timed_commit(committer: &mut Committer, block: OpenBlock) -> (Result<Block, CommitError>, Duration) {
+    let start = Instant::now();
+    let result = committer.commit(block, unix_microseconds());
+    (result, start.elapsed())
+}
+
+/// The wall clock in microseconds since 1970; for people only.
+fn unix_microseconds() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Waits until what was appended is durable.
+pub struct Append<'a> {
+    shard: &'a Shard,
+    fate: Arc<TurnFate>,
+    first: u64,
+}
+
+impl Append<'_> {
+    /// Where the request's first event stands, if it becomes durable.
+    #[must_use]
+    pub const fn position(&self) -> Position {
+        Position { shard: self.shard.number, sequence: self.first }
+    }
+}
+
+impl Future for Append<'_> {
+    type Output = Result<(), AppendError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let fate = match self.fate.get() {
+            Fate::Pending => self.shard.wait(&self.fate, context),
+            settled => settled,
+        };
+        match fate {
+            Fate::Pending => Poll::Pending,
+            Fate::Durable => Poll::Ready(Ok(())),
+            Fate::NoSpace => Poll::Ready(Err(AppendError::NoSpace)),
+            Fate::Failed => Poll::Ready(Err(AppendError::Failed)),
+        }
+    }
+}

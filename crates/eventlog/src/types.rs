@@ -1,0 +1,78 @@
+//! The types that have been seen: each has a small number by which it is counted.
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock};
+
+use event::TypeName;
+
+/// A type's number within this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(u32);
+
+impl TypeId {
+    /// The number, from 0 on without gaps.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// All types of a process. A type is never removed. The map is ordered, not hashed: names may come from clients.
+#[derive(Debug, Default)]
+pub struct Types {
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    ids: BTreeMap<TypeName, TypeId>,
+    names: Vec<TypeName>,
+}
+
+impl Types {
+    /// The type's number; it gets one now if it has none.
+    pub fn intern(&self, name: &TypeName) -> TypeId {
+        if let Some(id) = self.get(name) {
+            return id;
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = known.ids.get(name) {
+            return *id;
+        }
+        let id = TypeId(u32::try_from(known.names.len()).expect("types are bounded by the configuration"));
+        known.names.push(name.clone());
+        known.ids.insert(name.clone(), id);
+        id
+    }
+
+    /// The type's number, if it has one.
+    #[must_use]
+    pub fn get(&self, name: &TypeName) -> Option<TypeId> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).ids.get(name).copied()
+    }
+
+    /// The number of the type with this name, which stands in a record: names there have been checked before, but
+    /// damage may have passed unseen.
+    #[must_use]
+    pub fn intern_text(&self, name: &str) -> Option<TypeId> {
+        TypeName::new(name).ok().map(|name| self.intern(&name))
+    }
+
+    /// All names, by number.
+    #[must_use]
+    pub fn names(&self) -> Vec<TypeName> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).names.clone()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).names.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
