@@ -126,6 +126,30 @@ impl Committer {
         self.append(OpenBlock::new(next), Kind::Seal, written_at).map(drop)
     }
 
+    /// Replaces an old segment by one with the same place in the log and these blocks. The new file is durable
+    /// before it takes the old one's name.
+    pub(crate) fn rewrite(&self, old: &SegmentHeader, blocks: Vec<OpenBlock>) -> Result<(), CommitError> {
+        let needed: u64 = blocks.iter().map(|block| block.padded_bytes() as u64).sum();
+        let header = SegmentHeader { length: old.length.max(segment_length_for(needed)), ..*old };
+        let path = segment::path(&self.place.directory, old.generation);
+        let poisoned = |source| CommitError::Poisoned { operation: "rewrite", path: path.clone(), source };
+        let spare = self.spares.make(header.length).map_err(poisoned)?;
+        let header = SegmentHeader { length: spare.length, ..header };
+        let mut offset = FIRST_BLOCK_AT;
+        let mut previous = header.previous;
+        spare.file.write_all_at(&header.encode(), 0).map_err(poisoned)?;
+        for block in blocks {
+            let SegmentHeader { generation, seed, .. } = header;
+            let block = block.seal(Kind::Data, &Placement { generation, seed, number: 0, previous, written_at: 0 });
+            spare.file.write_all_at(block.bytes(), offset).map_err(poisoned)?;
+            previous = block.header().header_sum;
+            offset += block.bytes().len() as u64;
+        }
+        spare.file.sync().map_err(poisoned)?;
+        self.place.disk.rename(&spare.path, &path).map_err(poisoned)?;
+        self.place.disk.sync_directory(&self.place.directory).map_err(poisoned)
+    }
+
     /// Whether an earlier commit failed for good.
     #[must_use]
     pub const fn is_poisoned(&self) -> bool {

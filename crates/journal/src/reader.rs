@@ -28,6 +28,11 @@ pub struct DamagedStretch {
 }
 
 impl DamagedStretch {
+    pub(crate) fn new(generation: u64, damaged: Damaged) -> Self {
+        let finding = Finding::of(generation, &damaged, None);
+        Self { damaged, finding }
+    }
+
     /// The sequences that the place held.
     #[must_use]
     pub fn sequences(&self) -> Range<u64> {
@@ -117,8 +122,7 @@ impl Reader {
             Step::Block(block) if block.header().span == 0 => None,
             Step::Block(block) => Some(Stretch::Block(block)),
             Step::Quarantined(damaged) | Step::Torn(damaged) => {
-                let finding = Finding::of(generation, &damaged, None);
-                Some(Stretch::Damaged(DamagedStretch { damaged, finding }))
+                Some(Stretch::Damaged(DamagedStretch::new(generation, damaged)))
             }
             Step::End => None,
         })

@@ -103,6 +103,11 @@ impl Scan {
         self.expected
     }
 
+    /// Where the next block should stand, in bytes.
+    pub(crate) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Passes over blocks that end before `sequence` without reading their records.
     pub(crate) fn skip_to(&mut self, sequence: u64, known: KnownExtent) -> io::Result<()> {
         while let Some(header) = self.sound_header(known)?

@@ -45,6 +45,11 @@ impl Segments {
         headers.get(headers.partition_point(|header| header.generation <= generation)).copied()
     }
 
+    /// The headers of all segments, oldest first.
+    pub(crate) fn headers_now(&self) -> Vec<SegmentHeader> {
+        self.headers().iter().copied().collect()
+    }
+
     /// The first sequence that is still retained.
     #[must_use]
     pub fn oldest(&self) -> Option<u64> {

@@ -143,6 +143,13 @@ impl Spares {
         }
     }
 
+    /// A spare of at least `length` bytes, made now.
+    pub(crate) fn make(&self, length: u64) -> io::Result<Spare> {
+        match self {
+            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.make(length),
+        }
+    }
+
     /// A spare of at least `length` bytes; waits for the one that was ordered.
     pub(crate) fn take(&mut self, length: u64) -> io::Result<Spare> {
         match self {

@@ -179,7 +179,8 @@ fn a_full_disk_takes_what_fits_and_more_once_space_is_freed() {
 
 #[test]
 fn a_flipped_bit_is_read_and_outlives_cuts() {
-    let (disk, _file) = disk_with(1, &[0; 600]);
+    let (disk, file) = disk_with(1, &[0; 600]);
+    file.write_all_at(&[0; 512], 0).unwrap();
     disk.flip_bit("/f", 8 * 599 + 7).unwrap();
     for _ in 0..3 {
         let content = disk.content("/f").unwrap();
@@ -197,6 +198,7 @@ fn stale_sectors_read_as_before_their_last_write() {
     file.write_all_at(&[3; 100], 600).unwrap();
     file.sync().unwrap();
     disk.serve_stale("/f", 1..3).unwrap();
+    file.write_all_at(&[2; 512], 1536).unwrap();
     disk.power_cut();
     let file = disk.open(Path::new("/f")).unwrap();
     let mut bytes = [0; 2048];

@@ -161,3 +161,12 @@ fn names_without_a_sync_of_the_file_may_be_empty() {
     });
     assert_eq!(unsynced, set(&["/a=", "/a=\0", "/a=1"]));
 }
+
+#[test]
+fn a_rename_to_the_same_name_changes_nothing() {
+    let disk = SimulatedDisk::new(1);
+    disk.put("/a", &[1; 4096]).unwrap();
+    rename(&disk, "/a", "/a");
+    sync(&disk, "/");
+    assert_eq!(disk.bytes_used(), 4096);
+}

@@ -1,0 +1,103 @@
+//! Writes damaged segments anew without what can't be read. The originals stay beside them, byte for byte.
+
+use std::path::PathBuf;
+
+use crate::block::OpenBlock;
+use crate::committer::Committer;
+use crate::finding::Finding;
+use crate::inspect::{Inspected, inspect_segment};
+use crate::recovery::{OpenError, OpenShard, ShardOptions, open_shard};
+use crate::segment::{self, SegmentHeader};
+
+/// What was done to a shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repair {
+    /// What was found, each with the file that holds the original bytes.
+    pub findings: Vec<Finding>,
+    /// The segments that were written anew.
+    pub rewritten: Vec<u64>,
+}
+
+/// Recovers a shard as a start would, then writes every segment anew that has damage in the midst of the log.
+///
+/// # Errors
+/// [`OpenError`]: nothing was lost; what had been rewritten until then stays so.
+pub fn repair_shard(options: &ShardOptions) -> Result<Repair, OpenError> {
+    let OpenShard { committer, segments, findings, durable, .. } = open_shard(options)?;
+    let mut repair = Repair { findings, rewritten: Vec::new() };
+    let headers = segments.headers_now();
+    for pair in headers.windows(2) {
+        repair_segment(options, &committer, &pair[0], pair[1].first, &mut repair)?;
+    }
+    committer.seal(durable + 1, 0)?;
+    Ok(repair)
+}
+
+fn repair_segment(
+    options: &ShardOptions,
+    committer: &Committer,
+    header: &SegmentHeader,
+    next_segment: u64,
+    repair: &mut Repair,
+) -> Result<(), OpenError> {
+    let io_error = |source| OpenError::Io { directory: options.directory.clone(), source };
+    let mut blocks = Vec::new();
+    let mut findings = Vec::new();
+    inspect_segment(&options.disk, &options.directory, header, Some(next_segment), &mut |item| match item {
+        Inspected::Block { block, .. } => {
+            let BlockSpan { first, span } = BlockSpan::new(block.header().first, block.header().end());
+            blocks.push(OpenBlock::carried(first, span, block.records()));
+        }
+        Inspected::Damaged(damaged) | Inspected::Torn(damaged) => {
+            let sequences = damaged.sequences();
+            let BlockSpan { first, span } = BlockSpan::new(sequences.start, sequences.end);
+            blocks.push(OpenBlock::carried(first, span, damaged.survivors().into_iter()));
+            findings.push(damaged.finding().clone());
+        }
+        Inspected::Segment(_) | Inspected::Finding(_) => {}
+    })
+    .map_err(io_error)?;
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let aside = keep_original(options, header).map_err(io_error)?;
+    committer.rewrite(header, blocks)?;
+    repair.findings.extend(findings.into_iter().map(|finding| Finding { saved: Some(aside.clone()), ..finding }));
+    repair.rewritten.push(header.generation);
+    Ok(())
+}
+
+/// The first sequence of a block and how many it takes up.
+struct BlockSpan {
+    first: u64,
+    span: u32,
+}
+
+impl BlockSpan {
+    fn new(first: u64, end: u64) -> Self {
+        Self { first, span: u32::try_from(end - first).unwrap_or(u32::MAX) }
+    }
+}
+
+fn keep_original(options: &ShardOptions, header: &SegmentHeader) -> std::io::Result<PathBuf> {
+    let path = segment::path(&options.directory, header.generation);
+    let aside = path.with_extension("damaged");
+    let original = options.disk.open(&path)?;
+    let copy = match options.disk.create(&aside) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => options.disk.open(&aside)?,
+        created => created?,
+    };
+    let mut buffer = vec![0; 1024 * 1024];
+    let mut offset = 0;
+    loop {
+        let filled = original.read_full_at(&mut buffer, offset)?;
+        if filled == 0 {
+            break;
+        }
+        copy.write_all_at(&buffer[..filled], offset)?;
+        offset += filled as u64;
+    }
+    copy.sync()?;
+    options.disk.sync_directory(&options.directory)?;
+    Ok(aside)
+}
