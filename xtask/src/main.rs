@@ -1,2 +1,66 @@
-//! xtask
-fn main(){}
+//! The tooling of the repository: what CI runs, the project's own rules, benchmarks against reference loops, and
+//! campaigns that take hours where tests take seconds. It isn't shipped.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
+
+mod bench;
+mod campaign;
+mod ci;
+mod http;
+mod metrics;
+mod random;
+mod reference;
+mod server;
+mod services;
+mod test;
+mod tidy;
+mod workspace;
+mod wrk;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Forebay's tooling.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that CI checks: format, lints, tidy, licences, documentation, tests, short campaigns.
+    Ci,
+    /// All tests and the short campaigns.
+    Test,
+    /// The project's own rules: crate edges, bans, file length, links.
+    Tidy,
+    /// Installs the programs that benchmarks and campaigns use, with apt.
+    Services(services::Arguments),
+    /// The loops that benchmarks are held against.
+    Reference(reference::Arguments),
+    /// Measures the server against its bars and the reference loops.
+    Bench(bench::Arguments),
+    /// Looks for lost or doubled events over many seeded failures.
+    Campaign(campaign::Arguments),
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Ci => ci::run_ci(),
+        Command::Test => test::run_tests(),
+        Command::Tidy => tidy::run(),
+        Command::Services(arguments) => services::install(&arguments),
+        Command::Reference(arguments) => reference::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Campaign(arguments) => campaign::run(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,9 @@
-//! pipeline
+//! What happens to an event between the wire and the journal, as pure functions: split a batch, check the
+//! JSON, find what stands at a pointer. No clock, no disk, no network: what they need is an argument.
+
+pub mod batch;
+pub mod json;
+pub mod pointer;
+mod refusal;
+
+pub use refusal::{Refusal, RefusalCode};

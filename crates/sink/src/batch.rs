@@ -1,6 +1,8 @@
 //! What delivery hands to a sink: a run of positions of one lane, and those of its records that the sink
 //! shall store. Payloads stay where they are, in the journal's blocks.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use event::{EventId, Lane};
 
@@ -57,13 +59,15 @@ struct Entry {
 /// A run of positions `first..=last` of one lane with the records among them that the sink shall store,
 /// in the order of their sequence. Positions without a record need nothing from the store; a batch without
 /// any record moves a fenced store's cursor only.
+///
+/// Cheap to clone: a sink may hand a copy to the thread that owns its store.
 #[derive(Clone, Debug)]
 pub struct Batch {
     lane: Lane,
     first: u64,
     last: u64,
-    blocks: Vec<Bytes>,
-    entries: Vec<Entry>,
+    blocks: Arc<Vec<Bytes>>,
+    entries: Arc<Vec<Entry>>,
     payload_bytes: usize,
 }
 
@@ -71,7 +75,14 @@ impl Batch {
     /// An empty batch that begins at position `first` of `lane`.
     #[must_use]
     pub fn new(lane: Lane, first: u64) -> Self {
-        Self { lane, first, last: first.saturating_sub(1), blocks: Vec::new(), entries: Vec::new(), payload_bytes: 0 }
+        Self {
+            lane,
+            first,
+            last: first.saturating_sub(1),
+            blocks: Arc::default(),
+            entries: Arc::default(),
+            payload_bytes: 0,
+        }
     }
 
     /// Adds a record whose texts and payload are slices of `block`. Its sequence must be greater than that of
@@ -81,11 +92,11 @@ impl Batch {
     /// Where a slice isn't part of `block`: that is a bug of the caller.
     pub fn push(&mut self, block: &Bytes, record: &Record<'_>) {
         if self.blocks.last().is_none_or(|last| last.as_ptr() != block.as_ptr() || last.len() != block.len()) {
-            self.blocks.push(block.clone());
+            Arc::make_mut(&mut self.blocks).push(block.clone());
         }
         debug_assert!(self.entries.last().is_none_or(|last| last.sequence < record.sequence), "records in order");
         self.payload_bytes += record.payload.len();
-        self.entries.push(Entry {
+        Arc::make_mut(&mut self.entries).push(Entry {
             block: index(self.blocks.len() - 1),
             type_name: span(block, record.type_name.as_bytes()),
             source: span(block, record.source.as_bytes()),
@@ -124,13 +135,13 @@ impl Batch {
 
     /// How many records the sink shall store.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether the sink has nothing to store but a cursor.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
@@ -154,15 +165,16 @@ impl Batch {
     /// The same run of positions without the records at `left_out`, which must ascend.
     #[must_use]
     pub fn without(&self, left_out: &[usize]) -> Self {
-        let mut rest = Self { entries: Vec::with_capacity(self.entries.len()), payload_bytes: 0, ..self.clone() };
+        let mut entries = Vec::with_capacity(self.entries.len());
+        let mut payload_bytes = 0;
         let mut left_out = left_out.iter().peekable();
         for (at, entry) in self.entries.iter().enumerate() {
             if left_out.next_if(|out| **out == at).is_none() {
-                rest.payload_bytes += entry.payload.length as usize;
-                rest.entries.push(*entry);
+                payload_bytes += entry.payload.length as usize;
+                entries.push(*entry);
             }
         }
-        rest
+        Self { entries: Arc::new(entries), payload_bytes, ..self.clone() }
     }
 
     fn record(&self, entry: &Entry) -> Record<'_> {

@@ -2,7 +2,15 @@
 //! retries, never batches and never decides what is dropped: delivery does.
 
 mod batch;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod contract;
+mod driver;
+pub mod memory;
+mod sqlite;
 
 pub use batch::{Batch, Record, Write};
 pub use contract::{Cursor, Reason, Refusal, Report, Retry, SinkError, Traits};
+pub use driver::{Sink, SinkConfig};
+pub use memory::MemoryHandle;
+pub use sqlite::{InvalidTableName, Sqlite, SqliteConfig, TableName};

@@ -1,0 +1,43 @@
+//! `forebay check`: reads the configuration as `serve` would, and says what is wrong with it.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::cli::Common;
+use crate::config::{self, Environment, LoadError};
+
+/// What the process exits with when the configuration is wrong.
+pub(crate) const EXIT_CONFIGURATION: u8 = 2;
+
+/// Checks the configuration: what is right goes to the standard output, what is wrong to the error output.
+/// Gives the process's exit code.
+///
+/// # Errors
+/// The outputs can't be written.
+pub(crate) fn run(common: &Common, environment: &Environment) -> io::Result<u8> {
+    match config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory) {
+        Ok((configuration, warnings)) => {
+            if !warnings.is_empty() {
+                show(&LoadError::Wrong(warnings))?;
+            }
+            write!(io::stdout(), "ok\n{configuration}")?;
+            Ok(0)
+        }
+        Err(error) => {
+            show(&error)?;
+            Ok(EXIT_CONFIGURATION)
+        }
+    }
+}
+
+/// Writes what is wrong to the error output, with colours if that is a terminal.
+///
+/// # Errors
+/// The error output can't be written.
+pub(crate) fn show(error: &LoadError) -> io::Result<()> {
+    let mut output = io::stderr().lock();
+    let coloured = output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    match error {
+        LoadError::Wrong(report) => write!(output, "{}", report.render(coloured)),
+        LoadError::Unreadable { .. } => writeln!(output, "error: {error}"),
+    }
+}

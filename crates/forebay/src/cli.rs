@@ -1,0 +1,134 @@
+//! The command line: what can be typed, as types. Nothing is done here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::Flags;
+
+/// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
+#[derive(Debug, Parser)]
+#[command(name = "forebay", version, args_conflicts_with_subcommands = true)]
+#[command(after_help = "Without a command, `serve` runs.\n\nExample: forebay --data /var/lib/forebay")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: Common,
+}
+
+impl Cli {
+    /// The command that was asked for: `serve` if none was named.
+    pub(crate) fn into_command(self) -> Command {
+        self.command.unwrap_or(Command::Serve(self.serve))
+    }
+}
+
+/// What Forebay can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Takes events and stores them, in one process
+    #[command(after_help = "Example: forebay serve --config forebay.toml --listen 127.0.0.1:8080")]
+    Serve(Common),
+    /// Checks the configuration, shows every mistake in it, and starts nothing
+    ///
+    /// Exits with 0 if the configuration is right, and with 2 if not.
+    #[command(after_help = "Example: forebay check --config forebay.toml")]
+    Check(Common),
+    /// Looks into the journal of a data directory that no Forebay is running on
+    #[command(subcommand, after_help = "Example: forebay journal verify --data /var/lib/forebay")]
+    Journal(JournalCommand),
+}
+
+/// Flags of every command that has a configuration.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// The configuration file (TOML); without one, all events go to events.db in the data directory
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// The address to take events on [default: 127.0.0.1:8080] [env: FOREBAY_GATEWAY_LISTEN]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// The address of metrics and the admin API [default: 127.0.0.1:9000] [env: FOREBAY_GATEWAY_ADMIN]
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<String>,
+}
+
+impl Common {
+    /// The settings among the flags.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags { listen: self.listen.clone(), admin: self.admin.clone() }
+    }
+}
+
+/// The flag of every command that has a data directory.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Data {
+    /// The data directory: journal, cursors, and the embedded store
+    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = "./forebay-data")]
+    pub(crate) directory: PathBuf,
+}
+
+/// What can be done with a journal.
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalCommand {
+    /// Checks every block of every segment
+    ///
+    /// Exits with 0 if all is well, and with 1 if anything is damaged.
+    #[command(after_help = "Example: forebay journal verify --data /var/lib/forebay")]
+    Verify(Data),
+    /// Prints the headers of all blocks and records as text
+    #[command(after_help = "Example: forebay journal dump --data /var/lib/forebay | less")]
+    Dump(Data),
+    /// Writes all payloads as NDJSON
+    #[command(after_help = "Example: forebay journal export --data /var/lib/forebay --output events.ndjson")]
+    Export {
+        #[command(flatten)]
+        data: Data,
+        /// The file to write; without one, payloads go to the standard output
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Puts damaged parts aside, so that all the others can be delivered
+    ///
+    /// Nothing is thrown away: the damaged files are kept beside the journal.
+    #[command(after_help = "Example: forebay journal repair --data /var/lib/forebay")]
+    Repair(Data),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Command, clap::Error> {
+        Cli::try_parse_from(line.split(' ')).map(Cli::into_command)
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn serve_needs_no_name() {
+        for line in ["forebay --listen 127.0.0.1:1", "forebay serve --listen 127.0.0.1:1"] {
+            let Ok(Command::Serve(common)) = parse(line) else { panic!("{line}") };
+            assert_eq!(common.flags().listen.as_deref(), Some("127.0.0.1:1"));
+        }
+        assert!(matches!(parse("forebay"), Ok(Command::Serve(_))));
+        assert!(parse("forebay --listen 127.0.0.1:1 check").is_err());
+    }
+
+    #[test]
+    fn every_help_shows_an_example() {
+        fn check(command: &mut clap::Command) {
+            let help = command.render_long_help().to_string();
+            assert!(help.contains("Example: forebay"), "{help}");
+            command.get_subcommands_mut().for_each(check);
+        }
+        check(&mut Cli::command());
+    }
+}

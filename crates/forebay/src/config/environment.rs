@@ -1,0 +1,158 @@
+//! The environment as a value, so that whatever reads it can be tested: which variable stands for a setting,
+//! and `${NAME}` in the strings of a file.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::ops::Range;
+
+/// What the names of Forebay's own variables begin with.
+pub(crate) const PREFIX: &str = "FOREBAY_";
+
+/// The variables of a process. Those whose names are not UTF-8 are left out: no setting has such a name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment(BTreeMap<String, OsString>);
+
+/// A variable's value is not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotText;
+
+impl Environment {
+    /// The variables of this process.
+    pub(crate) fn of_process() -> Self {
+        let text_names = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        Self(text_names.collect())
+    }
+
+    /// The value of a variable; an empty one counts as not set, as scripts often can't leave one out.
+    pub(crate) fn get(&self, name: &str) -> Option<Result<&str, NotText>> {
+        let value = self.0.get(name).filter(|value| !value.is_empty())?;
+        Some(value.to_str().ok_or(NotText))
+    }
+
+    /// The names that begin with [`PREFIX`], in order.
+    pub(crate) fn own_names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str).filter(|name| name.starts_with(PREFIX))
+    }
+}
+
+impl<N: Into<String>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+/// The variable that stands for a setting: `FOREBAY_` and its path in upper case, joined by `_`; what isn't a
+/// letter or a digit becomes `_` too.
+pub(crate) fn variable_name<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
+    let parts: Vec<&str> = path.into_iter().collect();
+    let upper = |byte: char| if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { '_' };
+    PREFIX.chars().chain(parts.join("_").chars().map(upper)).collect()
+}
+
+/// Why a `${…}` can't be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreplaced {
+    /// There is no `}`.
+    Open,
+    /// What stands between the braces is no variable's name.
+    Name,
+    /// The variable isn't set, or is empty.
+    Unset,
+    /// The variable's value isn't UTF-8.
+    NotText,
+}
+
+/// Replaces each `${NAME}` in `text`; `$${` stands for a plain `${`, and any other `$` for itself.
+///
+/// # Errors
+/// Every reference that can't be replaced, with its bytes in `text`.
+pub(crate) fn expand(text: &str, environment: &Environment) -> Result<String, Vec<(Range<usize>, Unreplaced)>> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut wrong = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text[at..].find("${") {
+        let start = at + found;
+        if text[at..start].ends_with('$') {
+            expanded.push_str(&text[at..start - 1]);
+            expanded.push_str("${");
+            at = start + 2;
+            continue;
+        }
+        expanded.push_str(&text[at..start]);
+        let Some(length) = text[start..].find('}') else {
+            wrong.push((start..text.len(), Unreplaced::Open));
+            return Err(wrong);
+        };
+        at = start + length + 1;
+        match value(&text[start + 2..at - 1], environment) {
+            Ok(value) => expanded.push_str(value),
+            Err(why) => wrong.push((start..at, why)),
+        }
+    }
+    expanded.push_str(&text[at..]);
+    if wrong.is_empty() { Ok(expanded) } else { Err(wrong) }
+}
+
+fn value<'e>(name: &str, environment: &'e Environment) -> Result<&'e str, Unreplaced> {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(word) {
+        return Err(Unreplaced::Name);
+    }
+    match environment.get(name) {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(NotText)) => Err(Unreplaced::NotText),
+        None => Err(Unreplaced::Unset),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        [("A", "one"), ("B_2", "${A}"), ("EMPTY", "")].into_iter().collect()
+    }
+
+    #[test]
+    fn references_are_replaced_once() {
+        for (text, expanded) in [
+            ("", ""),
+            ("plain $ and $5 and }", "plain $ and $5 and }"),
+            ("${A}", "one"),
+            ("x${A}${A}y", "xoneoney"),
+            ("é${B_2}é", "é${A}é"),
+            ("$${A} ${A}", "${A} one"),
+            ("$$${A}", "$${A}"),
+        ] {
+            assert_eq!(expand(text, &environment()).as_deref(), Ok(expanded), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_bad_reference_is_found() {
+        assert_eq!(
+            expand("${C} ${} ${A} ${1} ${EMPTY} ${A", &environment()),
+            Err(vec![
+                (0..4, Unreplaced::Unset),
+                (5..8, Unreplaced::Name),
+                (14..18, Unreplaced::Name),
+                (19..27, Unreplaced::Unset),
+                (28..31, Unreplaced::Open),
+            ])
+        );
+    }
+
+    #[test]
+    fn a_variable_is_named_by_its_path() {
+        assert_eq!(variable_name(["gateway", "type_pointer"]), "FOREBAY_GATEWAY_TYPE_POINTER");
+        assert_eq!(variable_name(["types", "access.hits-2", "routes"]), "FOREBAY_TYPES_ACCESS_HITS_2_ROUTES");
+        assert_eq!(variable_name(["types", "*", "id"]), "FOREBAY_TYPES___ID");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in "[${}A-Z_é]{0,12}") {
+            let _ = expand(&text, &environment());
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `[types.X]`: which events are taken, and where they go.
+
+use std::collections::BTreeMap;
+
+use event::TypeName;
+
+use super::pointer;
+use super::reader::Reader;
+use super::report::Mistake;
+use super::section::{Found, Section};
+use super::sink::{SinkName, Sinks};
+
+/// The settings of `[types.X]`.
+pub(super) const KEYS: &[&str] = &["id", "routes"];
+
+/// The table that takes the events of all types that no other table names.
+const OTHERS: &str = "*";
+
+/// What becomes of the events of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypeConfig {
+    /// The JSON pointer to an event's id within its payload.
+    pub(crate) id: Option<Box<str>>,
+    /// The sinks that store the events: at least one, each once, in the configuration's order.
+    pub(crate) routes: Vec<SinkName>,
+}
+
+/// All `[types.…]` tables.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Types {
+    pub(super) named: BTreeMap<TypeName, TypeConfig>,
+    pub(super) others: Option<TypeConfig>,
+}
+
+impl Types {
+    /// Whether any type has a route to the sink.
+    pub(super) fn have_route_to(&self, sink: &SinkName) -> bool {
+        self.named.values().chain(&self.others).any(|config| config.routes.contains(sink))
+    }
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sinks) -> Types {
+    let mut types = Types::default();
+    for section in tables {
+        let config = read_one(reader, section, sinks);
+        if section.name() == OTHERS {
+            types.others = Some(config);
+            continue;
+        }
+        match TypeName::new(section.name()) {
+            Ok(name) => {
+                types.named.insert(name, config);
+            }
+            Err(error) => {
+                let title = format!("`{}` can't be the name of a type", section.name());
+                reader.push(Mistake::new(title, section.spot().clone(), error.to_string()));
+            }
+        }
+    }
+    types
+}
+
+fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> TypeConfig {
+    reader.check_keys(section, KEYS);
+    let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
+
+    let mistakes_before = reader.mistakes();
+    let list = reader.texts(section, "routes");
+    let routes = list.iter().flat_map(|list| read_routes(reader, section, &list.value, sinks)).collect::<Vec<_>>();
+    if routes.is_empty() && reader.mistakes() == mistakes_before {
+        let (at, label) = list.map_or((section.spot().clone(), "has no `routes`"), |list| (list.spot, "names no sink"));
+        let title = format!("the events of type `{}` would be stored nowhere", section.name());
+        let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";
+        reader.push(Mistake::new(title, at, label).help(help.to_owned()));
+    }
+    TypeConfig { id, routes }
+}
+
+fn read_routes(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    routes: &[Found<String>],
+    sinks: &Sinks,
+) -> Vec<SinkName> {
+    let mut names: Vec<SinkName> = Vec::new();
+    for (index, route) in routes.iter().enumerate() {
+        if let Some(first) = routes[..index].iter().find(|first| first.value == route.value) {
+            let title = format!("`{}` names a sink twice", section.key_path("routes"));
+            let mistake = Mistake::new(title, route.spot.clone(), "here again");
+            reader.push(mistake.also(first.spot.clone(), "named here"));
+        } else if let Some(name) = sinks.resolve(reader, section, route) {
+            names.push(name);
+        }
+    }
+    names
+}

@@ -1,0 +1,153 @@
+//! `[gateway]`: where Forebay listens, and how it takes events.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::{NonZeroU16, NonZeroUsize};
+
+use super::Flags;
+use super::pointer;
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::{Found, Section};
+
+/// The settings of `[gateway]`.
+pub(super) const KEYS: &[&str] = &["listen", "admin", "open", "shards", "type_pointer"];
+
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
+/// A shard is a thread with a journal of its own; more than a machine has cores gains nothing.
+const SHARDS_MAX: u16 = 1024;
+
+/// Where Forebay listens, and how it takes events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gateway {
+    /// The address of the intake port.
+    pub(crate) listen: SocketAddr,
+    /// The address of the admin port: on loopback.
+    pub(crate) admin: SocketAddr,
+    /// Whether everybody who reaches the intake port may post.
+    pub(crate) open: bool,
+    /// The number of shards, if the configuration fixes it; see [`Gateway::shards_for`].
+    pub(crate) shards: Option<NonZeroU16>,
+    /// The JSON pointer to an event's type within its payload.
+    pub(crate) type_pointer: Option<Box<str>>,
+}
+
+impl Gateway {
+    /// The number of shards on a machine with `cores`: as configured, else all cores but one, at least one.
+    pub(crate) fn shards_for(&self, cores: NonZeroUsize) -> NonZeroU16 {
+        let spare = u16::try_from(cores.get() - 1).unwrap_or(SHARDS_MAX).min(SHARDS_MAX);
+        self.shards.or(NonZeroU16::new(spare)).unwrap_or(NonZeroU16::MIN)
+    }
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags) -> Gateway {
+    reader.check_keys(section, KEYS);
+    let listen = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
+    let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
+    let open = reader.boolean(section, "open");
+    let shards = reader.integer(section, "shards", shards);
+    let type_pointer = reader.text(section, "type_pointer", pointer::parse);
+
+    let is_open = open.is_some_and(|found| found.value);
+    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open);
+    check_distinct(reader, listen.as_ref(), admin.as_ref());
+    Gateway {
+        listen: listen.map_or(LISTEN, |found| found.value),
+        admin: admin.map_or(ADMIN, |found| found.value),
+        open: is_open,
+        shards: shards.map(|found| found.value),
+        type_pointer: type_pointer.map(|found| found.value),
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, Wrong> {
+    text.parse().map_err(|_| {
+        Wrong::new("is not an address", "wanted an IP address and a port")
+            .help("for example 127.0.0.1:8080, or [::1]:8080; names like localhost are not looked up")
+    })
+}
+
+fn shards(number: i64) -> Result<NonZeroU16, Wrong> {
+    let shards = u16::try_from(number).ok().filter(|number| *number <= SHARDS_MAX).and_then(NonZeroU16::new);
+    shards.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {SHARDS_MAX}")))
+}
+
+/// Whoever reaches a port may use it, so neither may be reached from elsewhere unless somebody has said so.
+fn check_reach(
+    reader: &mut Reader<'_>,
+    listen: Option<&Found<SocketAddr>>,
+    admin: Option<&Found<SocketAddr>>,
+    open: bool,
+) {
+    if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open) {
+        let title = "`gateway.listen` would let everybody post who reaches this machine";
+        let help = "set `open = true` in [gateway] if that is meant, else listen on 127.0.0.1 or [::1]";
+        reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+    }
+    if let Some(found) = admin.filter(|found| !is_loopback(found.value)) {
+        let title = "`gateway.admin` would let everybody look in who reaches this machine";
+        let help = "listen on 127.0.0.1 or [::1]";
+        reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+    }
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+fn check_distinct(
+    reader: &mut Reader<'_>,
+    listen: Option<&Found<SocketAddr>>,
+    admin: Option<&Found<SocketAddr>>,
+) {
+    let at = |found: Option<&Found<SocketAddr>>, default| found.map_or(default, |found| found.value);
+    if !collide(at(listen, LISTEN), at(admin, ADMIN)) {
+        return;
+    }
+    let title = "the intake port and the admin port are the same";
+    let mistake = match (listen, admin) {
+        (Some(listen), Some(admin)) => {
+            Mistake::new(title, admin.spot.clone(), "the admin port").also(listen.spot.clone(), "the intake port")
+        }
+        (Some(found), None) => Mistake::new(title, found.spot.clone(), format!("the admin port is {ADMIN}")),
+        (None, Some(found)) => Mistake::new(title, found.spot.clone(), format!("the intake port is {LISTEN}")),
+        (None, None) => return,
+    };
+    reader.push(mistake);
+}
+
+/// Port 0 asks the system for a free one, which collides with nothing.
+fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+    let same_ip = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port() && one.port() != 0 && same_ip
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_core_is_left_to_delivery() {
+        let gateway = |shards| Gateway {
+            listen: LISTEN,
+            admin: ADMIN,
+            open: false,
+            shards: NonZeroU16::new(shards),
+            type_pointer: None,
+        };
+        for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {
+            let cores = NonZeroUsize::new(cores).unwrap();
+            assert_eq!(gateway(configured).shards_for(cores).get(), shards);
+        }
+    }
+
+    #[test]
+    fn addresses_collide_on_one_port() {
+        let collides = |one: &str, other: &str| collide(one.parse().unwrap(), other.parse().unwrap());
+        assert!(collides("127.0.0.1:1", "127.0.0.1:1"));
+        assert!(collides("0.0.0.0:1", "127.0.0.1:1"));
+        assert!(!collides("127.0.0.1:1", "127.0.0.1:2"));
+        assert!(!collides("127.0.0.1:0", "127.0.0.1:0"));
+        assert!(!collides("127.0.0.1:1", "127.0.0.2:1"));
+    }
+}

@@ -1,0 +1,214 @@
+//! Configuration: one TOML file, the environment and flags become one typed, checked [`Configuration`], or a
+//! [`Report`] of all that is wrong with them.
+//!
+//! It is read in two steps. First every setting is looked up and made a value of its own kind; then the values
+//! are held against each other. Mistakes are gathered through both, so that one run shows them all.
+
+mod environment;
+mod event_type;
+mod gateway;
+mod pointer;
+mod reader;
+mod report;
+mod section;
+mod sink;
+mod suggest;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use event::TypeName;
+use toml::de::DeTable;
+
+pub(crate) use environment::Environment;
+pub(crate) use event_type::TypeConfig;
+pub(crate) use gateway::Gateway;
+use reader::Reader;
+pub(crate) use report::Report;
+use report::{Mistake, Spot};
+use section::Section;
+pub(crate) use sink::{SinkConfig, SinkName};
+
+/// The tables of the file.
+const TABLES: &[&str] = &["gateway", "types", "sinks"];
+
+/// What stands for the types and sinks of a file that has neither.
+const BUILT_IN: &str = r#"[types."*"]
+routes = ["local"]
+
+[sinks.local]
+kind = "sqlite"
+path = "events.db"
+table = "events"
+"#;
+
+/// Everything that Forebay was told, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Configuration {
+    /// Where Forebay listens, and how it takes events.
+    pub(crate) gateway: Gateway,
+    /// The types that have a table of their own.
+    pub(crate) types: BTreeMap<TypeName, TypeConfig>,
+    /// What becomes of all other types; without it they are unknown.
+    pub(crate) other_types: Option<TypeConfig>,
+    /// The stores, those too that no type has a route to.
+    pub(crate) sinks: BTreeMap<SinkName, SinkConfig>,
+}
+
+/// Settings from the command line, as they were typed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags {
+    /// `--listen`.
+    pub(crate) listen: Option<String>,
+    /// `--admin`.
+    pub(crate) admin: Option<String>,
+}
+
+/// Where a configuration comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inputs<'a> {
+    /// The file's name, for messages, and its bytes.
+    pub(crate) file: Option<(&'a str, &'a [u8])>,
+    /// The process's variables.
+    pub(crate) environment: &'a Environment,
+    /// The command line.
+    pub(crate) flags: &'a Flags,
+    /// The data directory, from which the relative paths of sinks lead.
+    pub(crate) data: &'a Path,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    /// The file can't be read.
+    #[error("can't read the configuration file {path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the file system says.
+        source: std::io::Error,
+    },
+    /// The configuration is wrong.
+    #[error("{0}")]
+    Wrong(Report),
+}
+
+/// Reads the file at `path`, if there is one to read, and then as [`read`] does.
+///
+/// # Errors
+/// The file can't be read, or something in the configuration is wrong.
+pub(crate) fn load(
+    path: Option<&Path>,
+    environment: &Environment,
+    flags: &Flags,
+    data: &Path,
+) -> Result<(Configuration, Report), LoadError> {
+    let unreadable = |path: &Path, source| LoadError::Unreadable { path: path.to_owned(), source };
+    let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
+    let name = path.map(|path| path.display().to_string());
+    let file = name.as_deref().zip(bytes.as_deref());
+    read(&Inputs { file, environment, flags, data }).map_err(LoadError::Wrong)
+}
+
+/// Makes a configuration of all that is given. A flag wins over the environment, that over the file, and that
+/// over the defaults.
+///
+/// # Errors
+/// The report of all mistakes and warnings, where there is a mistake; else the configuration comes with a
+/// report that has warnings only, or nothing.
+pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Report> {
+    let mut report = Report::default();
+    let (name, bytes) = inputs.file.unwrap_or(("no file", b""));
+    let text = String::from_utf8_lossy(bytes);
+    let source = report.source(name, &*text);
+    if let Err(error) = std::str::from_utf8(bytes) {
+        // The valid part is the same in both; the first bad byte has become a replacement character.
+        let span = error.valid_up_to()..error.valid_up_to() + char::REPLACEMENT_CHARACTER.len_utf8();
+        report.push(Mistake::new("the file is not UTF-8", Spot { source, span }, "the first bad byte"));
+        return Err(report);
+    }
+    let (document, errors) = DeTable::parse_recoverable(&text);
+    for error in &errors {
+        let at = Spot { source, span: error.span().unwrap_or(0..0) };
+        report.push(Mistake::new("this is not TOML", at, error.message()));
+    }
+    if !errors.is_empty() {
+        // What the parser made of a broken text would only be reported as further, false mistakes.
+        return Err(report);
+    }
+    let built_in_source = report.source("built in", BUILT_IN);
+    let (built_in, _) = DeTable::parse_recoverable(BUILT_IN);
+
+    let mut reader = Reader::new(inputs.environment, report);
+    let file = Section::root(source, document.get_ref());
+    let built_in = Section::root(built_in_source, built_in.get_ref());
+    let configuration = read_tables(&mut reader, inputs, &file, &built_in);
+    let report = reader.finish();
+    if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(report) }
+}
+
+fn read_tables(
+    reader: &mut Reader<'_>,
+    inputs: &Inputs<'_>,
+    file: &Section<'_>,
+    built_in: &Section<'_>,
+) -> Configuration {
+    reader.check_keys(file, TABLES);
+    let section = reader.table(file, "gateway");
+    let gateway = gateway::read(reader, &section, inputs.flags);
+
+    let named = |table: &str| file.get(table).is_some();
+    let document = if named("types") || named("sinks") { file } else { built_in };
+    let tables = reader.table(document, "sinks");
+    let tables = reader.tables(&tables);
+    let sinks = sink::read(reader, &tables, inputs.data);
+    let tables = reader.table(document, "types");
+    let tables = reader.tables(&tables);
+    let types = event_type::read(reader, &tables, &sinks);
+    if tables.is_empty() {
+        no_types(reader, document);
+    }
+    if reader.mistakes() == 0 {
+        warn_of_unused(reader, &types, &sinks);
+    }
+    reader.check_variables(TABLES);
+    Configuration { gateway, types: types.named, other_types: types.others, sinks: sinks.valid }
+}
+
+fn no_types(reader: &mut Reader<'_>, document: &Section<'_>) {
+    if let Some((key, _)) = document.entry("types").or(document.entry("sinks")) {
+        let help = "add a table [types.NAME] with routes, or [types.\"*\"] for events of any type";
+        let title = "no event would be taken: there is no type";
+        reader.push(Mistake::new(title, document.spot_of(key), "no [types.…] beside it").help(help.to_owned()));
+    }
+}
+
+fn warn_of_unused(reader: &mut Reader<'_>, types: &event_type::Types, sinks: &sink::Sinks) {
+    for name in sinks.valid.keys().filter(|name| !types.have_route_to(name)) {
+        if let Some(at) = sinks.spot(name) {
+            let title = format!("nothing goes to the sink `{name}`");
+            let help = format!("add \"{name}\" to the routes of a type, or remove the sink");
+            reader.push(Mistake::warning(title, at.clone(), "in no type's routes").help(help));
+        }
+    }
+}
+
+impl fmt::Display for Configuration {
+    /// A short summary, one fact a line: addresses, types with their routes, sinks.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "listen  {}", self.gateway.listen)?;
+        writeln!(f, "admin   {}", self.gateway.admin)?;
+        let named = self.types.iter().map(|(name, config)| (name.as_str(), config));
+        for (name, config) in named.chain(self.other_types.iter().map(|config| ("*", config))) {
+            let routes: Vec<String> = config.routes.iter().map(SinkName::to_string).collect();
+            writeln!(f, "type    {name} → {}", routes.join(", "))?;
+        }
+        for (name, config) in &self.sinks {
+            writeln!(f, "sink    {name}: {config}")?;
+        }
+        Ok(())
+    }
+}

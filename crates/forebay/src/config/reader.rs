@@ -1,0 +1,300 @@
+//! Reads settings out of their three sources, a document, the environment and flags, and gathers what is
+//! wrong on the way. A later source wins, but a mistake in an earlier one is reported all the same.
+//!
+//! What a setting means is not known here: the callers hand in a function that makes a value of its text.
+
+use std::collections::BTreeSet;
+
+use toml::Spanned;
+use toml::de::{DeString, DeValue};
+
+use super::environment::{Environment, NotText, Unreplaced, expand, variable_name};
+use super::report::{Mistake, Report, Spot};
+use super::section::{Found, Section};
+use super::suggest::nearest;
+
+/// Why a text is no value of its setting.
+#[derive(Clone, Debug)]
+pub(super) struct Wrong {
+    /// Goes on after the setting's name: "is not an address".
+    pub(super) what: String,
+    /// What is written under the spot.
+    pub(super) label: String,
+    /// What to do.
+    pub(super) help: Option<String>,
+}
+
+impl Wrong {
+    pub(super) fn new(what: impl Into<String>, label: impl Into<String>) -> Self {
+        Self { what: what.into(), label: label.into(), help: None }
+    }
+
+    pub(super) fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+}
+
+/// Reads settings and gathers mistakes.
+#[derive(Debug)]
+pub(super) struct Reader<'e> {
+    environment: &'e Environment,
+    report: Report,
+    /// The variables that stand for a setting of this configuration, set or not.
+    asked: BTreeSet<String>,
+}
+
+impl<'e> Reader<'e> {
+    pub(super) fn new(environment: &'e Environment, report: Report) -> Self {
+        Self { environment, report, asked: BTreeSet::new() }
+    }
+
+    pub(super) fn finish(self) -> Report {
+        self.report
+    }
+
+    pub(super) fn push(&mut self, mistake: Mistake) {
+        self.report.push(mistake);
+    }
+
+    /// How many mistakes were found so far.
+    pub(super) fn mistakes(&self) -> usize {
+        self.report.mistakes()
+    }
+
+    /// The table `name` within `parent`; an absent one has no settings but those of the environment.
+    pub(super) fn table<'d>(&mut self, parent: &Section<'d>, name: &str) -> Section<'d> {
+        let present = parent.entry(name).and_then(|(key, value)| self.open(parent, key, value));
+        present.unwrap_or_else(|| Section::absent(parent, name))
+    }
+
+    /// All tables within `parent`; entries that are no tables are reported and left out.
+    pub(super) fn tables<'d>(&mut self, parent: &Section<'d>) -> Vec<Section<'d>> {
+        parent.entries().filter_map(|(key, value)| self.open(parent, key, value)).collect()
+    }
+
+    fn open<'d>(
+        &mut self,
+        parent: &Section<'d>,
+        key: &Spanned<DeString<'_>>,
+        value: &'d Spanned<DeValue<'d>>,
+    ) -> Option<Section<'d>> {
+        let Some(entries) = value.get_ref().as_table() else {
+            self.wrong_kind::<()>(&parent.key_path(key.get_ref()), parent.spot_of(value), value.get_ref(), "a table");
+            return None;
+        };
+        Some(Section::child(parent, key, entries))
+    }
+
+    /// Reports the keys of `section` that are none of `known`.
+    pub(super) fn check_keys(&mut self, section: &Section<'_>, known: &[&str]) {
+        for (key, value) in section.entries() {
+            let name: &str = key.get_ref();
+            if known.contains(&name) {
+                continue;
+            }
+            let help = match nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if value.get_ref().is_table() && section.is_within("types") => {
+                    format!("a name with a dot in it stands in quotes: [types.\"{}.{name}\"]", section.name())
+                }
+                None => format!("known here: {}", known.join(", ")),
+            };
+            let title = format!("`{}` is not a setting", section.key_path(name));
+            self.push(Mistake::new(title, section.spot_of(key), "unknown").help(help));
+        }
+    }
+
+    /// A setting whose value is a text.
+    pub(super) fn text<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Option<Found<T>> {
+        self.text_or_flag(section, key, None, parse)
+    }
+
+    /// A setting whose value is a text, which the flag `--key` sets too.
+    pub(super) fn text_or_flag<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        flag: Option<&str>,
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Option<Found<T>> {
+        let name = section.key_path(key);
+        let in_document = section.get(key).and_then(|(spot, value)| self.string(&name, spot, value));
+        let variable = self.variable(section, key);
+        let flag = flag.map(|text| self.flag(key, text));
+        let candidates = [in_document, variable, flag].into_iter().flatten();
+        let parsed: Vec<_> = candidates.map(|found| self.parse(&name, found, &parse)).collect();
+        parsed.into_iter().next_back().flatten()
+    }
+
+    /// A setting that is true or false.
+    pub(super) fn boolean(&mut self, section: &Section<'_>, key: &str) -> Option<Found<bool>> {
+        let name = section.key_path(key);
+        let in_document = section.get(key).and_then(|(spot, value)| match value.as_bool() {
+            Some(value) => Some(Found { value, spot }),
+            None => self.wrong_kind(&name, spot, value, "true or false"),
+        });
+        let variable = self.variable(section, key);
+        let parse = |text: &str| text.parse().map_err(|_| Wrong::new("is not true or false", "wanted true or false"));
+        variable.map_or(in_document, |found| self.parse(&name, found, parse))
+    }
+
+    /// A setting that is a whole number, of which `parse` says whether it is in range.
+    pub(super) fn integer<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        parse: impl Fn(i64) -> Result<T, Wrong>,
+    ) -> Option<Found<T>> {
+        let name = section.key_path(key);
+        let not_whole = || Wrong::new("is not a whole number", "wanted a whole number");
+        let in_document = section.get(key).and_then(|(spot, value)| match value.as_integer() {
+            Some(number) => Some(Found { value: (number.as_str().to_owned(), number.radix()), spot }),
+            None => self.wrong_kind(&name, spot, value, "a whole number"),
+        });
+        let variable = self.variable(section, key);
+        let variable = variable.map(|found| Found { value: (found.value, 10), spot: found.spot });
+        let parsed: Vec<_> = [in_document, variable]
+            .into_iter()
+            .flatten()
+            .map(|Found { value: (digits, radix), spot }| {
+                let parse = |digits: &str| parse(i64::from_str_radix(digits, radix).map_err(|_| not_whole())?);
+                self.parse(&name, Found { value: digits, spot }, parse)
+            })
+            .collect();
+        parsed.into_iter().next_back().flatten()
+    }
+
+    /// A setting that is a list of texts; in the environment they are joined by commas. The spot is the whole
+    /// list's.
+    pub(super) fn texts(&mut self, section: &Section<'_>, key: &str) -> Option<Found<Vec<Found<String>>>> {
+        let name = section.key_path(key);
+        let in_document = section.get(key).and_then(|(spot, value)| {
+            let Some(list) = value.as_array() else {
+                return self.wrong_kind(&name, spot, value, "a list of strings");
+            };
+            let elements = list.iter().map(|element| (section.spot_of(element), element.get_ref()));
+            let value = elements.filter_map(|(spot, element)| self.string(&name, spot, element)).collect();
+            Some(Found { value, spot })
+        });
+        self.variable(section, key).map_or(in_document, |found| Some(split(&found)))
+    }
+
+    fn parse<T>(
+        &mut self,
+        name: &str,
+        found: Found<String>,
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Option<Found<T>> {
+        match parse(&found.value) {
+            Ok(value) => Some(Found { value, spot: found.spot }),
+            Err(wrong) => {
+                let title = format!("`{name}` {}", wrong.what);
+                self.push(Mistake::new(title, found.spot, wrong.label).help(wrong.help));
+                None
+            }
+        }
+    }
+
+    /// A string of the document with its `${NAME}` replaced.
+    fn string(&mut self, name: &str, spot: Spot, value: &DeValue<'_>) -> Option<Found<String>> {
+        let Some(text) = value.as_str() else {
+            return self.wrong_kind(name, spot, value, "a string");
+        };
+        match expand(text, self.environment) {
+            Ok(value) => Some(Found { value, spot }),
+            Err(references) => {
+                for (range, why) in references {
+                    self.unreplaced(name, &spot, &text[range], why);
+                }
+                None
+            }
+        }
+    }
+
+    fn unreplaced(&mut self, name: &str, spot: &Spot, reference: &str, why: Unreplaced) {
+        // Escapes make a string longer than what it stands for, so its place within is looked for.
+        let place = self.report.text(spot).find(reference).map(|offset| spot.part(offset, reference.len()));
+        let label = match why {
+            Unreplaced::Open => "no `}` follows",
+            Unreplaced::Name => "no name of a variable",
+            Unreplaced::Unset => "this variable is not set",
+            Unreplaced::NotText => "the value of this variable is not UTF-8",
+        };
+        let title = format!("`{name}` can't be filled in from the environment");
+        let mistake = Mistake::new(title, place.unwrap_or_else(|| spot.clone()), label);
+        self.push(mistake.help("`${NAME}` stands for a variable; write `$${` for a plain `${`".to_owned()));
+    }
+
+    fn variable(&mut self, section: &Section<'_>, key: &str) -> Option<Found<String>> {
+        let name = section.variable(key);
+        let value = self.environment.get(&name);
+        self.asked.insert(name.clone());
+        match value? {
+            Ok(value) => {
+                let text = format!("{name}={value}");
+                let span = name.len() + 1..text.len();
+                let spot = Spot { source: self.report.source("environment", text), span };
+                Some(Found { value: value.to_owned(), spot })
+            }
+            Err(NotText) => {
+                let spot = self.whole_source("environment", &name);
+                self.push(Mistake::new(format!("`{name}` is not UTF-8"), spot, "the value of this variable"));
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, key: &str, text: &str) -> Found<String> {
+        let line = format!("--{key} {text}");
+        let span = key.len() + 3..line.len();
+        Found { value: text.to_owned(), spot: Spot { source: self.report.source("command line", line), span } }
+    }
+
+    fn whole_source(&mut self, name: &str, text: &str) -> Spot {
+        Spot { source: self.report.source(name, text), span: 0..text.len() }
+    }
+
+    fn wrong_kind<T>(&mut self, name: &str, spot: Spot, value: &DeValue<'_>, wanted: &str) -> Option<T> {
+        let is = match value.type_str() {
+            kind @ ("integer" | "array") => format!("an {kind}"),
+            kind => format!("a {kind}"),
+        };
+        self.push(Mistake::new(format!("`{name}` must be {wanted}"), spot, format!("this is {is}")));
+        None
+    }
+
+    /// Warns of variables that look like settings and set nothing: names with a slip, or of tables that the
+    /// document doesn't have. Their values may be secrets and are not shown.
+    pub(super) fn check_variables(&mut self, tables: &[&str]) {
+        let looks_like_setting =
+            |name: &&str| tables.iter().any(|table| name.starts_with(&(variable_name([*table]) + "_")));
+        let unasked: Vec<&str> = self.environment.own_names().filter(looks_like_setting).collect();
+        for name in unasked {
+            if self.asked.contains(name) {
+                continue;
+            }
+            let near = nearest(name, self.asked.iter().map(String::as_str));
+            let help = near.map(|near| format!("did you mean `{near}`?"));
+            let spot = self.whole_source("environment", name);
+            self.push(Mistake::warning(format!("`{name}` sets nothing"), spot, "no such setting").help(help));
+        }
+    }
+}
+
+/// The parts of a variable's value between commas, without the blanks around them.
+fn split(found: &Found<String>) -> Found<Vec<Found<String>>> {
+    let mut offset = 0;
+    let mut parts = Vec::new();
+    for part in found.value.split(',') {
+        let blank = part.len() - part.trim_start().len();
+        let value = part.trim().to_owned();
+        parts.push(Found { spot: found.spot.part(offset + blank, value.len()), value });
+        offset += part.len() + 1;
+    }
+    Found { value: parts, spot: found.spot.clone() }
+}

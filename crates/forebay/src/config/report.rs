@@ -1,0 +1,189 @@
+//! What is wrong with a configuration: every mistake with the spot where it stands, shown together.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// Mistakes that are shown one by one; the others are only counted. Nobody reads more at a time.
+const SHOWN_MAX: usize = 100;
+
+/// One of the texts that a configuration is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SourceId(usize);
+
+#[derive(Clone, Debug)]
+struct Source {
+    name: String,
+    text: String,
+}
+
+/// Where a piece of configuration stands: bytes of one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) source: SourceId,
+    pub(crate) span: Range<usize>,
+}
+
+impl Spot {
+    /// The part of this spot that begins `offset` bytes into it.
+    pub(crate) fn part(&self, offset: usize, length: usize) -> Self {
+        let start = (self.span.start + offset).min(self.span.end);
+        Self { source: self.source, span: start..(start + length).min(self.span.end) }
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Severity {
+    Mistake,
+    Warning,
+}
+
+/// One thing that is wrong: what, where, and what to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Mistake {
+    severity: Severity,
+    title: String,
+    at: Spot,
+    label: String,
+    also: Option<(Spot, String)>,
+    help: Option<String>,
+}
+
+impl Mistake {
+    /// Something that Forebay can't start with. `label` is written under the spot.
+    pub(crate) fn new(title: impl Into<String>, at: Spot, label: impl Into<String>) -> Self {
+        Self { severity: Severity::Mistake, title: title.into(), at, label: label.into(), also: None, help: None }
+    }
+
+    /// Something that is probably not meant, but harms nothing.
+    pub(crate) fn warning(title: impl Into<String>, at: Spot, label: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::new(title, at, label) }
+    }
+
+    /// Points at a second spot, where the reason stands.
+    pub(crate) fn also(self, at: Spot, label: impl Into<String>) -> Self {
+        Self { also: Some((at, label.into())), ..self }
+    }
+
+    /// Says what to do.
+    pub(crate) fn help(self, help: impl Into<Option<String>>) -> Self {
+        Self { help: help.into(), ..self }
+    }
+}
+
+/// All mistakes and warnings of one reading.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Report {
+    sources: Vec<Source>,
+    mistakes: Vec<Mistake>,
+}
+
+impl Report {
+    /// Makes a text known, so that spots can lie in it. `name` is what a person knows it by: a file's path,
+    /// "environment", "command line".
+    pub(crate) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        self.sources.push(Source { name: name.into(), text: text.into() });
+        SourceId(self.sources.len() - 1)
+    }
+
+    /// The text at `spot`, as it was written.
+    pub(crate) fn text(&self, spot: &Spot) -> &str {
+        self.sources[spot.source.0].text.get(spot.span.clone()).unwrap_or_default()
+    }
+
+    /// Adds one finding.
+    pub(crate) fn push(&mut self, mistake: Mistake) {
+        self.mistakes.push(mistake);
+    }
+
+    /// How many findings stand against starting. Warnings don't.
+    pub(crate) fn mistakes(&self) -> usize {
+        self.count(Severity::Mistake)
+    }
+
+    /// Whether there is nothing to show.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.mistakes.is_empty()
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.mistakes.iter().filter(|mistake| mistake.severity == severity).count()
+    }
+
+    /// Every finding in the order of its place, and the count at the end; with colours for a terminal.
+    pub(crate) fn render(&self, coloured: bool) -> String {
+        let renderer = if coloured { Renderer::styled() } else { Renderer::plain() };
+        let mut order: Vec<&Mistake> = self.mistakes.iter().collect();
+        order.sort_by_key(|mistake| (mistake.at.source, mistake.at.span.start));
+        let mut text = String::new();
+        for mistake in order.iter().take(SHOWN_MAX) {
+            text.push_str(&renderer.render(&[self.group(mistake)]));
+            text.push_str("\n\n");
+        }
+        text.push_str(&self.summary());
+        text
+    }
+
+    fn group<'a>(&'a self, mistake: &'a Mistake) -> Group<'a> {
+        let level = match mistake.severity {
+            Severity::Mistake => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let mut snippet =
+            self.snippet(&mistake.at).annotation(annotation(AnnotationKind::Primary, &mistake.at, &mistake.label));
+        let mut elsewhere = None;
+        if let Some((at, label)) = &mistake.also {
+            let annotation = annotation(AnnotationKind::Context, at, label);
+            if at.source == mistake.at.source {
+                snippet = snippet.annotation(annotation);
+            } else {
+                elsewhere = Some(self.snippet(at).annotation(annotation));
+            }
+        }
+        let mut group = level.primary_title(mistake.title.as_str()).element(snippet);
+        if let Some(snippet) = elsewhere {
+            group = group.element(snippet);
+        }
+        match &mistake.help {
+            Some(help) => group.element(Level::HELP.message(help.as_str())),
+            None => group,
+        }
+    }
+
+    fn snippet(&self, spot: &Spot) -> Snippet<'_, Annotation<'_>> {
+        let source = &self.sources[spot.source.0];
+        Snippet::source(source.text.as_str()).path(source.name.as_str())
+    }
+
+    fn summary(&self) -> String {
+        let counted = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            _ => Some(format!("{count} {what}s")),
+        };
+        let counts: Vec<String> = [
+            counted(self.count(Severity::Mistake), "mistake"),
+            counted(self.count(Severity::Warning), "warning"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let hidden = self.mistakes.len().saturating_sub(SHOWN_MAX);
+        let hidden = if hidden > 0 { format!(", {hidden} of them not shown") } else { String::new() };
+        format!("{}{hidden}\n", counts.join(" and "))
+    }
+}
+
+fn annotation<'a>(kind: AnnotationKind, spot: &Spot, label: &'a str) -> Annotation<'a> {
+    kind.span(spot.span.clone()).label(label)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Report {}

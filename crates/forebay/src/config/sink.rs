@@ -1,0 +1,230 @@
+//! `[sinks.X]`: the stores that events go to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::reader::{Reader, Wrong};
+use super::report::{Mistake, Spot};
+use super::section::{Found, Section};
+use super::suggest::nearest;
+
+/// The settings that a sink of each kind has.
+pub(super) const KINDS: &[(&str, &[&str])] = &[("sqlite", &["kind", "path", "table"]), ("null", &["kind"])];
+
+const PATH: &str = "events.db";
+const TABLE: &str = "events";
+/// Bytes of a sink's name: it stands in every cursor and in many metrics.
+const NAME_BYTES_MAX: usize = 64;
+
+/// The name of a sink: a letter a-z or a digit, then letters, digits, `_` and `-`. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SinkName(Arc<str>);
+
+impl SinkName {
+    fn new(text: &str) -> Option<Self> {
+        let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let first = text.bytes().next().is_some_and(letter);
+        let good = first && text.len() <= NAME_BYTES_MAX && text.bytes().all(|b| letter(b) || b"_-".contains(&b));
+        good.then(|| Self(text.into()))
+    }
+
+    /// The name as text, to be shared.
+    pub(crate) const fn as_arc(&self) -> &Arc<str> {
+        &self.0
+    }
+}
+
+impl fmt::Display for SinkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for SinkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+/// A store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SinkConfig {
+    /// Takes everything and keeps nothing.
+    Null,
+    /// A table of an SQLite database.
+    Sqlite {
+        /// The database's file, absolute or relative to the working directory.
+        path: PathBuf,
+        /// The table's name.
+        table: String,
+    },
+}
+
+impl fmt::Display for SinkConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Sqlite { path, table } => write!(f, "sqlite {}, table {table}", path.display()),
+        }
+    }
+}
+
+/// All `[sinks.…]` tables.
+#[derive(Debug, Default)]
+pub(super) struct Sinks {
+    pub(super) valid: BTreeMap<SinkName, SinkConfig>,
+    /// Every name that the document has, also of sinks with mistakes: routes may point to them.
+    declared: BTreeMap<String, Spot>,
+}
+
+impl Sinks {
+    /// The sink that a route names, if there is one.
+    pub(super) fn resolve(
+        &self,
+        reader: &mut Reader<'_>,
+        section: &Section<'_>,
+        route: &Found<String>,
+    ) -> Option<SinkName> {
+        if self.declared.contains_key(&route.value) {
+            return SinkName::new(&route.value);
+        }
+        let title = format!("`{}` names a sink that doesn't exist", section.key_path("routes"));
+        let help = match nearest(&route.value, self.declared.keys().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add the sink as a table of its own: [sinks.NAME]".to_owned(),
+        };
+        reader.push(Mistake::new(title, route.spot.clone(), "no such sink").help(help));
+        None
+    }
+
+    /// Where a sink's name stands.
+    pub(super) fn spot(&self, name: &SinkName) -> Option<&Spot> {
+        self.declared.get(&*name.0)
+    }
+}
+
+/// Reads all sinks; relative paths lead from `data`.
+pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], data: &Path) -> Sinks {
+    let mut sinks = Sinks::default();
+    for section in tables {
+        sinks.declared.insert(section.name().to_owned(), section.spot().clone());
+        let name = SinkName::new(section.name());
+        if name.is_none() {
+            let title = format!("`{}` can't be the name of a sink", section.name());
+            let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
+            reader.push(Mistake::new(title, section.spot().clone(), label));
+        }
+        if let (Some(config), Some(name)) = (read_one(reader, section, data), name) {
+            sinks.valid.insert(name, config);
+        }
+    }
+    check_tables(reader, &sinks);
+    sinks
+}
+
+fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SinkConfig> {
+    let mistakes_before = reader.mistakes();
+    let kind = reader.text(section, "kind", kind);
+    if kind.is_none() && reader.mistakes() == mistakes_before {
+        let title = format!("`{}` is missing", section.key_path("kind"));
+        let mistake = Mistake::new(title, section.spot().clone(), "has no `kind`");
+        reader.push(mistake.help(format!("add kind = \"sqlite\"; known kinds: {}", kind_names())));
+    }
+    let (kind, keys) = kind.map_or(KINDS[0], |found| found.value);
+    reader.check_keys(section, keys);
+    if kind == "null" {
+        return Some(SinkConfig::Null);
+    }
+    let path = reader.text(section, "path", |text| file_path(text, data));
+    let table = reader.text(section, "table", table);
+    Some(SinkConfig::Sqlite {
+        path: path.map_or_else(|| data.join(PATH), |found| found.value),
+        table: table.map_or_else(|| TABLE.to_owned(), |found| found.value),
+    })
+}
+
+fn kind_names() -> String {
+    KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
+}
+
+fn kind(text: &str) -> Result<(&'static str, &'static [&'static str]), Wrong> {
+    let unknown = || {
+        let wrong = Wrong::new("is not a kind of sink", "unknown");
+        match nearest(text, KINDS.iter().map(|(kind, _)| *kind)) {
+            Some(near) => wrong.help(format!("did you mean `{near}`?")),
+            None => wrong.help(format!("known kinds: {}", kind_names())),
+        }
+    };
+    KINDS.iter().find(|(kind, _)| *kind == text).copied().ok_or_else(unknown)
+}
+
+fn file_path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
+    if text.ends_with('/') || Path::new(text).file_name().is_none() {
+        return Err(Wrong::new("is not the path of a file", "wanted the name of a database file"));
+    }
+    if text.contains('\0') {
+        return Err(Wrong::new("is not the path of a file", "holds a NUL character"));
+    }
+    let plain = data.join(text).components().filter(|part| *part != Component::CurDir).collect();
+    Ok(plain)
+}
+
+fn table(text: &str) -> Result<String, Wrong> {
+    let wrong = |label: &str| Err(Wrong::new("can't be the name of a table", label));
+    if text.is_empty() {
+        return wrong("is empty");
+    }
+    if text.contains('\0') {
+        return wrong("holds a NUL character");
+    }
+    if text.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_")) {
+        return wrong("names with `sqlite_` are SQLite's own");
+    }
+    Ok(text.to_owned())
+}
+
+/// Two sinks on one table would refuse each other's events as duplicates.
+fn check_tables(reader: &mut Reader<'_>, sinks: &Sinks) {
+    let mut first: BTreeMap<(&Path, String), &SinkName> = BTreeMap::new();
+    let place = |name: &SinkName| sinks.spot(name).map_or(0, |spot| spot.span.start);
+    let mut in_order: Vec<_> = sinks.valid.iter().collect();
+    in_order.sort_by_key(|(name, _)| place(name));
+    for (name, config) in in_order {
+        let SinkConfig::Sqlite { path, table } = config else { continue };
+        // SQLite takes `Events` and `events` for one table.
+        let Some(other) = first.insert((path, table.to_ascii_lowercase()), name) else { continue };
+        if let (Some(at), Some(also)) = (sinks.spot(name), sinks.spot(other)) {
+            let title = format!("the sinks `{other}` and `{name}` write to the same table");
+            let mistake = Mistake::new(title, at.clone(), "writes where").also(also.clone(), "this one writes too");
+            reader.push(mistake.help("give one of them another `path` or `table`".to_owned()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sink_names_follow_the_grammar() {
+        for good in ["a", "0", "local", "a-b_c"] {
+            assert!(SinkName::new(good).is_some(), "{good}");
+        }
+        for bad in ["", "-a", "_a", "a.b", "A", "é", &"a".repeat(NAME_BYTES_MAX + 1)] {
+            assert!(SinkName::new(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn paths_lead_from_the_data_directory() {
+        let path = |text| file_path(text, Path::new("data")).map(|path| path.display().to_string());
+        assert_eq!(path("events.db").unwrap(), "data/events.db");
+        assert_eq!(path("./x/./events.db").unwrap(), "data/x/events.db");
+        assert_eq!(path("/var/events.db").unwrap(), "/var/events.db");
+        for bad in ["", "/", ".", "..", "x/", "a\0b"] {
+            assert!(path(bad).is_err(), "{bad:?}");
+        }
+    }
+}

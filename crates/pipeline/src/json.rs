@@ -1,0 +1,80 @@
+//! Checks that a text is JSON (RFC 8259) which every store can take. The bytes themselves pass on untouched.
+//!
+//! serde_json checks the syntax without building anything. What it doesn't look at is added here, behind
+//! filters that cost a few nanoseconds where there is nothing to find: UTF-8, depth, halves of surrogate pairs.
+//! `docs/json.md` says for each doubtful text what is done with it.
+
+mod error;
+mod scan;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use serde::de::IgnoredAny;
+
+pub use error::{JsonError, JsonErrorKind};
+
+/// Checks one JSON text, a value of any kind, and gives the value without the whitespace around it.
+///
+/// Numbers are not converted: they may have any size and any number of digits.
+///
+/// # Errors
+/// [`JsonError`] where the text is not UTF-8, is no JSON, nests deeper than
+/// [`event::limits::JSON_DEPTH_MAX`], or has an escape that is half of a surrogate pair. Of several faults of one kind
+/// the first is told; of several kinds, the one that stands first in this list.
+pub fn check(text: &[u8]) -> Result<&str, JsonError> {
+    let value = trim(text);
+    check_value(value).map_err(|error| error.moved_by(leading_whitespace(text, value)))
+}
+
+fn check_value(value: &[u8]) -> Result<&str, JsonError> {
+    let value = utf8(value)?;
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(value) {
+        return Err(JsonError::of_syntax(value, &error));
+    }
+    check_limits(value)?;
+    Ok(value)
+}
+
+/// Depth and surrogates of a text that is JSON.
+pub(crate) fn check_limits(value: &str) -> Result<(), JsonError> {
+    let bytes = value.as_bytes();
+    if let Some(offset) = scan::too_deep(bytes) {
+        return Err(JsonError::of_depth(offset));
+    }
+    match scan::lone_surrogate(bytes) {
+        Some(offset) => Err(JsonError::of_surrogate(offset)),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn utf8(text: &[u8]) -> Result<&str, JsonError> {
+    std::str::from_utf8(text).map_err(|error| JsonError::of_utf8(error.valid_up_to()))
+}
+
+const fn is_whitespace(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Where the first byte that is not JSON whitespace stands.
+pub(crate) fn first_byte(text: &[u8]) -> Option<usize> {
+    text.iter().position(|byte| !is_whitespace(*byte))
+}
+
+fn trim(mut text: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = text
+        && is_whitespace(*first)
+    {
+        text = rest;
+    }
+    while let [rest @ .., last] = text
+        && is_whitespace(*last)
+    {
+        text = rest;
+    }
+    text
+}
+
+/// A text of whitespace alone counts as one that ends before its value, at its end.
+fn leading_whitespace(text: &[u8], value: &[u8]) -> usize {
+    if value.is_empty() { text.len() } else { first_byte(text).unwrap_or(text.len()) }
+}

@@ -1,0 +1,128 @@
+//! The sinks side by side: one enum, and the one `match` that builds them from configuration.
+
+use std::time::Duration;
+
+use event::Lane;
+
+use crate::{Batch, Cursor, MemoryHandle, Report, SinkError, Sqlite, SqliteConfig, Traits};
+
+/// Which sink to build, as checked configuration.
+#[derive(Clone, Debug)]
+pub enum SinkConfig {
+    /// Delivers and discards.
+    Null,
+    /// Keeps everything in the process's memory: for tests.
+    Memory(MemoryHandle),
+    /// A table of a SQLite file.
+    Sqlite(SqliteConfig),
+}
+
+/// A driver of one store.
+///
+/// Cheap to clone: the clones share the store's connection, so each lane has one of its own and all may call
+/// at once. Whoever calls waits without blocking its thread. A future that is dropped before it ends leaves
+/// its call to take effect or not; the same batch sent again is harmless.
+#[derive(Clone, Debug)]
+pub enum Sink {
+    /// Delivers and discards.
+    Null,
+    /// Keeps everything in the process's memory: for tests.
+    Memory(MemoryHandle),
+    /// A table of a SQLite file. Its lanes take turns on the one thread that owns the file.
+    Sqlite(Sqlite),
+}
+
+impl Sink {
+    /// A sink that isn't connected yet. Nothing is opened or made before the first call.
+    #[must_use]
+    pub fn new(config: SinkConfig) -> Self {
+        match config {
+            SinkConfig::Null => Self::Null,
+            SinkConfig::Memory(handle) => Self::Memory(handle),
+            SinkConfig::Sqlite(config) => Self::Sqlite(Sqlite::new(config)),
+        }
+    }
+
+    /// Connects to the store, makes what is missing in it and checks what is there. Connecting again is
+    /// harmless, and the other calls connect by themselves where a connection was lost or closed.
+    ///
+    /// # Errors
+    /// [`SinkError`] says whether it may pass or a person must act.
+    pub async fn connect(&self) -> Result<(), SinkError> {
+        match self {
+            Self::Null => Ok(()),
+            Self::Memory(memory) => memory.connect(),
+            Self::Sqlite(sqlite) => sqlite.connect().await,
+        }
+    }
+
+    /// Up to where the store holds what `lane` had for it.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the store doesn't answer.
+    pub async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
+        match self {
+            Self::Null => Ok(Cursor::Delivery),
+            Self::Memory(memory) => memory.cursor(lane),
+            Self::Sqlite(sqlite) => sqlite.cursor(lane).await,
+        }
+    }
+
+    /// Stores `batch`, or says which of its records it can't store. A lane has one write in flight at a time,
+    /// and its batches come in the order of their positions; an earlier one may come again.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the call failed as a whole: whether it took effect is unknown, and the same batch
+    /// is to be sent again.
+    pub async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+        match self {
+            Self::Null => Ok(Report::Stored),
+            Self::Memory(memory) => memory.write(batch).await,
+            Self::Sqlite(sqlite) => sqlite.write(batch).await,
+        }
+    }
+
+    /// Ends the writes in flight and closes the connection, for all clones. A later call connects again.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the store couldn't be left tidy. What was answered `Stored` is stored all the same.
+    pub async fn close(&self) -> Result<(), SinkError> {
+        match self {
+            Self::Null | Self::Memory(_) => Ok(()),
+            Self::Sqlite(sqlite) => sqlite.close().await,
+        }
+    }
+
+    /// What delivery must know before it sends anything.
+    #[must_use]
+    pub fn traits(&self) -> Traits {
+        let fenced = match self {
+            Self::Null => false,
+            Self::Memory(memory) => memory.is_fenced(),
+            Self::Sqlite(_) => true,
+        };
+        // None of these stores fails over to an older copy of itself.
+        Traits { settle: Duration::ZERO, fenced }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn futures_move_between_threads_and_null_takes_everything() {
+        fn send<T: Send>(value: T) -> T {
+            value
+        }
+        let lane = Lane { origin: event::Origin([1; 16]), shard: 0, sink: "null".into() };
+        let sink = Sink::new(SinkConfig::Null);
+        let batch = Batch::new(lane.clone(), 1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(send(sink.connect())), Ok(()));
+        assert_eq!(runtime.block_on(send(sink.write(&batch))), Ok(Report::Stored));
+        assert_eq!(runtime.block_on(send(sink.cursor(&lane))), Ok(Cursor::Delivery));
+        assert_eq!(runtime.block_on(send(sink.close())), Ok(()));
+        assert!(!sink.traits().fenced);
+    }
+}

@@ -1,0 +1,173 @@
+//! A store in the process's memory, for the tests of whoever writes to sinks: it records each call, and fails,
+//! refuses, stalls or loses answers as it is told.
+
+mod state;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use event::{EventId, Lane};
+use tokio::sync::watch;
+
+use crate::{Batch, Cursor, Report, SinkError};
+pub use state::{Call, Stored};
+use state::{State, unavailable};
+
+/// The store and its remote control. Clones, and all sinks built from them, share one store.
+#[derive(Clone)]
+pub struct MemoryHandle {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    fenced: bool,
+    state: Mutex<State>,
+    blocked: watch::Sender<bool>,
+    /// Counts the calls that have ended.
+    ended: watch::Sender<u64>,
+}
+
+impl MemoryHandle {
+    /// An empty store that keeps cursors, and commits all of a batch or nothing.
+    #[must_use]
+    pub fn fenced() -> Self {
+        Self::new(true)
+    }
+
+    /// An empty store that keeps no cursors and answers for each record by itself.
+    #[must_use]
+    pub fn keyed() -> Self {
+        Self::new(false)
+    }
+
+    fn new(fenced: bool) -> Self {
+        let state = Mutex::default();
+        let (blocked, ended) = (watch::Sender::new(false), watch::Sender::new(0));
+        Self { shared: Arc::new(Shared { fenced, state, blocked, ended }) }
+    }
+
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.shared.fenced
+    }
+
+    /// Makes the next `calls` calls of `connect`, `cursor` and `write` fail as `Unavailable`, without effect.
+    /// Replaces what was left of an earlier order; 0 heals.
+    pub fn fail_next(&self, calls: usize) {
+        self.state().failing = calls;
+    }
+
+    /// Makes the next `writes` writes take effect and fail as `Unavailable` all the same: their answers are lost.
+    pub fn lose_answers(&self, writes: usize) {
+        self.state().losing = writes;
+    }
+
+    /// Refuses the event `id` for good, until [`Self::heal`].
+    pub fn refuse_id(&self, id: EventId) {
+        self.state().refused_ids.insert(id);
+    }
+
+    /// Refuses events of type `name` for good, until [`Self::heal`].
+    pub fn refuse_type(&self, name: &str) {
+        self.state().refused_types.insert(name.into());
+    }
+
+    /// Answers "retry" for the event `id`, until [`Self::heal`]. A fenced store can't do so for one record: it
+    /// fails the whole batch as `Unavailable`.
+    pub fn retry_id(&self, id: EventId) {
+        self.state().retried_ids.insert(id);
+    }
+
+    /// Takes back every order but [`Self::block`].
+    pub fn heal(&self) {
+        self.state().heal();
+    }
+
+    /// Holds up every write from now on, before it takes effect, until [`Self::release`].
+    pub fn block(&self) {
+        self.shared.blocked.send_replace(true);
+    }
+
+    /// Lets the writes that are held up go on.
+    pub fn release(&self) {
+        self.shared.blocked.send_replace(false);
+    }
+
+    /// The event stored under `id`.
+    #[must_use]
+    pub fn get(&self, id: EventId) -> Option<Stored> {
+        self.state().get(id).cloned()
+    }
+
+    /// Everything stored, in the order in which ids came first.
+    #[must_use]
+    pub fn events(&self) -> Vec<Stored> {
+        self.state().events.clone()
+    }
+
+    /// How many events are stored.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.state().events.len()
+    }
+
+    /// Every write that has ended, in order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Call> {
+        self.state().calls.clone()
+    }
+
+    /// Up to where `lane` is stored, in a fenced store; 0 for a lane that was never written.
+    #[must_use]
+    pub fn position(&self, lane: &Lane) -> u64 {
+        self.state().position(lane)
+    }
+
+    /// Waits until `condition` holds. It is asked now and after each call that ends.
+    pub async fn until(&self, condition: impl Fn(&Self) -> bool) {
+        let mut ended = self.shared.ended.subscribe();
+        // The sender lives in this handle, so that waiting for it can't fail.
+        let _ = ended.wait_for(|_| condition(self)).await;
+    }
+
+    pub(crate) fn connect(&self) -> Result<(), SinkError> {
+        let connected = self.state().fail();
+        self.count_call();
+        connected
+    }
+
+    pub(crate) fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
+        let position = {
+            let mut state = self.state();
+            state.fail().map(|()| state.position(lane))
+        };
+        self.count_call();
+        position.map(|position| if self.shared.fenced { Cursor::Store(position) } else { Cursor::Delivery })
+    }
+
+    pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+        let mut blocked = self.shared.blocked.subscribe();
+        if blocked.wait_for(|blocked| !blocked).await.is_err() {
+            return Err(unavailable("the store is gone"));
+        }
+        let answer = self.state().write(batch, self.shared.fenced);
+        self.count_call();
+        answer
+    }
+
+    fn count_call(&self) {
+        self.shared.ended.send_modify(|ended| *ended += 1);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryHandle").field("fenced", &self.shared.fenced).field("count", &self.count()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

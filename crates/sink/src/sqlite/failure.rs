@@ -1,0 +1,76 @@
+//! What SQLite's errors mean for delivery, in words for the person who must act.
+
+use std::io;
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::SinkError;
+
+/// Sorts an error of SQLite that concerns a whole call.
+pub(super) fn classify(path: &Path, error: &rusqlite::Error) -> SinkError {
+    use ErrorCode as Code;
+    let path = path.display();
+    match error.sqlite_error_code() {
+        Some(Code::DatabaseBusy | Code::DatabaseLocked) => unavailable(format!(
+            "SQLite file {path} is locked by another connection ({error}): end its transaction, nothing is lost meanwhile"
+        )),
+        Some(Code::DiskFull) => unavailable(format!("no space is left for SQLite file {path} ({error}): make room")),
+        Some(Code::SystemIoFailure) => unavailable(format!(
+            "SQLite file {path} couldn't be read or written ({error}): look at its disk and the system's log"
+        )),
+        Some(Code::CannotOpen | Code::ReadOnly | Code::PermissionDenied) => misconfigured(format!(
+            "SQLite file {path} can't be opened for writing ({error}): the file and its directory must be writable \
+             for the user that runs Forebay"
+        )),
+        Some(Code::NotADatabase | Code::DatabaseCorrupt) => misconfigured(format!(
+            "SQLite file {path} is damaged or something else ({error}): move it aside or restore it, \
+             `pragma integrity_check` tells more"
+        )),
+        Some(Code::OutOfMemory) => unavailable(format!("SQLite file {path}: {error}: give the process more memory")),
+        _ => misconfigured(format!(
+            "SQLite file {path} doesn't take what Forebay writes ({error}): make its tables what the manual says, \
+             or configure another table"
+        )),
+    }
+}
+
+/// Whether SQLite refuses one row for what is in it, so that its neighbours may pass.
+pub(super) fn concerns_a_row(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch)
+    )
+}
+
+/// Whether the connection is as good as before: another one was in the way.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// The directory couldn't be made.
+pub(super) fn no_directory(path: &Path, error: &io::Error) -> SinkError {
+    misconfigured(format!("the directory of SQLite file {} can't be made ({error}): make it", path.display()))
+}
+
+/// The operating system gave no thread.
+pub(super) fn no_thread(path: &Path, error: &io::Error) -> SinkError {
+    unavailable(format!("no thread for SQLite file {} ({error}): raise the limit on threads", path.display()))
+}
+
+/// The thread ended before it answered.
+pub(super) fn unanswered(path: &Path) -> SinkError {
+    unavailable(format!(
+        "the thread that owns SQLite file {} ended without an answer, which is a bug: please report it; \
+         the next call starts another",
+        path.display()
+    ))
+}
+
+pub(super) fn misconfigured(reason: String) -> SinkError {
+    SinkError::Misconfigured(reason.into())
+}
+
+fn unavailable(reason: String) -> SinkError {
+    SinkError::Unavailable(reason.into())
+}

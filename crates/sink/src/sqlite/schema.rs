@@ -1,0 +1,92 @@
+//! Opens the file, makes the tables that are missing, and checks those that are there.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::failure::{classify, misconfigured, no_directory};
+use super::rows::Sql;
+use super::{SqliteConfig, TableName};
+use crate::SinkError;
+
+/// How long a call waits for another connection's lock before it is answered `Unavailable`. Short, because the
+/// lanes of a sink wait behind it and delivery tries again anyway.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Columns that the default layout writes.
+const COLUMNS: [&str; 5] = ["id", "type", "source", "received_at", "payload"];
+
+/// Opens the configured file, ready to write.
+pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkError> {
+    if let Some(directory) = config.path.parent() {
+        make_directory(directory).map_err(|error| no_directory(&config.path, &error))?;
+    }
+    let failed = |error| classify(&config.path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(&config.path, flags).map_err(failed)?;
+    prepare_connection(&connection).map_err(failed)?;
+    connection.execute_batch(&tables(&config.table)).map_err(failed)?;
+    check_columns(&connection, config)?;
+    // Also tells whether the id is unique: without that SQLite knows no conflict to do nothing about.
+    connection.prepare_cached(&sql.insert).map_err(failed)?;
+    Ok(connection)
+}
+
+/// Makes a directory and those above it, each durable before it is used.
+fn make_directory(directory: &Path) -> io::Result<()> {
+    if directory.as_os_str().is_empty() || directory.is_dir() {
+        return Ok(());
+    }
+    let above = directory.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_directory(above)?;
+    match fs::create_dir(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => File::open(above)?.sync_all(),
+    }
+}
+
+/// Write-ahead log, so that others can read meanwhile, synced at each commit. The writer checkpoints by itself
+/// between batches.
+fn prepare_connection(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    if let Ok(extra) = std::env::var("PRE") {
+        connection.execute_batch(&extra)?;
+    }
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    if let Ok(extra) = std::env::var("POST") {
+        connection.execute_batch(&extra)?;
+    }
+    Ok(())
+}
+
+/// The tables of the default layout. Revisions stand beside, since few events have one.
+fn tables(table: &TableName) -> String {
+    format!(
+        "create table if not exists {} (id blob not null unique, type text, source text, received_at integer, payload text);
+         create table if not exists forebay_cursors (origin blob not null, shard integer not null, sink text not null,
+             position integer not null, primary key (origin, shard, sink)) without rowid;
+         create table if not exists forebay_revisions (id blob primary key, revision integer not null) without rowid;",
+        table.quoted()
+    )
+}
+
+fn check_columns(connection: &Connection, config: &SqliteConfig) -> Result<(), SinkError> {
+    let failed = |error| classify(&config.path, &error);
+    let mut statement = connection.prepare("select lower(name) from pragma_table_info(?1)").map_err(failed)?;
+    let found = statement.query_map([config.table.as_str()], |row| row.get(0)).map_err(failed)?;
+    let found: Vec<String> = found.collect::<Result<_, _>>().map_err(failed)?;
+    let missing: Vec<&str> = COLUMNS.into_iter().filter(|column| !found.iter().any(|name| name == column)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(misconfigured(format!(
+        "table {} of SQLite file {} has no column {}: add what is missing, or configure another table",
+        config.table,
+        config.path.display(),
+        missing.join(", ")
+    )))
+}

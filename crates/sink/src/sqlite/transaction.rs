@@ -1,0 +1,55 @@
+//! One batch, one transaction: the rows and the lane's cursor, or nothing.
+
+use event::Lane;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::rows::{Rows, Sql};
+use crate::{Batch, Refusal, Report};
+
+const READ_CURSOR: &str = "select position from forebay_cursors where origin = ?1 and shard = ?2 and sink = ?3";
+const SET_CURSOR: &str = "insert into forebay_cursors (origin, shard, sink, position) values (?1, ?2, ?3, ?4)
+     on conflict do update set position = excluded.position";
+
+/// Up to where `lane` is stored; 0 for a lane that was never written.
+pub(super) fn read_cursor(connection: &Connection, lane: &Lane) -> rusqlite::Result<u64> {
+    let mut statement = connection.prepare_cached(READ_CURSOR)?;
+    let position = statement.query_row(params![lane.origin.0, lane.shard, &*lane.sink], |row| row.get(0));
+    // SQLite's integers have a sign: the bits are kept as they are, and only this program compares them.
+    Ok(position.optional()?.map_or(0, i64::cast_unsigned))
+}
+
+/// Writes what of `batch` lies beyond its lane's cursor, all or nothing. The write lock is taken before the
+/// cursor is read, so that a twin can't write the same records in between.
+pub(super) fn write(connection: &mut Connection, sql: &Sql, batch: &Batch) -> rusqlite::Result<Report> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let cursor = read_cursor(&transaction, batch.lane())?;
+    if batch.last() <= cursor {
+        return Ok(Report::Stored);
+    }
+    let refused = write_rows(&transaction, sql, batch, cursor)?;
+    if !refused.is_empty() {
+        transaction.rollback()?;
+        return Ok(Report::Withheld { refused });
+    }
+    set_cursor(&transaction, batch.lane(), batch.last())?;
+    transaction.commit()?;
+    Ok(Report::Stored)
+}
+
+/// The refused are all found, so that delivery has to send the rest only once.
+fn write_rows(connection: &Connection, sql: &Sql, batch: &Batch, cursor: u64) -> rusqlite::Result<Vec<Refusal>> {
+    let mut rows = Rows::new(connection, sql)?;
+    let mut refused = Vec::new();
+    for (index, record) in batch.records().enumerate().filter(|(_, record)| record.sequence > cursor) {
+        if let Some(reason) = rows.write(&record)? {
+            refused.push(Refusal { index, reason });
+        }
+    }
+    Ok(refused)
+}
+
+fn set_cursor(connection: &Connection, lane: &Lane, position: u64) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(SET_CURSOR)?;
+    statement.execute(params![lane.origin.0, lane.shard, &*lane.sink, position.cast_signed()])?;
+    Ok(())
+}

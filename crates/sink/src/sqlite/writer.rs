@@ -1,0 +1,105 @@
+//! The thread that owns the connection: it takes one job after the other, and checkpoints between them.
+
+use std::sync::mpsc::Receiver;
+
+use event::Lane;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::rows::Sql;
+use super::{SqliteConfig, failure, schema, transaction};
+use crate::{Batch, Cursor, Report, SinkError};
+
+/// Where a job's answer goes. It may find nobody: whoever asked may have left.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
+
+/// What the thread does.
+pub(super) enum Job {
+    /// Opens the file.
+    Connect(Reply<()>),
+    /// Reads a lane's cursor.
+    Cursor(Lane, Reply<Cursor>),
+    /// Writes a batch.
+    Write(Batch, Reply<Report>),
+    /// Closes the file: the last job of a thread.
+    Close(Reply<()>),
+}
+
+/// Payload bytes after which the write-ahead log is copied into the table. Greater means fewer copies of the
+/// pages that every batch changes, and a longer log to recover from and keep on disk.
+const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
+
+/// The thread's own state.
+pub(super) struct Writer {
+    config: SqliteConfig,
+    sql: Sql,
+    connection: Option<Connection>,
+    unchecked_bytes: usize,
+    checkpoint_bytes: usize,
+}
+
+impl Writer {
+    pub(super) fn new(config: SqliteConfig) -> Self {
+        let sql = Sql::new(&config.table);
+        let checkpoint_bytes =
+            std::env::var("CKPT").ok().and_then(|v| v.parse::<usize>().ok()).map_or(CHECKPOINT_BYTES, |v| v << 20);
+        Self { config, sql, connection: None, unchecked_bytes: 0, checkpoint_bytes }
+    }
+
+    /// Works until the last handle is gone or a job closes the file.
+    pub(super) fn run(mut self, jobs: Receiver<Job>) {
+        for job in jobs {
+            match job {
+                Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
+                Job::Cursor(lane, reply) => drop(reply.send(self.cursor(&lane))),
+                Job::Write(batch, reply) => self.write(&batch, reply),
+                Job::Close(reply) => {
+                    let closed = self.close();
+                    drop(reply.send(closed));
+                }
+            }
+        }
+    }
+
+    fn cursor(&mut self, lane: &Lane) -> Result<Cursor, SinkError> {
+        self.with(|connection, _| transaction::read_cursor(connection, lane)).map(Cursor::Store)
+    }
+
+    /// Writes and answers, and only then checkpoints: delivery makes the next batch meanwhile.
+    fn write(&mut self, batch: &Batch, reply: Reply<Report>) {
+        let report = self.with(|connection, sql| transaction::write(connection, sql, batch));
+        drop(reply.send(report));
+        self.unchecked_bytes += batch.payload_bytes();
+        if self.unchecked_bytes >= self.checkpoint_bytes {
+            self.unchecked_bytes = 0;
+            // One that fails or finds readers in the way costs nothing but a longer log: the next goes on.
+            let _ = self.with(|connection, _| checkpoint(connection, "passive"));
+        }
+    }
+
+    /// Does `work` on the open connection. One that failed is dropped, which rolls back what it had begun.
+    fn with<T>(&mut self, work: impl FnOnce(&mut Connection, &Sql) -> rusqlite::Result<T>) -> Result<T, SinkError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => schema::open(&self.config, &self.sql)?,
+        };
+        let done = work(&mut connection, &self.sql);
+        if done.as_ref().err().is_none_or(failure::is_busy) {
+            self.connection = Some(connection);
+        }
+        done.map_err(|error| failure::classify(&self.config.path, &error))
+    }
+
+    /// Leaves the whole store in one file, unless others read it just now: then the log stays beside it.
+    fn close(&mut self) -> Result<(), SinkError> {
+        let Some(connection) = self.connection.take() else { return Ok(()) };
+        let tidied = checkpoint(&connection, "truncate");
+        let closed = connection.close().map_err(|(_, error)| error);
+        tidied.and(closed).map_err(|error| failure::classify(&self.config.path, &error))
+    }
+}
+
+/// Copies the write-ahead log into the file as far as readers allow.
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
+    connection.pragma(None, "wal_checkpoint", mode, |_| Ok(()))
+}

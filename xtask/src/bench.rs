@@ -1,0 +1,93 @@
+//! `cargo xtask bench`: the server beside a reference loop, in turn in one run, each figure with its bar.
+
+mod batch;
+mod memory;
+mod records;
+mod report;
+mod single;
+mod start;
+mod sustained;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::server::Launch;
+use crate::workspace;
+
+/// Options of `cargo xtask bench`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A server to measure; without it the workspace's own is built.
+    #[arg(long, global = true)]
+    binary: Option<PathBuf>,
+    /// How often server and reference are measured in turn; the medians count.
+    #[arg(long, global = true, default_value_t = 3)]
+    rounds: u32,
+    /// How long each load lasts.
+    #[arg(long, global = true, default_value_t = 5)]
+    seconds: u64,
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// One event a POST into the null sink, 256 connections and 1, against `reference http-durable`.
+    SingleNull,
+    /// One event a POST into SQLite, 256 connections, against `reference http-durable`.
+    SingleSqlite,
+    /// NDJSON in batches of 1 MiB into the null sink, against `reference check-loop`.
+    BatchNull(batch::Options),
+    /// Events accepted and stored in SQLite, against `sqlite3 .import` of the same rows.
+    SqliteSustained(sustained::Options),
+    /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
+    Memory(memory::Options),
+    /// The size of the binary, and the time until an empty directory is served.
+    Start,
+}
+
+/// What every benchmark is given.
+struct Setup {
+    binary: PathBuf,
+    rounds: u32,
+    duration: Duration,
+    /// On the disk of the workspace; removed at the end.
+    folder: PathBuf,
+}
+
+impl Setup {
+    /// A server with an empty data directory; what an earlier one left is removed.
+    fn fresh_server(&self, config: Option<&str>) -> Result<Launch> {
+        let folder = self.folder.join("server");
+        workspace::empty_directory(&folder)?;
+        Launch::new(&self.binary, &folder, config)
+    }
+}
+
+/// A configuration whose events are delivered and discarded.
+const NULL_SINK: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
+/// No start takes longer, unless something is wrong.
+const READY_LIMIT: Duration = Duration::from_secs(20);
+
+/// Runs one benchmark; fails where a figure is short of its bar.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let setup = Setup {
+        binary: workspace::server_binary(arguments.binary.as_deref(), "release")?,
+        rounds: arguments.rounds.max(1),
+        duration: Duration::from_secs(arguments.seconds),
+        folder: workspace::scratch_directory("bench")?,
+    };
+    let rows = match &arguments.bench {
+        Bench::SingleNull => single::into_null(&setup),
+        Bench::SingleSqlite => single::into_sqlite(&setup),
+        Bench::BatchNull(options) => batch::into_null(&setup, options),
+        Bench::SqliteSustained(options) => sustained::run(&setup, options),
+        Bench::Memory(options) => memory::run(&setup, options),
+        Bench::Start => start::run(&setup),
+    };
+    std::fs::remove_dir_all(&setup.folder)?;
+    report::print(&rows?)
+}

@@ -1,0 +1,117 @@
+//! A client for one keep-alive connection: enough HTTP/1.1 for Forebay's own answers, and no more.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// No answer of Forebay takes longer, so a client that waits longer has been forgotten.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A connection on which requests follow each other.
+pub(crate) struct Connection {
+    stream: BufReader<TcpStream>,
+}
+
+/// What came back.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&server, ANSWER_TIMEOUT)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+        Ok(Self { stream: BufReader::with_capacity(1024, stream) })
+    }
+
+    /// Sends a request that [`post`] made, and reads its answer.
+    pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<Answer> {
+        self.stream.get_mut().write_all(request)?;
+        read_answer(&mut self.stream)
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> io::Result<Answer> {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
+    }
+}
+
+/// A POST as bytes. `headers` are whole lines without their ends.
+pub(crate) fn post(path: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
+    let mut head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
+    for header in headers {
+        let _ = write!(head, "{header}\r\n");
+    }
+    head.push_str("\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+fn read_answer(stream: &mut impl BufRead) -> io::Result<Answer> {
+    let status_line = read_line(stream)?;
+    let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let status = status.ok_or_else(|| malformed(&status_line))?;
+    let mut length = 0;
+    let mut chunked = false;
+    loop {
+        let line = read_line(stream)?.to_ascii_lowercase();
+        match line.split_once(':') {
+            Some(("content-length", value)) => length = value.trim().parse().map_err(|_| malformed(&line))?,
+            Some(("transfer-encoding", value)) => chunked = value.trim() == "chunked",
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let body = if chunked { read_chunks(stream)? } else { read_bytes(stream, length)? };
+    Ok(Answer { status, body })
+}
+
+fn read_chunks(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let line = read_line(stream)?;
+        let length = usize::from_str_radix(&line, 16).map_err(|_| malformed(&line))?;
+        body.extend(read_bytes(stream, length)?);
+        read_line(stream)?;
+        if length == 0 {
+            return Ok(body);
+        }
+    }
+}
+
+fn read_bytes(stream: &mut impl BufRead, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn read_line(stream: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    stream.by_ref().take(16 * 1024).read_line(&mut line)?;
+    match line.strip_suffix("\r\n") {
+        Some(line) => Ok(line.to_owned()),
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn malformed(line: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("not an HTTP answer: {line:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_to_their_end() {
+        let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n\
+                      3\r\nabc\r\n1\r\nd\r\n0\r\n\r\nHTTP/1.1 20";
+        let mut stream = &bytes[..];
+        assert_eq!(read_answer(&mut stream).unwrap(), Answer { status: 200, body: b"hi".to_vec() });
+        assert_eq!(read_answer(&mut stream).unwrap(), Answer { status: 503, body: b"abcd".to_vec() });
+        assert_eq!(read_answer(&mut stream).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

@@ -1,0 +1,26 @@
+//! Reads what the server's admin port says in the classic text format.
+
+/// The sum over all series of a metric, 0 where there is none.
+pub(crate) fn sum(text: &str, name: &str) -> f64 {
+    let series = text.lines().filter_map(|line| line.strip_prefix(name));
+    let values = series.filter(|rest| rest.starts_with(['{', ' '])).filter_map(|rest| rest.rsplit(' ').next());
+    values.filter_map(|value| value.parse::<f64>().ok()).sum()
+}
+
+/// Whether a metric has a series at all.
+pub(crate) fn has(text: &str, name: &str) -> bool {
+    text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_added_up() {
+        let text = "# TYPE pending gauge\npending{type=\"a b\",sink=\"x\"} 3\npending{type=\"b\",sink=\"x\"} 4.5\n\
+                    pending_bytes 9\nidle 1\n";
+        assert!((sum(text, "pending") - 7.5).abs() < 1e-9);
+        assert!(has(text, "pending") && has(text, "idle") && !has(text, "pend") && !has(text, "TYPE"));
+    }
+}

@@ -1,0 +1,258 @@
+//! A Forebay process of our own: started on free ports, watched from outside, killed or stopped.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::http::Connection;
+use crate::metrics;
+
+/// How a server is started; a server started again has the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    program: PathBuf,
+    config: Option<PathBuf>,
+    /// The data directory.
+    pub(crate) data: PathBuf,
+    /// The intake port.
+    pub(crate) intake: SocketAddr,
+    /// The admin port.
+    pub(crate) admin: SocketAddr,
+}
+
+/// A process that is killed when the value is dropped.
+pub(crate) struct Process(Child);
+
+/// A running server.
+pub(crate) struct Server {
+    launch: Launch,
+    /// The process, for what `/proc` says of it.
+    pub(crate) process: Process,
+    started: Instant,
+}
+
+impl Launch {
+    /// A server with its data in `folder/data`. Without a configuration it stores in SQLite.
+    pub(crate) fn new(program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
+        let data = folder.join("data");
+        let config_path = folder.join("forebay.toml");
+        if let Some(text) = config {
+            std::fs::write(&config_path, text).with_context(|| format!("writing {}", config_path.display()))?;
+        }
+        let [intake, admin] = [free_port()?, free_port()?];
+        Ok(Self { program: program.to_path_buf(), config: config.map(|_| config_path), data, intake, admin })
+    }
+
+    /// Starts the process; it isn't ready yet. Its log goes to `server.log` beside the data, added to.
+    pub(crate) fn start(&self) -> Result<Server> {
+        let log = File::options().create(true).append(true).open(self.log());
+        let log = log.with_context(|| format!("opening {}", self.log().display()))?;
+        let mut command = Command::new(&self.program);
+        command.arg("serve").arg("--data").arg(&self.data);
+        command.args(["--listen", &self.intake.to_string(), "--admin", &self.admin.to_string()]);
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let started = Instant::now();
+        let process = Process::start(&mut command)?;
+        Ok(Server { launch: self.clone(), process, started })
+    }
+
+    fn log(&self) -> PathBuf {
+        self.data.with_file_name("server.log")
+    }
+
+    fn log_tail(&self) -> String {
+        let text = std::fs::read_to_string(self.log()).unwrap_or_default();
+        let lines: Vec<_> = text.lines().rev().take(10).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Server {
+    /// Waits until `/readyz` answers 200, and says how long that took from the start of the process.
+    pub(crate) fn wait_ready(&mut self, limit: Duration) -> Result<Duration> {
+        loop {
+            let ready = Connection::open(self.launch.intake).and_then(|mut connection| connection.get("/readyz"));
+            let elapsed = self.started.elapsed();
+            if ready.is_ok_and(|answer| answer.status == 200) {
+                return Ok(elapsed);
+            }
+            if let Some(status) = self.process.0.try_wait()? {
+                bail!("the server ended before it was ready: {status}\n{}", self.launch.log_tail());
+            }
+            if elapsed > limit {
+                bail!("the server wasn't ready after {elapsed:?}\n{}", self.launch.log_tail());
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    }
+
+    /// What `/metrics` of the admin port says.
+    pub(crate) fn metrics(&self) -> Result<String> {
+        let answer = Connection::open(self.launch.admin).and_then(|mut connection| connection.get("/metrics"));
+        let answer = answer.context("asking the admin port for /metrics")?;
+        if answer.status != 200 {
+            bail!("/metrics answered {}", answer.status);
+        }
+        Ok(String::from_utf8(answer.body)?)
+    }
+
+    /// Events that are not in their store yet.
+    pub(crate) fn pending(&self) -> Result<f64> {
+        const PENDING: &str = "forebay_events_pending";
+        let text = self.metrics()?;
+        if !metrics::has(&text, PENDING) {
+            bail!("/metrics has no {PENDING}");
+        }
+        Ok(metrics::sum(&text, PENDING))
+    }
+
+    /// Waits until nothing is pending. It gives up when the figure hasn't fallen for a minute.
+    pub(crate) fn wait_stored(&self) -> Result<()> {
+        let mut least = f64::INFINITY;
+        let mut fell = Instant::now();
+        loop {
+            let pending = self.pending()?;
+            if pending <= 0.0 {
+                return Ok(());
+            }
+            if pending < least {
+                (least, fell) = (pending, Instant::now());
+            }
+            if fell.elapsed() > Duration::from_secs(60) {
+                bail!("{pending} events are pending, and no fewer for a minute\n{}", self.launch.log_tail());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends it as a power button would: nothing is said to the process.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        self.process.end()
+    }
+
+    /// Asks it to stop (SIGTERM), and waits for its end.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        let limit = Duration::from_secs(30);
+        let pid = i32::try_from(self.process.0.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
+        kill_process(pid, Signal::TERM).context("sending SIGTERM")?;
+        let asked = Instant::now();
+        while asked.elapsed() < limit {
+            match self.process.0.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("the server ended with {status} when asked to stop\n{}", self.launch.log_tail()),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+        bail!("the server didn't stop within {limit:?}\n{}", self.launch.log_tail())
+    }
+}
+
+impl Process {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        Ok(Self(command.spawn().with_context(|| format!("starting {program}"))?))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.0.kill().context("killing a process")?;
+        self.0.wait().map(|_: ExitStatus| ()).context("waiting for a killed process")
+    }
+
+    /// User and system time of all its threads, also of those that have ended.
+    pub(crate) fn cpu(&self) -> Result<Duration> {
+        let ticks = cpu_ticks(&self.proc_file("stat")?).context("/proc/…/stat has no times")?;
+        let ticks_per_second = rustix::param::clock_ticks_per_second();
+        Ok(Duration::from_micros(ticks * 1_000_000 / ticks_per_second))
+    }
+
+    /// Bytes in memory: now, and at most so far.
+    pub(crate) fn memory(&self) -> Result<Memory> {
+        let status = self.proc_file("status")?;
+        let field = |name| status_bytes(&status, name).with_context(|| format!("/proc/…/status has no {name}"));
+        Ok(Memory { now: field("VmRSS:")?, most: field("VmHWM:")? })
+    }
+
+    /// The most memory is counted anew from here on.
+    pub(crate) fn forget_peak(&self) -> Result<()> {
+        let path = format!("/proc/{}/clear_refs", self.0.id());
+        std::fs::write(&path, "5").with_context(|| format!("writing {path}"))
+    }
+
+    fn proc_file(&self, name: &str) -> Result<String> {
+        let path = format!("/proc/{}/{name}", self.0.id());
+        std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// Resident bytes of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub(crate) now: u64,
+    pub(crate) most: u64,
+}
+
+/// The 14th and 15th field; the second is the program's name in parentheses and may hold anything.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+fn status_bytes(status: &str, name: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// A free port of 127.0.0.1 below those that outgoing connections are given: a client that knocks while no
+/// server listens can then never be connected to itself.
+pub(crate) fn free_port() -> Result<SocketAddr> {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    const FIRST: u32 = 15_000;
+    const COUNT: u32 = 17_000;
+    for _ in 0..COUNT {
+        // Two runs at once begin at different ports.
+        let offset = (std::process::id() * 64 + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        let port = u16::try_from(FIRST + offset)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    bail!("no free port between {FIRST} and {}", FIRST + COUNT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proc_files_are_read() {
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 1 1 20 0 3";
+        assert_eq!(cpu_ticks(stat), Some(300));
+        let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
+        assert_eq!(status_bytes(status, "VmRSS:"), Some(1024 * 1024));
+        assert_eq!(status_bytes(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn free_ports_differ() {
+        assert_ne!(free_port().unwrap(), free_port().unwrap());
+    }
+}

@@ -1,0 +1,79 @@
+//! `cargo xtask services`: the programs that benchmarks and campaigns need beside Rust and a C compiler.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{has_program, run};
+
+/// Options of `cargo xtask services`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only say what is missing; fails where something is.
+    #[arg(long)]
+    check: bool,
+}
+
+struct Service {
+    program: &'static str,
+    package: &'static str,
+    purpose: &'static str,
+}
+
+const SERVICES: &[Service] = &[
+    Service { program: "wrk", package: "wrk", purpose: "load of single requests in benchmarks" },
+    Service { program: "sqlite3", package: "sqlite3", purpose: "an eye on stored events that isn't our own" },
+    Service { program: "promtool", package: "prometheus", purpose: "checks the format of /metrics" },
+    Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
+];
+
+/// Installs what is missing, or names it.
+pub(crate) fn install(arguments: &Arguments) -> Result<()> {
+    let missing = missing();
+    if arguments.check {
+        return require_all();
+    }
+    if missing.is_empty() {
+        println!("nothing to install");
+        return Ok(());
+    }
+    if !has_program("apt-get") {
+        bail!("no apt-get here: install these by hand: {}", names(&missing));
+    }
+    let packages = missing.iter().map(|service| service.package);
+    run(apt_get().arg("update").arg("--quiet"))?;
+    run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(packages))
+        .context("installing needs root, or sudo")
+}
+
+/// Fails where something is missing, and says what for.
+pub(crate) fn require_all() -> Result<()> {
+    let missing = missing();
+    for service in &missing {
+        println!("missing: {} (package {}): {}", service.program, service.package, service.purpose);
+    }
+    if !missing.is_empty() {
+        bail!("{} programs are missing: `cargo xtask services` installs them", missing.len());
+    }
+    Ok(())
+}
+
+fn missing() -> Vec<&'static Service> {
+    SERVICES.iter().filter(|service| !has_program(service.program)).collect()
+}
+
+fn names(services: &[&Service]) -> String {
+    services.iter().map(|service| service.program).collect::<Vec<_>>().join(", ")
+}
+
+fn apt_get() -> Command {
+    let mut command = if rustix::process::geteuid().is_root() {
+        Command::new("apt-get")
+    } else {
+        let mut sudo = Command::new("sudo");
+        sudo.arg("apt-get");
+        sudo
+    };
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}

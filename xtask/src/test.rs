@@ -1,0 +1,18 @@
+//! `cargo xtask test`: all tests of the workspace, then the short form of each campaign.
+
+use anyhow::Result;
+
+use crate::campaign;
+use crate::workspace::{self, Step, cargo, run};
+
+/// What `cargo xtask test` does; `cargo xtask ci` ends with it.
+pub(crate) const STEPS: &[Step] = &[
+    ("tests", || run(cargo().args(["test", "--workspace"]))),
+    ("short campaign: power cuts", campaign::power_cuts::short),
+    ("short campaign: kills", campaign::kills::short),
+];
+
+/// Runs them all.
+pub(crate) fn run_tests() -> Result<()> {
+    workspace::run_steps(STEPS)
+}

@@ -1,0 +1,81 @@
+//! `cargo xtask tidy`: the project's own rules, each a small function that a test shows failing.
+//!
+//! To add a rule: write a function from a [`Source`] to findings beside the ones it resembles, add it to
+//! [`SOURCE_RULES`], and give it a test with a bad and a good sample. A finding names what to write instead.
+
+mod bans;
+mod code;
+mod edges;
+mod links;
+mod shape;
+mod source;
+mod words;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+use source::Source;
+
+/// One place that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    path: String,
+    /// Counted from 1; 0 where the file as a whole is meant.
+    line: usize,
+    message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.message),
+            line => write!(f, "{}:{line}: {}", self.path, self.message),
+        }
+    }
+}
+
+/// Rules that look at one file at a time.
+const SOURCE_RULES: &[fn(&Source) -> Vec<Finding>] =
+    &[bans::banned_texts, shape::module_doc, shape::file_length, shape::module_names, words::forbidden_words];
+
+/// Checks every rule on the files that git knows or could be given.
+pub(crate) fn run() -> Result<()> {
+    let root = workspace::root()?;
+    let paths = files()?;
+    let sources = read_sources(&root, &paths)?;
+    let mut findings: Vec<_> = sources.iter().flat_map(|source| SOURCE_RULES.iter().flat_map(|rule| rule(source))).collect();
+    findings.extend(edges::forbidden_edges(&workspace::metadata()?)?);
+    findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
+    findings.extend(links::unlinked_pages(&sources));
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if !findings.is_empty() {
+        bail!("{} places break a rule of the project", findings.len());
+    }
+    println!("tidy: {} files, nothing to mend", sources.len());
+    Ok(())
+}
+
+/// Paths from the root, tracked or not yet, without ignored and removed ones.
+fn files() -> Result<BTreeSet<String>> {
+    let list = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
+    let listed = workspace::output(Command::new("git").args(list)).context("tidy looks at the files that git lists")?;
+    let root = workspace::root()?;
+    Ok(listed.split_terminator('\0').filter(|path| root.join(path).is_file()).map(str::to_owned).collect())
+}
+
+fn read_sources(root: &Path, paths: &BTreeSet<String>) -> Result<Vec<Source>> {
+    let texts = paths.iter().filter(|path| source::is_our_text(path));
+    texts
+        .map(|path| {
+            let text = std::fs::read_to_string(root.join(path)).with_context(|| format!("reading {path}"))?;
+            Ok(Source::new(path, text))
+        })
+        .collect()
+}

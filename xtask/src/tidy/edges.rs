@@ -1,0 +1,99 @@
+//! Which crate may use which: the layers of `ARCHITECTURE.md`, checked on what `cargo metadata` says.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::Finding;
+
+/// Each crate with those of ours that it may use. Tests may use more: dev-dependencies are free.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("event", &[]),
+    ("journal", &["event"]),
+    ("eventlog", &["event", "journal"]),
+    ("pipeline", &["event"]),
+    ("sink", &["event"]),
+    ("delivery", &["event", "eventlog", "pipeline", "sink"]),
+    ("gateway", &["event", "pipeline", "eventlog"]),
+    ("forebay", &["event", "journal", "eventlog", "pipeline", "sink", "delivery", "gateway", "load"]),
+    ("load", &["event", "pipeline"]),
+    ("xtask", &[]),
+];
+
+/// Crates of others that some of ours may not use, and why.
+const BANNED: &[(&str, &[&str], &str)] = &[
+    ("journal", &["tokio", "futures", "async-trait"], "the journal is synchronous: its callers choose the thread"),
+    ("journal", &["serde_json", "sonic-rs", "serde"], "the journal knows bytes, not JSON"),
+    ("event", &["tokio", "hyper", "rustix"], "no I/O: take bytes and times as arguments"),
+    ("pipeline", &["tokio", "hyper", "rustix"], "no I/O: take bytes and times as arguments"),
+    ("gateway", &["rusqlite"], "the gateway knows no store: it declares what it needs and the binary wires it"),
+];
+
+/// The rule, on the JSON of `cargo metadata`.
+pub(super) fn forbidden_edges(metadata: &Value) -> Result<Vec<Finding>> {
+    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    Ok(packages.iter().flat_map(package_findings).collect())
+}
+
+fn package_findings(package: &Value) -> Vec<Finding> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let finding = |message| Finding { path: format!("crate {name}"), line: 0, message };
+    let Some((_, allowed)) = ALLOWED.iter().find(|(crate_name, _)| *crate_name == name) else {
+        return vec![finding("unknown to tidy: add it to the layers, here and in ARCHITECTURE.md".into())];
+    };
+    let mut findings = Vec::new();
+    for used in normal_dependencies(package) {
+        let is_ours = ALLOWED.iter().any(|(ours, _)| *ours == used);
+        if is_ours && !allowed.contains(&used) {
+            findings.push(finding(format!("may not use `{used}`, only: {}", allowed.join(", "))));
+        }
+        let banned = BANNED.iter().find(|(crate_name, theirs, _)| *crate_name == name && theirs.contains(&used));
+        if let Some((_, _, why)) = banned {
+            findings.push(finding(format!("may not use `{used}`: {why}")));
+        }
+    }
+    findings
+}
+
+/// What the shipped code uses: `kind` is null, or `build`; `dev` is for tests.
+fn normal_dependencies(package: &Value) -> Vec<&str> {
+    let dependencies = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    dependencies.iter().filter(|used| used["kind"] != "dev").filter_map(|used| used["name"].as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn messages(name: &str, used: &str, kind: &Value) -> usize {
+        let package = json!({"name": name, "dependencies": [{"name": used, "kind": kind}]});
+        forbidden_edges(&json!({"packages": [package]})).unwrap().len()
+    }
+
+    #[test]
+    fn only_the_layers_below_may_be_used() {
+        assert_eq!(messages("gateway", "sink", &Value::Null), 1);
+        assert_eq!(messages("event", "journal", &json!("build")), 1);
+        assert_eq!(messages("gateway", "eventlog", &Value::Null), 0);
+        assert_eq!(messages("gateway", "sink", &json!("dev")), 0);
+        assert_eq!(messages("stranger", "event", &Value::Null), 1);
+    }
+
+    #[test]
+    fn some_crates_of_others_are_banned() {
+        for (name, theirs, _) in BANNED {
+            for used in *theirs {
+                assert_eq!(messages(name, used, &Value::Null), 1, "{name} uses {used}");
+                assert_eq!(messages("forebay", used, &Value::Null), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_layers_have_no_circle() {
+        for (at, (name, allowed)) in ALLOWED.iter().enumerate().filter(|(_, (name, _))| *name != "forebay") {
+            let above = ALLOWED[at..].iter().find(|(later, _)| allowed.contains(later));
+            assert!(above.is_none(), "{name} uses a layer above it: {above:?}");
+        }
+    }
+}

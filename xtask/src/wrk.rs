@@ -1,0 +1,78 @@
+//! Single POSTs as fast as `wrk` can send them.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+
+/// A status document of a job, 114 bytes: what the loops and the server are sent alike.
+const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd0e6b7a38','status':'Success: process exited with code 0.'}"}"#;
+
+/// How much load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) connections: u32,
+    pub(crate) duration: Duration,
+}
+
+/// What `wrk` saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Report {
+    pub(crate) requests: u64,
+    pub(crate) requests_per_second: f64,
+}
+
+/// Runs `wrk` with one thread against a server. An answer other than 200, or a broken connection, is an error:
+/// a server that refuses is quick.
+pub(crate) fn run(server: SocketAddr, load: Load, folder: &Path) -> Result<Report> {
+    let script = folder.join("post.lua");
+    std::fs::write(&script, script_text()).with_context(|| format!("writing {}", script.display()))?;
+    let mut command = Command::new("wrk");
+    command.args(["-t1", "--timeout", "10s"]);
+    command.args([format!("-c{}", load.connections), format!("-d{}", load.duration.as_secs().max(1))]);
+    command.arg("-s").arg(&script).arg(format!("http://{server}/ingest/event"));
+    let printed = workspace::output(&mut command).context("wrk makes the load: `cargo xtask services` installs it")?;
+    parse(&printed)
+}
+
+fn script_text() -> String {
+    format!("wrk.method = \"POST\"\nwrk.headers[\"Content-Type\"] = \"application/json\"\nwrk.body = [==[{BODY}]==]\n")
+}
+
+fn parse(printed: &str) -> Result<Report> {
+    for trouble in ["Non-2xx or 3xx responses", "Socket errors"] {
+        if printed.contains(trouble) {
+            bail!("not every request was answered with 200:\n{printed}");
+        }
+    }
+    let requests = printed.lines().find_map(|line| line.trim().split_once(" requests in ")?.0.parse().ok());
+    let rate = printed.lines().find_map(|line| line.strip_prefix("Requests/sec:")?.trim().parse().ok());
+    match (requests, rate) {
+        (Some(requests @ 1..), Some(requests_per_second)) => Ok(Report { requests, requests_per_second }),
+        _ => bail!("no figures in what wrk printed:\n{printed}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_and_trouble_is_seen() {
+        let good = "  1 threads and 2 connections\n  500 requests in 2.00s, 1.1MB read\nRequests/sec:    250.50\n";
+        assert_eq!(parse(good).unwrap(), Report { requests: 500, requests_per_second: 250.5 });
+        assert!(parse(&format!("{good}  Non-2xx or 3xx responses: 7\n")).is_err());
+        assert!(parse(&format!("{good}  Socket errors: connect 1, read 0\n")).is_err());
+        assert!(parse("").is_err());
+    }
+
+    #[test]
+    fn the_body_has_the_size_that_figures_are_quoted_for() {
+        assert_eq!(BODY.len(), 114);
+        assert!(serde_json::from_str::<serde_json::Value>(BODY).is_ok());
+    }
+}
