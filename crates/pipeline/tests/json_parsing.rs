@@ -1,5 +1,7 @@
 //! Holds the check to JSONTestSuite, and to the table of `docs/json.md` for the texts that the suite leaves open.
 
+#![allow(clippy::print_stdout)] // A skipped test says so.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +18,7 @@ fn verdict(text: &[u8]) -> &'static str {
 
 /// The verdicts of the document: rows whose first cell is the name of a text.
 fn documented() -> BTreeMap<String, String> {
-    let document = std::fs::read_to_string(Path::new(WORKSPACE).join("docs/json.md")).unwrap();
+    let document = std::fs::read_to_string(Path::new(WORKSPACE).join("docs/json.md")).expect("the document is there");
     let cells = |row: &str| row.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
     let rows = document.lines().map(cells).filter(|cells| cells.len() == 5 && cells[1].starts_with("i_"));
     rows.map(|cells| (cells[1].clone(), cells[2].clone())).collect()
@@ -24,17 +26,20 @@ fn documented() -> BTreeMap<String, String> {
 
 /// The texts by name, or `None` where the data is not there.
 fn texts() -> Option<BTreeMap<String, Vec<u8>>> {
-    let data =
-        std::env::var_os("FOREBAY_DATA").map_or_else(|| Path::new(WORKSPACE).join("../shared/data"), PathBuf::from);
+    let data = std::env::var_os("FOREBAY_DATA");
+    let data = data.map_or_else(|| Path::new(WORKSPACE).join("../shared/data"), PathBuf::from);
     let folder = data.join("json_parsing");
     if !folder.is_dir() {
         println!("skipped: {} is not there; FOREBAY_DATA names the folder of the records", folder.display());
         return None;
     }
-    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
-    Some(
-        entries.map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap())).collect(),
-    )
+    let text = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((name, std::fs::read(path)?))
+    };
+    let texts: std::io::Result<_> = std::fs::read_dir(folder).and_then(|entries| entries.map(text).collect());
+    Some(texts.expect("the texts can be read"))
 }
 
 #[test]

@@ -99,6 +99,10 @@ fn depth_is_counted_outside_strings() {
     assert_eq!(fault(nested(JSON_DEPTH_MAX + 1)), (JSON_DEPTH_MAX, JsonErrorKind::Depth));
     let objects = "{\"a\":".repeat(JSON_DEPTH_MAX + 1) + "1" + &"}".repeat(JSON_DEPTH_MAX + 1);
     assert_eq!(fault(objects), (5 * JSON_DEPTH_MAX, JsonErrorKind::Depth));
+    for padding in 0..130 {
+        let text = format!("[{}{}]", " ".repeat(padding), nested(JSON_DEPTH_MAX));
+        assert_eq!(fault(text), (padding + JSON_DEPTH_MAX, JsonErrorKind::Depth), "wherever the strides begin");
+    }
     let side_by_side = format!("[{}[]]", "[],".repeat(1_000));
     assert!(check(side_by_side.as_bytes()).is_ok());
     let in_strings = format!("[\"\\\"{}\",\"\\\\\"]", "[{".repeat(1_000));
@@ -174,20 +178,26 @@ fn offset_is_the_first_bad_byte(text: &[u8]) -> Result<(), TestCaseError> {
     if error.kind != JsonErrorKind::Syntax || text.starts_with(b"\xef\xbb\xbf") {
         return Ok(());
     }
-    if error.offset < text.len() {
-        if let Ok(longer) = std::str::from_utf8(text).map(|text| text.ceil_char_boundary(error.offset + 1)) {
-            let with = check(&text[..longer]);
-            let blank = text[error.offset..longer].iter().all(|byte| is_whitespace(*byte));
-            prop_assert!(blank || with.is_err_and(|with| with.offset == error.offset));
-        }
+    if error.offset < text.len()
+        && let Ok(text) = std::str::from_utf8(text)
+    {
+        let (with, _) = text.split_at(text.ceil_char_boundary(error.offset + 1));
+        let is_blank = text[error.offset..].bytes().all(is_whitespace);
+        prop_assert!(is_blank || check(with.as_bytes()).is_err_and(|with| with.offset == error.offset));
     }
     let before = &text[..error.offset];
-    prop_assert!(
-        check(before).map_or_else(|early| early.offset >= trim(before).len(), |_| true),
-        "{:?}",
-        check(before)
-    );
+    if let Err(early) = check(before) {
+        let goes_on = early.kind != JsonErrorKind::Syntax || early.offset >= trim(before).len();
+        prop_assert!(goes_on, "{:?}", early);
+    }
     Ok(())
+}
+
+#[test]
+fn half_a_pair_before_a_fault_of_syntax_leaves_the_offset_right() {
+    let text = br#""\ud83d"ude0a""#;
+    assert_eq!(fault(text), (8, JsonErrorKind::Syntax));
+    offset_is_the_first_bad_byte(text).unwrap();
 }
 
 proptest! {
