@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn answers_are_read_to_their_end() {
-        let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n\
+        let bytes =
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n\
                       3\r\nabc\r\n1\r\nd\r\n0\r\n\r\nHTTP/1.1 20";
         let mut stream = &bytes[..];
         assert_eq!(read_answer(&mut stream).unwrap(), Answer { status: 200, body: b"hi".to_vec() });

@@ -48,7 +48,8 @@ pub(crate) fn run() -> Result<()> {
     let root = workspace::root()?;
     let paths = files()?;
     let sources = read_sources(&root, &paths)?;
-    let mut findings: Vec<_> = sources.iter().flat_map(|source| SOURCE_RULES.iter().flat_map(|rule| rule(source))).collect();
+    let mut findings: Vec<_> =
+        sources.iter().flat_map(|source| SOURCE_RULES.iter().flat_map(|rule| rule(source))).collect();
     findings.extend(edges::forbidden_edges(&workspace::metadata()?)?);
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
     findings.extend(links::unlinked_pages(&sources));

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::types::TypeId;
+use crate::type_registry::TypeId;
 
 /// The counts at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,12 +11,12 @@ mod lane;
 mod log;
 mod shard;
 mod turn;
-mod types;
+mod type_registry;
 
 pub use accepted::{Accepted, AcceptedCounts};
 pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};
 pub use shard::{Append, AppendError, Shard, ShardCounters};
-pub use types::{TypeId, Types};
+pub use type_registry::{TypeId, Types};
 
 pub use journal::{Block, DamagedStretch, Finding, Record, Records, Stretch};

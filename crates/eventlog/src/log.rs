@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::accepted::{Accepted, AcceptedCounts, TypeCounts};
 use crate::shard::Shard;
-use crate::types::Types;
+use crate::type_registry::Types;
 
 /// What an event log is opened with.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use crate::handover::Handover;
 use crate::lane::LaneReader;
 use crate::log::Failure;
 use crate::turn::{Fate, Turn, TurnFate};
-use crate::types::TypeId;
+use crate::type_registry::TypeId;
 
 /// A commit that takes longer than this, on average, is handed to a thread.
 const INLINE_COMMIT_MAX: Duration = Duration::from_millis(1);

@@ -25,7 +25,6 @@ pub(super) struct Options {
     idle: u32,
 }
 
-const MEBIBYTE: f64 = 1024.0 * 1024.0;
 const BUSY_CONNECTIONS: u32 = 1_000;
 /// What a process has when nothing happens: long enough for the work of a start to be over.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -86,10 +85,10 @@ fn idle_connections(setup: &Setup, count: u32) -> Result<Row> {
     let after = server.process.memory()?.now;
     drop(connections);
     server.stop()?;
-    let each = after.saturating_sub(before) / u64::from(count.max(1));
+    let each = (after as f64 - before as f64) / f64::from(count) / 1024.0;
     Ok(Row {
         what: format!("{count} idle connections, each"),
-        measured: kilo(each),
+        measured: each,
         unit: "KiB",
         reference: None,
         bar: Bar::AtMost(12.0),
@@ -115,13 +114,7 @@ fn start(launch: &Launch) -> Result<Server> {
 }
 
 fn row(what: &str, bytes: u64, most: f64) -> Row {
-    let measured = kilo(bytes) * 1024.0 / MEBIBYTE;
-    Row { what: what.to_owned(), measured, unit: "MiB", reference: None, bar: Bar::AtMost(most) }
-}
-
-/// `/proc` counts in whole KiB; a process of more than 4 TiB isn't expected.
-fn kilo(bytes: u64) -> f64 {
-    f64::from(u32::try_from(bytes / 1024).unwrap_or(u32::MAX))
+    Row { what: what.to_owned(), measured: bytes as f64 / 1e6, unit: "MB", reference: None, bar: Bar::AtMost(most) }
 }
 
 /// Both ends of every connection need a descriptor: ours here, and the server inherits the limit.

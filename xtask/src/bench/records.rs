@@ -1,38 +1,33 @@
 //! The records that batches are made of.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use load::generator::{Generator, Kind};
 
-use crate::reference::check_loop::{Piece, pieces_of_file};
-use crate::workspace;
+use crate::reference::check_loop::{Piece, pieces, pieces_of_file};
 
 /// Options of the benchmarks that send batches.
 #[derive(clap::Args)]
 pub(super) struct Records {
-    /// NDJSON to send; without it `access.ndjson` of the folder of real records.
+    /// NDJSON to send again and again; without it access records of the generator.
     #[arg(long)]
     file: Option<PathBuf>,
 }
 
+/// About 16 MB: more than the caches of a processor hold.
+const GENERATED: usize = 50_000;
+const SEED: u64 = 1;
+
 impl Records {
     /// The records in pieces of about 1 MiB.
     pub(super) fn pieces(&self) -> Result<Vec<Piece>> {
-        let file = match &self.file {
-            Some(file) => file.clone(),
-            None => data_folder()?.join("access.ndjson"),
-        };
-        println!("records: {}", file.display());
-        pieces_of_file(&file)
+        if let Some(file) = &self.file {
+            return pieces_of_file(file);
+        }
+        let mut generator = Generator::new(Kind::Access, SEED);
+        let mut ndjson = Vec::new();
+        (0..GENERATED).for_each(|_| generator.next_line(&mut ndjson));
+        Ok(pieces(&ndjson))
     }
-}
-
-/// The folder of real records: `FOREBAY_DATA`, or beside the repository.
-fn data_folder() -> Result<PathBuf> {
-    let beside = || workspace::root().map(|root| root.join(Path::new("../shared/data")));
-    let folder = std::env::var_os("FOREBAY_DATA").map_or_else(beside, |path| Ok(path.into()))?;
-    if !folder.is_dir() {
-        bail!("there is no folder {}: give NDJSON with --file, or name the folder in FOREBAY_DATA", folder.display());
-    }
-    Ok(folder)
 }

@@ -85,7 +85,8 @@ fn number(figure: f64) -> String {
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     let digits = format!("{figure:.0}");
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap_or("")).collect();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap_or("")).collect();
     groups.join(",")
 }
 

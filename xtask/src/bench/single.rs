@@ -76,7 +76,9 @@ fn in_turn(setup: &Setup, connections: u32, config: Option<&str>) -> Result<Medi
         for (name, all) in [("reference", &references), ("server", &servers)] {
             if let Some(last) = all.last() {
                 let Measured { requests_per_second, cpu, .. } = last;
-                println!("{connections} connections, round {round}, {name}: {requests_per_second:.0}/s, {cpu:.1} µs CPU");
+                println!(
+                    "{connections} connections, round {round}, {name}: {requests_per_second:.0}/s, {cpu:.1} µs CPU"
+                );
             }
         }
     }
@@ -128,12 +130,12 @@ fn measure_server(setup: &Setup, load: Load, config: Option<&str>) -> Result<Mea
 
 /// wrk doesn't count the requests that are on their way when its time is over, the server does.
 fn is_accepted_figure_plausible(accepted: f64, requests: u64) -> bool {
-    let requests = Duration::from_secs(requests).as_secs_f64();
+    let requests = requests as f64;
     accepted >= requests && accepted <= requests * 1.05 + 1_000.0
 }
 
 fn cpu_per_request(cpu: Duration, report: wrk::Report) -> f64 {
-    cpu.as_secs_f64() * 1e6 / Duration::from_secs(report.requests).as_secs_f64()
+    cpu.as_secs_f64() * 1e6 / report.requests as f64
 }
 
 #[cfg(test)]

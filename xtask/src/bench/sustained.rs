@@ -83,7 +83,7 @@ fn measure_import(setup: &Setup, schema: &str, rows: &Path, events: u64) -> Resu
     if !status.success() {
         bail!("sqlite3 .import failed: {status}");
     }
-    let events = f64::from(u32::try_from(events)?);
+    let events = events as f64;
     expect_rows(&database, events)?;
     workspace::empty_directory(&folder)?;
     Ok(events / elapsed.as_secs_f64())

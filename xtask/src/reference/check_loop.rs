@@ -37,8 +37,7 @@ pub(crate) fn pieces(ndjson: &[u8]) -> Vec<Piece> {
     let lines: Vec<&[u8]> = ndjson.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     let mut pieces = Vec::new();
     let mut open = Piece { bytes: Vec::with_capacity(PIECE_BYTES), events: 0 };
-    let mut used = 0;
-    for line in lines.iter().cycle() {
+    for (used, line) in lines.iter().cycle().enumerate() {
         if open.events > 0 && open.bytes.len() + line.len() + 1 > PIECE_BYTES {
             let next = Piece { bytes: Vec::with_capacity(PIECE_BYTES), events: 0 };
             pieces.push(std::mem::replace(&mut open, next));
@@ -49,7 +48,6 @@ pub(crate) fn pieces(ndjson: &[u8]) -> Vec<Piece> {
         open.bytes.extend_from_slice(line);
         open.bytes.push(b'\n');
         open.events += 1;
-        used += 1;
     }
     pieces
 }
@@ -70,7 +68,7 @@ pub(crate) fn run(pieces: &[Piece], directory: &Path, duration: Duration) -> Res
             break;
         }
     }
-    Ok(f64::from(u32::try_from(events)?) / begun.elapsed().as_secs_f64())
+    Ok(events as f64 / begun.elapsed().as_secs_f64())
 }
 
 fn check(piece: &[u8]) -> Result<u64> {

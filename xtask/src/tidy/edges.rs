@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gateway", &["event", "pipeline", "eventlog"]),
     ("forebay", &["event", "journal", "eventlog", "pipeline", "sink", "delivery", "gateway", "load"]),
     ("load", &["event", "pipeline"]),
-    ("xtask", &[]),
+    ("xtask", &["load"]),
 ];
 
 /// Crates of others that some of ours may not use, and why.

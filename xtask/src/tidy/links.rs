@@ -19,7 +19,10 @@ pub(super) fn unlinked_pages(sources: &[Source]) -> Vec<Finding> {
         let others = sources.iter().filter(|source| source.path != page.path);
         others.flat_map(links).any(|link| link.target.as_deref() == Some(&page.path))
     };
-    pages.filter(|page| !linked(page)).map(|page| page.finding(0, "no page links here: add it where it belongs")).collect()
+    pages
+        .filter(|page| !linked(page))
+        .map(|page| page.finding(0, "no page links here: add it where it belongs"))
+        .collect()
 }
 
 struct Link {
@@ -90,7 +93,7 @@ mod tests {
     #[test]
     fn links_that_lead_nowhere_are_found() {
         let text = "[a](gone.md) [b](there.md#part)\n[c](https://x.y/z) [d](#here)\n`[e](code.md)`\n```\n[f](code.md)\n```\n\
-                    [g](../README.md)\n[h](../../out.md)\n[i]: gone.md\n";
+                    [g](../README.md)\n[h](../../README.md)\n[i]: gone.md\n";
         let broken = broken_links(&[page("docs/a.md", text)], &|path| ["docs/there.md", "README.md"].contains(&path));
         assert_eq!(broken.iter().map(|finding| finding.line).collect::<Vec<_>>(), [1, 8, 9]);
     }

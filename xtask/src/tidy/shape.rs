@@ -28,7 +28,9 @@ fn length_above(source: &Source, ratchet: &[(&str, usize)]) -> Vec<Finding> {
     let listed = ratchet.iter().find(|(path, _)| *path == source.path).map(|(_, lines)| *lines);
     let message = match listed {
         None if lines > LINES_MAX => format!("{lines} production lines, at most {LINES_MAX}: split it by its jobs"),
-        Some(before) if lines > before => format!("{lines} production lines, {before} before: this file may only shrink"),
+        Some(before) if lines > before => {
+            format!("{lines} production lines, {before} before: this file may only shrink")
+        }
         Some(before) if lines < before => format!("{lines} production lines: lower its figure in tidy from {before}"),
         _ => return Vec::new(),
     };

@@ -49,6 +49,9 @@ fn begins_inline_module(code: &str) -> bool {
 pub(super) fn is_our_text(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    if path.contains("/tests/") {
+        return ending == Some("rs");
+    }
     let ours = ["rs", "md", "toml", "sh", "yml", "yaml", "ts", "svelte", "css", "html", "c", "py", "sql"];
     ending.is_some_and(|ending| ours.contains(&ending)) || path.starts_with(".ci/")
 }
@@ -69,7 +72,8 @@ mod tests {
 
     #[test]
     fn generated_files_are_not_ours() {
-        assert!(is_our_text("README.md") && is_our_text(".ci/run"));
+        assert!(is_our_text("README.md") && is_our_text(".ci/run") && is_our_text("a/tests/b.rs"));
+        assert!(!is_our_text("crates/forebay/tests/bad.toml"));
         assert!(!is_our_text("Cargo.lock") && !is_our_text("LICENSE") && !is_our_text("x/fixture.bin"));
     }
 }

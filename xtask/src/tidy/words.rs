@@ -39,7 +39,10 @@ mod tests {
     #[test]
     fn each_word_is_found() {
         for (word, _) in WORDS {
-            assert_eq!(count(&format!("see {word}x y\n{word}")), count(&format!("{word} z")) * 2 - usize::from(is_name(word)));
+            assert_eq!(
+                count(&format!("see {word}x y\n{word}")),
+                count(&format!("{word} z")) * 2 - usize::from(is_name(word))
+            );
             assert_eq!(count(&format!("a\n{word}: b")), 1, "{word}");
         }
         assert_eq!(count(&format!("a {OUTSIDE}/notes.md")), 1);

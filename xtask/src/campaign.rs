@@ -1,0 +1,40 @@
+//! `cargo xtask campaign`: many seeded failures in a row, and after them nothing lost and nothing doubled. The
+//! short forms run with the tests; the long ones before a release.
+//!
+//! To add a campaign: a file with its options, a `run` and a `short`, a row in [`Campaign`], and the short form
+//! in the steps of `cargo xtask test`.
+
+pub(crate) mod kills;
+pub(crate) mod power_cuts;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// Options of `cargo xtask campaign`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    campaign: Campaign,
+}
+
+#[derive(Subcommand)]
+enum Campaign {
+    /// Power cuts on a simulated disk, which loses what wasn't synced in any subset and order of sectors.
+    PowerCuts(power_cuts::Options),
+    /// SIGKILLs of the server at random times, while clients repeat what wasn't answered.
+    Kills(kills::Options),
+}
+
+/// Runs one campaign.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    match &arguments.campaign {
+        Campaign::PowerCuts(options) => power_cuts::run(options),
+        Campaign::Kills(options) => kills::run(options),
+    }
+}
+
+/// A seed that nobody has chosen. It is printed, so that the run can be repeated.
+fn any_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    now.as_secs() ^ u64::from(now.subsec_nanos()) << 32
+}

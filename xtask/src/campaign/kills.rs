@@ -1,0 +1,165 @@
+//! SIGKILLs at random times while clients send: every acknowledged event is stored once, every other once or
+//! never, and the server is ready again at once.
+//!
+//! A SIGKILL leaves the page cache alone, so this proves nothing about fsync: the power cuts do that.
+
+mod clients;
+mod oracle;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::any_seed;
+use crate::random::Random;
+use crate::server::{Launch, Server};
+use crate::workspace;
+use clients::Shared;
+use oracle::{Account, Acknowledged, Oracle};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    #[arg(long, default_value_t = 300)]
+    rounds: u32,
+    /// Clients, each with one request at a time.
+    #[arg(long, default_value_t = 256)]
+    connections: u32,
+    /// Repeats a run: the same events, and the same times to kill.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// A server to kill; without it the workspace's own is built.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Most milliseconds until a killed server is ready again.
+    #[arg(long, default_value_t = 1_000)]
+    ready: u64,
+}
+
+/// A server that never gets ready must not hang the campaign.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+/// A server lives this long at most before it is killed, once it is ready.
+const LIFE_MILLISECONDS_MAX: u64 = 400;
+const FAULTS_SHOWN: usize = 20;
+
+/// A few kills of the server that the tests were built with. How soon it is ready is measured but not judged: a
+/// test doesn't depend on the machine's speed.
+pub(crate) fn short() -> Result<()> {
+    if !workspace::has_program("sqlite3") {
+        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
+        return Ok(());
+    }
+    let binary = Some(workspace::server_binary(None, "dev")?);
+    let ready = u64::try_from(READY_LIMIT.as_millis())?;
+    run(&Options { rounds: 10, connections: 256, seed: Some(1), binary, ready })
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let seed = options.seed.unwrap_or_else(any_seed);
+    println!("kills: {} rounds, {} connections, --seed {seed}", options.rounds, options.connections);
+    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let folder = workspace::scratch_directory("campaign")?;
+    let launch = Launch::new(&binary, &folder, None)?;
+    let (known, kills) = send_and_kill(&launch, options, seed)?;
+    let account = check(&launch.data.join("events.db"), Oracle::new(seed, known))?;
+    kills.print();
+    let Account { acknowledged, unacknowledged_stored, unacknowledged_missing, faults } = account;
+    println!(
+        "{acknowledged} events acknowledged; of the others {unacknowledged_stored} stored, {unacknowledged_missing} not"
+    );
+    for fault in faults.iter().take(FAULTS_SHOWN) {
+        println!("{fault}");
+    }
+    if !faults.is_empty() {
+        bail!("{} faults with --seed {seed}; what is left stands in {}", faults.len(), folder.display());
+    }
+    if acknowledged == 0 {
+        bail!("no event was acknowledged: nothing was checked");
+    }
+    if kills.slowest_ready() > Duration::from_millis(options.ready) {
+        bail!("ready again after {:?}, at most {} ms are allowed", kills.slowest_ready(), options.ready);
+    }
+    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+}
+
+/// What the kills met.
+#[derive(Default)]
+struct Kills {
+    ready: Vec<Duration>,
+    in_flight: Vec<usize>,
+}
+
+impl Kills {
+    fn slowest_ready(&self) -> Duration {
+        self.ready.iter().max().copied().unwrap_or_default()
+    }
+
+    fn print(&self) {
+        let mut in_flight = self.in_flight.clone();
+        in_flight.sort_unstable();
+        let median = in_flight.get(in_flight.len() / 2).copied().unwrap_or(0);
+        let least = in_flight.first().copied().unwrap_or(0);
+        println!("in flight at a kill: {median} in the median, {least} at least");
+        println!("ready again after {:.0} ms at most", self.slowest_ready().as_secs_f64() * 1e3);
+    }
+}
+
+/// Kills the server in each round, lets it store everything after the last, and stops it.
+fn send_and_kill(launch: &Launch, options: &Options, seed: u64) -> Result<(Vec<Acknowledged>, Kills)> {
+    let shared = Arc::new(Shared::new(launch.intake, seed));
+    let spawned: Result<Vec<_>> = (0..options.connections).map(|client| clients::spawn(&shared, client)).collect();
+    let outcome = spawned.and_then(|clients| {
+        let kills = kill_rounds(launch, options.rounds, seed, &shared);
+        shared.stop();
+        let known: Result<Vec<_>> = clients.into_iter().map(clients::join).collect();
+        let (server, kills) = kills?;
+        server.wait_stored()?;
+        server.stop()?;
+        Ok((known?, kills))
+    });
+    shared.stop();
+    outcome
+}
+
+fn kill_rounds(launch: &Launch, rounds: u32, seed: u64, shared: &Shared) -> Result<(Server, Kills)> {
+    let mut random = Random::new(seed);
+    let mut kills = Kills::default();
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT).context("the first start")?;
+    let mut shown = Instant::now();
+    for round in 1..=rounds {
+        shared.server_is_up();
+        thread::sleep(Duration::from_micros(random.below(LIFE_MILLISECONDS_MAX * 1_000)));
+        kills.in_flight.push(shared.server_goes_down());
+        server.kill()?;
+        server = launch.start()?;
+        kills.ready.push(server.wait_ready(READY_LIMIT).with_context(|| format!("the start after kill {round}"))?);
+        if shown.elapsed() > Duration::from_secs(10) {
+            println!("{round} kills");
+            shown = Instant::now();
+        }
+    }
+    shared.server_is_up();
+    thread::sleep(Duration::from_millis(LIFE_MILLISECONDS_MAX));
+    Ok((server, kills))
+}
+
+/// Reads every stored payload with SQLite's own program, which shares no code with the server.
+fn check(database: &Path, mut oracle: Oracle) -> Result<Account> {
+    let mut sqlite = Command::new("sqlite3");
+    sqlite.arg("-readonly").arg(database).arg("select payload from events").stdout(Stdio::piped());
+    let mut sqlite = sqlite.spawn().context("sqlite3 reads what is stored: `cargo xtask services` installs it")?;
+    let rows = BufReader::new(sqlite.stdout.take().context("sqlite3 prints rows")?);
+    for row in rows.lines() {
+        oracle.stored(&row.context("reading what sqlite3 prints")?);
+    }
+    let status = sqlite.wait()?;
+    if !status.success() {
+        bail!("sqlite3 couldn't read {}: {status}", database.display());
+    }
+    Ok(oracle.account())
+}

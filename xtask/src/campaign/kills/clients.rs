@@ -1,0 +1,152 @@
+//! Clients that send distinct events one at a time, and repeat each with the same key until it is acknowledged.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::oracle::{Acknowledged, Event};
+use crate::http::{self, Connection};
+use crate::random::Random;
+
+/// What the clients share with the one that kills.
+pub(super) struct Shared {
+    server: SocketAddr,
+    seed: u64,
+    stop: AtomicBool,
+    in_flight: AtomicUsize,
+    state: Mutex<ServerState>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy)]
+struct ServerState {
+    is_up: bool,
+    /// Counts the starts: a client whose connection broke waits for a later one than it knew.
+    starts: u64,
+}
+
+impl Shared {
+    pub(super) fn new(server: SocketAddr, seed: u64) -> Self {
+        let state = Mutex::new(ServerState { is_up: false, starts: 0 });
+        let (stop, in_flight) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Self { server, seed, stop, in_flight, state, changed: Condvar::new() }
+    }
+
+    /// The server is ready: clients may connect.
+    pub(super) fn server_is_up(&self) {
+        let mut state = self.state();
+        state.starts += 1;
+        state.is_up = true;
+        self.changed.notify_all();
+    }
+
+    /// The server is about to be killed: says how many requests are sent and not answered.
+    pub(super) fn server_goes_down(&self) -> usize {
+        self.state().is_up = false;
+        self.in_flight.load(Ordering::SeqCst)
+    }
+
+    /// Every client ends once it has its answer, or can't have one.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _state = self.state();
+        self.changed.notify_all();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Connects to the server once it is up; none when it is time to stop.
+    fn connect(&self) -> Option<Connection> {
+        while !self.is_stopped() {
+            let starts = self.wait_until_up()?;
+            match Connection::open(self.server) {
+                Ok(connection) => return Some(connection),
+                Err(_) => self.wait_for_change(starts),
+            }
+        }
+        None
+    }
+
+    fn wait_until_up(&self) -> Option<u64> {
+        let mut state = self.state();
+        while !state.is_up {
+            if self.is_stopped() {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Some(state.starts)
+    }
+
+    /// After a refused connection: the server was killed and not yet declared down, or its queue is full.
+    fn wait_for_change(&self, starts: u64) {
+        let pause = std::time::Duration::from_millis(5);
+        let state = self.state();
+        let same = |state: &mut ServerState| state.starts == starts && !self.is_stopped();
+        drop(self.changed.wait_timeout_while(state, pause, same));
+    }
+
+    fn state(&self) -> MutexGuard<'_, ServerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A client in its own thread; it ends with what it knows.
+pub(super) fn spawn(shared: &std::sync::Arc<Shared>, client: u32) -> Result<JoinHandle<Result<Acknowledged>>> {
+    const STACK_BYTES: usize = 128 * 1024;
+    let shared = shared.clone();
+    let builder = Builder::new().name(format!("client {client}")).stack_size(STACK_BYTES);
+    builder.spawn(move || run(&shared, client)).context("starting a client's thread")
+}
+
+/// Waits for a client's end.
+pub(super) fn join(client: JoinHandle<Result<Acknowledged>>) -> Result<Acknowledged> {
+    client.join().map_err(|_| anyhow!("a client panicked"))?
+}
+
+fn run(shared: &Shared, client: u32) -> Result<Acknowledged> {
+    let mut known = Acknowledged::new();
+    let mut connection = None;
+    let mut random = Random::new(shared.seed ^ u64::from(client));
+    while !shared.is_stopped() {
+        let event = Event { client, number: u32::try_from(known.len())? };
+        known.push(false);
+        // A few are given up after their first failure: they may be stored once or never.
+        let is_given_up = random.below(16) == 0;
+        let is_acknowledged = send(shared, &mut connection, event, is_given_up)?;
+        if let Some(last) = known.last_mut() {
+            *last = is_acknowledged;
+        }
+    }
+    Ok(known)
+}
+
+/// Sends one event until it is acknowledged, given up, or everything stops. Says whether it was acknowledged.
+fn send(shared: &Shared, connection: &mut Option<Connection>, event: Event, is_given_up: bool) -> Result<bool> {
+    let key = format!("Idempotency-Key: {}", event.key());
+    let headers = ["Content-Type: application/json", key.as_str()];
+    let request = http::post("/ingest/event", &headers, event.payload(shared.seed).as_bytes());
+    loop {
+        if connection.is_none() {
+            *connection = shared.connect();
+        }
+        let Some(open) = connection else { return Ok(false) };
+        shared.in_flight.fetch_add(1, Ordering::SeqCst);
+        let answer = open.send(&request);
+        shared.in_flight.fetch_sub(1, Ordering::SeqCst);
+        match answer.map(|answer| (answer.status, answer.body)) {
+            Ok((200, _)) => return Ok(true),
+            Ok((503, _)) => {}
+            Ok((status, body)) => bail!("key {}: answered {status}: {}", event.key(), String::from_utf8_lossy(&body)),
+            Err(_) => *connection = None,
+        }
+        if is_given_up || shared.is_stopped() {
+            return Ok(false);
+        }
+    }
+}

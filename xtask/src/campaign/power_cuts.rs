@@ -1,0 +1,61 @@
+//! Simulated power cuts, in the journal's own tests: this only says how many states and from which seed.
+
+use anyhow::{Result, bail};
+
+use super::any_seed;
+use crate::workspace::{self, cargo};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Disk states after a cut that are recovered from and checked.
+    #[arg(long, default_value_t = 1_000_000)]
+    states: u64,
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+/// The test that reads the two variables.
+const TEST: &str = "power_cuts";
+const STATES: &str = "FOREBAY_POWER_CUT_STATES";
+const SEED: &str = "FOREBAY_POWER_CUT_SEED";
+
+/// As many states as a CI run owes, from a fixed seed, in what the tests have built anyway.
+pub(crate) fn short() -> Result<()> {
+    run_test(20_000, 1, "dev")
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    run_test(options.states, options.seed.unwrap_or_else(any_seed), "tooling")
+}
+
+fn run_test(states: u64, seed: u64, profile: &str) -> Result<()> {
+    println!("power cuts: {states} states, --seed {seed}");
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--profile", profile, "--package", "journal", TEST, "--", "--nocapture"]);
+    command.env(STATES, states.to_string()).env(SEED, seed.to_string());
+    let printed = workspace::output(&mut command)?;
+    print!("{printed}");
+    if tests_passed(&printed) == 0 {
+        bail!("no test of the journal is called `{TEST}`: nothing was checked");
+    }
+    Ok(())
+}
+
+/// A campaign whose test was renamed would pass without running anything.
+fn tests_passed(printed: &str) -> u64 {
+    let results = printed.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
+    results.filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_tests_is_noticed() {
+        let one = "test result: ok. 1 passed; 0 failed\n";
+        let none = "test result: ok. 0 passed; 0 failed\n";
+        assert_eq!(tests_passed(&format!("{none}{one}{none}")), 1);
+        assert_eq!(tests_passed(none), 0);
+    }
+}
