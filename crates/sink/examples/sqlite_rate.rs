@@ -5,7 +5,7 @@
 //! cargo run --release -p sink --example sqlite_rate -- [rows, 1000000] [rounds, 3]
 //! ```
 //!
-//! Payloads are the lines of `access.ndjson` in the folder that `FOREBAY_DATA` names, or made-up ones of the
+//! Payloads are the lines of `access.ndjson` in the folder that `FOREBAY_TEST_RECORDS` names, or made-up ones of the
 //! same size. Ids ascend and stand side by side, as Forebay makes them; `.import` gets 16 letters instead of
 //! 16 bytes. Only the ratio means something: the machine's speed isn't the sink's.
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Lines of about 335 bytes.
 fn payloads() -> Vec<Bytes> {
-    let folder = std::env::var_os("FOREBAY_DATA")
+    let folder = std::env::var_os("FOREBAY_TEST_RECORDS")
         .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").into());
     if let Ok(text) = fs::read(Path::new(&folder).join("access.ndjson")) {
         let text = Bytes::from(text);
@@ -58,7 +58,7 @@ fn payloads() -> Vec<Bytes> {
             .map(|line| text.slice_ref(line))
             .collect();
     }
-    println!("no access.ndjson: set FOREBAY_DATA to its folder; payloads are made up");
+    println!("no access.ndjson: set FOREBAY_TEST_RECORDS to its folder; payloads are made up");
     let line =
         |n: usize| format!(r#"{{"type":"access","status":200,"bytes":{n},"path":"/{n:064x}","agent":"{:200}"}}"#, "x");
     (0..10_000).map(|n| Bytes::from(line(n))).collect()

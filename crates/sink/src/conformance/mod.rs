@@ -1,1 +1,125 @@
-//!
+//! The suite that every sink must pass: what delivery relies on, tried on a real store through the sink and
+//! checked by a way of its own. A new sink implements [`Subject`] and runs [`check`] for each of
+//! [`Case::ALL`], and [`sequences`].
+
+mod basics;
+mod events;
+mod faults;
+mod sequences;
+mod stand;
+
+use std::future::Future;
+
+use event::EventId;
+
+use crate::Sink;
+pub use sequences::sequences;
+
+/// A store to try a sink on.
+pub trait Subject: Sized {
+    /// Whether the store tells a repetition from another event under the same id, and refuses the latter.
+    /// Where it doesn't, the first event stays and the other counts as stored.
+    const COMPARES: bool;
+
+    /// What keeps the store from answering, until it is dropped.
+    type Hindrance;
+
+    /// A store of its own, with nothing in it.
+    fn fresh() -> impl Future<Output = Self>;
+
+    /// A further sink on this store, not connected yet.
+    fn sink(&self) -> Sink;
+
+    /// Everything stored, in any order, read past the sink.
+    fn rows(&self) -> impl Future<Output = Vec<(EventId, Vec<u8>)>>;
+
+    /// Sees to it that the store refuses the event `id` for good.
+    fn spoil(&self, id: EventId) -> impl Future<Output = ()>;
+
+    /// Makes calls fail, or cuts them, until the hindrance is dropped. `stage` counts from 0 the ways and places
+    /// to do so; `None` after the last.
+    fn outage(&self, stage: usize) -> impl Future<Output = Option<Self::Hindrance>>;
+
+    /// Makes the store stand still: it answers when the hindrance is dropped.
+    fn stall(&self) -> impl Future<Output = Self::Hindrance>;
+}
+
+/// One of the situations that every sink must get right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// A batch without records moves the cursor, and nothing else.
+    EmptyBatch,
+    /// A batch of full size arrives byte for byte, whatever the payloads hold.
+    FullBatch,
+    /// One record of many is refused: it alone is named, and the others can be stored.
+    BadRecord,
+    /// The same batch twice, also over a second connection.
+    SameBatchTwice,
+    /// A batch that begins within the one before.
+    OverlappingBatch,
+    /// A stalled twin wakes up and writes what its successor has long written.
+    LateTwin,
+    /// Higher, lower and equal revisions of one id, over batches and within one.
+    Revisions,
+    /// Another event under an id that is taken, by an earlier batch and by the same one.
+    TakenId,
+    /// Lanes of several shards, origins and sinks have cursors of their own.
+    TwoLanes,
+    /// The store fails at every stage and comes back.
+    Outage,
+    /// The store is slow: the sink waits without blocking its thread.
+    Stall,
+    /// The sink is dropped at some moment of a write.
+    DroppedWhileWriting,
+    /// The sink is closed at some moment of a write.
+    ClosedWhileWriting,
+}
+
+impl Case {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::EmptyBatch,
+        Self::FullBatch,
+        Self::BadRecord,
+        Self::SameBatchTwice,
+        Self::OverlappingBatch,
+        Self::LateTwin,
+        Self::Revisions,
+        Self::TakenId,
+        Self::TwoLanes,
+        Self::Outage,
+        Self::Stall,
+        Self::DroppedWhileWriting,
+        Self::ClosedWhileWriting,
+    ];
+}
+
+/// Tries one case on a fresh store.
+///
+/// # Panics
+/// Where the sink does anything but what it must; the message says what.
+pub fn check<S: Subject>(case: Case) {
+    block_on(async {
+        match case {
+            Case::EmptyBatch => basics::empty_batch::<S>().await,
+            Case::FullBatch => basics::full_batch::<S>().await,
+            Case::BadRecord => basics::bad_record::<S>().await,
+            Case::SameBatchTwice => basics::same_batch_twice::<S>().await,
+            Case::OverlappingBatch => basics::overlapping_batch::<S>().await,
+            Case::LateTwin => basics::late_twin::<S>().await,
+            Case::Revisions => basics::revisions::<S>().await,
+            Case::TakenId => basics::taken_id::<S>().await,
+            Case::TwoLanes => basics::two_lanes::<S>().await,
+            Case::Outage => faults::outage::<S>().await,
+            Case::Stall => faults::stall::<S>().await,
+            Case::DroppedWhileWriting => faults::dropped_while_writing::<S>().await,
+            Case::ClosedWhileWriting => faults::closed_while_writing::<S>().await,
+        }
+    });
+}
+
+/// Runs `work` as a shard would: on one thread.
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(work)
+}

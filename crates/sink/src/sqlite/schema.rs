@@ -51,15 +51,9 @@ fn make_directory(directory: &Path) -> io::Result<()> {
 /// between batches.
 fn prepare_connection(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    if let Ok(extra) = std::env::var("PRE") {
-        connection.execute_batch(&extra)?;
-    }
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    if let Ok(extra) = std::env::var("POST") {
-        connection.execute_batch(&extra)?;
-    }
     Ok(())
 }
 

@@ -34,16 +34,13 @@ pub(super) struct Writer {
     config: SqliteConfig,
     sql: Sql,
     connection: Option<Connection>,
-    unchecked_bytes: usize,
-    checkpoint_bytes: usize,
+    uncopied_bytes: usize,
 }
 
 impl Writer {
     pub(super) fn new(config: SqliteConfig) -> Self {
         let sql = Sql::new(&config.table);
-        let checkpoint_bytes =
-            std::env::var("CKPT").ok().and_then(|v| v.parse::<usize>().ok()).map_or(CHECKPOINT_BYTES, |v| v << 20);
-        Self { config, sql, connection: None, unchecked_bytes: 0, checkpoint_bytes }
+        Self { config, sql, connection: None, uncopied_bytes: 0 }
     }
 
     /// Works until the last handle is gone or a job closes the file.
@@ -69,9 +66,9 @@ impl Writer {
     fn write(&mut self, batch: &Batch, reply: Reply<Report>) {
         let report = self.with(|connection, sql| transaction::write(connection, sql, batch));
         drop(reply.send(report));
-        self.unchecked_bytes += batch.payload_bytes();
-        if self.unchecked_bytes >= self.checkpoint_bytes {
-            self.unchecked_bytes = 0;
+        self.uncopied_bytes += batch.payload_bytes();
+        if self.uncopied_bytes >= CHECKPOINT_BYTES {
+            self.uncopied_bytes = 0;
             // One that fails or finds readers in the way costs nothing but a longer log: the next goes on.
             let _ = self.with(|connection, _| checkpoint(connection, "passive"));
         }

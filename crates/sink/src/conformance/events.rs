@@ -1,0 +1,76 @@
+//! Events and batches to try sinks with.
+
+use bytes::Bytes;
+use event::{EventId, Lane, Origin};
+
+use crate::{Batch, Record, Write};
+
+/// An event of the suite.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) id: EventId,
+    pub(super) payload: String,
+    pub(super) write: Write,
+}
+
+impl Event {
+    /// The insert number `number`, with an id and a payload of its own.
+    pub(super) fn new(number: u32) -> Self {
+        let mut id = [0x80; 16];
+        id[12..].copy_from_slice(&number.to_be_bytes());
+        Self { id: EventId(id), payload: format!(r#"{{"number": {number}}}"#), write: Write::Insert }
+    }
+
+    /// The same id with another payload.
+    pub(super) fn with_payload(self, payload: &str) -> Self {
+        Self { payload: payload.to_owned(), ..self }
+    }
+
+    /// The same id and payload as a result of this revision.
+    pub(super) fn with_revision(self, revision: u64) -> Self {
+        Self { write: Write::Upsert(revision), ..self }
+    }
+
+    /// What shall stand in the store.
+    pub(super) fn row(&self) -> (EventId, Vec<u8>) {
+        (self.id, self.payload.clone().into_bytes())
+    }
+}
+
+/// The events `first..=last`, each at the position of its number.
+pub(super) fn numbered(first: u32, last: u32) -> Vec<Event> {
+    (first..=last).map(Event::new).collect()
+}
+
+/// The suite's lane of this shard.
+pub(super) fn lane(shard: u16) -> Lane {
+    Lane { origin: Origin([7; 16]), shard, sink: "suite".into() }
+}
+
+/// The batch whose records stand at `first` and the positions after it.
+pub(super) fn batch(lane: &Lane, first: u64, events: &[Event]) -> Batch {
+    sparse(lane, first, (first..).zip(events.iter().cloned().map(Some)))
+}
+
+/// The batch from `first` on, whose positions may need nothing from the sink.
+pub(super) fn sparse(lane: &Lane, first: u64, events: impl Iterator<Item = (u64, Option<Event>)>) -> Batch {
+    let mut batch = Batch::new(lane.clone(), first);
+    for (sequence, event) in events {
+        batch.cover(sequence);
+        let Some(event) = event else { continue };
+        let block = Bytes::from(format!("suiteclient{}", event.payload));
+        let text = std::str::from_utf8(&block).expect("made of texts");
+        let record = Record {
+            sequence,
+            id: event.id,
+            type_name: &text[..5],
+            source: &text[5..11],
+            received_at: 1_760_000_000_000_000 + sequence.cast_signed(),
+            event_time: None,
+            write: event.write,
+            payload: &block[11..],
+        };
+        batch.push(&block, &record);
+    }
+    batch
+}

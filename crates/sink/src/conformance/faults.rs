@@ -1,0 +1,114 @@
+//! Cases in which the store fails, stands still or is left in the middle.
+
+use super::Subject;
+use super::events::{batch, lane, numbered};
+use super::stand::{Stand, may_pass};
+use crate::{Cursor, Report};
+
+/// How many turns of the runtime a write is given before it is left: enough to have begun and, for most
+/// stores, to be under way.
+const TURNS_MAX: usize = 8;
+/// Records of the batches that are left: enough to be seen half done.
+const RECORDS: u32 = 500;
+
+pub(super) async fn outage<S: Subject>() {
+    let stand = Stand::<S>::new().await;
+    let events = numbered(1, 1_000);
+    let mut stored = 0;
+    for stage in 0.. {
+        let Some(outage) = stand.subject.outage(stage).await else { break };
+        let next = batch(&lane(0), stored as u64 + 1, &events[stored..stored + 10]);
+        // A cut may come too late to do harm; but nothing else than that may be answered.
+        match stand.sink.write(&next).await {
+            Ok(report) => assert_eq!(report, Report::Stored, "in stage {stage}"),
+            Err(error) => assert!(may_pass(&error), "stage {stage} of an outage was answered {error}"),
+        }
+        drop(outage);
+        stand.resend(&next).await;
+        stored += 10;
+        stand.expect_rows(&events[..stored]).await;
+        stand.expect_cursor(&lane(0), stored as u64).await;
+    }
+    assert!(stored > 0, "a subject has at least one kind of outage");
+}
+
+pub(super) async fn stall<S: Subject>() {
+    let stand = Stand::<S>::new().await;
+    let events = numbered(1, 10);
+    let whole = batch(&lane(0), 1, &events);
+    let stall = stand.subject.stall().await;
+    let (sink, sent) = (stand.sink.clone(), whole.clone());
+    let write = tokio::spawn(async move { sink.write(&sent).await });
+    turns(1).await;
+    // A sink that waits on the runtime's own thread has an answer by now: its store's time-out.
+    assert!(!write.is_finished(), "a slow store must not block the thread");
+    stand.expect_rows(&[]).await;
+    drop(stall);
+    match write.await.expect("a write doesn't panic") {
+        Ok(report) => assert_eq!(report, Report::Stored),
+        Err(error) => assert!(may_pass(&error), "a slow store was answered {error}"),
+    }
+    stand.resend(&whole).await;
+    stand.expect_rows(&events).await;
+}
+
+pub(super) async fn dropped_while_writing<S: Subject>() {
+    let mut stand = Stand::<S>::new().await;
+    let events = numbered(1, RECORDS);
+    for turn in 0..TURNS_MAX {
+        let lane = lane(u16::try_from(turn).expect("few turns"));
+        let whole = batch(&lane, 1, &events);
+        let (sink, sent) = (stand.sink.clone(), whole.clone());
+        let write = tokio::spawn(async move { sink.write(&sent).await });
+        turns(turn).await;
+        write.abort();
+        drop(write.await);
+        stand.sink = stand.subject.sink();
+        if turn == 0 {
+            expect_all_or_nothing(&stand).await;
+        }
+        stand.resend(&whole).await;
+        stand.expect_rows(&events).await;
+        stand.expect_cursor(&lane, u64::from(RECORDS)).await;
+    }
+}
+
+pub(super) async fn closed_while_writing<S: Subject>() {
+    for turn in 0..TURNS_MAX {
+        let mut stand = Stand::<S>::new().await;
+        let events = numbered(1, RECORDS);
+        let whole = batch(&lane(0), 1, &events);
+        let (sink, sent) = (stand.sink.clone(), whole.clone());
+        let write = tokio::spawn(async move { sink.write(&sent).await });
+        turns(turn).await;
+        assert_eq!(stand.sink.close().await, Ok(()));
+        let answer = write.await.expect("a write doesn't panic");
+        assert!(answer.as_ref().map_or_else(may_pass, |report| *report == Report::Stored), "{answer:?}");
+        if answer.is_ok() {
+            stand.expect_rows(&events).await;
+        }
+        // The closed sink connects again by itself, and so does a new one.
+        stand.resend(&whole).await;
+        stand.sink = stand.subject.sink();
+        expect_all_or_nothing(&stand).await;
+        stand.resend(&whole).await;
+        stand.expect_rows(&events).await;
+    }
+}
+
+/// A fenced store never shows half a batch, and no cursor without its data.
+async fn expect_all_or_nothing<S: Subject>(stand: &Stand<S>) {
+    if stand.is_fenced() {
+        // The cursor first: a write that is still under way may end in between.
+        let cursor = stand.sink.cursor(&lane(0)).await;
+        let rows = stand.rows().await.len();
+        assert!(rows == 0 || rows == RECORDS as usize, "a half-written batch can be seen: {rows} rows");
+        assert!(cursor == Ok(Cursor::Store(0)) || rows > 0, "cursor {cursor:?} without its rows");
+    }
+}
+
+async fn turns(count: usize) {
+    for _ in 0..count {
+        tokio::task::yield_now().await;
+    }
+}

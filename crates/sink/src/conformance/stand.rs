@@ -1,0 +1,90 @@
+//! A store with a sink on it, and what the cases ask of both.
+
+use event::{EventId, Lane};
+
+use super::Subject;
+use super::events::Event;
+use crate::{Batch, Cursor, Report, Sink, SinkError};
+
+/// How often a batch is sent again to a store that is back, before it counts as lost.
+const TRIES_MAX: usize = 100;
+
+pub(super) struct Stand<S> {
+    pub(super) subject: S,
+    pub(super) sink: Sink,
+}
+
+impl<S: Subject> Stand<S> {
+    pub(super) async fn new() -> Self {
+        let subject = S::fresh().await;
+        let sink = subject.sink();
+        assert_eq!(sink.connect().await, Ok(()), "a fresh store can be connected to");
+        Self { subject, sink }
+    }
+
+    pub(super) fn is_fenced(&self) -> bool {
+        self.sink.traits().fenced
+    }
+
+    /// Writes what must be stored at once.
+    pub(super) async fn store(&self, batch: &Batch) {
+        assert_eq!(self.sink.write(batch).await, Ok(Report::Stored));
+    }
+
+    /// Writes, of which exactly the records at `expected` must be refused, and sends the rest again where the
+    /// store has committed nothing.
+    pub(super) async fn store_without(&self, batch: &Batch, expected: &[usize]) {
+        if expected.is_empty() {
+            return self.store(batch).await;
+        }
+        let report = self.sink.write(batch).await.expect("a store at hand answers");
+        let refused = match &report {
+            Report::Withheld { refused } if self.is_fenced() => refused.as_slice(),
+            Report::Except { refused, retry } if !self.is_fenced() && retry.is_empty() => refused,
+            _ => &[],
+        };
+        let indices: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
+        assert_eq!(indices, expected, "exactly the bad records are refused: {report:?}");
+        assert!(refused.iter().all(|refusal| !refusal.reason.is_empty()), "each refusal has words");
+        if self.is_fenced() {
+            self.store(&batch.without(expected)).await;
+        }
+    }
+
+    /// Sends `batch` to a store that is back: by and by it must be stored.
+    pub(super) async fn resend(&self, batch: &Batch) {
+        for _ in 0..TRIES_MAX {
+            match self.sink.write(batch).await {
+                Ok(report) => return assert_eq!(report, Report::Stored),
+                Err(error) => assert!(may_pass(&error), "a store that is back answered {error}"),
+            }
+        }
+        self.store(batch).await;
+    }
+
+    pub(super) async fn expect_cursor(&self, lane: &Lane, position: u64) {
+        let expected = if self.is_fenced() { Cursor::Store(position) } else { Cursor::Delivery };
+        assert_eq!(self.sink.cursor(lane).await, Ok(expected), "the cursor of lane {lane}");
+    }
+
+    /// What is in the store, sorted. An id must stand there once.
+    pub(super) async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        let mut rows = self.subject.rows().await;
+        rows.sort();
+        assert!(rows.windows(2).all(|pair| pair[0].0 != pair[1].0), "an id is stored twice");
+        rows
+    }
+
+    pub(super) async fn expect_rows(&self, events: &[Event]) {
+        let mut expected: Vec<_> = events.iter().map(Event::row).collect();
+        expected.sort();
+        let rows = self.rows().await;
+        assert_eq!(rows.len(), expected.len(), "how many events are stored");
+        assert!(rows == expected, "the stored payloads are those that were sent");
+    }
+}
+
+/// Whether a failure says "try again" and says it in words.
+pub(super) fn may_pass(error: &SinkError) -> bool {
+    matches!(error, SinkError::Unavailable(reason) if !reason.is_empty())
+}
