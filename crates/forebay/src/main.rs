@@ -3,6 +3,8 @@
 mod check;
 mod cli;
 mod config;
+#[expect(dead_code, reason = "used once the admin port is there")]
+mod exposition;
 
 use std::io;
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use event::TypeName;
+use pipeline::pointer::JsonPointer;
 
 use super::pointer;
 use super::reader::Reader;
@@ -20,7 +21,7 @@ const OTHERS: &str = "*";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypeConfig {
     /// The JSON pointer to an event's id within its payload.
-    pub(crate) id: Option<Box<str>>,
+    pub(crate) id: Option<JsonPointer>,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub(crate) routes: Vec<SinkName>,
 }
@@ -66,8 +67,9 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> Ty
 
     let mistakes_before = reader.mistakes();
     let list = reader.texts(section, "routes");
-    let routes = list.iter().flat_map(|list| read_routes(reader, section, &list.value, sinks)).collect::<Vec<_>>();
-    if routes.is_empty() && reader.mistakes() == mistakes_before {
+    let names = list.as_ref().map_or(&[][..], |list| &list.value);
+    let routes = read_routes(reader, section, names, sinks);
+    if names.is_empty() && reader.mistakes() == mistakes_before {
         let (at, label) = list.map_or((section.spot().clone(), "has no `routes`"), |list| (list.spot, "names no sink"));
         let title = format!("the events of type `{}` would be stored nowhere", section.name());
         let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";

@@ -165,12 +165,13 @@ fn read_tables(
     let tables = reader.table(document, "sinks");
     let tables = reader.tables(&tables);
     let sinks = sink::read(reader, &tables, inputs.data);
+    let mistakes_before = reader.mistakes();
     let tables = reader.table(document, "types");
     let tables = reader.tables(&tables);
-    let types = event_type::read(reader, &tables, &sinks);
-    if tables.is_empty() {
+    if tables.is_empty() && reader.mistakes() == mistakes_before {
         no_types(reader, document);
     }
+    let types = event_type::read(reader, &tables, &sinks);
     if reader.mistakes() == 0 {
         warn_of_unused(reader, &types, &sinks);
     }

@@ -114,6 +114,20 @@ impl<'e> Reader<'e> {
         self.text_or_flag(section, key, None, parse)
     }
 
+    /// A setting whose value is a text, with the text that stands for it where there is none.
+    pub(super) fn text_or<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        default: &str,
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Option<T> {
+        let mistakes_before = self.mistakes();
+        let found = self.text(section, key, &parse);
+        let absent = found.is_none() && self.mistakes() == mistakes_before;
+        found.map(|found| found.value).or_else(|| parse(default).ok().filter(|_| absent))
+    }
+
     /// A setting whose value is a text, which the flag `--key` sets too.
     pub(super) fn text_or_flag<T>(
         &mut self,
@@ -177,9 +191,10 @@ impl<'e> Reader<'e> {
             let Some(list) = value.as_array() else {
                 return self.wrong_kind(&name, spot, value, "a list of strings");
             };
-            let elements = list.iter().map(|element| (section.spot_of(element), element.get_ref()));
-            let value = elements.filter_map(|(spot, element)| self.string(&name, spot, element)).collect();
-            Some(Found { value, spot })
+            let elements = list.iter().enumerate().filter_map(|(index, element)| {
+                self.string(&format!("{name}[{index}]"), section.spot_of(element), element.get_ref())
+            });
+            Some(Found { value: elements.collect(), spot })
         });
         self.variable(section, key).map_or(in_document, |found| Some(split(&found)))
     }

@@ -163,13 +163,11 @@ impl Report {
             1 => Some(format!("1 {what}")),
             _ => Some(format!("{count} {what}s")),
         };
-        let counts: Vec<String> = [
-            counted(self.count(Severity::Mistake), "mistake"),
-            counted(self.count(Severity::Warning), "warning"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let counts: Vec<String> =
+            [counted(self.count(Severity::Mistake), "mistake"), counted(self.count(Severity::Warning), "warning")]
+                .into_iter()
+                .flatten()
+                .collect();
         let hidden = self.mistakes.len().saturating_sub(SHOWN_MAX);
         let hidden = if hidden > 0 { format!(", {hidden} of them not shown") } else { String::new() };
         format!("{}{hidden}\n", counts.join(" and "))

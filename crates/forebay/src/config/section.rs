@@ -81,7 +81,9 @@ impl<'d> Section<'d> {
     }
 
     /// Every key with its value.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&'d Spanned<DeString<'d>>, &'d Spanned<DeValue<'d>>)> + use<'d> {
+    pub(super) fn entries(
+        &self,
+    ) -> impl Iterator<Item = (&'d Spanned<DeString<'d>>, &'d Spanned<DeValue<'d>>)> + use<'d> {
         self.entries.into_iter().flatten()
     }
 

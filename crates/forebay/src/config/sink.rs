@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use ::sink::{SqliteConfig, TableName};
+
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
@@ -31,6 +33,7 @@ impl SinkName {
     }
 
     /// The name as text, to be shared.
+    #[expect(dead_code, reason = "used once `serve` is there")]
     pub(crate) const fn as_arc(&self) -> &Arc<str> {
         &self.0
     }
@@ -53,20 +56,26 @@ impl fmt::Debug for SinkName {
 pub(crate) enum SinkConfig {
     /// Takes everything and keeps nothing.
     Null,
-    /// A table of an SQLite database.
-    Sqlite {
-        /// The database's file, absolute or relative to the working directory.
-        path: PathBuf,
-        /// The table's name.
-        table: String,
-    },
+    /// A table of an SQLite database; the path is absolute or relative to the working directory.
+    Sqlite(SqliteConfig),
+}
+
+impl SinkConfig {
+    /// What the sink is built from.
+    #[expect(dead_code, reason = "used once `serve` is there")]
+    pub(crate) fn to_driver(&self) -> ::sink::SinkConfig {
+        match self {
+            Self::Null => ::sink::SinkConfig::Null,
+            Self::Sqlite(config) => ::sink::SinkConfig::Sqlite(config.clone()),
+        }
+    }
 }
 
 impl fmt::Display for SinkConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
-            Self::Sqlite { path, table } => write!(f, "sqlite {}, table {table}", path.display()),
+            Self::Sqlite(config) => write!(f, "sqlite {}, table {}", config.path.display(), config.table),
         }
     }
 }
@@ -137,12 +146,13 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Opti
     if kind == "null" {
         return Some(SinkConfig::Null);
     }
-    let path = reader.text(section, "path", |text| file_path(text, data));
-    let table = reader.text(section, "table", table);
-    Some(SinkConfig::Sqlite {
-        path: path.map_or_else(|| data.join(PATH), |found| found.value),
-        table: table.map_or_else(|| TABLE.to_owned(), |found| found.value),
-    })
+    let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
+    let table = reader.text_or(section, "table", TABLE, table);
+    if reader.mistakes() > mistakes_before {
+        // Without this, defaults in the place of wrong values would be held against other sinks.
+        return None;
+    }
+    Some(SinkConfig::Sqlite(SqliteConfig { path: path?, table: table? }))
 }
 
 fn kind_names() -> String {
@@ -171,18 +181,8 @@ fn file_path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
     Ok(plain)
 }
 
-fn table(text: &str) -> Result<String, Wrong> {
-    let wrong = |label: &str| Err(Wrong::new("can't be the name of a table", label));
-    if text.is_empty() {
-        return wrong("is empty");
-    }
-    if text.contains('\0') {
-        return wrong("holds a NUL character");
-    }
-    if text.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_")) {
-        return wrong("names with `sqlite_` are SQLite's own");
-    }
-    Ok(text.to_owned())
+fn table(text: &str) -> Result<TableName, Wrong> {
+    TableName::new(text).map_err(|error| Wrong::new("can't be the name of a table", error.to_string()))
 }
 
 /// Two sinks on one table would refuse each other's events as duplicates.
@@ -192,12 +192,12 @@ fn check_tables(reader: &mut Reader<'_>, sinks: &Sinks) {
     let mut in_order: Vec<_> = sinks.valid.iter().collect();
     in_order.sort_by_key(|(name, _)| place(name));
     for (name, config) in in_order {
-        let SinkConfig::Sqlite { path, table } = config else { continue };
+        let SinkConfig::Sqlite(SqliteConfig { path, table }) = config else { continue };
         // SQLite takes `Events` and `events` for one table.
-        let Some(other) = first.insert((path, table.to_ascii_lowercase()), name) else { continue };
+        let Some(other) = first.insert((path, table.as_str().to_ascii_lowercase()), name) else { continue };
         if let (Some(at), Some(also)) = (sinks.spot(name), sinks.spot(other)) {
             let title = format!("the sinks `{other}` and `{name}` write to the same table");
-            let mistake = Mistake::new(title, at.clone(), "writes where").also(also.clone(), "this one writes too");
+            let mistake = Mistake::new(title, at.clone(), "writes to the table").also(also.clone(), "of this one");
             reader.push(mistake.help("give one of them another `path` or `table`".to_owned()));
         }
     }

@@ -1,1 +1,160 @@
-//! Tests of the configuration.
+//! The configuration's mistakes, as a person sees them. A case is a folder in `tests/config`: `forebay.toml`
+//! (without it there is no file), `environment.txt` (a `NAME=value` a line), `arguments.txt` (`--flag value` a
+//! line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
+//! set, the expectations are written anew instead of compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn shown(file: Option<&[u8]>, environment: &Environment, flags: &Flags) -> String {
+    let inputs = Inputs {
+        file: file.map(|bytes| ("forebay.toml", bytes)),
+        environment,
+        flags,
+        data: Path::new("./forebay-data"),
+    };
+    match read(&inputs) {
+        Ok((configuration, warnings)) if warnings.is_empty() => format!("ok\n{configuration}"),
+        Ok((configuration, warnings)) => format!("{warnings}ok\n{configuration}"),
+        Err(report) => report.to_string(),
+    }
+}
+
+fn run_case(case: &Path) -> String {
+    let text = |name: &str| fs::read_to_string(case.join(name)).unwrap_or_default();
+    let environment = text("environment.txt").lines().filter_map(|line| line.split_once('=')).collect();
+    let arguments = text("arguments.txt");
+    let flag = |name: &str| arguments.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+    let flags = Flags { listen: flag("--listen "), admin: flag("--admin ") };
+    shown(fs::read(case.join("forebay.toml")).ok().as_deref(), &environment, &flags)
+}
+
+#[test]
+fn every_case_is_shown_as_expected() {
+    let mut cases: Vec<PathBuf> =
+        fs::read_dir(folder("tests/config")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    assert!(cases.len() >= 15, "the cases are missing");
+    let mut wrong = String::new();
+    for case in cases {
+        let shown = run_case(&case);
+        let expected = case.join("expected.txt");
+        if std::env::var_os("FOREBAY_TEST_BLESS").is_some() {
+            fs::write(&expected, &shown).unwrap();
+        } else if fs::read_to_string(&expected).unwrap_or_default() != shown {
+            wrong += &format!("---- {}\n{shown}", case.display());
+        }
+    }
+    assert!(wrong.is_empty(), "not as expected:\n{wrong}");
+}
+
+#[test]
+fn no_file_means_the_documented_default() {
+    let flags = Flags::default();
+    let environment = Environment::default();
+    let read_text = |text: &str| {
+        let file = Some(("forebay.toml", text.as_bytes()));
+        read(&Inputs { file, environment: &environment, flags: &flags, data: Path::new("d") }).unwrap().0
+    };
+    let inputs = Inputs { file: None, environment: &environment, flags: &flags, data: Path::new("d") };
+    let (configuration, warnings) = read(&inputs).unwrap();
+    assert!(warnings.is_empty());
+    assert_eq!(configuration, read_text(BUILT_IN));
+    assert_eq!(configuration, read_text("[gateway]\nopen = false"));
+    let sinks: Vec<_> = configuration.sinks.values().map(SinkConfig::to_string).collect();
+    assert_eq!(sinks, ["sqlite d/events.db, table events"]);
+}
+
+#[test]
+fn only_a_hundred_mistakes_are_shown() {
+    let text: String = (0..250).map(|number| format!("unknown_{number} = 1\n")).collect();
+    let report = shown(Some(text.as_bytes()), &Environment::default(), &Flags::default());
+    assert_eq!(report.matches("is not a setting").count(), 100);
+    assert!(report.ends_with("250 mistakes, 150 of them not shown\n"), "{report}");
+}
+
+#[test]
+fn every_setting_is_documented() {
+    let page = fs::read_to_string(folder("../../docs/configuration.md")).unwrap();
+    let sinks = sink::KINDS.iter().flat_map(|(_, keys)| keys.iter().map(|key| ("sinks", "X", *key)));
+    let gateway = gateway::KEYS.iter().map(|key| ("gateway", "", *key));
+    let types = event_type::KEYS.iter().map(|key| ("types", "X", *key));
+    for (table, name, key) in gateway.chain(types).chain(sinks) {
+        let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
+        let variable = environment::variable_name(parts);
+        let row = page.lines().find(|line| line.contains(&format!("| `{variable}` |")));
+        assert!(row.is_some_and(|row| row.starts_with(&format!("| `{key}` |"))), "no row for {key} with {variable}");
+    }
+    for (kind, _) in sink::KINDS {
+        assert!(page.contains(&format!("kind = \"{kind}\"")), "no example for {kind}");
+    }
+    assert!(page.contains(BUILT_IN), "the default is not shown as it is");
+}
+
+/// Pieces of which configurations are made, so that arbitrary texts come deep into the reader.
+fn fragment() -> impl Strategy<Value = String> {
+    const PIECES: &[&str] = &[
+        "[gateway]\n",
+        "[types.a]\n",
+        "[types.\"*\"]\n",
+        "[[sinks]]\n",
+        "[sinks.a]\n",
+        "listen = ",
+        "routes = ",
+        "kind = ",
+        "path = ",
+        "table = ",
+        "shards = ",
+        "id = ",
+        "\"a\"",
+        "\"sqlite\"",
+        "\"${A}",
+        "${",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "'''",
+        "\n",
+        "\r",
+        "\t",
+        "1",
+        "-0x1",
+        "true",
+        "é",
+        "\u{1F600}",
+        "\u{200B}",
+        "\0",
+        "1979-05-27",
+        "{",
+        ",",
+        ".",
+        "=",
+        "#",
+    ];
+    prop_oneof![proptest::sample::select(PIECES).prop_map(str::to_owned), ".{0,3}"]
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(bytes: Vec<u8>) {
+        let _ = shown(Some(&bytes), &Environment::default(), &Flags::default());
+    }
+
+    #[test]
+    fn no_text_panics(pieces in prop::collection::vec(fragment(), 0..24), value in ".{0,6}") {
+        let names = ["A", "FOREBAY_GATEWAY_LISTEN", "FOREBAY_TYPES_A_ROUTES", "FOREBAY_SINKS_A_PATH", "FOREBAY_GATEWAY_X"];
+        let environment = names.into_iter().map(|name| (name, value.clone())).collect();
+        let flags = Flags { listen: Some(value), admin: None };
+        let text = pieces.concat();
+        let _ = shown(Some(text.as_bytes()), &environment, &flags);
+    }
+}

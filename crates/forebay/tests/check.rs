@@ -1,0 +1,63 @@
+//! `forebay check` as it is typed: exit codes, and what goes to which output.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn check(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.current_dir(directory).env_clear().envs(variables.iter().copied());
+    command.arg("check").args(arguments).output().expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("outputs are UTF-8")
+}
+
+#[test]
+fn what_is_right_ends_with_0() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = check(directory.path(), &["--listen", "127.0.0.1:1"], &[("FOREBAY_DATA", "/srv/data")]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(
+        text(&output.stdout),
+        "ok\nlisten  127.0.0.1:1\nadmin   127.0.0.1:9000\ntype    * → local\n\
+         sink    local: sqlite /srv/data/events.db, table events\n"
+    );
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "check makes nothing");
+}
+
+#[test]
+fn what_is_wrong_ends_with_2_and_is_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("f.toml"), "[gateway]\nlisten = 1\nopen = 2\n").unwrap();
+    let expected = "\
+error: `gateway.listen` must be a string
+ --> f.toml:2:10
+  |
+2 | listen = 1
+  |          ^ this is an integer
+
+error: `gateway.open` must be true or false
+ --> f.toml:3:8
+  |
+3 | open = 2
+  |        ^ this is an integer
+
+2 mistakes
+";
+    for (arguments, variables) in [(&["--config", "f.toml"][..], &[][..]), (&[], &[("FOREBAY_CONFIG", "f.toml")])] {
+        let output = check(directory.path(), arguments, variables);
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!((text(&output.stdout), text(&output.stderr)), ("", expected));
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = check(directory.path(), &["--config", "absent.toml"], &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: can't read the configuration file absent.toml: "));
+}
