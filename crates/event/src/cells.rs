@@ -10,6 +10,12 @@ use std::time::Duration;
 pub struct Counter(AtomicU64);
 
 impl Counter {
+    /// A counter at 0.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
     /// Adds `amount`.
     pub fn add(&self, amount: u64) {
         self.0.fetch_add(amount, Ordering::Relaxed);
@@ -22,47 +28,122 @@ impl Counter {
     }
 }
 
-/// The upper bounds of a histogram's buckets in nanoseconds: 50 µs and then twice as much each time, up to 26 s.
-pub const BUCKET_BOUNDS: [u64; 20] = {
-    let mut bounds = [50_000; 20];
+/// Buckets of a histogram that have an upper bound. Each bound is twice the one before; one more bucket has none.
+pub const BOUNDED_BUCKETS: usize = 20;
+/// How often values fell into each bucket, not cumulated.
+pub type Buckets = [u64; BOUNDED_BUCKETS + 1];
+
+/// The upper bounds of buckets of which the first ends at `smallest`.
+#[must_use]
+pub const fn bounds(smallest: u64) -> [u64; BOUNDED_BUCKETS] {
+    let mut bounds = [smallest; BOUNDED_BUCKETS];
     let mut at = 1;
-    while at < bounds.len() {
+    while at < BOUNDED_BUCKETS {
         bounds[at] = bounds[at - 1] * 2;
         at += 1;
     }
     bounds
-};
+}
+
+/// The upper bounds of a [`Histogram`] in nanoseconds: 50 µs and then twice as much each time, up to 26 s.
+pub const BUCKET_BOUNDS: [u64; BOUNDED_BUCKETS] = bounds(50_000);
 
 /// How often a duration fell into each of the buckets.
 #[derive(Debug, Default)]
-pub struct Histogram {
-    buckets: [AtomicU64; BUCKET_BOUNDS.len() + 1],
-    nanoseconds: AtomicU64,
-}
+pub struct Histogram(Cells);
 
 /// A histogram as it was at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistogramSnapshot {
-    /// How many durations fell into each bucket, not cumulated; the last one has no upper bound.
-    pub buckets: [u64; BUCKET_BOUNDS.len() + 1],
+    /// How many durations fell into each bucket.
+    pub buckets: Buckets,
     /// The sum of all durations in nanoseconds.
     pub nanoseconds: u64,
 }
 
 impl Histogram {
+    /// An empty histogram.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Counts a duration.
     pub fn record(&self, duration: Duration) {
-        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = BUCKET_BOUNDS.partition_point(|bound| *bound < nanoseconds);
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+        self.0.record(&BUCKET_BOUNDS, u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// The counts as they are now.
     #[must_use]
     pub fn snapshot(&self) -> HistogramSnapshot {
-        let buckets = std::array::from_fn(|at| self.buckets[at].load(Ordering::Relaxed));
-        HistogramSnapshot { buckets, nanoseconds: self.nanoseconds.load(Ordering::Relaxed) }
+        HistogramSnapshot { buckets: self.0.buckets(), nanoseconds: self.0.sum() }
+    }
+}
+
+impl HistogramSnapshot {
+    /// Adds the counts of another one.
+    pub fn merge(&mut self, other: &Self) {
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(mine, theirs)| *mine += theirs);
+        self.nanoseconds += other.nanoseconds;
+    }
+}
+
+/// How often a size fell into each of the buckets.
+#[derive(Debug)]
+pub struct SizeHistogram {
+    bounds: [u64; BOUNDED_BUCKETS],
+    cells: Cells,
+}
+
+/// A size histogram as it was at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeSnapshot {
+    /// The upper bounds of all buckets but the last.
+    pub bounds: [u64; BOUNDED_BUCKETS],
+    /// How many sizes fell into each bucket.
+    pub buckets: Buckets,
+    /// The sum of all sizes.
+    pub sum: u64,
+}
+
+impl SizeHistogram {
+    /// A histogram whose first bucket ends at `smallest`.
+    #[must_use]
+    pub fn new(smallest: u64) -> Self {
+        Self { bounds: bounds(smallest), cells: Cells::default() }
+    }
+
+    /// Counts a size.
+    pub fn record(&self, size: u64) {
+        self.cells.record(&self.bounds, size);
+    }
+
+    /// The counts as they are now.
+    #[must_use]
+    pub fn snapshot(&self) -> SizeSnapshot {
+        SizeSnapshot { bounds: self.bounds, buckets: self.cells.buckets(), sum: self.cells.sum() }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Cells {
+    buckets: [AtomicU64; BOUNDED_BUCKETS + 1],
+    sum: AtomicU64,
+}
+
+impl Cells {
+    fn record(&self, bounds: &[u64; BOUNDED_BUCKETS], value: u64) {
+        let bucket = bounds.partition_point(|bound| *bound < value);
+        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(value, Ordering::Relaxed);
+    }
+
+    fn buckets(&self) -> Buckets {
+        std::array::from_fn(|at| self.buckets[at].load(Ordering::Relaxed))
+    }
+
+    fn sum(&self) -> u64 {
+        self.sum.load(Ordering::Relaxed)
     }
 }
 
@@ -80,5 +161,20 @@ mod tests {
             assert_eq!(after.buckets[bucket], before.buckets[bucket] + 1, "{microseconds} µs");
             assert_eq!(after.nanoseconds - before.nanoseconds, microseconds * 1000);
         }
+    }
+
+    #[test]
+    fn sizes_have_buckets_of_their_own_and_snapshots_add_up() {
+        let sizes = SizeHistogram::new(512);
+        [512, 513, 1024, u64::MAX / 2].iter().for_each(|size| sizes.record(*size));
+        let snapshot = sizes.snapshot();
+        assert_eq!((snapshot.bounds[0], snapshot.bounds[1]), (512, 1024));
+        assert_eq!((snapshot.buckets[0], snapshot.buckets[1], snapshot.buckets[BOUNDED_BUCKETS]), (1, 2, 1));
+
+        let histogram = Histogram::new();
+        histogram.record(Duration::from_micros(60));
+        let mut sum = histogram.snapshot();
+        sum.merge(&histogram.snapshot());
+        assert_eq!((sum.buckets[1], sum.nanoseconds), (2, 120_000));
     }
 }

@@ -19,4 +19,8 @@ pub use log::{EventLog, LogOptions, OpenLogError};
 pub use shard::{Append, AppendError, Shard, ShardCounters};
 pub use type_registry::{TypeId, Types};
 
-pub use journal::{Block, DamagedStretch, Finding, Record, Records, Stretch};
+pub use journal::disk::SharedDisk;
+pub use journal::{
+    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, OpenError, OpenShard,
+    Reader, Record, Records, Segments, ShardOptions, State, StateFile, Stretch, open_shard,
+};

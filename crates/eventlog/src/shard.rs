@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
 use event::Position;
-use event::cells::{Counter, Histogram};
-use event::limits::{BLOCK_BYTES_MAX, TURN_BYTES_MAX};
+use event::cells::{Counter, Histogram, SizeHistogram};
+use event::limits::{BLOCK_BYTES_MAX, PAGE_BYTES, TURN_BYTES_MAX};
 use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Records, Segments};
 
 use crate::accepted::{Accepted, TypeCounts};
@@ -44,7 +44,7 @@ pub enum AppendError {
 }
 
 /// What a shard has done, for metrics.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ShardCounters {
     /// Time from the write of a block to the end of its fdatasync.
     pub commit_time: Histogram,
@@ -52,10 +52,22 @@ pub struct ShardCounters {
     pub commits: Counter,
     /// Records committed.
     pub records: Counter,
-    /// Bytes written, padding included.
-    pub bytes: Counter,
+    /// Bytes written by each commit, padding included.
+    pub commit_bytes: SizeHistogram,
     /// Commits that were handed to the thread.
     pub commits_away: Counter,
+}
+
+impl ShardCounters {
+    fn new() -> Self {
+        Self {
+            commit_time: Histogram::new(),
+            commits: Counter::new(),
+            records: Counter::new(),
+            commit_bytes: SizeHistogram::new(PAGE_BYTES as u64),
+            commits_away: Counter::new(),
+        }
+    }
 }
 
 /// A shard's log: a gateway appends to it, lanes read from it.
@@ -100,7 +112,7 @@ impl Shard {
             handover: Handover::new(opened.durable),
             segments: opened.segments,
             accepted,
-            counters: ShardCounters::default(),
+            counters: ShardCounters::new(),
             failure,
         })
     }
@@ -266,7 +278,7 @@ impl Shard {
                 self.counters.commit_time.record(elapsed);
                 self.counters.commits.add(1);
                 self.counters.records.add(turn.records);
-                self.counters.bytes.add(block.bytes().len() as u64);
+                self.counters.commit_bytes.record(block.bytes().len() as u64);
                 self.accepted.add(self.number, block.header().end() - 1, &turn.counts);
                 self.handover.publish(block);
                 Fate::Durable
