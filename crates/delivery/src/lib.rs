@@ -1,1 +1,33 @@
-//! delivery
+//! Delivery: brings events from the event log to the sinks, beside the log. Batching, retry, dead letters, cursors
+//! and the ledger exist once, here; a sink only writes.
+//!
+//! A *lane* ([`lane`]) reads one shard for one sink, and writes one batch at a time. What it achieves it tells the
+//! [`Ledger`]; the *keeper* saves the ledger with all cursors in one file, and frees segments behind it.
+
+mod assembly;
+mod backoff;
+mod book;
+mod dead_letters;
+mod delivery;
+mod document;
+mod engine;
+mod join;
+mod keeper;
+mod lane;
+mod ledger;
+mod options;
+mod place;
+mod race;
+mod routes;
+mod rules;
+mod saved;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use delivery::{Delivery, StartError};
+pub use ledger::{Ledger, Row, SinkRow};
+pub use options::{Begin, Options, Reporter, SinkSetup};
+pub use routes::{Routes, SinkName};
+pub use saved::{LoadError, Saved};
+pub use status::{KeeperCounters, LaneState, LaneStatus};

@@ -1,12 +1,18 @@
 //! Forebay: takes JSON over HTTP, makes it durable, and stores it once in every database it is routed to.
 
+mod admin;
+mod allocator;
+mod banner;
 mod check;
 mod cli;
 mod config;
-#[expect(dead_code, reason = "used once the admin port is there")]
 mod exposition;
+mod journal_command;
+mod log;
+mod metrics;
+mod serve;
 
-use std::io;
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -14,10 +20,22 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 use crate::config::Environment;
 
-fn main() -> io::Result<ExitCode> {
+fn main() -> ExitCode {
     let environment = Environment::of_process();
     match Cli::parse().into_command() {
-        Command::Check(common) => check::run(&common, &environment).map(ExitCode::from),
-        Command::Serve(_) | Command::Journal(_) => Err(io::ErrorKind::Unsupported.into()),
+        Command::Serve(common) => exit(serve::run(&common, &environment)),
+        Command::Check(common) => exit(check::run(&common, &environment)),
+        Command::Journal(command) => exit(journal_command::run(&command)),
+    }
+}
+
+/// The code that a command gives, or 1 after saying why it failed.
+fn exit<E: Display>(result: Result<u8, E>) -> ExitCode {
+    match result {
+        Ok(code) => code.into(),
+        Err(error) => {
+            log::error(error);
+            ExitCode::FAILURE
+        }
     }
 }

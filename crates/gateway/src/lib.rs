@@ -1,1 +1,37 @@
-//! gateway
+//! HTTP in, event log out: takes events and batches, refuses what can't be taken, and answers 200 when the bytes
+//! are durable. It knows no sink: where events go is none of its business.
+//!
+//! One listener hands sockets to shards. A shard is one thread with one runtime and one journal: what its
+//! runtime's turn has gathered is committed as one block where the runtime would park, and then answered.
+
+mod admission;
+mod answer;
+mod batch;
+mod body;
+mod chunks;
+mod code;
+mod connection;
+mod counters;
+mod deadlines;
+mod encoder;
+mod event_request;
+mod framing;
+mod gateway;
+mod head;
+mod intake;
+mod listener;
+mod problem;
+mod readiness;
+mod request;
+mod route;
+mod socket;
+mod turn_clock;
+mod type_cache;
+mod type_table;
+mod worker;
+
+pub use code::Code;
+pub use counters::{GatewayCounters, StatusClass};
+pub use gateway::{Gateway, GatewayOptions};
+pub use route::RouteName;
+pub use type_table::{GatewayTypes, TypeRules};

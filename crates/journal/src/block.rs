@@ -100,14 +100,17 @@ impl BlockHeader {
         (ours && header.header_sum == checksum::seeded(seed, &bytes[..AT_HEADER_SUM])).then_some(header)
     }
 
-    /// Whether bytes that are no sound header were once a header of this generation, at this place of the log:
-    /// one of the fields that only such a header has is still there.
+    /// Whether bytes that are no sound header were once a header of this generation, at this place of the log: the
+    /// field that only such a header has is still there, or two of the three that others have too.
     pub(crate) fn resembles(bytes: &[u8], generation: u64, first: u64, previous: u64) -> bool {
         let Some(bytes) = bytes.get(..HEADER_BYTES) else { return false };
-        let named = get_u64(bytes, AT_GENERATION) == generation && bytes[AT_MAGIC..AT_KIND] == MAGIC;
-        let placed = get_u64(bytes, AT_FIRST) == first && get_u64(bytes, AT_GENERATION) == generation;
+        let traces = [
+            bytes[AT_MAGIC..AT_KIND] == MAGIC,
+            get_u64(bytes, AT_GENERATION) == generation,
+            get_u64(bytes, AT_FIRST) == first,
+        ];
         let chained = previous != 0 && get_u64(bytes, AT_PREVIOUS) == previous;
-        named || placed || chained
+        chained || traces.into_iter().filter(|trace| *trace).count() >= 2
     }
 
     fn encode(&self, seed: u64, bytes: &mut [u8]) -> u64 {

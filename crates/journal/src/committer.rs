@@ -52,6 +52,7 @@ pub(crate) struct Place {
     pub(crate) block_numbers: Arc<AtomicU64>,
     pub(crate) segments: Segments,
     pub(crate) seeds: Seeds,
+    pub(crate) segment_bytes_max: u64,
 }
 
 /// Owns the newest segment's file.
@@ -178,7 +179,7 @@ impl Committer {
 
     /// Goes on in a new segment, whose header is durable before its first block is written.
     fn roll(&mut self, first: u64, needed: u64) -> Result<(), CommitError> {
-        let length = next_length(self.header.length).max(segment_length_for(needed));
+        let length = self.next_length().max(segment_length_for(needed));
         let directory = self.place.directory.clone();
         let no_space = |source| CommitError::NoSpace { directory: directory.to_path_buf(), source };
         let seed = self.place.seeds.next().map_err(no_space)?;
@@ -206,7 +207,12 @@ impl Committer {
     }
 
     fn order_next(&mut self) {
-        self.spares.order(next_length(self.header.length));
+        let length = self.next_length();
+        self.spares.order(length);
+    }
+
+    fn next_length(&self) -> u64 {
+        (self.header.length * 2).min(self.place.segment_bytes_max)
     }
 
     fn path(&self) -> PathBuf {
@@ -225,10 +231,6 @@ impl Committer {
         self.poisoned = true;
         CommitError::Poisoned { operation, path: self.path(), source }
     }
-}
-
-fn next_length(length: u64) -> u64 {
-    (length * 2).min(SEGMENT_BYTES_MAX)
 }
 
 /// The length of a segment that holds its header and `needed` bytes.

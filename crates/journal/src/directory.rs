@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use event::Origin;
 
-use crate::disk::SharedDisk;
+use crate::disk::{Disk, SharedDisk};
 use crate::state_file::StateFile;
 
 const LOCK_FILE: &str = "lock";
 const JOURNAL_DIRECTORY: &str = "journal";
 const ORIGIN_FILE: &str = "origin";
+/// Each version of a state file is a copy, up to two.
+const ORIGIN_COPIES: u64 = 2;
 
 /// A data directory that this process holds. The lock is given back when the value is dropped.
 pub struct DataDirectory {
@@ -48,10 +50,7 @@ impl DataDirectory {
     /// [`DirectoryError`] says what stands in the way.
     pub fn open(disk: SharedDisk, path: &Path) -> Result<Self, DirectoryError> {
         let io_error = |source| DirectoryError::Io { path: path.into(), source };
-        disk.create_directory(path).map_err(io_error)?;
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            disk.sync_directory(parent).map_err(io_error)?;
-        }
+        make_directory(&*disk, path).map_err(io_error)?;
         let lock = disk.lock(&path.join(LOCK_FILE)).map_err(|source| match source.kind() {
             io::ErrorKind::WouldBlock => DirectoryError::InUse(path.into()),
             _ => io_error(source),
@@ -104,10 +103,30 @@ pub fn shard_directory(data_directory: &Path, shard: u16) -> PathBuf {
     data_directory.join(JOURNAL_DIRECTORY).join(format!("{shard:04}"))
 }
 
+/// Makes a directory and those above it, and makes their names durable: also those of directories that are there
+/// already, because the process that made them may not have come to it.
+pub(crate) fn make_directory(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    disk.create_directory(path)?;
+    for above in path.ancestors().skip(1) {
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        match disk.sync_directory(above) {
+            // Nothing of ours is made in a directory that we may not open.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+            synced => synced?,
+        }
+    }
+    Ok(())
+}
+
 fn read_or_make_origin(disk: &SharedDisk, path: &Path) -> Result<Origin, DirectoryError> {
     let io_error = |source| DirectoryError::Io { path: path.into(), source };
     let (mut file, state) = StateFile::open(disk.clone(), path, ORIGIN_FILE).map_err(io_error)?;
-    if let Some(origin) = state.content.and_then(|content| content.try_into().ok()) {
+    let found: Option<[u8; 16]> = state.content.and_then(|content| content.try_into().ok());
+    if let Some(origin) = found {
+        if !state.damaged.is_empty() || file.version() < ORIGIN_COPIES {
+            // One copy is enough for now; where there is no space, the next start tries again.
+            drop(file.write(&origin));
+        }
         return Ok(Origin(origin));
     }
     if !state.damaged.is_empty() {
@@ -118,4 +137,39 @@ fn read_or_make_origin(disk: &SharedDisk, path: &Path) -> Result<Origin, Directo
     // Twice, so that there are two copies from the start.
     file.write(&origin).and_then(|()| file.write(&origin)).map_err(io_error)?;
     Ok(Origin(origin))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::simulated_disk::{CutStyle, SimulatedDisk};
+
+    #[test]
+    fn one_process_at_a_time_and_one_origin_for_ever() {
+        let disk = SimulatedDisk::new(1);
+        let shared: SharedDisk = Arc::new(disk.clone());
+        let first = DataDirectory::open(shared.clone(), Path::new("a/b/data")).unwrap();
+        let origin = first.origin();
+        let second = DataDirectory::open(shared.clone(), Path::new("a/b/data")).map(drop);
+        assert!(matches!(second, Err(DirectoryError::InUse(_))));
+        drop(first);
+        disk.power_cut_in_style(CutStyle::LoseAll);
+        let again = DataDirectory::open(shared.clone(), Path::new("a/b/data")).unwrap();
+        assert_eq!((again.origin(), again.shards_on_disk().unwrap()), (origin, 0));
+        disk.put(again.shard(2).join("x"), b"").unwrap();
+        assert_eq!(again.shards_on_disk().unwrap(), 3);
+    }
+
+    #[test]
+    fn an_origin_without_a_sound_copy_is_never_made_anew() {
+        let disk = SimulatedDisk::new(1);
+        let shared: SharedDisk = Arc::new(disk.clone());
+        drop(DataDirectory::open(shared.clone(), Path::new("/data")).unwrap());
+        disk.put("/data/origin.0", b"rot").unwrap();
+        disk.put("/data/origin.1", b"rot").unwrap();
+        let opened = DataDirectory::open(shared, Path::new("/data")).map(drop);
+        assert!(matches!(opened, Err(DirectoryError::OriginDamaged(_))));
+    }
 }

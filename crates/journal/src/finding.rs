@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::scan::Damaged;
+use crate::damaged::Damaged;
 
 /// The letter for a segment of which no copy of the header is sound. Its file is set aside.
 pub const SEGMENT_HEADER_DAMAGED: char = 'H';

@@ -8,6 +8,7 @@ mod appender;
 mod block;
 mod checksum;
 mod committer;
+mod damaged;
 mod directory;
 pub mod disk;
 mod finding;

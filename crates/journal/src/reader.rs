@@ -6,9 +6,10 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::block::Block;
+use crate::damaged::Damaged;
 use crate::finding::Finding;
 use crate::record::Record;
-use crate::scan::{Damaged, KnownExtent, Scan, Step};
+use crate::scan::{KnownExtent, Scan, Step};
 use crate::segments::Segments;
 
 /// A stretch of the log as it was read.
@@ -39,7 +40,8 @@ impl DamagedStretch {
         self.damaged.sequences.clone()
     }
 
-    /// The undamaged records, with their sequences.
+    /// The records that are kept, with their sequences: the undamaged ones, of a torn last block those of whole
+    /// requests.
     #[must_use]
     pub fn survivors(&self) -> Vec<(u64, Record<'_>)> {
         self.damaged.survivors()
@@ -95,8 +97,11 @@ impl Reader {
     /// What the file system says. The same stretch is tried again by the next call.
     pub fn read(&mut self, durable: u64) -> io::Result<Option<Stretch>> {
         while self.next <= durable {
-            if let Some(stretch) = self.step(durable).inspect_err(|_| self.scan = None)? {
-                self.next = self.next.max(stretch.end());
+            // Damage before the place that the reader began with is nothing to it.
+            if let Some(stretch) = self.step(durable).inspect_err(|_| self.scan = None)?
+                && stretch.end() > self.next
+            {
+                self.next = stretch.end();
                 return Ok(Some(stretch));
             }
         }

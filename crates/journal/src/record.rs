@@ -36,11 +36,14 @@ const TAG_EVENT_TIME: u8 = 4;
 const TAG_PAYLOAD: u8 = 5;
 const TAG_DEAD_SEQUENCE: u8 = 6;
 const TAG_DEAD_REASON: u8 = 7;
+const TAG_DEAD_SHARD: u8 = 8;
 const FIELD_HEADER_BYTES: usize = 5;
 
 /// Why a sink refused an event for good; only records of a dead-letter journal carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dead<'a> {
+    /// The shard that the event came from.
+    pub shard: u16,
     /// The event's place in its shard.
     pub sequence: u64,
     /// The store's words.
@@ -110,6 +113,7 @@ fn encode_fields(record: &Record<'_>, bytes: &mut Vec<u8>) {
     }
     if let Some(dead) = record.dead {
         field(TAG_DEAD_SEQUENCE, &dead.sequence.to_le_bytes());
+        field(TAG_DEAD_SHARD, &dead.shard.to_le_bytes());
         field(TAG_DEAD_REASON, dead.reason.as_bytes());
     }
     field(TAG_PAYLOAD, record.payload);
@@ -179,7 +183,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
 }
 
 fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()> {
-    let mut dead_sequence = None;
+    let (mut dead_sequence, mut dead_shard) = (None, 0);
     while !fields.is_empty() {
         let (header, rest) = fields.split_at_checked(FIELD_HEADER_BYTES)?;
         let (value, rest) = rest.split_at_checked(get_u32(header, 1) as usize)?;
@@ -191,8 +195,10 @@ fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()
             TAG_EVENT_TIME => record.event_time = Some(i64::from_le_bytes(value.try_into().ok()?)),
             TAG_PAYLOAD => record.payload = value,
             TAG_DEAD_SEQUENCE => dead_sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
+            TAG_DEAD_SHARD => dead_shard = u16::from_le_bytes(value.try_into().ok()?),
             TAG_DEAD_REASON => {
-                record.dead = Some(Dead { sequence: dead_sequence?, reason: std::str::from_utf8(value).ok()? });
+                let reason = std::str::from_utf8(value).ok()?;
+                record.dead = Some(Dead { shard: dead_shard, sequence: dead_sequence?, reason });
             }
             _ => {}
         }

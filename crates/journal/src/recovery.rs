@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use event::Origin;
-use event::limits::{PAGE_BYTES, SEGMENT_BYTES_MIN};
+use event::limits::{PAGE_BYTES, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
 use crate::appender::Appender;
 use crate::block::OpenBlock;
 use crate::committer::{CommitError, Committer, Place, Seeds, segment_length_for};
+use crate::directory::make_directory;
 use crate::disk::SharedDisk;
 use crate::finding::{Finding, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED};
 use crate::segment::{self, HeaderPage, SegmentHeader};
@@ -36,6 +37,9 @@ pub struct ShardOptions {
     pub next_at_least: u64,
     /// Bytes of the first segment; tests take small ones.
     pub first_segment_bytes: u64,
+    /// Bytes that segments grow to, by doubling; one that must hold a larger block is longer. Files of this
+    /// length are used again.
+    pub segment_bytes_max: u64,
     /// Whether a thread makes segments ahead of need. Without, they are made when they are needed.
     pub segments_ahead: bool,
     /// Where segments' seeds come from.
@@ -56,6 +60,7 @@ impl ShardOptions {
             block_numbers,
             next_at_least: 1,
             first_segment_bytes,
+            segment_bytes_max: SEGMENT_BYTES_MAX,
             segments_ahead: true,
             seeds: Seeds::Random,
         }
@@ -119,7 +124,7 @@ pub fn open_shard(options: &ShardOptions) -> Result<OpenShard, OpenError> {
     let names = prepare_directory(options).map_err(io_error)?;
     let mut survey = survey(options, &names)?;
     let tail = tail::read(options, &mut survey).map_err(io_error)?;
-    let spares = SparePool::new(options.disk.clone(), &options.directory);
+    let spares = SparePool::new(options.disk.clone(), &options.directory, options.segment_bytes_max);
     let segments = Segments::new(options.disk.clone(), &options.directory, survey.headers, spares.clone());
     let mut place = Place {
         disk: options.disk.clone(),
@@ -129,11 +134,16 @@ pub fn open_shard(options: &ShardOptions) -> Result<OpenShard, OpenError> {
         block_numbers: options.block_numbers.clone(),
         segments: segments.clone(),
         seeds: options.seeds.clone(),
+        segment_bytes_max: options.segment_bytes_max,
     };
     let spares = if options.segments_ahead { Spares::ahead(spares).map_err(io_error)? } else { Spares::inline(spares) };
     let next = tail.next;
     let header = first_header(options, &tail, survey.next_generation, &mut place).map_err(io_error)?;
     let committer = Committer::start(place, spares, header, tail.carried)?;
+    // Not before: a start that breaks off must not make the next one forget that these gave out sequences.
+    for (path, aside) in &survey.unreadable {
+        options.disk.rename(path, aside).map_err(io_error)?;
+    }
     Ok(OpenShard { appender: Appender::new(next), committer, segments, durable: next - 1, findings: survey.findings })
 }
 
@@ -141,10 +151,7 @@ pub fn open_shard(options: &ShardOptions) -> Result<OpenShard, OpenError> {
 /// still take back.
 fn prepare_directory(options: &ShardOptions) -> io::Result<Vec<String>> {
     let (disk, directory) = (&options.disk, options.directory.as_path());
-    disk.create_directory(directory)?;
-    if let Some(parent) = directory.parent() {
-        disk.sync_directory(parent)?;
-    }
+    make_directory(&**disk, directory)?;
     disk.sync_directory(directory)?;
     let names = disk.list(directory)?;
     for spare in names.iter().filter(|name| is_spare(name)) {
@@ -159,6 +166,8 @@ pub(crate) struct Survey {
     pub(crate) headers: VecDeque<SegmentHeader>,
     /// Segments newer than all readable ones whose header is damaged.
     pub(crate) unreadable_newest: usize,
+    /// All of these, and where they are to be set aside.
+    unreadable: Vec<(PathBuf, PathBuf)>,
     next_generation: u64,
     pub(crate) findings: Vec<Finding>,
 }
@@ -166,12 +175,29 @@ pub(crate) struct Survey {
 fn survey(options: &ShardOptions, names: &[String]) -> Result<Survey, OpenError> {
     let mut generations: Vec<u64> = names.iter().filter_map(|name| segment::generation_of(name)).collect();
     generations.sort_unstable();
-    let next_generation = generations.last().map_or(1, |last| last + 1);
-    let mut survey = Survey { headers: VecDeque::new(), unreadable_newest: 0, next_generation, findings: Vec::new() };
+    let mut survey = Survey {
+        headers: VecDeque::new(),
+        unreadable_newest: 0,
+        unreadable: Vec::new(),
+        next_generation: 1,
+        findings: Vec::new(),
+    };
     for generation in generations {
         survey_segment(options, generation, &mut survey)?;
     }
+    let newest = survey.headers.back().map_or(0, |header| header.generation);
+    survey.next_generation = free_generation(newest + 1, names);
     Ok(survey)
+}
+
+/// The next generation after the readable ones of which there is no file, be it one that was set aside. A file's
+/// name alone says nothing about the generations that were in use: strangers can have any.
+fn free_generation(mut generation: u64, names: &[String]) -> u64 {
+    let stem = |generation: u64| format!("{generation:016x}.");
+    while names.iter().any(|name| name.starts_with(&stem(generation))) {
+        generation += 1;
+    }
+    generation
 }
 
 fn survey_segment(options: &ShardOptions, generation: u64, survey: &mut Survey) -> Result<(), OpenError> {
@@ -191,9 +217,9 @@ fn survey_segment(options: &ShardOptions, generation: u64, survey: &mut Survey) 
         HeaderPage::OtherFormat(found) => return Err(OpenError::Format { path, found }),
         HeaderPage::Sound { .. } | HeaderPage::Damaged => {
             let aside = path.with_extension("quarantined");
-            options.disk.rename(&path, &aside).map_err(io_error)?;
             survey.unreadable_newest += 1;
-            survey.findings.push(Finding::of_segment(SEGMENT_HEADER_DAMAGED, generation, Some(aside)));
+            survey.findings.push(Finding::of_segment(SEGMENT_HEADER_DAMAGED, generation, Some(aside.clone())));
+            survey.unreadable.push((path, aside));
         }
     }
     Ok(())

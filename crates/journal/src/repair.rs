@@ -101,3 +101,6 @@ fn keep_original(options: &ShardOptions, header: &SegmentHeader) -> std::io::Res
     options.disk.sync_directory(&options.directory)?;
     Ok(aside)
 }
+
+#[cfg(test)]
+mod tests;

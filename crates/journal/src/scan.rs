@@ -1,55 +1,16 @@
 //! Walks the blocks of one segment and judges each place by the table in [`crate::recovery_cases`].
 
 use std::io;
-use std::ops::Range;
 
 use bytes::Bytes;
 use event::limits::PAGE_BYTES;
 
-use crate::block::{self, Block, BlockHeader};
+use crate::block::{Block, BlockHeader};
+use crate::damaged::Damaged;
 use crate::disk::DiskFile;
-use crate::record::Record;
 use crate::recovery_cases::{Body, Header, Verdict, decide};
 use crate::segment::{FIRST_BLOCK_AT, SegmentHeader};
 use crate::window::Window;
-
-/// A place where a block should stand and doesn't, or isn't sound.
-#[derive(Clone, Debug)]
-pub(crate) struct Damaged {
-    pub(crate) letter: char,
-    pub(crate) offset: u64,
-    /// The sequences concerned. For a torn tail without a sound header the end is not known: it is then the
-    /// first sequence again.
-    pub(crate) sequences: Range<u64>,
-    seed: u64,
-    /// What stands there, from the block's header on.
-    pub(crate) bytes: Bytes,
-}
-
-impl Damaged {
-    /// The undamaged records, with their sequences.
-    pub(crate) fn survivors(&self) -> Vec<(u64, Record<'_>)> {
-        let body = self.bytes.get(block::HEADER_BYTES..).unwrap_or_default();
-        let found = block::salvage(body, self.seed, self.sequences.start);
-        found.into_iter().map(|(index, record)| (self.sequences.start + u64::from(index), record)).collect()
-    }
-
-    /// The sequences without an undamaged record.
-    pub(crate) fn lost(&self) -> Vec<Range<u64>> {
-        let mut lost = Vec::new();
-        let mut next = self.sequences.start;
-        for (sequence, _) in self.survivors() {
-            if sequence > next {
-                lost.push(next..sequence);
-            }
-            next = sequence + 1;
-        }
-        if self.sequences.end > next {
-            lost.push(next..self.sequences.end);
-        }
-        lost
-    }
-}
 
 /// What stands at the next place.
 #[derive(Debug)]
@@ -131,7 +92,7 @@ impl Scan {
 
     /// The header at this place, if it is one that belongs here.
     fn sound_header(&mut self, known: KnownExtent) -> io::Result<Option<BlockHeader>> {
-        if self.expected > self.window_durable {
+        if self.expected > self.window_durable && known.durable > self.window_durable {
             self.window.forget();
             self.window_durable = known.durable;
         }
@@ -160,11 +121,12 @@ impl Scan {
         let row = decide(Header::Sound, Body::Damaged, goes_on);
         self.pass(header);
         let sequences = header.first..header.end();
-        Ok(row.verdict.step(Damaged { letter: row.letter, offset, sequences, seed: self.header.seed, bytes }))
+        let torn = row.verdict == Verdict::Cut;
+        Ok(row.verdict.step(Damaged { letter: row.letter, torn, offset, sequences, seed: self.header.seed, bytes }))
     }
 
     fn step_over_unsound(&mut self, known: KnownExtent) -> io::Result<Step> {
-        let later = self.later_block(PAGE_BYTES)?;
+        let later = self.later_block(0)?;
         let beyond = later.as_ref().map(|(_, header)| header.first).or(known.beyond(self.expected));
         let page = self.window.page(&*self.file, self.offset)?;
         let previous = self.last_sum.unwrap_or_default();
@@ -174,15 +136,18 @@ impl Scan {
         if row.verdict == Verdict::End {
             return Ok(Step::End);
         }
-        let end = later.map_or(self.file.length()?, |(offset, _)| offset);
+        let end = later.as_ref().map_or(self.file.length()?, |(offset, _)| *offset);
         let damaged = Damaged {
             letter: row.letter,
+            torn: row.verdict == Verdict::Cut,
             offset: self.offset,
             sequences: self.expected..beyond.unwrap_or(self.expected),
             seed: self.header.seed,
             bytes: self.read_between(self.offset, end)?,
         };
-        self.offset = end;
+        // Where the newest segment still grows, the block after the damaged one may come at any later page.
+        let grows = later.is_none() && known.next_segment.is_none() && beyond.is_some();
+        self.offset = if grows { self.offset + PAGE_BYTES as u64 } else { end };
         self.expected = damaged.sequences.end;
         self.last_sum = None;
         Ok(row.verdict.step(damaged))
@@ -196,17 +161,25 @@ impl Scan {
         Ok(bytes.into())
     }
 
-    /// The next sound block of this segment that stands at least `distance` bytes behind this place.
+    /// The sound block of this segment that the log goes on with, at least `distance` bytes behind this place: the one
+    /// with the smallest first sequence. A block that should stand here and stands elsewhere is the last choice: it
+    /// was moved, and taking it would pass over those in between.
     fn later_block(&mut self, distance: usize) -> io::Result<Option<(u64, BlockHeader)>> {
+        let mut best: Option<(u64, BlockHeader)> = None;
+        let place_is_known = self.last_sum.is_some();
+        let rank = |header: &BlockHeader, expected: u64| (place_is_known && header.first == expected, header.first);
         let mut offset = self.offset + distance as u64;
         loop {
             let page = self.window.page(&*self.file, offset)?;
             if page.is_empty() {
-                return Ok(None);
+                return Ok(best);
             }
             let header = BlockHeader::checked(page, self.header.generation, self.header.seed);
-            if let Some(header) = header.filter(|header| header.first >= self.expected) {
-                return Ok(Some((offset, header)));
+            let first = if offset == self.offset { self.expected + 1 } else { self.expected };
+            if let Some(header) = header.filter(|header| header.first >= first)
+                && best.as_ref().is_none_or(|(_, best)| rank(&header, self.expected) < rank(best, self.expected))
+            {
+                best = Some((offset, header));
             }
             offset += PAGE_BYTES as u64;
         }

@@ -125,3 +125,56 @@ pub(crate) fn generation_of(file_name: &str) -> Option<u64> {
     let canonical = digits.len() == 16 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     canonical.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: SegmentHeader = SegmentHeader {
+        shard: 3,
+        origin: Origin([9; 16]),
+        seed: 5,
+        generation: 6,
+        first: 7,
+        previous: 8,
+        length: 65536,
+    };
+
+    #[test]
+    fn one_sound_copy_is_enough() {
+        let page = HEADER.encode();
+        assert_eq!(SegmentHeader::decode_page(&page), HeaderPage::Sound { header: HEADER, one_copy_damaged: false });
+        for (byte, start) in (0..HEADER_BYTES).flat_map(|byte| [(byte, 0), (byte, SECTOR_BYTES)]) {
+            let mut damaged = page.clone();
+            damaged[start + byte] ^= 1;
+            let one = HeaderPage::Sound { header: HEADER, one_copy_damaged: true };
+            assert_eq!(SegmentHeader::decode_page(&damaged), one, "byte {byte} of the copy at {start}");
+            damaged[SECTOR_BYTES - start] ^= 1;
+            assert_eq!(SegmentHeader::decode_page(&damaged), HeaderPage::Damaged);
+        }
+        assert_eq!(
+            SegmentHeader::decode_page(&page[..100]),
+            HeaderPage::Sound { header: HEADER, one_copy_damaged: true }
+        );
+        assert_eq!(SegmentHeader::decode_page(&[]), HeaderPage::Damaged);
+    }
+
+    #[test]
+    fn another_format_is_told_from_damage() {
+        let mut page = HEADER.encode();
+        put(&mut page, AT_FORMAT, &9_u32.to_le_bytes());
+        let sum = checksum::seeded(HEADER_SEED, &page[..AT_SUM]);
+        put(&mut page, AT_SUM, &sum.to_le_bytes());
+        assert_eq!(SegmentHeader::decode_page(&page), HeaderPage::OtherFormat(9));
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for generation in [1, 0xab, u64::MAX] {
+            let path = path(Path::new("/d"), generation);
+            assert_eq!(generation_of(path.file_name().unwrap().to_str().unwrap()), Some(generation));
+        }
+        let others = ["1.segment", "00000000000000AB.segment", "00000000000000ab.torn", "+0000000000000ab.segment", ""];
+        assert!(others.into_iter().all(|name| generation_of(name).is_none()));
+    }
+}

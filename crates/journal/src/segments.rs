@@ -84,11 +84,8 @@ impl Segments {
     pub fn free_up_to(&self, sequence: u64) -> io::Result<usize> {
         let mut freed = 0;
         while let Some(header) = self.take_oldest(sequence) {
-            self.free(&header)?;
+            self.free(&header).inspect_err(|_| self.headers().push_front(header))?;
             freed += 1;
-        }
-        if freed > 0 {
-            self.disk.sync_directory(&self.directory)?;
         }
         Ok(freed)
     }
@@ -102,13 +99,65 @@ impl Segments {
         headers.pop_front()
     }
 
-    /// Keeps the file for the next segment, or removes it. A removal that a crash undoes does no harm: the
-    /// segment's events stand before every cursor.
+    /// Keeps the file for the next segment, or removes it. Each is durable before the next is freed: else a crash
+    /// could leave a hole in the log. One that a crash undoes does no harm: its events stand before every cursor.
     fn free(&self, header: &SegmentHeader) -> io::Result<()> {
         let path = self.path(header.generation);
-        match self.spares.recycle(&path, header.length) {
-            Some(result) => result,
-            None => self.disk.remove(&path),
+        match self.spares.recycle(&path, header.length).unwrap_or_else(|| self.disk.remove(&path)) {
+            // An attempt that failed later on has freed it already.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            freed => freed?,
         }
+        self.disk.sync_directory(&self.directory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::Origin;
+
+    use super::*;
+    use crate::simulated_disk::SimulatedDisk;
+
+    /// Segments 1, 2 … that begin at these sequences.
+    fn segments(firsts: &[u64]) -> Segments {
+        let disk: SharedDisk = Arc::new(SimulatedDisk::new(1));
+        let directory = Path::new("/s");
+        disk.create_directory(directory).unwrap();
+        let header = |(generation, first): (u64, &u64)| {
+            drop(disk.create(&segment::path(directory, generation)).unwrap());
+            SegmentHeader {
+                shard: 0,
+                origin: Origin([0; 16]),
+                seed: 0,
+                generation,
+                first: *first,
+                previous: 0,
+                length: 10,
+            }
+        };
+        let headers = (1..).zip(firsts).map(header).collect();
+        Segments::new(disk.clone(), directory, headers, SparePool::new(disk.clone(), directory, 1000))
+    }
+
+    #[test]
+    fn a_place_is_in_the_last_segment_that_begins_at_or_before_it() {
+        // A segment that holds nothing begins where the next one does.
+        let segments = segments(&[5, 10, 10, 20]);
+        let holding = |sequence| segments.holding(sequence).map(|header| header.generation);
+        assert_eq!([0, 4, 5, 9, 10, 19, 20, 99].map(holding), [1, 1, 1, 1, 3, 3, 4, 4].map(Some));
+        let after = |generation| segments.after(generation).map(|header| header.generation);
+        assert_eq!([0, 1, 3, 4].map(after), [Some(1), Some(2), Some(4), None]);
+        assert_eq!((segments.oldest(), segments.bytes(), segments.count()), (Some(5), 40, 4));
+    }
+
+    #[test]
+    fn a_segment_is_freed_once_all_of_its_events_may_go() {
+        let segments = segments(&[1, 10, 20]);
+        assert_eq!(segments.free_up_to(8).unwrap(), 0);
+        assert_eq!(segments.free_up_to(9).unwrap(), 1);
+        assert_eq!(segments.oldest(), Some(10));
+        assert_eq!(segments.free_up_to(u64::MAX).unwrap(), 1);
+        assert_eq!(segments.disk.list(&segments.directory).unwrap().len(), 1);
     }
 }

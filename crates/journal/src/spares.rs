@@ -8,8 +8,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use event::limits::SEGMENT_BYTES_MAX;
-
 use crate::disk::{DiskFile, SharedDisk};
 
 const SPARE_PREFIX: &str = "spare-";
@@ -34,14 +32,16 @@ pub(crate) fn is_spare(file_name: &str) -> bool {
 pub(crate) struct SparePool {
     disk: SharedDisk,
     directory: Arc<Path>,
+    /// The length of the files that are worth keeping: that of all segments once the first ones have grown.
+    recycled_length: u64,
     next_name: Arc<AtomicU64>,
     recycled: Arc<Mutex<Vec<(PathBuf, u64)>>>,
 }
 
 impl SparePool {
-    pub(crate) fn new(disk: SharedDisk, directory: &Path) -> Self {
+    pub(crate) fn new(disk: SharedDisk, directory: &Path, recycled_length: u64) -> Self {
         let next_name = Arc::new(AtomicU64::new(0));
-        Self { disk, directory: directory.into(), next_name, recycled: Arc::default() }
+        Self { disk, directory: directory.into(), recycled_length, next_name, recycled: Arc::default() }
     }
 
     fn new_path(&self) -> PathBuf {
@@ -56,7 +56,7 @@ impl SparePool {
     /// Takes over the file of a freed segment; `None` where it isn't wanted. The new name is durable before the
     /// file can be written to: else a crash could leave the old name on new content.
     pub(crate) fn recycle(&self, path: &Path, length: u64) -> Option<io::Result<()>> {
-        if length != SEGMENT_BYTES_MAX || self.recycled().len() >= RECYCLED_MAX {
+        if length != self.recycled_length || self.recycled().len() >= RECYCLED_MAX {
             return None;
         }
         let spare = self.new_path();
@@ -166,5 +166,65 @@ impl Spares {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated_disk::{Failure, Operation, SimulatedDisk};
+
+    const DIRECTORY: &str = "/s";
+
+    fn pool() -> (SimulatedDisk, SparePool) {
+        let disk = SimulatedDisk::new(1);
+        disk.put("/s/old-1", &[1; 8192]).unwrap();
+        disk.put("/s/old-2", &[2; 8192]).unwrap();
+        disk.put("/s/old-3", &[3; 8192]).unwrap();
+        let pool = SparePool::new(Arc::new(disk.clone()), Path::new(DIRECTORY), 8192);
+        (disk, pool)
+    }
+
+    fn names(disk: &SimulatedDisk) -> Vec<String> {
+        disk.paths().iter().map(|path| path.file_name().unwrap().to_str().unwrap().into()).collect()
+    }
+
+    #[test]
+    fn two_files_of_the_right_length_are_kept_and_used_again() {
+        let (disk, pool) = pool();
+        let old = |number: u32| PathBuf::from(format!("/s/old-{number}"));
+        assert!(pool.recycle(&old(1), 4096).is_none());
+        pool.recycle(&old(1), 8192).unwrap().unwrap();
+        pool.recycle(&old(2), 8192).unwrap().unwrap();
+        assert!(pool.recycle(&old(3), 8192).is_none());
+        assert_eq!(names(&disk), ["old-3", "spare-0", "spare-1"]);
+        let (one, other, third) = (pool.make(100).unwrap(), pool.make(8192).unwrap(), pool.make(8192).unwrap());
+        assert_eq!([one.length, other.length, third.length], [8192; 3]);
+        assert!(disk.content(&one.path).unwrap() != [0; 8192] && disk.content(&other.path).unwrap() != [0; 8192]);
+        assert_eq!(disk.content(&third.path).unwrap(), [0; 8192]);
+    }
+
+    #[test]
+    fn a_spare_that_can_t_be_made_leaves_no_file() {
+        let (disk, pool) = pool();
+        for operation in [Operation::WriteAt, Operation::Sync] {
+            disk.fail_call(operation, 1, Failure::NoSpace);
+            assert!(pool.make(8192).is_err());
+            assert_eq!(names(&disk).len(), 3, "{operation:?}");
+        }
+    }
+
+    #[test]
+    fn a_spare_that_was_made_ahead_is_taken_unless_it_is_too_small() {
+        let (disk, pool) = pool();
+        let mut spares = Spares::ahead(pool).unwrap();
+        spares.order(4096);
+        spares.order(4096);
+        let spare = spares.take(4096).unwrap();
+        assert_eq!((spare.length, names(&disk).len()), (4096, 4));
+        spares.order(4096);
+        let larger = spares.take(20_000).unwrap();
+        assert_eq!(disk.content(&larger.path).unwrap().len(), 20_000);
+        assert_eq!(names(&disk).len(), 5, "the small one is gone");
     }
 }

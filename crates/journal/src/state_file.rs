@@ -33,11 +33,13 @@ pub struct State {
 }
 
 impl StateFile {
-    /// Reads the file `name` in `directory`, if it exists.
+    /// Reads the file `name` in `directory`, if it exists. What it says is then durable, also where the process that
+    /// wrote it was killed before it came to it.
     ///
     /// # Errors
     /// What the file system says. Damage is no error.
     pub fn open(disk: SharedDisk, directory: &Path, name: &str) -> io::Result<(Self, State)> {
+        disk.sync_directory(directory)?;
         let mut file = Self { disk, directory: directory.into(), name: name.into(), version: 0 };
         let mut state = State::default();
         for slot in 0..2 {
@@ -73,6 +75,11 @@ impl StateFile {
         self.disk.sync_directory(&self.directory)?;
         self.version = version;
         Ok(())
+    }
+
+    /// How many times it was written since it was made.
+    pub(crate) const fn version(&self) -> u64 {
+        self.version
     }
 
     fn path(&self, slot: u64) -> PathBuf {
@@ -122,4 +129,67 @@ fn parse(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// Over the header without the sum, and the content.
 fn sum(bytes: &[u8]) -> u64 {
     checksum::seeded(checksum::seeded(STATE_SEED, &bytes[..AT_SUM]), &bytes[HEADER_BYTES..])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::simulated_disk::SimulatedDisk;
+
+    fn opened(disk: &SimulatedDisk) -> (StateFile, State) {
+        StateFile::open(Arc::new(disk.clone()), Path::new("/data"), "x").unwrap()
+    }
+
+    fn disk_with_versions(contents: &[&[u8]]) -> SimulatedDisk {
+        let disk = SimulatedDisk::new(1);
+        disk.put("/data/other", b"").unwrap();
+        let (mut file, state) = opened(&disk);
+        assert_eq!(state, State::default());
+        contents.iter().for_each(|content| file.write(content).unwrap());
+        disk
+    }
+
+    #[test]
+    fn the_newest_content_is_read() {
+        let disk = disk_with_versions(&[b"one", b"two", b""]);
+        assert_eq!(opened(&disk).1, State { content: Some(Vec::new()), damaged: Vec::new() });
+        opened(&disk).0.write(b"four").unwrap();
+        assert_eq!(opened(&disk).1.content.unwrap(), b"four");
+    }
+
+    #[test]
+    fn where_the_newer_generation_is_damaged_the_older_one_serves_until_it_is_written_again() {
+        let disk = disk_with_versions(&[b"one", b"two"]);
+        disk.flip_bit("/data/x.0", 8 * HEADER_BYTES as u64).unwrap();
+        let (mut file, state) = opened(&disk);
+        assert_eq!(state, State { content: Some(b"one".to_vec()), damaged: vec!["/data/x.0".into()] });
+        file.write(b"three").unwrap();
+        assert_eq!(opened(&disk).1, State { content: Some(b"three".to_vec()), damaged: Vec::new() });
+    }
+
+    #[test]
+    fn any_flip_or_cut_is_noticed() {
+        let disk = disk_with_versions(&[b"one"]);
+        let length = disk.content("/data/x.1").unwrap().len() as u64;
+        for at in 0..length * 8 {
+            let flipped = disk.fork(at);
+            flipped.flip_bit("/data/x.1", at).unwrap();
+            assert_eq!(opened(&flipped).1.damaged.len(), 1, "bit {at}");
+        }
+        for at in 0..length {
+            let cut = disk.fork(at);
+            cut.truncate("/data/x.1", at).unwrap();
+            assert_eq!(opened(&cut).1, State { content: None, damaged: vec!["/data/x.1".into()] }, "{at} bytes");
+        }
+    }
+
+    #[test]
+    fn a_write_that_broke_off_leaves_nothing_that_a_later_one_shows() {
+        let disk = disk_with_versions(&[b"one"]);
+        disk.put("/data/x.new", &[1; 5000]).unwrap();
+        opened(&disk).0.write(b"two").unwrap();
+        assert_eq!(opened(&disk).1, State { content: Some(b"two".to_vec()), damaged: Vec::new() });
+    }
 }

@@ -7,11 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::block::{Block, Kind, OpenBlock};
+use crate::damaged::Damaged;
 use crate::disk::DiskFile;
 use crate::finding::{Finding, SEGMENT_TRUNCATED};
-use crate::record::Record;
 use crate::recovery::{ShardOptions, Survey};
-use crate::scan::{Damaged, KnownExtent, Scan, Step};
+use crate::scan::{KnownExtent, Scan, Step};
 use crate::segment::{self, SegmentHeader};
 
 /// Sequences left unused where nobody knows how many were given out: more than a segment can hold, since a record
@@ -41,23 +41,10 @@ impl Tail {
 
     /// Keeps the requests of a torn block of which every record is undamaged.
     fn carry_requests(&mut self, damaged: &Damaged) {
-        let survivors = damaged.survivors();
-        let whole = whole_requests(&survivors);
         let known = damaged.sequences.end - damaged.sequences.start;
         let span = if known == 0 { UNKNOWN_SPAN } else { u32::try_from(known).unwrap_or(u32::MAX) };
-        self.carry(OpenBlock::carried(damaged.sequences.start, span, whole));
+        self.carry(OpenBlock::carried(damaged.sequences.start, span, damaged.survivors().into_iter()));
     }
-}
-
-/// The records that belong to requests of which nothing is missing.
-fn whole_requests<'a>(survivors: &'a [(u64, Record<'a>)]) -> impl Iterator<Item = (u64, Record<'a>)> {
-    let adjacent = |a: &(u64, Record<'_>), b: &(u64, Record<'_>)| b.0 == a.0 + 1 && !b.1.request_start;
-    let requests = survivors.chunk_by(adjacent);
-    let whole = |request: &&[(u64, Record<'_>)]| {
-        request.first().is_some_and(|(_, record)| record.request_start)
-            && request.last().is_some_and(|(_, record)| record.request_end)
-    };
-    requests.filter(whole).flatten().copied()
 }
 
 pub(crate) fn read(options: &ShardOptions, survey: &mut Survey) -> io::Result<Tail> {

@@ -43,3 +43,38 @@ impl Window {
         (at <= self.bytes.len()).then_some(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Disk;
+    use crate::simulated_disk::{Operation, SimulatedDisk};
+
+    #[test]
+    fn slices_are_the_file_s_bytes_up_to_its_end() {
+        let content: Vec<u8> = (0..600_000_u32).map(|at| (at % 251) as u8).collect();
+        let disk = SimulatedDisk::new(1);
+        disk.put("/f", &content).unwrap();
+        let file = disk.open(std::path::Path::new("/f")).unwrap();
+        let mut window = Window::default();
+        for (start, length) in [(0, 10), (4096, 300_000), (262_000, 500), (0, 1), (599_990, 100), (700_000, 5)] {
+            let expected = &content[start.min(600_000)..(start + length).min(600_000)];
+            assert_eq!(window.slice(&*file, start as u64, length).unwrap(), expected, "{length} bytes at {start}");
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_read_again_only_once_it_is_forgotten() {
+        let disk = SimulatedDisk::new(1);
+        disk.put("/f", &[1; 2 * PAGE_BYTES]).unwrap();
+        let file = disk.open(std::path::Path::new("/f")).unwrap();
+        let mut window = Window::default();
+        assert_eq!(window.page(&*file, 0).unwrap(), [1; PAGE_BYTES]);
+        let calls = disk.calls(Operation::ReadAt);
+        file.write_all_at(&[2; PAGE_BYTES], PAGE_BYTES as u64).unwrap();
+        assert_eq!(window.page(&*file, PAGE_BYTES as u64).unwrap(), [1; PAGE_BYTES]);
+        assert_eq!(disk.calls(Operation::ReadAt), calls);
+        window.forget();
+        assert_eq!(window.page(&*file, PAGE_BYTES as u64).unwrap(), [2; PAGE_BYTES]);
+    }
+}

@@ -26,11 +26,11 @@ fn documented() -> BTreeMap<String, String> {
 
 /// The texts by name, or `None` where the data is not there.
 fn texts() -> Option<BTreeMap<String, Vec<u8>>> {
-    let data = std::env::var_os("FOREBAY_DATA");
+    let data = std::env::var_os("FOREBAY_TEST_RECORDS");
     let data = data.map_or_else(|| Path::new(WORKSPACE).join("../shared/data"), PathBuf::from);
     let folder = data.join("json_parsing");
     if !folder.is_dir() {
-        println!("skipped: {} is not there; FOREBAY_DATA names the folder of the records", folder.display());
+        println!("skipped: {} is not there; FOREBAY_TEST_RECORDS names the folder of the records", folder.display());
         return None;
     }
     let text = |entry: std::io::Result<std::fs::DirEntry>| {

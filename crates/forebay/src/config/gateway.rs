@@ -36,7 +36,6 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     /// The number of shards on a machine with `cores`: as configured, else all cores but one, at least one.
-    #[cfg_attr(not(test), expect(dead_code, reason = "used once `serve` is there"))]
     pub(crate) fn shards_for(&self, cores: NonZeroUsize) -> NonZeroU16 {
         let spare = u16::try_from(cores.get() - 1).unwrap_or(SHARDS_MAX).min(SHARDS_MAX);
         self.shards.or(NonZeroU16::new(spare)).unwrap_or(NonZeroU16::MIN)

@@ -33,7 +33,6 @@ impl SinkName {
     }
 
     /// The name as text, to be shared.
-    #[expect(dead_code, reason = "used once `serve` is there")]
     pub(crate) const fn as_arc(&self) -> &Arc<str> {
         &self.0
     }
@@ -62,7 +61,6 @@ pub(crate) enum SinkConfig {
 
 impl SinkConfig {
     /// What the sink is built from.
-    #[expect(dead_code, reason = "used once `serve` is there")]
     pub(crate) fn to_driver(&self) -> ::sink::SinkConfig {
         match self {
             Self::Null => ::sink::SinkConfig::Null,

@@ -62,7 +62,8 @@ fn open(path: &Path) -> Result<DataDirectory, JournalError> {
 
 /// The shards that the directory has journals of.
 fn shards(directory: &DataDirectory) -> Result<impl Iterator<Item = u16>, JournalError> {
-    let count = directory.shards_on_disk().map_err(|source| JournalError::Io { path: directory.path().into(), source })?;
+    let count =
+        directory.shards_on_disk().map_err(|source| JournalError::Io { path: directory.path().into(), source })?;
     Ok(0..count)
 }
 

@@ -10,8 +10,7 @@ pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
     let mut output = io::stdout().lock();
     let (mut rewritten, mut lost) = (0, 0);
     for shard in shards(directory)? {
-        let options =
-            ShardOptions::new(directory.disk().clone(), directory.shard(shard), directory.origin(), shard);
+        let options = ShardOptions::new(directory.disk().clone(), directory.shard(shard), directory.origin(), shard);
         let repair = repair_shard(&options)?;
         for finding in &repair.findings {
             writeln!(output, "shard {shard}: {finding}").map_err(output_error)?;
@@ -19,6 +18,7 @@ pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
         }
         rewritten += repair.rewritten.len();
     }
-    writeln!(output, "ok: {rewritten} segment(s) written anew, {lost} record(s) lost for good").map_err(output_error)?;
+    writeln!(output, "ok: {rewritten} segment(s) written anew, {lost} record(s) lost for good")
+        .map_err(output_error)?;
     Ok(0)
 }

@@ -29,7 +29,8 @@ pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
         writeln!(output, "ok: {summary}").map_err(output_error)?;
         return Ok(0);
     }
-    writeln!(output, "damaged: {damaged} place(s), {lost} record(s) lost; {summary} can be read").map_err(output_error)?;
+    writeln!(output, "damaged: {damaged} place(s), {lost} record(s) lost; {summary} can be read")
+        .map_err(output_error)?;
     Ok(EXIT_DAMAGED)
 }
 

@@ -1,0 +1,134 @@
+//! What delivery costs: CPU of its thread for each event into the null sink, and memory with a store that is down.
+//!
+//! `cargo run --release -p delivery --example null_rate [EVENTS] [DIRECTORY]`
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example that measures")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, SinkSetup};
+use event::{EventId, TypeName};
+use eventlog::{DataDirectory, EventLog, Record, Records};
+use journal::disk::OsDisk;
+use sink::{MemoryHandle, Sink, SinkConfig};
+
+const BATCH: u32 = 5_000;
+const PAYLOAD: &str = r#"{"time":"2026-11-21T10:00:00Z","client":"192.0.2.17","method":"GET","path":"/articles/4711/comments","status":200,"bytes":18231,"agent":"Mozilla/5.0 (X11; Linux x86_64)"}"#;
+
+struct Print;
+
+impl Reporter for Print {
+    fn report(&self, message: &str) {
+        println!("{message}");
+    }
+}
+
+struct Opened {
+    directory: DataDirectory,
+    log: Arc<EventLog>,
+    delivery: Delivery,
+}
+
+fn open(path: &Path, sink: SinkConfig) -> Opened {
+    let directory = DataDirectory::open(Arc::new(OsDisk), path).unwrap();
+    let saved = Saved::load(&directory).unwrap();
+    let log = Arc::new(EventLog::open(&directory, &saved.log_options(1)).unwrap());
+    let sinks = vec![SinkSetup { name: "sink".into(), sink: Sink::new(sink), begin: Begin::Oldest }];
+    let routes = Routes::new().with_others(["sink".into()]);
+    let delivery = Delivery::start(&log, &directory, routes, sinks, saved, Options::new(Arc::new(Print))).unwrap();
+    Opened { directory, log, delivery }
+}
+
+fn append(log: &EventLog, events: u32) {
+    let shard = &log.shards()[0];
+    let event = log.types().intern(&TypeName::new("access").unwrap());
+    for request in 0..events / BATCH {
+        let mut records = Records::default();
+        for number in 0..BATCH {
+            let mut id = [0; 16];
+            id[..4].copy_from_slice(&request.to_be_bytes());
+            id[12..].copy_from_slice(&number.to_be_bytes());
+            records.push(&Record {
+                id: EventId(id),
+                received_at: 1,
+                event_time: None,
+                type_name: "access",
+                source: "loader",
+                client: Some([192, 0, 2, 17].into()),
+                payload: PAYLOAD.as_bytes(),
+                request_start: number == 0,
+                request_end: number + 1 == BATCH,
+                dead: None,
+            });
+        }
+        drop(shard.append(&records, &[(event, u64::from(BATCH))]).unwrap());
+        shard.end_of_turn();
+    }
+}
+
+fn pending(delivery: &Delivery) -> u64 {
+    delivery.ledger().snapshot().iter().flat_map(|row| &row.sinks).map(|sink| sink.pending).sum()
+}
+
+fn wait(delivery: &Delivery) {
+    while pending(delivery) > 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// CPU seconds of the threads of this name.
+fn cpu(name: &str) -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let nanoseconds = tasks.filter_map(|task| {
+        let path = task.unwrap().path();
+        let same = std::fs::read_to_string(path.join("comm")).unwrap_or_default().trim() == name;
+        let stat = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
+        if same { stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()) } else { None }
+    });
+    nanoseconds.sum::<f64>() / 1e9
+}
+
+fn resident_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let events: u32 = arguments.next().map_or(2_000_000, |text| text.parse().unwrap());
+    let base: PathBuf = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    let path = base.join(format!("null-rate-{}", std::process::id()));
+
+    let opened = open(&path, SinkConfig::Null);
+    let start = Instant::now();
+    append(&opened.log, events);
+    let appended = start.elapsed();
+    wait(&opened.delivery);
+    let live = cpu("delivery");
+    println!("appended {events} in {appended:.2?}, delivered {:.2?} after the first", start.elapsed());
+    println!("null, beside the appends: {:.3} us an event", live * 1e6 / f64::from(events));
+    opened.delivery.stop(Duration::from_secs(10));
+    drop((opened.log, opened.directory));
+
+    let before = resident_mib();
+    let memory = MemoryHandle::fenced();
+    memory.block();
+    std::fs::remove_dir_all(&path).unwrap();
+    let opened = open(&path, SinkConfig::Memory(memory));
+    append(&opened.log, events);
+    println!(
+        "a store that is down: {before:.1} MiB before, {:.1} MiB with {} pending",
+        resident_mib(),
+        pending(&opened.delivery)
+    );
+    drop(opened);
+
+    let opened = open(&path, SinkConfig::Null);
+    wait(&opened.delivery);
+    println!("null, from disk: {:.3} us an event", cpu("delivery") * 1e6 / f64::from(events));
+    drop(opened);
+    std::fs::remove_dir_all(&path).unwrap();
+}

@@ -1,0 +1,183 @@
+//! A batch in the making: what was read for one sink, and what it will have come to once the sink has it.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use event::Lane;
+use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX};
+use eventlog::{Record, Stretch};
+use sink::{Batch, Write};
+
+use crate::book::Outcomes;
+use crate::ledger::Tally;
+use crate::rules::Rules;
+
+/// Bytes of blocks that a batch keeps in memory, unless its first block alone is larger. A block with a single small
+/// event takes a page: without this limit a batch of such would keep ten times its payload.
+const HELD_BYTES_MAX: usize = 2 * DELIVERY_BYTES_MAX;
+
+/// What a lane knows of events before it asks the sink.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The store has everything up to here that wasn't refused.
+    pub(crate) fence: u64,
+    /// Events that are dead letters already.
+    pub(crate) buried: BTreeSet<u64>,
+}
+
+/// A batch and its account.
+pub(crate) struct Assembly {
+    batch: Batch,
+    next: u64,
+    sources: Vec<Stretch>,
+    held_bytes: usize,
+    by_slot: Vec<Outcomes>,
+    lost: u64,
+    oldest: Option<i64>,
+}
+
+impl Assembly {
+    pub(crate) fn new(lane: Lane, first: u64) -> Self {
+        let batch = Batch::new(lane, first);
+        Self { batch, next: first, sources: Vec::new(), held_bytes: 0, by_slot: Vec::new(), lost: 0, oldest: None }
+    }
+
+    pub(crate) const fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// When the first of its records was received.
+    pub(crate) const fn oldest(&self) -> Option<i64> {
+        self.oldest
+    }
+
+    /// Positions without a record that can't be read.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Whether it accounts for any position.
+    pub(crate) const fn covers_any(&self) -> bool {
+        self.next > self.batch.first()
+    }
+
+    /// Takes in what it doesn't have yet of `stretch`; `false` if it is full before its end.
+    pub(crate) fn add(&mut self, stretch: &Stretch, rules: &mut Rules, known: &Known) -> bool {
+        let mut held = false;
+        let complete = match stretch {
+            Stretch::Block(block) => {
+                let bytes = block.bytes();
+                let mut records = block.records();
+                records.all(|(at, record)| self.add_record(at, &record, bytes, &mut held, rules, known))
+            }
+            Stretch::Damaged(damaged) => {
+                let mut survivors = damaged.survivors().into_iter();
+                let bytes = damaged.bytes();
+                let complete =
+                    survivors.all(|(at, record)| self.add_record(at, &record, bytes, &mut held, rules, known));
+                if complete {
+                    self.lost += damaged.finding().lost_count();
+                }
+                complete
+            }
+        };
+        if held {
+            self.sources.push(stretch.clone());
+        }
+        if complete {
+            self.next = self.next.max(stretch.end());
+            self.batch.cover(self.next.saturating_sub(1));
+        }
+        complete
+    }
+
+    fn add_record(
+        &mut self,
+        sequence: u64,
+        record: &Record<'_>,
+        block: &Bytes,
+        held: &mut bool,
+        rules: &mut Rules,
+        known: &Known,
+    ) -> bool {
+        if sequence < self.next {
+            return true;
+        }
+        if let Some(slot) = rules.slot_of(record.type_name, sequence) {
+            if known.buried.contains(&sequence) {
+                self.count(slot).dead += 1;
+            } else if sequence <= known.fence {
+                self.count(slot).stored += 1;
+            } else {
+                let newly_held = if *held { 0 } else { block.len() };
+                if self.is_full_before(record.payload.len(), newly_held) {
+                    return false;
+                }
+                *held = true;
+                self.held_bytes += newly_held;
+                self.push(sequence, record, block);
+                self.count(slot).stored += 1;
+            }
+        }
+        self.next = sequence + 1;
+        self.batch.cover(sequence);
+        true
+    }
+
+    fn is_full_before(&self, payload_bytes: usize, newly_held: usize) -> bool {
+        !self.batch.is_empty()
+            && (self.batch.len() >= DELIVERY_RECORDS_MAX
+                || self.batch.payload_bytes() + payload_bytes > DELIVERY_BYTES_MAX
+                || self.held_bytes + newly_held > HELD_BYTES_MAX)
+    }
+
+    fn push(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes) {
+        self.oldest.get_or_insert(record.received_at);
+        self.batch.push(
+            block,
+            &sink::Record {
+                sequence,
+                id: record.id,
+                type_name: record.type_name,
+                source: record.source,
+                received_at: record.received_at,
+                event_time: record.event_time,
+                write: Write::Insert,
+                payload: record.payload,
+            },
+        );
+    }
+
+    fn count(&mut self, slot: usize) -> &mut Outcomes {
+        if self.by_slot.len() <= slot {
+            self.by_slot.resize(slot + 1, Outcomes::default());
+        }
+        &mut self.by_slot[slot]
+    }
+
+    /// An event that counted as stored is a dead letter.
+    pub(crate) fn has_died(&mut self, slot: usize) {
+        let outcomes = self.count(slot);
+        debug_assert!(outcomes.stored > 0, "an event that dies was counted");
+        outcomes.stored = outcomes.stored.saturating_sub(1);
+        outcomes.dead += 1;
+    }
+
+    pub(crate) fn tally(&self, rules: &Rules) -> Tally {
+        let counted = self.by_slot.iter().enumerate().filter(|(_, outcomes)| outcomes.total() > 0);
+        counted.filter_map(|(slot, outcomes)| Some((rules.name(slot)?.clone(), *outcomes))).collect()
+    }
+
+    /// The records of the batch at these sequences, which ascend, as they stand in the log.
+    pub(crate) fn originals(&self, sequences: &[u64]) -> Vec<(u64, Record<'_>)> {
+        let wanted = |(at, _): &(u64, Record<'_>)| sequences.binary_search(at).is_ok();
+        let mut found: Vec<(u64, Record<'_>)> = Vec::with_capacity(sequences.len());
+        for stretch in &self.sources {
+            match stretch {
+                Stretch::Block(block) => found.extend(block.records().filter(wanted)),
+                Stretch::Damaged(damaged) => found.extend(damaged.survivors().into_iter().filter(wanted)),
+            }
+        }
+        found
+    }
+}

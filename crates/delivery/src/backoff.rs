@@ -1,0 +1,63 @@
+//! How long to wait before the next attempt: exponential, with full jitter.
+
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(100);
+
+/// The pauses of one lane.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    random: u64,
+    ceiling: Duration,
+    max: Duration,
+}
+
+impl Backoff {
+    pub(crate) const fn new(seed: u64, max: Duration) -> Self {
+        Self { random: seed, ceiling: FIRST, max }
+    }
+
+    /// Something went well: the next pause is short again.
+    pub(crate) const fn reset(&mut self) {
+        self.ceiling = FIRST;
+    }
+
+    /// A pause between nothing and a ceiling that doubles up to the maximum.
+    pub(crate) fn next(&mut self) -> Duration {
+        let ceiling = self.ceiling.min(self.max);
+        self.ceiling = (self.ceiling * 2).min(self.max);
+        // 32 random bits as a fraction.
+        let fraction = f64::from(u32::try_from(self.next_random() >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX);
+        ceiling.mul_f64(fraction)
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    const fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_the_maximum_and_fill_the_range_below() {
+        let max = Duration::from_mins(1);
+        let mut backoff = Backoff::new(7, max);
+        let mut ceiling = FIRST;
+        for _ in 0..40 {
+            assert!(backoff.next() <= ceiling);
+            ceiling = (ceiling * 2).min(max);
+        }
+        let pauses: Vec<Duration> = (0..1000).map(|_| backoff.next()).collect();
+        assert!(pauses.iter().any(|pause| *pause < max / 10) && pauses.iter().any(|pause| *pause > max / 10 * 9));
+        assert!(pauses.iter().all(|pause| *pause <= max));
+        backoff.reset();
+        assert!(backoff.next() <= FIRST);
+    }
+}

@@ -1,0 +1,186 @@
+//! The dead letters of one sink: a journal of their own, durable before any cursor passes them.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use event::limits::TURN_BYTES_MAX;
+use eventlog::{
+    Appender, CommitError, Committer, DataDirectory, Dead, OpenError, OpenShard, Reader, Record, ShardOptions, Stretch,
+    open_shard,
+};
+
+const DIRECTORY: &str = "dead";
+/// Small, so that the first dead letter and each start cost little.
+const FIRST_SEGMENT_BYTES: u64 = 256 * 1024;
+
+/// Why dead letters aren't durable.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BuryError {
+    /// It may go well later: there is no space, or the directory can't be used now.
+    #[error("{0}")]
+    Later(String),
+    /// The journal of dead letters has failed: only a new start can tell what the disk holds.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<OpenError> for BuryError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Io { .. } | OpenError::Commit(CommitError::NoSpace { .. }) => Self::Later(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// A dead letter to be written.
+pub(crate) struct Letter<'a> {
+    pub(crate) sequence: u64,
+    pub(crate) record: Record<'a>,
+    pub(crate) reason: &'a str,
+}
+
+/// The journal of a sink's dead letters. It is opened when it is needed, or when it is there.
+pub(crate) struct DeadLetters {
+    options: ShardOptions,
+    data: PathBuf,
+    journal: Mutex<Option<Journal>>,
+    #[cfg(test)]
+    pub(crate) forgetful: std::sync::atomic::AtomicBool,
+}
+
+struct Journal {
+    appender: Appender,
+    committer: Option<Committer>,
+    shard: eventlog::Segments,
+    durable: u64,
+}
+
+impl DeadLetters {
+    pub(crate) fn new(directory: &DataDirectory, sink: &str) -> Self {
+        let path = directory.path().join(DIRECTORY).join(sink);
+        let options = ShardOptions {
+            first_segment_bytes: FIRST_SEGMENT_BYTES,
+            segments_ahead: false,
+            ..ShardOptions::new(directory.disk().clone(), path, directory.origin(), 0)
+        };
+        Self {
+            options,
+            data: directory.path().into(),
+            journal: Mutex::new(None),
+            #[cfg(test)]
+            forgetful: false.into(),
+        }
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Option<Journal>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is: only what
+    /// [`DeadLetters::beyond`] says is known.
+    pub(crate) fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
+        let mut slot = self.journal();
+        let journal = match &mut *slot {
+            Some(journal) => journal,
+            empty => empty.insert(self.open()?),
+        };
+        for letter in letters {
+            let dead = Some(Dead { shard, sequence: letter.sequence, reason: letter.reason });
+            journal.appender.push(&Record { dead, ..letter.record });
+            if journal.appender.open_block().padded_bytes() >= TURN_BYTES_MAX {
+                journal.commit()?;
+            }
+        }
+        #[cfg(test)]
+        if self.forgetful.load(std::sync::atomic::Ordering::Relaxed) {
+            return Ok(());
+        }
+        journal.commit()
+    }
+
+    /// The sequences of the events from `shard` behind `cursor` that are dead letters.
+    pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, BuryError> {
+        let mut slot = self.journal();
+        if slot.is_none() && !self.exists()? {
+            return Ok(BTreeSet::new());
+        }
+        let journal = match &mut *slot {
+            Some(journal) => journal,
+            empty => empty.insert(self.open()?),
+        };
+        let mut found = BTreeSet::new();
+        let mut note = |record: &Record<'_>| {
+            if let Some(dead) = record.dead.filter(|dead| dead.shard == shard && dead.sequence > cursor) {
+                found.insert(dead.sequence);
+            }
+        };
+        let mut reader = Reader::new(journal.shard.clone(), 1);
+        while let Some(stretch) = reader.read(journal.durable).map_err(later)? {
+            match &stretch {
+                Stretch::Block(block) => block.records().for_each(|(_, record)| note(&record)),
+                Stretch::Damaged(damaged) => damaged.survivors().iter().for_each(|(_, record)| note(record)),
+            }
+        }
+        Ok(found)
+    }
+
+    fn exists(&self) -> Result<bool, BuryError> {
+        match self.options.disk.list(&self.options.directory) {
+            Ok(names) => Ok(!names.is_empty()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(later(error)),
+        }
+    }
+
+    /// The journal makes its own directory durable within the one above, but not that one.
+    fn open(&self) -> Result<Journal, BuryError> {
+        let disk = &self.options.disk;
+        disk.create_directory(&self.data.join(DIRECTORY)).map_err(later)?;
+        disk.sync_directory(&self.data).map_err(later)?;
+        let OpenShard { appender, committer, segments, durable, .. } = open_shard(&self.options)?;
+        Ok(Journal { appender, committer: Some(committer), shard: segments, durable })
+    }
+
+    /// Ends the journal in an orderly way. Nothing can be written afterwards.
+    pub(crate) fn close(&self) -> Result<(), CommitError> {
+        let Some(mut journal) = self.journal().take() else { return Ok(()) };
+        let next = journal.appender.open_block().first();
+        journal.committer.take().map_or(Ok(()), |committer| committer.seal(next, unix_microseconds()))
+    }
+}
+
+impl Journal {
+    fn commit(&mut self) -> Result<(), BuryError> {
+        let Some(committer) = &mut self.committer else { return Ok(()) };
+        let block = self.appender.take();
+        if block.is_empty() {
+            return Ok(());
+        }
+        let first = block.first();
+        match committer.commit(block, unix_microseconds()) {
+            Ok(block) => {
+                self.durable = block.header().end() - 1;
+                Ok(())
+            }
+            Err(error @ CommitError::NoSpace { .. }) => {
+                self.appender.rewind(first);
+                Err(BuryError::Later(error.to_string()))
+            }
+            Err(error) => Err(BuryError::Failed(error.to_string())),
+        }
+    }
+}
+
+fn later(error: io::Error) -> BuryError {
+    BuryError::Later(format!("can't use the journal of dead letters: {error}"))
+}
+
+/// The wall clock in microseconds since 1970; for people only.
+fn unix_microseconds() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

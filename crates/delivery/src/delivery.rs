@@ -1,0 +1,100 @@
+//! The handle on a delivery: one thread with one runtime, beside the shards.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use eventlog::{DataDirectory, EventLog};
+use tokio::sync::watch;
+
+use crate::engine::{Engine, Order};
+use crate::status::KeeperCounters;
+use crate::{LaneStatus, Ledger, Options, Routes, Saved, SinkSetup};
+
+/// Why delivery can't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The events that wait for a new route can't be counted.
+    #[error("can't count the events in the journal: {0}")]
+    Journal(#[source] io::Error),
+    /// Routes have changed, and where they begin can't be saved.
+    #[error("routes have changed and the ledger can't be saved; free space on the disk of the data directory")]
+    Save,
+    /// The thread can't be started.
+    #[error("can't start the delivery thread: {0}")]
+    Thread(#[source] io::Error),
+}
+
+/// A running delivery. When it is dropped without [`Delivery::stop`], it ends at once, and what it hadn't saved is
+/// found again at the next start.
+pub struct Delivery {
+    orders: watch::Sender<Order>,
+    thread: Option<JoinHandle<()>>,
+    ledger: Arc<Ledger>,
+    lanes: Vec<Arc<LaneStatus>>,
+    keeper: Arc<KeeperCounters>,
+}
+
+impl Delivery {
+    /// Starts to deliver what is in `log`, and what will be. `saved` is what `log` was opened with.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing was delivered.
+    pub fn start(
+        log: &Arc<EventLog>,
+        directory: &DataDirectory,
+        routes: Routes,
+        sinks: Vec<SinkSetup>,
+        saved: Saved,
+        options: Options,
+    ) -> Result<Self, StartError> {
+        let engine = Engine::new(log, directory, routes, sinks, saved, options)?;
+        let (ledger, lanes, keeper) = (engine.ledger.clone(), engine.statuses.clone(), engine.keeper_counters());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
+        let (orders, received) = watch::channel(Order::Run);
+        let deliver = move || runtime.block_on(engine.run(received));
+        let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
+        Ok(Self { orders, thread: Some(thread), ledger, lanes, keeper })
+    }
+
+    /// The ledger.
+    #[must_use]
+    pub const fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    /// The lanes, by sink and shard.
+    #[must_use]
+    pub fn lanes(&self) -> &[Arc<LaneStatus>] {
+        &self.lanes
+    }
+
+    /// What was saved and freed.
+    #[must_use]
+    pub const fn keeper(&self) -> &Arc<KeeperCounters> {
+        &self.keeper
+    }
+
+    /// Delivers what is durable, for at most `deadline`, then closes the sinks, saves the ledger and ends. Blocks
+    /// until that is done.
+    pub fn stop(mut self, deadline: Duration) {
+        self.end(Order::Stop(deadline));
+    }
+
+    fn end(&mut self, order: Order) {
+        self.orders.send_replace(order);
+        if let Some(thread) = self.thread.take() {
+            // A panic there was reported by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.end(Order::Abandon);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The ledger as it is saved: lines of words, one fact each.
+//!
+//! ```text
+//! forebay-ledger 1                     the version
+//! counted 120,80                       by shard: the last sequence that `accepted` counts
+//! accepted access 200                  events of a type
+//! route access local,search            a type's own routes
+//! others local                         the routes of all other types
+//! sink local                           what follows, up to the next sink, is this one's
+//! lane 0 0 118 0 -                     shard, start, cursor, lost positions, `ahead` or `-`
+//! outcome 0 access 117 1 0             shard, type, stored, dead, skipped
+//! pair access 0 - - -                  type, base, from by shard; of a closed route: accepted, until by shard
+//! ```
+//!
+//! A list is joined by commas, an empty one is `-`. Checksum and generations are the state file's.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::str::{FromStr, SplitWhitespace};
+
+use event::TypeName;
+
+use crate::SinkName;
+use crate::book::{Book, Closed, LaneBook, Outcomes, Pair, SinkBook};
+
+const HEADING: &str = "forebay-ledger 1";
+
+/// Everything that is saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Document {
+    pub(crate) counted_up_to: Vec<u64>,
+    pub(crate) accepted: Vec<(TypeName, u64)>,
+    pub(crate) book: Book,
+}
+
+impl Document {
+    pub(crate) fn encode(&self) -> String {
+        let mut text = format!("{HEADING}\ncounted {}\n", list(&self.counted_up_to));
+        // Writing to a string can't fail.
+        let _ = self.encode_facts(&mut text);
+        text
+    }
+
+    fn encode_facts(&self, text: &mut String) -> std::fmt::Result {
+        for (name, events) in &self.accepted {
+            writeln!(text, "accepted {name} {events}")?;
+        }
+        for (name, sinks) in self.book.routes.named() {
+            writeln!(text, "route {name} {}", list(sinks))?;
+        }
+        writeln!(text, "others {}", list(self.book.routes.others()))?;
+        for (name, sink) in &self.book.sinks {
+            writeln!(text, "sink {name}")?;
+            encode_sink(sink, text)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what [`Document::encode`] wrote; else the number of the line that makes no sense, from 1.
+    pub(crate) fn decode(text: &str) -> Result<Self, usize> {
+        let mut lines = text.lines();
+        if lines.next() != Some(HEADING) {
+            return Err(1);
+        }
+        let mut document = Self::default();
+        let mut sink = None;
+        for (index, line) in lines.enumerate() {
+            document.decode_line(line, &mut sink).ok_or(index + 2)?;
+        }
+        Ok(document)
+    }
+
+    fn decode_line(&mut self, line: &str, sink: &mut Option<SinkName>) -> Option<()> {
+        let mut words = line.split_whitespace();
+        match words.next()? {
+            "counted" => self.counted_up_to = numbers(words.next()?)?,
+            "accepted" => self.accepted.push((type_name(&mut words)?, number(&mut words)?)),
+            "route" => {
+                let name = type_name(&mut words)?;
+                self.book.routes = std::mem::take(&mut self.book.routes).with(name, names(words.next()?));
+            }
+            "others" => {
+                self.book.routes = std::mem::take(&mut self.book.routes).with_others(names(words.next()?));
+            }
+            "sink" => {
+                let name: SinkName = words.next()?.into();
+                self.book.sinks.insert(name.clone(), SinkBook::default());
+                *sink = Some(name);
+            }
+            fact => decode_sink_fact(self.book.sinks.get_mut(sink.as_ref()?)?, fact, &mut words)?,
+        }
+        words.next().is_none().then_some(())
+    }
+}
+
+fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
+    for (shard, lane) in sink.lanes.iter().enumerate() {
+        let ahead = if lane.ahead { "ahead" } else { "-" };
+        writeln!(text, "lane {shard} {} {} {} {ahead}", lane.start, lane.cursor, lane.lost)?;
+        for (name, Outcomes { stored, dead, skipped }) in &lane.outcomes {
+            writeln!(text, "outcome {shard} {name} {stored} {dead} {skipped}")?;
+        }
+    }
+    for (name, pair) in &sink.pairs {
+        write!(text, "pair {name} {} {}", pair.base, list(&pair.from))?;
+        match &pair.closed {
+            Some(closed) => writeln!(text, " {} {}", closed.accepted, list(&closed.until))?,
+            None => writeln!(text, " - -")?,
+        }
+    }
+    Ok(())
+}
+
+fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace<'_>) -> Option<()> {
+    match fact {
+        "lane" => {
+            let shard: usize = word(words)?;
+            let (start, cursor, lost) = (number(words)?, number(words)?, number(words)?);
+            let ahead = words.next()? == "ahead";
+            let lane = LaneBook { start, cursor, lost, ahead, ..LaneBook::default() };
+            (shard == sink.lanes.len()).then(|| sink.lanes.push(lane))
+        }
+        "outcome" => {
+            let lane = sink.lanes.get_mut(word::<usize>(words)?)?;
+            let name = type_name(words)?;
+            let outcomes = Outcomes { stored: number(words)?, dead: number(words)?, skipped: number(words)? };
+            lane.outcomes.insert(name, outcomes);
+            Some(())
+        }
+        "pair" => {
+            let (name, base, from) = (type_name(words)?, number(words)?, numbers(words.next()?)?);
+            let closed = match words.next()? {
+                "-" => None,
+                accepted => Some(accepted.parse().ok()?),
+            };
+            let until = numbers(words.next()?)?;
+            let closed = closed.map(|accepted| Closed { until, accepted });
+            sink.pairs.insert(name, Pair { base, from, closed });
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    let words: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    if words.is_empty() { "-".into() } else { words.join(",") }
+}
+
+fn numbers(word: &str) -> Option<Vec<u64>> {
+    if word == "-" { Some(Vec::new()) } else { word.split(',').map(|number| number.parse().ok()).collect() }
+}
+
+fn names(word: &str) -> BTreeSet<SinkName> {
+    word.split(',').filter(|name| *name != "-").map(SinkName::from).collect()
+}
+
+fn word<T: FromStr>(words: &mut SplitWhitespace<'_>) -> Option<T> {
+    words.next()?.parse().ok()
+}
+
+fn number(words: &mut SplitWhitespace<'_>) -> Option<u64> {
+    word(words)
+}
+
+fn type_name(words: &mut SplitWhitespace<'_>) -> Option<TypeName> {
+    TypeName::new(words.next()?).ok()
+}

@@ -1,0 +1,165 @@
+//! All lanes and the keeper on one runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::{DataDirectory, EventLog};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::backoff::Backoff;
+use crate::dead_letters::DeadLetters;
+use crate::delivery::StartError;
+use crate::join::Start;
+use crate::keeper::Keeper;
+use crate::lane::Lane;
+use crate::race::{First, changed, race};
+use crate::status::KeeperCounters;
+use crate::{LaneStatus, Ledger, Options, Routes, Saved, SinkSetup};
+
+/// How long a sink may take to close.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
+
+/// What the engine is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Run,
+    /// Deliver what is durable, for this long at most, then save and close.
+    Stop(Duration),
+    /// Leave everything as it is.
+    Abandon,
+}
+
+pub(crate) struct Engine {
+    lanes: Vec<Lane>,
+    keeper: Keeper,
+    stop: watch::Sender<bool>,
+    sinks: Vec<SinkSetup>,
+    dead: Vec<Arc<DeadLetters>>,
+    options: Arc<Options>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) statuses: Vec<Arc<LaneStatus>>,
+}
+
+impl Engine {
+    /// Brings the saved state and the configuration together, and saves what that gives.
+    pub(crate) fn new(
+        log: &Arc<EventLog>,
+        directory: &DataDirectory,
+        routes: Routes,
+        sinks: Vec<SinkSetup>,
+        saved: Saved,
+        options: Options,
+    ) -> Result<Self, StartError> {
+        saved.findings().iter().for_each(|finding| options.reporter.report(finding));
+        let Saved { file, document, .. } = saved;
+        let before = document.as_ref().map(|document| document.book.clone());
+        let (book, changed) = Start::new(log, &routes, before).join(routes, &sinks).map_err(StartError::Journal)?;
+        let ledger = Arc::new(Ledger::new(log, book));
+        let mut keeper = Keeper::new(log.clone(), ledger.clone(), file, document.as_ref(), options.reporter.clone());
+        sinks.iter().for_each(|setup| keeper.settle(setup.name.clone(), setup.sink.traits().settle));
+        // Where a route begins must be known to the next start, or it would begin later there.
+        if !keeper.tick() && changed {
+            return Err(StartError::Save);
+        }
+        let mut engine = Self {
+            lanes: Vec::new(),
+            keeper,
+            stop: watch::Sender::new(false),
+            sinks: Vec::new(),
+            dead: Vec::new(),
+            options: Arc::new(options),
+            ledger,
+            statuses: Vec::new(),
+        };
+        for setup in sinks {
+            engine.add_sink(log, directory, setup);
+        }
+        Ok(engine)
+    }
+
+    fn add_sink(&mut self, log: &Arc<EventLog>, directory: &DataDirectory, setup: SinkSetup) {
+        let dead = Arc::new(DeadLetters::new(directory, &setup.name));
+        #[cfg(test)]
+        dead.forgetful.store(
+            self.options.mutation == Some(crate::tests::Mutation::UnsyncedDead),
+            std::sync::atomic::Ordering::Relaxed,
+        );
+        for shard in log.shards() {
+            let name = event::Lane { origin: directory.origin(), shard: shard.number(), sink: setup.name.clone() };
+            let cursor = self.ledger.lane(&name).cursor;
+            let status = Arc::new(LaneStatus::new(name.clone(), shard.clone(), cursor));
+            self.statuses.push(status.clone());
+            let seed = self.options.seed.wrapping_add(self.statuses.len() as u64);
+            self.lanes.push(Lane {
+                name,
+                shard: shard.clone(),
+                sink: setup.sink.clone(),
+                ledger: self.ledger.clone(),
+                dead: dead.clone(),
+                options: self.options.clone(),
+                status,
+                stop: self.stop.subscribe(),
+                backoff: Backoff::new(seed, self.options.retry_max),
+            });
+        }
+        self.dead.push(dead);
+        self.sinks.push(setup);
+    }
+
+    pub(crate) fn keeper_counters(&self) -> Arc<KeeperCounters> {
+        self.keeper.counters().clone()
+    }
+
+    /// Delivers until it is told otherwise.
+    pub(crate) async fn run(mut self, mut orders: watch::Receiver<Order>) {
+        let mut lanes = JoinSet::new();
+        for lane in self.lanes.drain(..) {
+            lanes.spawn(lane.run());
+        }
+        loop {
+            let order = *orders.borrow_and_update();
+            match order {
+                Order::Run => {}
+                Order::Stop(deadline) => return self.stop(lanes, deadline).await,
+                Order::Abandon => return,
+            }
+            if let First::One(()) = race(sleep(self.options.save_every), changed(&mut orders)).await {
+                self.keeper.tick();
+                self.report_bugs(&mut lanes);
+            }
+        }
+    }
+
+    fn report_bugs(&self, lanes: &mut JoinSet<()>) {
+        while let Some(ended) = lanes.try_join_next() {
+            if let Err(error) = ended {
+                self.options.reporter.report(&format!("BUG: a lane ended: {error}; its events stay in the journal"));
+            }
+        }
+    }
+
+    async fn stop(&mut self, mut lanes: JoinSet<()>, deadline: Duration) {
+        let until = Instant::now() + deadline;
+        self.stop.send_replace(true);
+        let all = async { while lanes.join_next().await.is_some() {} };
+        let in_time = tokio::time::timeout_at(until, all).await.is_ok();
+        if !in_time {
+            self.options.reporter.report("not everything was delivered in time; the rest is, after the next start");
+        }
+        lanes.shutdown().await;
+        for setup in &self.sinks {
+            let report = |text: String| self.options.reporter.report(&format!("sink {}: {text}", setup.name));
+            match timeout(CLOSE_MAX, setup.sink.close()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => report(error.to_string()),
+                Err(_) => report("it didn't close in time".into()),
+            }
+        }
+        self.keeper.tick();
+        for error in self.dead.iter().filter_map(|dead| dead.close().err()) {
+            self.options.reporter.report(&format!("can't close the dead letters: {error}"));
+        }
+    }
+}

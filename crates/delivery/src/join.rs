@@ -1,0 +1,168 @@
+//! Brings the saved ledger and the configuration together at a start: routes that are new begin, routes that are
+//! gone are closed, and the equation of the ledger holds for all of them from the first moment.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use event::TypeName;
+use eventlog::{AcceptedCounts, EventLog, Reader, Stretch};
+
+use crate::book::{Book, Closed, LaneBook, Pair, SinkBook};
+use crate::{Begin, Routes, SinkName, SinkSetup};
+
+/// What a start finds.
+pub(crate) struct Start<'a> {
+    log: &'a EventLog,
+    /// Where the journal ends, and what it was counted to hold.
+    counts: AcceptedCounts,
+    names: Vec<TypeName>,
+    saved: Option<Book>,
+}
+
+impl<'a> Start<'a> {
+    pub(crate) fn new(log: &'a EventLog, routes: &Routes, saved: Option<Book>) -> Self {
+        for (name, _) in routes.named() {
+            log.types().intern(name);
+        }
+        let counts = log.accepted().hold().clone();
+        Self { log, counts, names: log.types().names(), saved }
+    }
+
+    /// The book to go on with, and whether routes have begun or ended.
+    pub(crate) fn join(mut self, routes: Routes, sinks: &[SinkSetup]) -> io::Result<(Book, bool)> {
+        let saved = self.saved.take();
+        let mut book = saved.clone().unwrap_or_default();
+        for setup in sinks {
+            let known = book.sinks.remove(&setup.name);
+            let sink = self.join_sink(known, setup, &routes, saved.as_ref().map(|saved| &saved.routes))?;
+            book.sinks.insert(setup.name.clone(), sink);
+        }
+        self.close_unrouted(&mut book, saved.as_ref(), &routes);
+        let changed = saved.is_none_or(|saved| saved.routes != routes || saved.sinks.len() != book.sinks.len());
+        book.routes = routes;
+        Ok((book, changed))
+    }
+
+    fn join_sink(
+        &self,
+        known: Option<SinkBook>,
+        setup: &SinkSetup,
+        routes: &Routes,
+        before: Option<&Routes>,
+    ) -> io::Result<SinkBook> {
+        let from_oldest = before.is_none() || setup.begin == Begin::Oldest;
+        let returns = known.is_some() && before.is_some_and(|before| !before.mentions(&setup.name));
+        let mut sink = SinkBook { configured: true, ..known.unwrap_or_else(|| self.new_sink(from_oldest)) };
+        sink.lanes.resize_with(self.log.shards().len().max(sink.lanes.len()), LaneBook::default);
+        if returns && !sink.waits() {
+            self.go_to_end(&mut sink);
+        }
+        let cursors: Vec<u64> = sink.lanes.iter().map(|lane| lane.cursor).collect();
+        let mut waiting = Waiting { start: self, cursors: &cursors, counts: None };
+        for (index, name) in self.names.iter().enumerate().filter(|(_, name)| routes.leads(name, &setup.name)) {
+            let accepted = self.counts.by_type.get(index).copied().unwrap_or(0);
+            let had = sink.outcomes(name).total();
+            let pair = match sink.pairs.get(name) {
+                Some(pair) if pair.closed.is_none() => continue,
+                Some(pair) => {
+                    let from = pair.from.iter().zip(&cursors).map(|(from, cursor)| *from.min(cursor)).collect();
+                    let base = accepted.saturating_sub(had + waiting.of(name)?);
+                    Pair { base, from, closed: None }
+                }
+                // A type that first came after the ledger was saved: its route is as old as itself.
+                None if before.is_some_and(|before| before.leads(name, &setup.name)) => Pair::default(),
+                None if from_oldest => {
+                    let base = accepted.saturating_sub(had + waiting.of(name)?);
+                    Pair { base, from: cursors.clone(), closed: None }
+                }
+                None => Pair { base: accepted, from: self.counts.counted_up_to.clone(), closed: None },
+            };
+            sink.pairs.insert(name.clone(), pair);
+        }
+        Ok(sink)
+    }
+
+    /// A sink that comes back, for which nothing waits, begins anew at the journal's end.
+    fn go_to_end(&self, sink: &mut SinkBook) {
+        for (lane, end) in sink.lanes.iter_mut().zip(&self.counts.counted_up_to) {
+            lane.cursor = lane.cursor.max(*end);
+            lane.start = lane.cursor;
+        }
+    }
+
+    fn new_sink(&self, from_oldest: bool) -> SinkBook {
+        let lane = |start| LaneBook { start, cursor: start, ..LaneBook::default() };
+        let oldest = self.log.shards().iter().map(|shard| shard.segments().oldest().unwrap_or(1).saturating_sub(1));
+        let lanes = if from_oldest {
+            oldest.map(lane).collect()
+        } else {
+            self.counts.counted_up_to.iter().copied().map(lane).collect()
+        };
+        SinkBook { lanes, ..SinkBook::default() }
+    }
+
+    /// Closes the routes that were there before and aren't now, at the journal's end.
+    fn close_unrouted(&self, book: &mut Book, saved: Option<&Book>, routes: &Routes) {
+        for (index, name) in self.names.iter().enumerate() {
+            let closed = Closed {
+                until: self.counts.counted_up_to.clone(),
+                accepted: self.counts.by_type.get(index).copied().unwrap_or(0),
+            };
+            for (sink, book) in &mut book.sinks {
+                let was_closed = was_closed(saved, sink, name);
+                let leads = book.configured && routes.leads(name, sink);
+                if let Some(pair) = book.pairs.get_mut(name).filter(|_| !leads && !was_closed) {
+                    pair.closed = Some(closed.clone());
+                }
+            }
+        }
+    }
+
+    /// How many events of each type stand beyond these cursors.
+    fn count_beyond(&self, cursors: &[u64]) -> io::Result<BTreeMap<TypeName, u64>> {
+        let mut counts = BTreeMap::new();
+        for (shard, cursor) in self.log.shards().iter().zip(cursors) {
+            let end = self.counts.counted_up_to[usize::from(shard.number())];
+            let mut reader = Reader::new(shard.segments().clone(), cursor + 1);
+            while let Some(stretch) = reader.read(end)? {
+                let mut count = |sequence: u64, name: &str| {
+                    if sequence > *cursor
+                        && sequence <= end
+                        && let Ok(name) = TypeName::new(name)
+                    {
+                        *counts.entry(name).or_insert(0) += 1;
+                    }
+                };
+                match &stretch {
+                    Stretch::Block(block) => block.records().for_each(|(at, record)| count(at, record.type_name)),
+                    Stretch::Damaged(damaged) => {
+                        damaged.survivors().iter().for_each(|(at, record)| count(*at, record.type_name));
+                    }
+                }
+            }
+        }
+        Ok(counts)
+    }
+}
+
+fn was_closed(saved: Option<&Book>, sink: &SinkName, name: &TypeName) -> bool {
+    let pair = saved.and_then(|saved| saved.sinks.get(sink)).and_then(|sink| sink.pairs.get(name));
+    pair.is_some_and(|pair| pair.closed.is_some())
+}
+
+/// The events that wait for one sink, counted when they are first asked for.
+struct Waiting<'a> {
+    start: &'a Start<'a>,
+    cursors: &'a [u64],
+    counts: Option<BTreeMap<TypeName, u64>>,
+}
+
+impl Waiting<'_> {
+    fn of(&mut self, name: &TypeName) -> io::Result<u64> {
+        let counts = match &mut self.counts {
+            Some(counts) => counts,
+            none => none.insert(self.start.count_beyond(self.cursors)?),
+        };
+        Ok(counts.get(name).copied().unwrap_or(0))
+    }
+}

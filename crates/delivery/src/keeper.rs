@@ -1,0 +1,148 @@
+//! Saves the ledger with all cursors, and frees segments behind what is saved.
+//!
+//! A segment is freed only when both generations of the saved ledger have passed it, so that either still finds all
+//! events that it counts as pending, and when `settle` is over since it was stored.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::{EventLog, StateFile};
+use tokio::time::Instant;
+
+use crate::document::Document;
+use crate::options::Reporter;
+use crate::status::KeeperCounters;
+use crate::{Ledger, SinkName};
+
+/// Cursors of all shards.
+type Cursors = Vec<u64>;
+
+pub(crate) struct Keeper {
+    log: Arc<EventLog>,
+    ledger: Arc<Ledger>,
+    file: StateFile,
+    counters: Arc<KeeperCounters>,
+    reporter: Arc<dyn Reporter>,
+    text: String,
+    /// Up to where the two saved generations need no segments.
+    newer: Cursors,
+    older: Cursors,
+    /// For each sink that may lose a tail: where its lanes stood, and when.
+    settling: BTreeMap<SinkName, Settling>,
+    failing: bool,
+}
+
+struct Settling {
+    settle: Duration,
+    history: VecDeque<(Instant, Cursors)>,
+}
+
+impl Settling {
+    /// Where the lanes stood `settle` ago.
+    fn passed(&mut self, now: Instant) -> Option<&Cursors> {
+        let old = |entry: &(Instant, Cursors)| now.duration_since(entry.0) >= self.settle;
+        while self.history.get(1).is_some_and(old) {
+            self.history.pop_front();
+        }
+        self.history.front().filter(|entry| old(entry)).map(|(_, cursors)| cursors)
+    }
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        log: Arc<EventLog>,
+        ledger: Arc<Ledger>,
+        file: StateFile,
+        loaded: Option<&Document>,
+        reporter: Arc<dyn Reporter>,
+    ) -> Self {
+        let nothing = vec![0; log.shards().len()];
+        Self {
+            newer: loaded.map_or_else(|| nothing.clone(), |loaded| loaded.book.passed(&loaded.counted_up_to)),
+            older: nothing,
+            log,
+            ledger,
+            file,
+            counters: Arc::default(),
+            reporter,
+            text: String::new(),
+            settling: BTreeMap::new(),
+            failing: false,
+        }
+    }
+
+    pub(crate) fn settle(&mut self, sink: SinkName, settle: Duration) {
+        if settle > Duration::ZERO {
+            self.settling.insert(sink, Settling { settle, history: VecDeque::new() });
+        }
+    }
+
+    pub(crate) const fn counters(&self) -> &Arc<KeeperCounters> {
+        &self.counters
+    }
+
+    /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
+    pub(crate) fn tick(&mut self) -> bool {
+        let document = self.ledger.document();
+        self.remember(&document);
+        let text = document.encode();
+        let passed = document.book.passed(&document.counted_up_to);
+        // Once more after the last change: then both generations agree, and all that was delivered can be freed.
+        if text != self.text || self.newer != passed || self.older != self.newer {
+            if let Err(error) = self.file.write(text.as_bytes()) {
+                self.save_failed(&error);
+                return false;
+            }
+            self.counters.saves.add(1);
+            self.failing = false;
+            self.text = text;
+            self.older = std::mem::replace(&mut self.newer, passed.clone());
+        }
+        self.free(&passed);
+        true
+    }
+
+    fn save_failed(&mut self, error: &std::io::Error) {
+        self.counters.failed_saves.add(1);
+        if !self.failing {
+            self.failing = true;
+            let message =
+                format!("can't save the ledger: {error}; nothing is lost, but no segment is freed until it can");
+            self.reporter.report(&message);
+        }
+    }
+
+    fn remember(&mut self, document: &Document) {
+        let now = Instant::now();
+        for (sink, settling) in &mut self.settling {
+            let lanes = document.book.sinks.get(sink).map(|sink| &sink.lanes);
+            let cursors = lanes.into_iter().flatten().map(|lane| lane.cursor).collect();
+            settling.history.push_back((now, cursors));
+        }
+    }
+
+    fn free(&mut self, passed: &[u64]) {
+        let now = Instant::now();
+        let mut limits: Cursors = passed.to_vec();
+        let lower = |limits: &mut Cursors, other: &[u64]| {
+            for (shard, limit) in limits.iter_mut().enumerate() {
+                *limit = (*limit).min(other.get(shard).copied().unwrap_or(0));
+            }
+        };
+        lower(&mut limits, &self.newer);
+        lower(&mut limits, &self.older);
+        for settling in self.settling.values_mut() {
+            lower(&mut limits, settling.passed(now).map_or(&[], Vec::as_slice));
+        }
+        for (shard, limit) in self.log.shards().iter().zip(limits) {
+            match shard.segments().free_up_to(limit) {
+                Ok(freed) => self.counters.freed_segments.add(freed as u64),
+                Err(error) => {
+                    self.counters.failed_frees.add(1);
+                    self.reporter.report(&format!("can't free a segment of shard {}: {error}", shard.number()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! One lane: reads a shard's log for one sink and writes one batch at a time, until the sink has it.
+//!
+//! Whatever a sink answers, no event is dropped: it is stored, a dead letter, or sent again.
+
+use std::sync::Arc;
+
+use event::limits::DELIVERY_RECORDS_MAX;
+use eventlog::{LaneReader, Shard, Stretch};
+use sink::{Batch, Cursor, Refusal, Report, Retry, Sink, SinkError};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::assembly::{Assembly, Known};
+use crate::backoff::Backoff;
+use crate::dead_letters::{BuryError, DeadLetters, Letter};
+use crate::place::NoPlace;
+use crate::race::{First, changed, race};
+use crate::rules::Rules;
+use crate::{LaneState, LaneStatus, Ledger, Options};
+
+/// Stretches of the log that are read in one go before other lanes have their turn.
+const STRETCHES_A_TURN: usize = 64;
+
+/// A lane with all that it needs.
+pub(crate) struct Lane {
+    pub(crate) name: event::Lane,
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) sink: Sink,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) dead: Arc<DeadLetters>,
+    pub(crate) options: Arc<Options>,
+    pub(crate) status: Arc<LaneStatus>,
+    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) backoff: Backoff,
+}
+
+/// Why a lane doesn't go on as it was.
+enum Turn {
+    /// The store stands elsewhere: begin again from there.
+    Moved,
+    /// A person must act.
+    Stop(String),
+}
+
+/// How far a batch was filled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fill {
+    Full,
+    CaughtUp,
+    /// There is more to read, but others should have their turn.
+    Pause,
+}
+
+/// A lane's way through the log since it took its place.
+struct Run {
+    reader: LaneReader,
+    /// Read, and not yet taken in as a whole.
+    rest: Option<Stretch>,
+    assembly: Assembly,
+    rules: Rules,
+    known: Known,
+    fenced: bool,
+    opened: Instant,
+}
+
+impl Run {
+    fn fill(&mut self) -> std::io::Result<Fill> {
+        for _ in 0..STRETCHES_A_TURN {
+            let Some(stretch) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
+                return Ok(Fill::CaughtUp);
+            };
+            if !self.assembly.add(&stretch, &mut self.rules, &self.known) {
+                self.rest = Some(stretch);
+                return Ok(Fill::Full);
+            }
+        }
+        Ok(Fill::Pause)
+    }
+
+    /// Whether the store has all of the batch without being asked: it keeps no cursor, or stands beyond.
+    fn needs_no_write(&self) -> bool {
+        self.assembly.batch().is_empty() && (!self.fenced || self.assembly.batch().last() <= self.known.fence)
+    }
+}
+
+impl Lane {
+    /// Delivers until it is told to stop and has caught up.
+    pub(crate) async fn run(mut self) {
+        loop {
+            match self.deliver().await {
+                Ok(()) => return,
+                Err(Turn::Moved) => {}
+                Err(Turn::Stop(reason)) => {
+                    self.options.reporter.report(&format!("lane {} stops: {reason}", self.name));
+                    self.status.set(LaneState::Stopped(reason));
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn deliver(&mut self) -> Result<(), Turn> {
+        let mut run = self.begin().await?;
+        loop {
+            let fill = match run.fill() {
+                Ok(fill) => fill,
+                Err(error) => {
+                    self.wait(&format!("can't read the journal: {error}")).await;
+                    continue;
+                }
+            };
+            if self.is_due(&run, fill) {
+                self.write(&mut run).await?;
+            }
+            match fill {
+                Fill::Full => {}
+                Fill::Pause => tokio::task::yield_now().await,
+                Fill::CaughtUp if *self.stop.borrow() && run.reader.next() > run.reader.durable() => return Ok(()),
+                Fill::CaughtUp => self.idle(&run).await,
+            }
+        }
+    }
+
+    /// Finds the store and the lane's place.
+    async fn begin(&mut self) -> Result<Run, Turn> {
+        self.status.set(LaneState::Connecting);
+        loop {
+            let cursor = self.find_cursor().await;
+            match self.take_place(cursor) {
+                Ok(known) => {
+                    self.status.set(LaneState::Delivering);
+                    let after = self.ledger.lane(&self.name).cursor;
+                    return Ok(Run {
+                        reader: self.shard.lane(after),
+                        rest: None,
+                        assembly: Assembly::new(self.name.clone(), after + 1),
+                        rules: Rules::new(self.ledger.clone(), self.name.clone()),
+                        known,
+                        fenced: cursor != Cursor::Delivery,
+                        opened: Instant::now(),
+                    });
+                }
+                Err(NoPlace::Later(reason)) => self.wait(&reason).await,
+                Err(NoPlace::Stop(reason)) => return Err(Turn::Stop(reason)),
+            }
+        }
+    }
+
+    async fn find_cursor(&mut self) -> Cursor {
+        loop {
+            match self.ask_cursor().await {
+                Ok(cursor) => return cursor,
+                Err(error) => self.wait(&error.to_string()).await,
+            }
+        }
+    }
+
+    async fn ask_cursor(&self) -> Result<Cursor, SinkError> {
+        self.sink.connect().await?;
+        self.sink.cursor(&self.name).await
+    }
+
+    /// Pauses after a failed attempt. The order to stop ends one pause early.
+    async fn wait(&mut self, reason: &str) {
+        self.status.retries.add(1);
+        self.status.set(LaneState::Waiting(reason.to_owned()));
+        let pause = self.backoff.next();
+        race(sleep(pause), changed(&mut self.stop)).await;
+    }
+
+    /// Waits for something to do: events, and some more behind the first; the time to move the store's cursor; or
+    /// the order to stop.
+    async fn idle(&mut self, run: &Run) {
+        let cover_at = run.opened + self.options.cover_every;
+        let reader = &run.reader;
+        let woken = async {
+            if !run.assembly.covers_any() {
+                reader.ready().await;
+            } else if race(reader.ready(), sleep_until(cover_at)).await == First::Other(()) {
+                return;
+            }
+            if reader.durable() + 1 - reader.next() < DELIVERY_RECORDS_MAX as u64 {
+                sleep(self.options.linger).await;
+            }
+        };
+        if !*self.stop.borrow() {
+            race(woken, changed(&mut self.stop)).await;
+        }
+    }
+
+    fn is_due(&self, run: &Run, fill: Fill) -> bool {
+        if !run.assembly.covers_any() {
+            return false;
+        }
+        let has_records = !run.assembly.batch().is_empty();
+        let old = run.opened.elapsed() >= self.options.cover_every || *self.stop.borrow();
+        fill == Fill::Full || (fill == Fill::CaughtUp && has_records) || (!has_records && (old || run.needs_no_write()))
+    }
+
+    /// Brings the batch to its end and begins the next.
+    async fn write(&mut self, run: &mut Run) -> Result<(), Turn> {
+        self.status.set_oldest(run.assembly.oldest());
+        if !run.needs_no_write() {
+            self.write_until_stored(run).await?;
+            self.status.batches.add(1);
+            self.status.batch_records.record(run.assembly.batch().len() as u64);
+        }
+        self.backoff.reset();
+        self.settle(run);
+        Ok(())
+    }
+
+    fn settle(&self, run: &mut Run) {
+        let last = run.assembly.batch().last();
+        let lost = run.assembly.lost();
+        if lost > 0 {
+            self.status.lost.add(lost);
+            let message =
+                format!("lane {}: {lost} event(s) before position {last} can't be read and stay pending", self.name);
+            self.options.reporter.report(&message);
+        }
+        self.ledger.settle(&self.name, last, &run.assembly.tally(&run.rules), lost);
+        self.status.set_cursor(last);
+        self.status.set_oldest(None);
+        run.known.buried = run.known.buried.split_off(&(last + 1));
+        run.assembly = Assembly::new(self.name.clone(), last + 1);
+        run.opened = Instant::now();
+    }
+
+    async fn write_until_stored(&mut self, run: &mut Run) -> Result<(), Turn> {
+        let mut batch = run.assembly.batch().clone();
+        let mut alone = Alone::default();
+        loop {
+            let started = Instant::now();
+            let answer = self.sink.write(&batch).await;
+            self.status.write_time.record(started.elapsed());
+            match answer {
+                Ok(Report::Stored) => return self.delivering(),
+                Ok(Report::Withheld { refused }) if !refused.is_empty() => {
+                    self.bury(run, &batch, &refused).await?;
+                    batch = batch.without(&indices(&refused));
+                }
+                Ok(Report::Withheld { .. }) => self.wait("the sink withheld a batch and named no record").await,
+                Ok(Report::Except { refused, retry }) => {
+                    let retry = alone.judge(&batch, retry, &self.options);
+                    let refused = merge(refused, retry.given_up);
+                    self.bury(run, &batch, &refused).await?;
+                    let Some(first) = retry.again.first() else { return self.delivering() };
+                    let reason = first.reason.clone();
+                    batch = only(&batch, &retry.again);
+                    self.wait(&reason).await;
+                }
+                Err(error) => {
+                    self.wait(&error.to_string()).await;
+                    if self.has_stored(run).await? {
+                        return self.delivering();
+                    }
+                }
+            }
+        }
+    }
+
+    fn delivering(&self) -> Result<(), Turn> {
+        self.status.set(LaneState::Delivering);
+        Ok(())
+    }
+
+    /// After a failed call: whether the store has the batch all the same.
+    async fn has_stored(&mut self, run: &Run) -> Result<bool, Turn> {
+        let Cursor::Store(position) = self.find_cursor().await else { return Ok(false) };
+        let batch = run.assembly.batch();
+        if position >= batch.last() && position <= self.shard.durable() {
+            return Ok(true);
+        }
+        // A store that was ahead when the lane took its place drops what it has by itself.
+        let as_before = position + 1 == batch.first() || position == run.known.fence;
+        if as_before { Ok(false) } else { Err(Turn::Moved) }
+    }
+
+    /// Makes refused records dead letters, durably.
+    async fn bury(&mut self, run: &mut Run, batch: &Batch, refused: &[Refusal]) -> Result<(), Turn> {
+        let reasons: Vec<(u64, &str)> =
+            refused.iter().filter_map(|refusal| Some((batch.get(refusal.index)?.sequence, &*refusal.reason))).collect();
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        loop {
+            match self.write_letters(run, &reasons) {
+                Ok(()) => break,
+                Err(BuryError::Later(reason)) => {
+                    self.wait(&reason).await;
+                    // A part of them may be durable.
+                    let known = self.dead.beyond(self.name.shard, batch.first().saturating_sub(1));
+                    if let Ok(known) = known {
+                        run.known.buried.extend(known);
+                    }
+                }
+                Err(BuryError::Failed(reason)) => return Err(Turn::Stop(reason)),
+            }
+        }
+        for refusal in refused {
+            let Some(record) = batch.get(refusal.index) else { continue };
+            run.known.buried.insert(record.sequence);
+            if let Some(slot) = run.rules.slot_of(record.type_name, record.sequence) {
+                run.assembly.has_died(slot);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_letters(&self, run: &Run, reasons: &[(u64, &str)]) -> Result<(), BuryError> {
+        let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
+        let originals = run.assembly.originals(&sequences);
+        let letters: Vec<Letter<'_>> = originals
+            .into_iter()
+            .filter(|(sequence, _)| !run.known.buried.contains(sequence))
+            .filter_map(|(sequence, record)| {
+                let at = reasons.binary_search_by_key(&sequence, |(sequence, _)| *sequence).ok()?;
+                Some(Letter { sequence, record, reason: reasons[at].1 })
+            })
+            .collect();
+        self.dead.write(self.name.shard, &letters)
+    }
+}
+
+/// Watches the records of one batch that alone are not taken while their neighbours pass.
+#[derive(Default)]
+struct Alone {
+    since: Option<Instant>,
+    neighbours_passed: bool,
+}
+
+/// Records to be sent again, and those that were sent again for too long.
+struct Judged {
+    again: Vec<Retry>,
+    given_up: Vec<Refusal>,
+}
+
+impl Alone {
+    fn judge(&mut self, batch: &Batch, retry: Vec<Retry>, options: &Options) -> Judged {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        self.neighbours_passed |= retry.len() < batch.len();
+        if !self.neighbours_passed || since.elapsed() < options.alone_max {
+            return Judged { again: retry, given_up: Vec::new() };
+        }
+        let seconds = since.elapsed().as_secs();
+        let give_up = |retry: Retry| Refusal {
+            index: retry.index,
+            reason: format!("not taken in {seconds} s while its neighbours were; last: {}", retry.reason).into(),
+        };
+        Judged { again: Vec::new(), given_up: retry.into_iter().map(give_up).collect() }
+    }
+}
+
+fn indices(refused: &[Refusal]) -> Vec<usize> {
+    refused.iter().map(|refusal| refusal.index).collect()
+}
+
+fn merge(mut refused: Vec<Refusal>, given_up: Vec<Refusal>) -> Vec<Refusal> {
+    refused.extend(given_up);
+    refused.sort_by_key(|refusal| refusal.index);
+    refused
+}
+
+/// The batch with just these records.
+fn only(batch: &Batch, kept: &[Retry]) -> Batch {
+    let mut kept = kept.iter().peekable();
+    let left_out: Vec<usize> =
+        (0..batch.len()).filter(|index| kept.next_if(|retry| retry.index == *index).is_none()).collect();
+    batch.without(&left_out)
+}

@@ -1,0 +1,193 @@
+//! The ledger: for each type and each of its sinks, accepted = stored + dead + skipped + pending, at every moment.
+//!
+//! Events are counted as accepted before a lane can see them. Whoever reads holds the accepted counts still first and
+//! then the outcomes, so there are never more outcomes than events.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use event::cells::Counter;
+use event::{Lane, TypeName};
+use eventlog::{Accepted, AcceptedCounts, EventLog, Types};
+
+use crate::SinkName;
+use crate::book::{Book, LaneBook, Outcomes, SinkBook};
+use crate::document::Document;
+
+/// One type in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The type.
+    pub type_name: TypeName,
+    /// Its events that are in the journal, or were.
+    pub accepted: u64,
+    /// What became of them, for each sink that the type has a route to, or had.
+    pub sinks: Vec<SinkRow>,
+}
+
+/// What became of a type's events in one sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkRow {
+    /// The sink.
+    pub sink: SinkName,
+    /// Events that the store has.
+    pub stored: u64,
+    /// Events that the store refused for good.
+    pub dead: u64,
+    /// Events that were not for the sink: accepted before the route began, or after it was closed.
+    pub skipped: u64,
+    /// Events without an outcome yet.
+    pub pending: u64,
+}
+
+/// What a batch comes to: how many events of each type had which outcome.
+pub(crate) type Tally = Vec<(TypeName, Outcomes)>;
+
+/// The counts of a process.
+pub struct Ledger {
+    accepted: Arc<Accepted>,
+    types: Arc<Types>,
+    book: Mutex<Book>,
+    errors: Counter,
+}
+
+impl Ledger {
+    pub(crate) fn new(log: &EventLog, book: Book) -> Self {
+        let (accepted, types) = (log.accepted().clone(), log.types().clone());
+        Self { accepted, types, book: Mutex::new(book), errors: Counter::new() }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The counts at this moment: a row for each type, by name.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<Row> {
+        let (accepted, mut book) = self.hold();
+        let mut names = self.types.names();
+        let count = |index: usize| accepted.by_type.get(index).copied().unwrap_or(0);
+        let mut rows: Vec<Row> = names
+            .drain(..)
+            .enumerate()
+            .map(|(index, name)| {
+                book.meet(&name);
+                self.row(&book, name, count(index))
+            })
+            .collect();
+        rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
+        rows
+    }
+
+    /// Times that the outcomes were found to be more than the events, or fewer than were taken back: a bug.
+    #[must_use]
+    pub const fn errors(&self) -> &Counter {
+        &self.errors
+    }
+
+    /// Accepted first, the book second: the order of all locks.
+    fn hold(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Book>) {
+        let accepted = self.accepted.hold();
+        let book = self.book();
+        (accepted, book)
+    }
+
+    fn row(&self, book: &Book, type_name: TypeName, accepted: u64) -> Row {
+        let sinks = book.sinks.iter().filter_map(|(sink, book)| self.sink_row(sink, book, &type_name, accepted));
+        Row { sinks: sinks.collect(), type_name, accepted }
+    }
+
+    fn sink_row(&self, sink: &SinkName, book: &SinkBook, name: &TypeName, accepted: u64) -> Option<SinkRow> {
+        let pair = book.pairs.get(name)?;
+        let mut outcomes = book.outcomes(name);
+        outcomes.skipped += pair.base;
+        if let Some(closed) = &pair.closed {
+            outcomes.skipped += self.or_error(accepted.checked_sub(closed.accepted)).unwrap_or(0);
+        }
+        let pending = self.or_error(accepted.checked_sub(outcomes.total())).unwrap_or(0);
+        let Outcomes { stored, dead, skipped } = outcomes;
+        Some(SinkRow { sink: sink.clone(), stored, dead, skipped, pending })
+    }
+
+    fn or_error<T>(&self, value: Option<T>) -> Option<T> {
+        if value.is_none() {
+            self.errors.add(1);
+        }
+        value
+    }
+
+    /// What is to be saved.
+    pub(crate) fn document(&self) -> Document {
+        let (accepted, mut book) = self.hold();
+        let names = self.types.names();
+        names.iter().for_each(|name| book.meet(name));
+        let counts = accepted.by_type.iter().copied();
+        Document {
+            counted_up_to: accepted.counted_up_to.clone(),
+            accepted: names.into_iter().zip(counts).collect(),
+            book: book.clone(),
+        }
+    }
+
+    fn with_lane<T>(&self, lane: &Lane, change: impl FnOnce(&mut LaneBook) -> T) -> T {
+        let mut book = self.book();
+        let sink = book.sinks.entry(lane.sink.clone()).or_default();
+        let shard = usize::from(lane.shard);
+        if sink.lanes.len() <= shard {
+            sink.lanes.resize_with(shard + 1, LaneBook::default);
+        }
+        change(&mut sink.lanes[shard])
+    }
+
+    /// A copy of what is known of a lane.
+    pub(crate) fn lane(&self, lane: &Lane) -> LaneBook {
+        self.with_lane(lane, |book| book.clone())
+    }
+
+    /// Where the lane is now is what its store says.
+    pub(crate) fn confirm(&self, lane: &Lane) {
+        self.with_lane(lane, |book| book.confirmed = true);
+    }
+
+    /// The lane's store stands where the journal has never been.
+    pub(crate) fn mark_ahead(&self, lane: &Lane) {
+        self.with_lane(lane, |book| book.ahead = true);
+    }
+
+    /// The events of type `name` that a lane delivers: those after the first and up to the second sequence. `None`
+    /// if there are none.
+    pub(crate) fn bounds(&self, lane: &Lane, name: &TypeName) -> Option<(u64, u64)> {
+        let mut book = self.book();
+        book.meet(name);
+        let sink = book.sinks.get(&lane.sink)?;
+        let (from, until) = sink.pairs.get(name)?.bounds(lane.shard);
+        let start = sink.lanes.get(usize::from(lane.shard)).map_or(0, |lane| lane.start);
+        Some((from.max(start), until))
+    }
+
+    /// Everything of a lane up to `cursor` has its outcome.
+    pub(crate) fn settle(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
+        self.with_lane(lane, |book| {
+            debug_assert!(book.cursor <= cursor, "a cursor moves on");
+            book.cursor = cursor;
+            book.lost += lost;
+            for (name, outcomes) in tally {
+                match book.outcomes.get_mut(name) {
+                    Some(sum) => sum.add(*outcomes),
+                    None => drop(book.outcomes.insert(name.clone(), *outcomes)),
+                }
+            }
+        });
+    }
+
+    /// The store has lost what stood beyond `cursor`: those events are pending again.
+    pub(crate) fn take_back(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
+        self.with_lane(lane, |book| {
+            book.cursor = cursor;
+            book.lost = self.or_error(book.lost.checked_sub(lost)).unwrap_or(0);
+            for (name, outcomes) in tally {
+                let sum = book.outcomes.entry(name.clone()).or_default();
+                *sum = self.or_error(sum.less(*outcomes)).unwrap_or_default();
+            }
+        });
+    }
+}

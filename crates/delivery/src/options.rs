@@ -1,0 +1,76 @@
+//! What a delivery is started with.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sink::Sink;
+
+use crate::SinkName;
+
+/// Where messages for a person go.
+pub trait Reporter: Send + Sync {
+    /// Takes one message: a sentence without payloads or secrets.
+    fn report(&self, message: &str);
+}
+
+/// Where the routes to a new sink begin, and new routes to a known one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Begin {
+    /// With the next event.
+    #[default]
+    End,
+    /// With the oldest event that the journal still has and the sink's lanes haven't passed.
+    Oldest,
+}
+
+/// A sink to deliver to.
+#[derive(Clone, Debug)]
+pub struct SinkSetup {
+    /// Its name in the configuration.
+    pub name: SinkName,
+    /// Its driver.
+    pub sink: Sink,
+    /// Where new routes to it begin.
+    pub begin: Begin,
+}
+
+/// How a delivery behaves.
+#[derive(Clone)]
+pub struct Options {
+    /// How long a lane that has caught up gathers events after the first: it wakes at most once in this time.
+    pub linger: Duration,
+    /// How often the ledger is saved while it changes.
+    pub save_every: Duration,
+    /// How often a fenced store's cursor is moved while only events of other sinks pass.
+    pub cover_every: Duration,
+    /// How long a record may be the only one of its batch that its store doesn't take, before it is a dead letter.
+    pub alone_max: Duration,
+    /// The longest pause between two attempts.
+    pub retry_max: Duration,
+    /// Decides the jitter of the pauses.
+    pub seed: u64,
+    /// Where messages go.
+    pub reporter: Arc<dyn Reporter>,
+    /// What a test breaks, to see it noticed.
+    #[cfg(test)]
+    pub(crate) mutation: Option<crate::tests::Mutation>,
+}
+
+impl Options {
+    /// Options as a server uses them.
+    #[must_use]
+    pub fn new(reporter: Arc<dyn Reporter>) -> Self {
+        Self {
+            linger: Duration::from_millis(10),
+            save_every: Duration::from_secs(1),
+            cover_every: Duration::from_secs(1),
+            alone_max: Duration::from_hours(1),
+            retry_max: Duration::from_mins(1),
+            seed: RandomState::new().hash_one("jitter"),
+            reporter,
+            #[cfg(test)]
+            mutation: None,
+        }
+    }
+}

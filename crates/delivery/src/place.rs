@@ -1,0 +1,109 @@
+//! Finds a lane's place: the store's cursor is the truth, and the ledger follows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use event::TypeName;
+use eventlog::{Reader, Record, Stretch};
+use sink::Cursor;
+
+use crate::assembly::Known;
+use crate::book::Outcomes;
+use crate::dead_letters::BuryError;
+use crate::lane::Lane;
+use crate::ledger::Tally;
+use crate::rules::Rules;
+
+/// Why a lane has no place now.
+pub(crate) enum NoPlace {
+    /// Something failed that may pass.
+    Later(String),
+    /// It can't go on by itself.
+    Stop(String),
+}
+
+impl From<io::Error> for NoPlace {
+    fn from(error: io::Error) -> Self {
+        Self::Later(format!("can't read the journal: {error}"))
+    }
+}
+
+impl From<BuryError> for NoPlace {
+    fn from(error: BuryError) -> Self {
+        match error {
+            BuryError::Later(reason) => Self::Later(reason),
+            BuryError::Failed(reason) => Self::Stop(reason),
+        }
+    }
+}
+
+impl Lane {
+    /// Brings the ledger to where the store stands, and says what is known of the events behind its cursor.
+    pub(crate) fn take_place(&self, cursor: Cursor) -> Result<Known, NoPlace> {
+        let book = self.ledger.lane(&self.name);
+        let fence = match cursor {
+            Cursor::Delivery => 0,
+            Cursor::Store(position) => position,
+        };
+        let end = self.shard.durable();
+        if fence > end {
+            self.ledger.mark_ahead(&self.name);
+        }
+        if book.ahead || fence > end {
+            return Err(NoPlace::Stop(format!(
+                "the store has positions up to {fence}, the journal of shard {} ended at {end}: was the data directory \
+                 restored from a copy? What was accepted since can't be told from what the store has",
+                self.name.shard
+            )));
+        }
+        let behind = matches!(cursor, Cursor::Store(position) if position < book.cursor);
+        let goes_on_at = if behind { fence } else { book.cursor };
+        let oldest = self.shard.segments().oldest().unwrap_or(1);
+        if goes_on_at.max(book.start) + 1 < oldest {
+            return Err(NoPlace::Stop(format!(
+                "the store's cursor is {goes_on_at}, the oldest event that shard {} still has is {oldest}: events are \
+                 missing between",
+                self.name.shard
+            )));
+        }
+        let buried = self.dead.beyond(self.name.shard, goes_on_at)?;
+        #[cfg(test)]
+        let buried =
+            if self.options.mutation == Some(crate::tests::Mutation::ForgetBuried) { BTreeSet::new() } else { buried };
+        if behind {
+            let (tally, lost) = self.recount(goes_on_at, book.cursor, &buried)?;
+            self.ledger.take_back(&self.name, goes_on_at, &tally, lost);
+        }
+        self.ledger.confirm(&self.name);
+        self.status.set_cursor(goes_on_at);
+        Ok(Known { fence, buried })
+    }
+
+    /// What the events after `after` and up to `last` came to when they were delivered, and how many were lost.
+    fn recount(&self, after: u64, last: u64, buried: &BTreeSet<u64>) -> io::Result<(Tally, u64)> {
+        let mut rules = Rules::new(self.ledger.clone(), self.name.clone());
+        let mut sums: BTreeMap<TypeName, Outcomes> = BTreeMap::new();
+        let mut lost = 0;
+        let mut count = |sequence: u64, record: &Record<'_>| {
+            if sequence > after
+                && sequence <= last
+                && let Some(slot) = rules.slot_of(record.type_name, sequence)
+                && let Some(name) = rules.name(slot)
+            {
+                let outcomes = sums.entry(name.clone()).or_default();
+                *(if buried.contains(&sequence) { &mut outcomes.dead } else { &mut outcomes.stored }) += 1;
+            }
+        };
+        let mut reader = Reader::new(self.shard.segments().clone(), after + 1);
+        while let Some(stretch) = reader.read(last)? {
+            match &stretch {
+                Stretch::Block(block) => block.records().for_each(|(at, record)| count(at, &record)),
+                Stretch::Damaged(damaged) => {
+                    damaged.survivors().iter().for_each(|(at, record)| count(*at, record));
+                    lost += damaged.finding().lost_count();
+                }
+            }
+        }
+        Ok((sums.into_iter().collect(), lost))
+    }
+}

@@ -1,0 +1,107 @@
+//! What delivery shows of itself: for metrics and for people.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use event::Lane;
+use event::cells::{Counter, Histogram, SizeHistogram};
+use eventlog::Shard;
+
+/// What a lane is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaneState {
+    /// It looks for its store.
+    Connecting,
+    /// It delivers, or waits for events.
+    Delivering,
+    /// It waits for its next attempt; the text is the store's.
+    Waiting(String),
+    /// It doesn't go on by itself: a person must act.
+    Stopped(String),
+}
+
+/// One lane as seen from outside.
+pub struct LaneStatus {
+    lane: Lane,
+    shard: Arc<Shard>,
+    state: Mutex<LaneState>,
+    cursor: AtomicU64,
+    oldest: AtomicI64,
+    /// Batches that were written, empty ones too.
+    pub batches: Counter,
+    /// Records of a batch.
+    pub batch_records: SizeHistogram,
+    /// How long the sink took for a batch, failed attempts too.
+    pub write_time: Histogram,
+    /// Attempts that failed.
+    pub retries: Counter,
+    /// Events that can't be read any more since the start of the process. They stay pending in the ledger.
+    pub lost: Counter,
+}
+
+impl LaneStatus {
+    pub(crate) fn new(lane: Lane, shard: Arc<Shard>, cursor: u64) -> Self {
+        Self {
+            lane,
+            shard,
+            state: Mutex::new(LaneState::Connecting),
+            cursor: AtomicU64::new(cursor),
+            oldest: AtomicI64::new(0),
+            batches: Counter::new(),
+            batch_records: SizeHistogram::new(1),
+            write_time: Histogram::new(),
+            retries: Counter::new(),
+            lost: Counter::new(),
+        }
+    }
+
+    /// The lane.
+    #[must_use]
+    pub const fn lane(&self) -> &Lane {
+        &self.lane
+    }
+
+    /// What it is doing.
+    #[must_use]
+    pub fn state(&self) -> LaneState {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Events of the shard, of all types, that stand behind the lane's cursor.
+    #[must_use]
+    pub fn backlog(&self) -> u64 {
+        self.shard.durable().saturating_sub(self.cursor.load(Ordering::Relaxed))
+    }
+
+    /// When the oldest event of the batch that is being written was received: microseconds since 1970, UTC. `None`
+    /// where the lane has nothing to write.
+    #[must_use]
+    pub fn oldest_pending_at(&self) -> Option<i64> {
+        Some(self.oldest.load(Ordering::Relaxed)).filter(|at| *at != 0)
+    }
+
+    pub(crate) fn set(&self, state: LaneState) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    pub(crate) fn set_cursor(&self, cursor: u64) {
+        self.cursor.store(cursor, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_oldest(&self, received_at: Option<i64>) {
+        self.oldest.store(received_at.unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// What the keeper has done.
+#[derive(Debug, Default)]
+pub struct KeeperCounters {
+    /// Times that the ledger was saved.
+    pub saves: Counter,
+    /// Times that it couldn't be saved.
+    pub failed_saves: Counter,
+    /// Segments that were freed.
+    pub freed_segments: Counter,
+    /// Segments that couldn't be freed.
+    pub failed_frees: Counter,
+}

@@ -1,0 +1,16 @@
+//! Tests of delivery as a whole, on the simulated disk and a clock that jumps to where something happens.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
+
+mod sequences;
+mod single;
+mod world;
+
+/// What a negative control breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mutation {
+    /// Dead letters are appended, and not made durable.
+    UnsyncedDead,
+    /// At a start the dead letters that are there are not looked at.
+    ForgetBuried,
+}

@@ -1,0 +1,142 @@
+//! Any sequence of appends, failures, crashes and power cuts: at its end each acknowledged event is once in each
+//! store that it goes to, or among its dead letters, and at every step the ledger balances.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::Mutation;
+use super::world::{World, id, run, seconds};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Append { shard: u16, type_index: usize, count: u64, refused: Option<u64> },
+    Milliseconds(u64),
+    Fail { fenced: bool, calls: usize },
+    LoseAnswers { fenced: bool, writes: usize },
+    RetryNext { fenced: bool },
+    Heal,
+    Kill,
+    DamageLedger { generation: u8 },
+    PowerFailure { operations: u64 },
+    Stop,
+}
+
+const TYPES: [&str; 5] = ["both", "named", "none", "other", "another"];
+
+fn step() -> impl Strategy<Value = Step> {
+    let append = (0_u16..2, 0..TYPES.len(), 1_u64..40, proptest::option::weighted(0.4, 0_u64..40))
+        .prop_map(|(shard, type_index, count, refused)| Step::Append { shard, type_index, count, refused });
+    prop_oneof![
+        8 => append,
+        6 => (1_u64..3000).prop_map(Step::Milliseconds),
+        2 => (any::<bool>(), 1_usize..5).prop_map(|(fenced, calls)| Step::Fail { fenced, calls }),
+        2 => (any::<bool>(), 1_usize..3).prop_map(|(fenced, writes)| Step::LoseAnswers { fenced, writes }),
+        1 => any::<bool>().prop_map(|fenced| Step::RetryNext { fenced }),
+        1 => Just(Step::Heal),
+        2 => Just(Step::Kill),
+        1 => (0_u8..2).prop_map(|generation| Step::DamageLedger { generation }),
+        3 => (1_u64..60).prop_map(|operations| Step::PowerFailure { operations }),
+        1 => Just(Step::Stop),
+    ]
+}
+
+async fn take(world: &mut World, step: &Step, seed: u64) {
+    let store = |fenced: bool| if fenced { world.fenced.clone() } else { world.keyed.clone() };
+    match *step {
+        Step::Append { shard, type_index, count, refused } => {
+            if let Some(offset) = refused {
+                let refused = id(world.next_number() + offset % count);
+                store(true).refuse_id(refused);
+                store(false).refuse_id(refused);
+            }
+            world.append(shard, TYPES[type_index], count).await;
+        }
+        Step::Milliseconds(count) => tokio::time::sleep(std::time::Duration::from_millis(count)).await,
+        Step::Fail { fenced, calls } => store(fenced).fail_next(calls),
+        Step::LoseAnswers { fenced, writes } => store(fenced).lose_answers(writes),
+        Step::RetryNext { fenced } => store(fenced).retry_id(id(world.next_number())),
+        Step::Heal => {
+            world.fenced.heal();
+            world.keyed.heal();
+        }
+        Step::Kill => {
+            world.kill(seed).await;
+            world.start();
+        }
+        Step::DamageLedger { generation } => {
+            world.kill(seed).await;
+            let _ = world.disk.flip_bit(format!("/data/ledger.{generation}"), 500);
+            world.start();
+        }
+        Step::PowerFailure { operations } => {
+            world.disk.fail_power_at(operations);
+            world.append(0, "both", 3).await;
+            seconds(2).await;
+            world.power_cut(seed).await;
+            world.start();
+        }
+        Step::Stop => {
+            world.stop().await;
+            world.kill(seed).await;
+            world.start();
+        }
+    }
+}
+
+fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
+    run(async {
+        let mut world = World::new(seed);
+        world.mutation = mutation;
+        world.start();
+        for (index, step) in steps.iter().enumerate() {
+            take(&mut world, step, seed.wrapping_add(index as u64)).await;
+            world.check_balance();
+        }
+        world.fenced.heal();
+        world.keyed.heal();
+        world.settle().await;
+        world.check_all().await;
+    });
+}
+
+fn cases(default: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn any_sequence_keeps_every_event_once() {
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(cases(150)) });
+    let steps = (proptest::collection::vec(step(), 1..25), any::<u64>());
+    runner
+        .run(&steps, |(steps, seed)| {
+            play(&steps, seed, None);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Refusals, and a crash at each moment after them.
+fn refusals_and_crashes(mutation: Option<Mutation>) -> bool {
+    (1..40_u64).any(|pause| {
+        let append = Step::Append { shard: 0, type_index: 0, count: 5, refused: Some(2) };
+        let steps = [
+            append,
+            Step::Milliseconds(pause * 40),
+            Step::Kill,
+            Step::Milliseconds(50),
+            Step::PowerFailure { operations: 1 },
+        ];
+        std::panic::catch_unwind(|| play(&steps, pause, mutation)).is_err()
+    })
+}
+
+#[test]
+fn a_cursor_that_passes_a_dead_letter_that_is_not_durable_is_noticed() {
+    assert!(refusals_and_crashes(Some(Mutation::UnsyncedDead)));
+    assert!(!refusals_and_crashes(None), "and nothing else is");
+}
+
+#[test]
+fn dead_letters_that_are_forgotten_at_a_start_are_noticed() {
+    assert!(refusals_and_crashes(Some(Mutation::ForgetBuried)));
+}

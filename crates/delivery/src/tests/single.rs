@@ -1,0 +1,267 @@
+//! One behaviour each.
+
+use event::limits::HANDOVER_BYTES_MAX;
+use event::{Lane, Origin};
+
+use super::world::{FENCED, KEYED, World, id, name, run, seconds};
+use crate::{Begin, LaneState, Routes, SinkRow};
+
+fn row(world: &World, type_name: &str, sink: &str) -> SinkRow {
+    let rows = world.rows();
+    let row = rows.iter().find(|row| row.type_name == name(type_name)).unwrap();
+    row.sinks.iter().find(|row| &*row.sink == sink).unwrap().clone()
+}
+
+fn counts(row: &SinkRow) -> (u64, u64, u64, u64) {
+    (row.stored, row.dead, row.skipped, row.pending)
+}
+
+#[test]
+fn configured_types_have_rows_of_zeros_from_the_start() {
+    run(async {
+        let mut world = World::new(1);
+        world.start();
+        assert_eq!(counts(&row(&world, "both", FENCED)), (0, 0, 0, 0));
+        assert_eq!(counts(&row(&world, "named", KEYED)), (0, 0, 0, 0));
+        let none = world.rows().into_iter().find(|row| row.type_name == name("none")).unwrap();
+        assert_eq!((none.accepted, none.sinks.len()), (0, 0));
+    });
+}
+
+#[test]
+fn a_busy_lane_writes_few_batches() {
+    run(async {
+        let mut world = World::new(2);
+        world.start();
+        seconds(1).await;
+        for _ in 0..1000 {
+            world.append(0, "other", 1).await;
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        world.settle().await;
+        let batches = world.fenced.calls().iter().filter(|call| !call.ids.is_empty()).count();
+        assert!((2..=120).contains(&batches), "{batches} batches in a second");
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_fenced_cursor_follows_what_passes_by() {
+    run(async {
+        let mut world = World::new(3);
+        world.start();
+        world.append(0, "named", 10).await;
+        seconds(4).await;
+        assert_eq!(world.fenced.count(), 0);
+        assert!(world.fenced.calls().iter().any(|call| call.ids.is_empty() && call.last == 10));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_record_that_alone_is_not_taken_dies_after_an_hour() {
+    run(async {
+        let mut world = World::new(4);
+        world.keyed.retry_id(id(3));
+        world.start();
+        world.append(0, "named", 5).await;
+        seconds(3500).await;
+        assert_eq!(counts(&row(&world, "named", KEYED)), (0, 0, 0, 5), "the batch has no end yet");
+        seconds(200).await;
+        assert_eq!(counts(&row(&world, "named", KEYED)), (4, 1, 0, 0));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_store_that_is_down_for_long_is_tried_for_ever() {
+    run(async {
+        let mut world = World::new(5);
+        world.fenced.fail_next(1_000_000);
+        world.start();
+        world.append(0, "both", 5).await;
+        seconds(100_000).await;
+        assert_eq!(counts(&row(&world, "both", FENCED)), (0, 0, 0, 5));
+        assert_eq!(counts(&row(&world, "both", KEYED)), (5, 0, 0, 0), "the other sink isn't hurt");
+        let waiting = |state: LaneState| matches!(state, LaneState::Waiting(_));
+        assert!(world.process().lanes.iter().any(|lane| waiting(lane.state())));
+        world.fenced.heal();
+        seconds(61).await;
+        world.settle().await;
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_route_that_is_new_begins_at_the_end_or_with_the_oldest() {
+    for (begin, expected) in [(Begin::End, (3, 0, 10, 0)), (Begin::Oldest, (13, 0, 0, 0))] {
+        run(async move {
+            let mut world = World::new(6);
+            world.routes = Routes::new().with_others([FENCED.into()]);
+            world.begin = begin;
+            world.start();
+            world.append(0, "named", 10).await;
+            world.settle().await;
+            world.stop().await;
+            world.kill(1).await;
+            world.routes = Routes::new().with_others([FENCED.into(), KEYED.into()]);
+            world.start();
+            world.append(0, "named", 3).await;
+            world.settle().await;
+            world.check_balance();
+            assert_eq!(counts(&row(&world, "named", KEYED)), expected, "{begin:?}");
+            assert_eq!(counts(&row(&world, "named", FENCED)), (13, 0, 0, 0));
+        });
+    }
+}
+
+#[test]
+fn a_route_that_is_gone_holds_its_events_and_skips_later_ones() {
+    run(async {
+        let mut world = World::new(7);
+        world.keyed.fail_next(1_000_000);
+        world.start();
+        world.append(0, "both", 4).await;
+        seconds(2).await;
+        let with_both = world.routes.clone();
+        world.stop().await;
+        world.kill(1).await;
+        world.routes = Routes::new().with_others([FENCED.into()]);
+        world.start();
+        world.append(0, "both", 2).await;
+        seconds(5).await;
+        world.check_balance();
+        assert_eq!(counts(&row(&world, "both", KEYED)), (0, 0, 2, 4));
+        assert_eq!(counts(&row(&world, "both", FENCED)), (6, 0, 0, 0));
+        world.stop().await;
+        world.kill(2).await;
+        world.keyed.heal();
+        world.routes = with_both;
+        world.start();
+        world.settle().await;
+        assert_eq!(counts(&row(&world, "both", KEYED)), (6, 0, 0, 0), "what was held goes on");
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_store_that_lost_everything_gets_it_again_while_it_is_retained() {
+    run(async {
+        let mut world = World::new(8);
+        world.fenced.refuse_id(id(2));
+        world.start();
+        world.append(0, "other", 20).await;
+        world.settle().await;
+        world.kill(1).await;
+        world.fenced = sink::MemoryHandle::fenced();
+        world.start();
+        seconds(1).await;
+        world.check_balance();
+        world.settle().await;
+        assert_eq!(counts(&row(&world, "other", FENCED)), (19, 1, 0, 0));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_store_that_lost_what_was_freed_is_not_written_to() {
+    run(async {
+        let mut world = World::new(9);
+        world.start();
+        for _ in 0..60 {
+            world.append(0, "both", 30).await;
+        }
+        world.settle().await;
+        seconds(5).await;
+        assert!(world.process().log.shards()[0].segments().oldest().unwrap() > 1, "segments were freed");
+        world.kill(1).await;
+        world.fenced = sink::MemoryHandle::fenced();
+        world.start();
+        world.append(0, "both", 5).await;
+        seconds(10).await;
+        world.check_balance();
+        assert_eq!(world.fenced.count(), 0);
+        assert!(world.messages().iter().any(|text| text.contains("events are missing")), "{:?}", world.messages());
+        assert_eq!(row(&world, "both", KEYED).pending, 0, "the other sink goes on");
+        assert_eq!(row(&world, "both", FENCED).pending, 5);
+    });
+}
+
+#[test]
+fn a_store_ahead_of_the_journal_stops_its_lane_for_good() {
+    run(async {
+        let mut world = World::new(10);
+        world.start();
+        world.append(0, "other", 20).await;
+        world.settle().await;
+        let origin = world.process().lanes[0].lane().origin;
+        assert_ne!(origin, Origin([0; 16]));
+        let position = world.fenced.position(&Lane { origin, shard: 0, sink: FENCED.into() });
+        assert_eq!(position, 20);
+        // The data directory as it was before all that, under the same name: only the origin is left.
+        let before = World::new(10);
+        let (store, old) = (world.fenced.clone(), world.disk.content("/data/origin.0").unwrap());
+        let newer = world.disk.content("/data/origin.1").unwrap();
+        world.kill(1).await;
+        world = before;
+        world.fenced = store;
+        use journal::disk::Disk;
+        world.disk.create_directory(std::path::Path::new("/data")).unwrap();
+        world.disk.put("/data/origin.0", &old).unwrap();
+        world.disk.put("/data/origin.1", &newer).unwrap();
+        world.start();
+        seconds(1).await;
+        for round in 0..2 {
+            world.append(0, "other", 30).await;
+            seconds(5).await;
+            world.check_balance();
+            assert_eq!(world.fenced.count(), 20, "nothing is written");
+            assert_eq!(row(&world, "other", FENCED).stored, 0);
+            assert!(world.process().lanes.iter().any(|lane| matches!(lane.state(), LaneState::Stopped(_))));
+            world.kill(round).await;
+            world.start();
+            seconds(1).await;
+        }
+    });
+}
+
+#[test]
+fn memory_is_flat_while_a_store_is_down() {
+    run(async {
+        let mut world = World::new(11);
+        world.shards = 1;
+        world.fenced.block();
+        world.start();
+        for _ in 0..200 {
+            world.append(0, "other", 500).await;
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let held = world.process().log.shards()[0].handover_bytes();
+        assert!(held <= HANDOVER_BYTES_MAX, "{held}");
+        assert_eq!(world.pending(), 100_000);
+        world.fenced.release();
+        world.settle().await;
+        let largest = world.fenced.calls().iter().map(|call| call.ids.len()).max();
+        assert!(largest <= Some(event::limits::DELIVERY_RECORDS_MAX));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
+    run(async {
+        use journal::simulated_disk::{Failure, Operation};
+        let mut world = World::new(12);
+        world.start();
+        seconds(3).await;
+        world.disk.fail_from_call(Operation::Rename, 1, Failure::NoSpace);
+        world.append(0, "both", 5).await;
+        world.settle().await;
+        seconds(5).await;
+        assert!(world.messages().iter().any(|text| text.contains("can't save the ledger")), "{:?}", world.messages());
+        world.power_cut(3).await;
+        world.start();
+        world.settle().await;
+        world.check_all().await;
+    });
+}

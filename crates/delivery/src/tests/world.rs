@@ -1,0 +1,277 @@
+//! A process that delivers from a simulated disk to stores in memory, and can be killed at any moment.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use event::{EventId, TypeName};
+use eventlog::{DataDirectory, EventLog, Reader, Record, ShardOptions, Stretch, open_shard};
+use journal::simulated_disk::SimulatedDisk;
+use sink::{MemoryHandle, Sink, SinkConfig};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::Mutation;
+use crate::engine::{Engine, Order};
+use crate::{Begin, LaneStatus, Ledger, Options, Reporter, Routes, Row, Saved, SinkSetup};
+
+pub(super) const FENCED: &str = "fenced";
+pub(super) const KEYED: &str = "keyed";
+const DATA: &str = "/data";
+
+/// Keeps what was reported.
+#[derive(Default)]
+pub(super) struct Messages(Mutex<Vec<String>>);
+
+impl Reporter for Messages {
+    fn report(&self, message: &str) {
+        self.0.lock().unwrap().push(message.to_owned());
+    }
+}
+
+pub(super) struct World {
+    pub(super) disk: SimulatedDisk,
+    pub(super) fenced: MemoryHandle,
+    pub(super) keyed: MemoryHandle,
+    pub(super) routes: Routes,
+    pub(super) shards: u16,
+    pub(super) mutation: Option<Mutation>,
+    pub(super) process: Option<Process>,
+    /// Acknowledged events: number and type.
+    pub(super) acknowledged: Vec<(u64, String)>,
+    pub(super) messages: Arc<Messages>,
+    pub(super) begin: Begin,
+    next: u64,
+}
+
+pub(super) struct Process {
+    directory: DataDirectory,
+    pub(super) log: Arc<EventLog>,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) lanes: Vec<Arc<LaneStatus>>,
+    orders: watch::Sender<Order>,
+    task: JoinHandle<()>,
+}
+
+pub(super) fn name(text: &str) -> TypeName {
+    TypeName::new(text).unwrap()
+}
+
+pub(super) fn id(number: u64) -> EventId {
+    EventId(u128::from(number).to_be_bytes())
+}
+
+/// Runs a test on a clock that jumps.
+pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(test)
+}
+
+pub(super) async fn seconds(count: u64) {
+    tokio::time::sleep(Duration::from_secs(count)).await;
+}
+
+impl World {
+    /// `both` goes to both sinks, `named` to the keyed one, `none` to no sink, any other type to the fenced one.
+    pub(super) fn new(seed: u64) -> Self {
+        let routes = Routes::new()
+            .with(name("both"), [FENCED.into(), KEYED.into()])
+            .with(name("named"), [KEYED.into()])
+            .with(name("none"), [])
+            .with_others([FENCED.into()]);
+        Self {
+            disk: SimulatedDisk::new(seed),
+            fenced: MemoryHandle::fenced(),
+            keyed: MemoryHandle::keyed(),
+            routes,
+            shards: 2,
+            mutation: None,
+            process: None,
+            acknowledged: Vec::new(),
+            messages: Arc::default(),
+            begin: Begin::End,
+            next: 1,
+        }
+    }
+
+    /// Opens everything; fails where the disk does.
+    pub(super) fn try_start(&mut self) -> Result<(), String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let directory =
+            DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).map_err(|error| text(&error))?;
+        let saved = Saved::load(&directory).map_err(|error| text(&error))?;
+        let mut options = saved.log_options(self.shards);
+        options.first_segment_bytes = 16 * 1024;
+        let log = Arc::new(EventLog::open(&directory, &options).map_err(|error| text(&error))?);
+        let setup = |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin };
+        let sinks = [
+            setup(FENCED, SinkConfig::Memory(self.fenced.clone())),
+            setup(KEYED, SinkConfig::Memory(self.keyed.clone())),
+        ];
+        let sinks = sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect();
+        let options = Options { seed: 7, mutation: self.mutation, ..Options::new(self.messages.clone()) };
+        let engine = Engine::new(&log, &directory, self.routes.clone(), sinks, saved, options);
+        let engine = engine.map_err(|error| text(&error))?;
+        let (ledger, lanes) = (engine.ledger.clone(), engine.statuses.clone());
+        let (orders, received) = watch::channel(Order::Run);
+        let task = tokio::spawn(engine.run(received));
+        self.process = Some(Process { directory, log, ledger, lanes, orders, task });
+        Ok(())
+    }
+
+    pub(super) fn start(&mut self) {
+        self.try_start().unwrap();
+    }
+
+    pub(super) fn process(&self) -> &Process {
+        self.process.as_ref().unwrap()
+    }
+
+    /// The process is gone from one moment to the next; the disk keeps what it was given.
+    pub(super) async fn kill(&mut self, seed: u64) {
+        if let Some(process) = self.process.take() {
+            process.task.abort();
+            let _ = process.task.await;
+            drop((process.log, process.directory));
+        }
+        self.disk = self.disk.fork(seed);
+    }
+
+    pub(super) async fn power_cut(&mut self, seed: u64) {
+        self.kill(seed).await;
+        self.disk.clear_faults();
+        self.disk.power_cut();
+    }
+
+    pub(super) async fn stop(&mut self) {
+        let process = self.process.take().unwrap();
+        process.orders.send_replace(Order::Stop(Duration::from_secs(10)));
+        process.task.await.unwrap();
+    }
+
+    /// Appends events and says how many were acknowledged.
+    pub(super) async fn append(&mut self, shard: u16, type_name: &str, count: u64) -> usize {
+        let log = self.process().log.clone();
+        let shard = &log.shards()[usize::from(shard)];
+        let type_id = log.types().intern(&name(type_name));
+        let mut waiting = Vec::new();
+        for _ in 0..count {
+            let number = self.next;
+            self.next += 1;
+            let payload = format!("{{\"n\":{number}}}");
+            if let Ok(append) = shard.append_one(&record(number, type_name, payload.as_bytes()), type_id) {
+                waiting.push((number, append));
+            }
+        }
+        shard.end_of_turn();
+        let before = self.acknowledged.len();
+        for (number, append) in waiting {
+            if append.await.is_ok() {
+                self.acknowledged.push((number, type_name.to_owned()));
+            }
+        }
+        self.acknowledged.len() - before
+    }
+
+    /// The number that the next event will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    pub(super) fn rows(&self) -> Vec<Row> {
+        self.process().ledger.snapshot()
+    }
+
+    pub(super) fn pending(&self) -> u64 {
+        self.rows().iter().flat_map(|row| &row.sinks).map(|sink| sink.pending).sum()
+    }
+
+    pub(super) fn messages(&self) -> Vec<String> {
+        self.messages.0.lock().unwrap().clone()
+    }
+
+    /// The ledger balances, and never had to be set right.
+    pub(super) fn check_balance(&self) {
+        for row in self.rows() {
+            for sink in &row.sinks {
+                assert_eq!(row.accepted, sink.stored + sink.dead + sink.skipped + sink.pending, "{row:?}");
+            }
+        }
+        assert_eq!(self.process().ledger.errors().get(), 0, "{:?}", self.rows());
+    }
+
+    /// Waits until nothing is pending.
+    pub(super) async fn settle(&self) {
+        for _ in 0..1000 {
+            if self.pending() == 0 {
+                return;
+            }
+            seconds(1).await;
+        }
+        panic!("events stay pending: {:?}, {:?}", self.rows(), self.messages());
+    }
+
+    /// Every acknowledged event is once in each store that it has a route to, or among its dead letters, and the
+    /// ledger says the same. Ends the process.
+    pub(super) async fn check_all(&mut self) {
+        self.check_balance();
+        let rows = self.rows();
+        self.stop().await;
+        for (sink, store) in [(FENCED, self.fenced.clone()), (KEYED, self.keyed.clone())] {
+            let dead = self.dead_letters(sink);
+            let ids: BTreeSet<EventId> = dead.iter().map(|letter| letter.2).collect();
+            let places: BTreeSet<(u16, u64)> = dead.iter().map(|letter| (letter.0, letter.1)).collect();
+            assert_eq!(places.len(), dead.len(), "a dead letter stands there twice: {dead:?}");
+            for (number, type_name) in &self.acknowledged {
+                let routed = self.routes.leads(&name(type_name), sink);
+                let found = (store.get(id(*number)).is_some(), ids.contains(&id(*number)));
+                let wanted = if routed { found.0 != found.1 } else { found == (false, false) };
+                assert!(wanted, "{sink}, event {number} of {type_name}: (stored, dead) = {found:?}");
+            }
+            let sum = |pick: fn(&crate::SinkRow) -> u64| -> u64 {
+                rows.iter().flat_map(|row| &row.sinks).filter(|row| &*row.sink == sink).map(pick).sum()
+            };
+            assert_eq!(sum(|row| row.stored), store.count() as u64, "{sink}: stored; {rows:?}");
+            assert_eq!(sum(|row| row.dead), dead.len() as u64, "{sink}: dead; {rows:?}");
+        }
+    }
+
+    /// Shard, sequence and id of all dead letters of a sink.
+    pub(super) fn dead_letters(&self, sink: &str) -> Vec<(u16, u64, EventId)> {
+        let directory = DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).unwrap();
+        let path = Path::new(DATA).join("dead").join(sink);
+        let options = ShardOptions {
+            segments_ahead: false,
+            first_segment_bytes: 256 * 1024,
+            ..ShardOptions::new(directory.disk().clone(), path, directory.origin(), 0)
+        };
+        let opened = open_shard(&options).unwrap();
+        let mut reader = Reader::new(opened.segments, 1);
+        let mut found = Vec::new();
+        while let Some(Stretch::Block(block)) = reader.read(opened.durable).unwrap() {
+            found.extend(block.records().map(|(_, record)| {
+                let dead = record.dead.unwrap();
+                assert!(dead.reason.contains("told to"), "{}", dead.reason);
+                (dead.shard, dead.sequence, record.id)
+            }));
+        }
+        found
+    }
+}
+
+fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> Record<'a> {
+    Record {
+        id: id(number),
+        received_at: 1,
+        event_time: None,
+        type_name,
+        source: "",
+        client: Some([127, 0, 0, 1].into()),
+        payload,
+        request_start: true,
+        request_end: true,
+        dead: None,
+    }
+}

@@ -1,0 +1,32 @@
+//! What a person sees at the start: that it runs, how to post the first event, and where to look.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::config::{Configuration, SinkConfig};
+
+/// Writes to the standard output. Where nobody reads it, nothing is lost.
+pub(crate) fn show(listen: SocketAddr, configuration: &Configuration, data: &Path) {
+    let mut output = io::stdout().lock();
+    let _ = write!(output, "{}", text(listen, configuration, data)).and_then(|()| output.flush());
+}
+
+fn text(listen: SocketAddr, configuration: &Configuration, data: &Path) -> String {
+    let mut text = format!(
+        "Forebay {} takes events on http://{listen} and keeps its data in {}.\n\n\
+         Post the first event:\n  curl -i http://{listen}/ingest/event -d '{{\"hello\": \"world\"}}'\n",
+        env!("CARGO_PKG_VERSION"),
+        data.display()
+    );
+    for (name, sink) in &configuration.sinks {
+        if let SinkConfig::Sqlite(sqlite) = sink {
+            let (file, table) = (sqlite.path.display(), sqlite.table.as_str());
+            text +=
+                &format!("Look at what sink {name} has stored:\n  sqlite3 {file} \"select payload from {table}\"\n");
+        }
+    }
+    let admin = configuration.gateway.admin;
+    text += &format!("Watch it:\n  curl -s http://{admin}/metrics | grep forebay_events\nStop it with Ctrl-C.\n");
+    text
+}

@@ -1,0 +1,208 @@
+//! All metrics of the process: every crate keeps its own counters, here they are collected and named.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use delivery::{Delivery, KeeperCounters, LaneState, LaneStatus, Ledger, Row, SinkRow};
+use eventlog::{EventLog, Shard};
+use gateway::{Code, GatewayCounters, RouteName, StatusClass};
+
+use crate::exposition::{Exposition, Series};
+
+/// Where the figures come from.
+pub(crate) struct Metrics {
+    log: Arc<EventLog>,
+    gateway: Arc<GatewayCounters>,
+    ledger: Arc<Ledger>,
+    lanes: Vec<Arc<LaneStatus>>,
+    keeper: Arc<KeeperCounters>,
+    started: SystemTime,
+}
+
+impl Metrics {
+    pub(crate) fn new(log: Arc<EventLog>, gateway: Arc<GatewayCounters>, delivery: &Delivery) -> Self {
+        let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().to_vec(), delivery.keeper().clone());
+        Self { log, gateway, ledger, lanes, keeper, started: SystemTime::now() }
+    }
+
+    /// The metrics of this moment as text.
+    pub(crate) fn render(&self) -> String {
+        let mut text = Exposition::new();
+        ledger(&mut text, &self.ledger.snapshot());
+        text.counter("forebay_ledger_errors_total", "Times that the ledger didn't add up: a bug.", |series| {
+            series.count(&[], self.ledger.errors().get());
+        });
+        intake(&mut text, &self.gateway);
+        self.journal(&mut text);
+        lanes(&mut text, &self.lanes);
+        self.keeper(&mut text);
+        self.process(&mut text);
+        text.finish()
+    }
+
+    fn journal(&self, text: &mut Exposition) {
+        let shards = self.log.shards();
+        text.histogram("forebay_journal_commit_seconds", "Time of a commit: its write and fdatasync.", |series| {
+            each_shard(shards, |label, shard| series.durations(label, &shard.counters().commit_time.snapshot()));
+        });
+        text.histogram("forebay_journal_commit_bytes", "Size of a commit, padding included.", |series| {
+            each_shard(shards, |label, shard| {
+                let sizes = shard.counters().commit_bytes.snapshot();
+                series.buckets(label, &sizes.bounds.map(float), &sizes.buckets, float(sizes.sum));
+            });
+        });
+        let mut count = |name, help, of: fn(&Shard) -> u64| {
+            text.counter(name, help, |series| each_shard(shards, |label, shard| series.count(label, of(shard))));
+        };
+        count("forebay_journal_commits_total", "Commits.", |shard| shard.counters().commits.get());
+        count("forebay_journal_records_total", "Records committed.", |shard| shard.counters().records.get());
+        count("forebay_journal_commits_away_total", "Commits that were handed to the commit thread.", |shard| {
+            shard.counters().commits_away.get()
+        });
+        let mut gauge = |name, help, of: fn(&Shard) -> u64| {
+            text.gauge(name, help, |series| each_shard(shards, |label, shard| series.count(label, of(shard))));
+        };
+        gauge("forebay_journal_bytes", "Size of all segments.", |shard| shard.segments().bytes());
+        gauge("forebay_journal_segments", "Segments.", |shard| shard.segments().count() as u64);
+        gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.handover_bytes() as u64);
+        text.gauge("forebay_journal_recovery_findings", "Damaged places that the last start found.", |series| {
+            series.count(&[], self.log.findings().len() as u64);
+        });
+    }
+
+    fn keeper(&self, text: &mut Exposition) {
+        let keeper = &self.keeper;
+        let mut count =
+            |name, help, value| text.counter(name, help, |series: &mut Series<'_>| series.count(&[], value));
+        count("forebay_ledger_saves_total", "Times that ledger and cursors were saved.", keeper.saves.get());
+        count("forebay_ledger_failed_saves_total", "Times that they couldn't be saved.", keeper.failed_saves.get());
+        count("forebay_journal_freed_segments_total", "Segments freed.", keeper.freed_segments.get());
+        count("forebay_journal_failed_frees_total", "Segments that couldn't be freed.", keeper.failed_frees.get());
+    }
+
+    fn process(&self, text: &mut Exposition) {
+        text.gauge("forebay_build_info", "The version that runs; always 1.", |series| {
+            series.count(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+        });
+        text.gauge("forebay_start_time_seconds", "When the process started, in seconds since 1970.", |series| {
+            let since = self.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            series.value(&[], since.as_secs_f64());
+        });
+    }
+}
+
+fn ledger(text: &mut Exposition, rows: &[Row]) {
+    text.counter("forebay_events_accepted_total", "Events that were made durable, by type.", |series| {
+        rows.iter().for_each(|row| series.count(&[("type", row.type_name.as_str())], row.accepted));
+    });
+    let help = "Events that their store has, by type and sink.";
+    text.counter("forebay_events_stored_total", help, |series| each_sink(rows, series, |sink| sink.stored));
+    let help = "Events that their store refused for good, by type and sink.";
+    text.counter("forebay_events_dead_total", help, |series| each_sink(rows, series, |sink| sink.dead));
+    let help = "Events that were not for the sink, by type and sink.";
+    text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
+    let help = "Events without an outcome yet, by type and sink.";
+    text.gauge("forebay_events_pending", help, |series| each_sink(rows, series, |sink| sink.pending));
+}
+
+fn each_sink(rows: &[Row], series: &mut Series<'_>, of: impl Fn(&SinkRow) -> u64) {
+    for row in rows {
+        for sink in &row.sinks {
+            series.count(&[("type", row.type_name.as_str()), ("sink", &sink.sink)], of(sink));
+        }
+    }
+}
+
+fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
+    text.counter("forebay_http_requests_total", "Requests answered, by route and class of status.", |series| {
+        for route in RouteName::ALL {
+            for class in StatusClass::ALL {
+                let labels = [("route", route.as_str()), ("status", class.as_str())];
+                series.count(&labels, gateway.requests(route, class));
+            }
+        }
+    });
+    text.counter("forebay_refusals_total", "Requests and records of batches refused, by code.", |series| {
+        Code::ALL.into_iter().for_each(|code| series.count(&[("code", code.as_str())], gateway.refusals(code)));
+    });
+    text.histogram("forebay_http_request_seconds", "Time from a request's head to its answer.", |series| {
+        series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());
+        series.durations(&[("route", RouteName::Batch.as_str())], &gateway.batch_time());
+    });
+    let mut count = |name, help, value| text.counter(name, help, |series: &mut Series<'_>| series.count(&[], value));
+    count("forebay_http_body_bytes_total", "Bytes of bodies received.", gateway.body_bytes());
+    count("forebay_http_connections_total", "Connections taken.", gateway.connections_accepted());
+    count("forebay_http_accept_errors_total", "Connections that couldn't be taken.", gateway.accept_errors());
+    let mut gauge =
+        |name, help, value: usize| text.gauge(name, help, |series: &mut Series<'_>| series.count(&[], value as u64));
+    gauge("forebay_http_connections", "Connections open.", gateway.open_connections());
+    gauge("forebay_http_in_flight_bytes", "Bytes of bodies that aren't answered yet.", gateway.bytes_in_flight());
+}
+
+fn lanes(text: &mut Exposition, lanes: &[Arc<LaneStatus>]) {
+    text.gauge("forebay_lane_backlog_events", "Events of all types behind the lane's cursor.", |series| {
+        each_lane(lanes, |labels, lane| series.count(labels, lane.backlog()));
+    });
+    text.gauge("forebay_lane_backlog_age_seconds", "Age of the oldest event that is being delivered.", |series| {
+        each_lane(lanes, |labels, lane| series.value(labels, age(lane)));
+    });
+    text.gauge("forebay_lane_state", "What the lane does: 1 for its state, 0 for the others.", |series| {
+        each_lane(lanes, |labels, lane| {
+            let now = state_name(&lane.state());
+            for state in ["connecting", "delivering", "waiting", "stopped"] {
+                series.count(&[labels[0], labels[1], ("state", state)], u64::from(state == now));
+            }
+        });
+    });
+    let mut count = |name, help, of: fn(&LaneStatus) -> u64| {
+        text.counter(name, help, |series| each_lane(lanes, |labels, lane| series.count(labels, of(lane))));
+    };
+    count("forebay_lane_batches_total", "Batches written.", |lane| lane.batches.get());
+    count("forebay_lane_retries_total", "Attempts that failed.", |lane| lane.retries.get());
+    count("forebay_lane_lost_events_total", "Events that damage has made unreadable.", |lane| lane.lost.get());
+    text.histogram("forebay_lane_write_seconds", "Time that the sink took for a batch.", |series| {
+        each_lane(lanes, |labels, lane| series.durations(labels, &lane.write_time.snapshot()));
+    });
+    text.histogram("forebay_lane_batch_records", "Records of a batch.", |series| {
+        each_lane(lanes, |labels, lane| {
+            let sizes = lane.batch_records.snapshot();
+            series.buckets(labels, &sizes.bounds.map(float), &sizes.buckets, float(sizes.sum));
+        });
+    });
+}
+
+fn each_lane(lanes: &[Arc<LaneStatus>], mut add: impl FnMut(&[(&str, &str); 2], &LaneStatus)) {
+    for lane in lanes {
+        let shard = lane.lane().shard.to_string();
+        add(&[("sink", &lane.lane().sink), ("shard", &shard)], lane);
+    }
+}
+
+fn each_shard(shards: &[Arc<Shard>], mut add: impl FnMut(&[(&str, &str)], &Shard)) {
+    for shard in shards {
+        add(&[("shard", &shard.number().to_string())], shard);
+    }
+}
+
+const fn state_name(state: &LaneState) -> &'static str {
+    match state {
+        LaneState::Connecting => "connecting",
+        LaneState::Delivering => "delivering",
+        LaneState::Waiting(_) => "waiting",
+        LaneState::Stopped(_) => "stopped",
+    }
+}
+
+/// Seconds since the oldest event of the batch in hand was received, by the wall clock.
+fn age(lane: &LaneStatus) -> f64 {
+    let Some(oldest) = lane.oldest_pending_at() else { return 0.0 };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let received = std::time::Duration::from_micros(u64::try_from(oldest).unwrap_or(0));
+    now.saturating_sub(received).as_secs_f64()
+}
+
+/// Sizes and counts are far below 2⁵³, where a float is still exact.
+#[expect(clippy::cast_precision_loss, reason = "figures for people; exact below 2⁵³")]
+const fn float(value: u64) -> f64 {
+    value as f64
+}

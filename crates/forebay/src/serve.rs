@@ -1,0 +1,255 @@
+//! `forebay serve`: gateway and delivery in one process, from start to stop.
+//!
+//! It starts in the order in which the parts depend on each other, and stops in the reverse order.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, SinkSetup};
+use eventlog::EventLog;
+use gateway::{Gateway, GatewayOptions, GatewayTypes, TypeRules};
+use journal::DataDirectory;
+use journal::disk::OsDisk;
+use sink::Sink;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::check::{EXIT_CONFIGURATION, show};
+use crate::cli::Common;
+use crate::config::{self, Configuration, Environment, LoadError, TypeConfig};
+use crate::log;
+use crate::metrics::Metrics;
+use crate::{admin, banner};
+
+/// Requests in flight get this long to be answered when Forebay stops.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// Events in the journal get this long to be delivered when Forebay stops; the others wait for the next start.
+const DELIVER_MAX: Duration = Duration::from_secs(10);
+/// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
+const EXIT_AT_ONCE: i32 = 143;
+
+/// Why Forebay can't serve, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServeError {
+    /// The data directory can't be used.
+    #[error(transparent)]
+    Directory(#[from] journal::DirectoryError),
+    /// The ledger can't be read.
+    #[error(transparent)]
+    Ledger(#[from] delivery::LoadError),
+    /// A journal can't be opened.
+    #[error(transparent)]
+    Log(#[from] eventlog::OpenLogError),
+    /// Delivery can't start.
+    #[error(transparent)]
+    Delivery(#[from] delivery::StartError),
+    /// An address can't be listened on.
+    #[error("can't listen on {address}: {source}; choose another address with {flag}, or end what has it")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that chooses it.
+        flag: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The operating system refused something that every start needs.
+    #[error("can't {what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The data directory's shards can't be listed.
+    #[error("can't read {path}: {source}")]
+    Shards {
+        /// The directory.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The journal failed while Forebay ran.
+    #[error("{0}")]
+    JournalFailed(String),
+}
+
+/// Serves until a signal comes, and gives the process's exit code.
+///
+/// # Errors
+/// [`ServeError`] says what stands in the way.
+pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
+    let system = |what| move |source| ServeError::System { what, source };
+    let data = &common.data.directory;
+    let configuration = match config::load(common.config.as_deref(), environment, &common.flags(), data) {
+        Ok((configuration, warnings)) => {
+            if !warnings.is_empty() {
+                show(&LoadError::Wrong(warnings)).map_err(system("write to stderr"))?;
+            }
+            configuration
+        }
+        Err(error) => {
+            show(&error).map_err(system("write to stderr"))?;
+            return Ok(EXIT_CONFIGURATION);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
+    runtime.block_on(serve(&configuration, data.clone()))
+}
+
+async fn serve(configuration: &Configuration, data: PathBuf) -> Result<u8, ServeError> {
+    // Before anything is taken, so that a signal in the midst of the start is not lost.
+    let mut signals = Signals::new().map_err(|source| ServeError::System { what: "wait for signals", source })?;
+    let (intake, admin) = bind(configuration)?;
+    let running = Running::start(configuration, &data, intake)?;
+    tokio::spawn(admin::serve(admin, running.metrics.clone()));
+    banner::show(running.gateway.local_addr(), configuration, &data);
+
+    tokio::select! {
+        () = signals.next() => {}
+        reason = running.log.failed() => {
+            // What waits for the journal is answered 500; then the process ends, for recovery to look at the disk.
+            log::error(&reason);
+            running.gateway.stop(Instant::now() + ANSWER_MAX);
+            return Err(ServeError::JournalFailed(reason));
+        }
+    }
+    log::info("stopping: requests in flight are answered, then events are delivered for up to 10 s");
+    tokio::spawn(async move {
+        signals.next().await;
+        log::warning("stopped at once; what was acknowledged is in the journal");
+        std::process::exit(EXIT_AT_ONCE);
+    });
+    // On a thread of its own, so that a second signal is heard meanwhile.
+    let stopped = tokio::task::spawn_blocking(move || running.stop()).await;
+    stopped.unwrap_or_else(|_| Err(ServeError::JournalFailed("stopping was broken off".into())))
+}
+
+fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpListener), ServeError> {
+    let gateway = &configuration.gateway;
+    let failed = |address, flag| move |source| ServeError::Listen { address, flag, source };
+    let intake = TcpListener::bind(gateway.listen).map_err(failed(gateway.listen, "--listen"))?;
+    let admin = TcpListener::bind(gateway.admin).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        tokio::net::TcpListener::from_std(listener)
+    });
+    Ok((intake, admin.map_err(failed(gateway.admin, "--admin"))?))
+}
+
+/// Everything that runs.
+struct Running {
+    log: Arc<EventLog>,
+    delivery: Delivery,
+    gateway: Gateway,
+    metrics: Arc<Metrics>,
+    /// Given back last.
+    _directory: DataDirectory,
+}
+
+impl Running {
+    fn start(configuration: &Configuration, data: &std::path::Path, intake: TcpListener) -> Result<Self, ServeError> {
+        let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
+        let saved = Saved::load(&directory)?;
+        saved.findings().iter().for_each(log::warning);
+        let log = Arc::new(EventLog::open(&directory, &saved.log_options(shards(configuration, &directory)?))?);
+        for (shard, finding) in log.findings() {
+            log::warning(format_args!("journal of shard {shard}: {finding}"));
+        }
+        let delivery = Delivery::start(
+            &log,
+            &directory,
+            routes(configuration),
+            sinks(configuration),
+            saved,
+            Options::new(Arc::new(Log)),
+        )?;
+        let gateway = Gateway::start(intake, &log, types(configuration), GatewayOptions::default())
+            .map_err(|source| ServeError::System { what: "start the gateway", source })?;
+        let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery);
+        Ok(Self { log, delivery, gateway, metrics: Arc::new(metrics), _directory: directory })
+    }
+
+    fn stop(self) -> Result<u8, ServeError> {
+        if !self.gateway.stop(Instant::now() + ANSWER_MAX) {
+            log::warning("some requests were still in flight and got no answer");
+        }
+        self.delivery.stop(DELIVER_MAX);
+        for shard in self.log.shards() {
+            shard.close().map_err(|error| ServeError::JournalFailed(error.to_string()))?;
+        }
+        log::info("stopped");
+        Ok(0)
+    }
+}
+
+/// As many shards as configured, and no fewer than the directory has, so that no journal stays behind.
+fn shards(configuration: &Configuration, directory: &DataDirectory) -> Result<u16, ServeError> {
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let wanted = configuration.gateway.shards_for(cores).get();
+    let there = directory
+        .shards_on_disk()
+        .map_err(|source| ServeError::Shards { path: directory.path().to_owned(), source })?;
+    Ok(wanted.max(there))
+}
+
+fn routes(configuration: &Configuration) -> Routes {
+    let sinks = |config: &TypeConfig| config.routes.iter().map(|name| name.as_arc().clone()).collect::<Vec<_>>();
+    let routes = configuration
+        .types
+        .iter()
+        .fold(Routes::new(), |routes, (name, config)| routes.with(name.clone(), sinks(config)));
+    match &configuration.other_types {
+        Some(config) => routes.with_others(sinks(config)),
+        None => routes,
+    }
+}
+
+fn sinks(configuration: &Configuration) -> Vec<SinkSetup> {
+    let setup = |(name, config): (&config::SinkName, &config::SinkConfig)| SinkSetup {
+        name: name.as_arc().clone(),
+        sink: Sink::new(config.to_driver()),
+        begin: Begin::default(),
+    };
+    configuration.sinks.iter().map(setup).collect()
+}
+
+fn types(configuration: &Configuration) -> GatewayTypes {
+    let rules = |config: &TypeConfig| TypeRules { id: config.id.clone() };
+    GatewayTypes {
+        named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
+        open: configuration.other_types.as_ref().map(rules),
+        type_pointer: configuration.gateway.type_pointer.clone(),
+    }
+}
+
+/// Passes delivery's messages on to the log.
+struct Log;
+
+impl Reporter for Log {
+    fn report(&self, message: &str) {
+        log::warning(message);
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The answers to what was taken.
+
+use bytes::Bytes;
+use event::{EventId, Position};
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+
+use crate::code::Code;
+use crate::encoder::Encoder;
+use crate::problem::Problem;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A record of a batch that isn't taken.
+#[derive(Debug, Serialize)]
+pub(crate) struct Refusal {
+    /// The line or element, from 1.
+    line: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
+    pub(crate) code: Code,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<usize>,
+}
+
+impl Refusal {
+    pub(crate) fn of_problem(line: u32, problem: Problem) -> Self {
+        let Problem { code, detail, offset, pointer, .. } = problem;
+        Self { line, pointer, code, detail: detail.into_owned(), offset }
+    }
+}
+
+impl From<pipeline::Refusal> for Refusal {
+    fn from(refusal: pipeline::Refusal) -> Self {
+        let pipeline::Refusal { line, pointer, code, detail, offset } = refusal;
+        Self { line, pointer, code: code.into(), detail, offset }
+    }
+}
+
+/// What became of a batch.
+#[derive(Serialize)]
+struct Verdict<'a> {
+    accepted: u64,
+    duplicates: u64,
+    refused: &'a [Refusal],
+    /// All that were refused, where the list has only the first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_count: Option<u64>,
+}
+
+/// A single event is durable: nothing more is to be said.
+pub(crate) fn of_event() -> Response<Full<Bytes>> {
+    Response::new(Full::default())
+}
+
+/// A single event is durable, with its id and position.
+pub(crate) fn of_event_as_json(id: EventId, position: Position) -> Response<Full<Bytes>> {
+    json(StatusCode::OK, format!(r#"{{"id":"{id}","position":"{position}","duplicate":false}}"#).into())
+}
+
+/// The good records of a batch are durable.
+pub(crate) fn of_batch(batch: &Encoder) -> Response<Full<Bytes>> {
+    let refused_count: u64 = batch.refused_by_code.iter().sum();
+    let is_cut = refused_count > batch.refused.len() as u64;
+    let verdict = Verdict {
+        accepted: batch.accepted,
+        duplicates: 0,
+        refused: &batch.refused,
+        refused_count: is_cut.then_some(refused_count),
+    };
+    let body = serde_json::to_vec(&verdict).expect("numbers and texts can be written as JSON");
+    json(status(batch, refused_count), body.into())
+}
+
+fn status(batch: &Encoder, refused: u64) -> StatusCode {
+    let no_json: u64 =
+        Code::ALL.iter().filter(|code| code.means_no_json()).map(|code| batch.refused_by_code[*code as usize]).sum();
+    match (batch.accepted, refused) {
+        (_, 0) => StatusCode::OK,
+        (0, refused) if refused == no_json => StatusCode::BAD_REQUEST,
+        (0, _) => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::MULTI_STATUS,
+    }
+}
+
+fn json(status: StatusCode, body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}

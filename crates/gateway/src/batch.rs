@@ -1,0 +1,91 @@
+//! `POST /ingest/batch`: many payloads, whose good ones become durable together.
+
+use bytes::Bytes;
+use event::limits::BATCH_BYTES_MAX;
+use http_body_util::Full;
+use hyper::Response;
+use pipeline::batch::{BodyError, Form, Splitter};
+
+use crate::admission::Permit;
+use crate::answer;
+use crate::body::{RequestBody, admit};
+use crate::code::Code;
+use crate::encoder::{Encoder, Envelope, Ids};
+use crate::event_request::of_append;
+use crate::problem::{Problem, Refused};
+use crate::request::Wishes;
+use crate::type_cache::TypeCache;
+use crate::worker::Worker;
+
+/// After so many bytes the other requests of the shard have their turn.
+const STRETCH_BYTES: usize = 256 * 1024;
+
+/// Takes a batch: the answer is ready when its good records are durable.
+pub(crate) async fn take(
+    worker: &Worker,
+    wishes: Wishes,
+    body: &mut RequestBody<'_>,
+    envelope: Envelope,
+) -> Result<Response<Full<Bytes>>, Refused> {
+    let form = wishes.form;
+    let mut permit = worker.permit();
+    let encoder = new_encoder(worker, wishes, envelope);
+    let encoder = encode(encoder, form, body, &mut permit).await?;
+    body.is_complete();
+    count(worker, &encoder);
+    if !encoder.records.is_empty() {
+        let append = worker.log().append(&encoder.records, &encoder.counts);
+        append.map_err(|error| of_append(worker, error))?.await.map_err(|error| of_append(worker, error))?;
+    }
+    Ok(answer::of_batch(&encoder))
+}
+
+fn new_encoder(worker: &Worker, wishes: Wishes, envelope: Envelope) -> Encoder {
+    let types = worker.types();
+    let known = wishes.slot.map(|slot| types.get(slot).clone());
+    let ids = match wishes.key {
+        Some(key) => Ids::Keyed(key.as_bytes().to_vec()),
+        None => Ids::Generated(worker.new_id(envelope.received_at)),
+    };
+    Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids)
+}
+
+/// Encodes records as the body arrives: body and records are never held together, except for an array, of which
+/// nothing is known before its end.
+async fn encode(
+    mut encoder: Encoder,
+    form: Form,
+    body: &mut RequestBody<'_>,
+    permit: &mut Permit<'_>,
+) -> Result<Encoder, Refused> {
+    body.check_announced(BATCH_BYTES_MAX)?;
+    let mut splitter = Splitter::new(form);
+    let mut stretch = 0;
+    while let Some(chunk) = body.next().await? {
+        admit(permit, chunk.len())?;
+        splitter.push(&chunk, &mut |item| encoder.take(item)).map_err(Problem::of_body)?;
+        stretch += chunk.len();
+        if stretch >= STRETCH_BYTES {
+            stretch = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+    if body.received <= STRETCH_BYTES || form == Form::Lines {
+        return finish(splitter, encoder).map_err(Problem::of_body);
+    }
+    // A large array is split in one go: elsewhere, as the shard's other requests can't wait for it.
+    let done = tokio::task::spawn_blocking(move || finish(splitter, encoder)).await;
+    let lost = |_| Problem::boxed(Code::JournalFailed, "the batch couldn't be read");
+    done.map_err(lost)?.map_err(Problem::of_body)
+}
+
+fn finish(splitter: Splitter, mut encoder: Encoder) -> Result<Encoder, BodyError> {
+    splitter.finish(&mut |item| encoder.take(item))?;
+    encoder.finish();
+    Ok(encoder)
+}
+
+fn count(worker: &Worker, encoder: &Encoder) {
+    let counted = Code::ALL.into_iter().zip(encoder.refused_by_code);
+    counted.for_each(|(code, refused)| worker.cells().refused_records(code, refused));
+}

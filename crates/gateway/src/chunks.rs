@@ -1,0 +1,144 @@
+//! Follows a chunked body to its end, so that the next request's head is found where hyper finds it. It is
+//! stricter than hyper: lines end in CR LF, and sizes have no spaces.
+
+/// Bytes of a line of sizes or trailers, of all lines of a body that aren't data, and so on: nobody needs more.
+const LINE_BYTES_MAX: usize = 256;
+const TRAILER_BYTES_MAX: usize = 4096;
+/// So that a size fits 64 bits.
+const SIZE_DIGITS_MAX: usize = 15;
+
+/// Where in a chunked body we are.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    at: At,
+    /// Bytes of the line so far, or of the trailers.
+    passed: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum At {
+    /// In the digits of a size.
+    #[default]
+    Start,
+    Size(u64),
+    Extension(u64),
+    SizeEnd(u64),
+    Data(u64),
+    DataEnd,
+    DataEndLf,
+    /// At the start of a trailer's line, which may be the last.
+    TrailerStart,
+    Trailer,
+    TrailerLf,
+    LastLf,
+    Done,
+}
+
+/// The body is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BadChunk;
+
+impl Chunks {
+    /// Follows the body through `bytes`, and gives how many of them are of it; it has ended where these are fewer
+    /// than all, or [`Chunks::has_ended`].
+    ///
+    /// # Errors
+    /// The body breaks the rules.
+    pub(crate) fn advance(&mut self, bytes: &[u8]) -> Result<usize, BadChunk> {
+        let mut at = 0;
+        while at < bytes.len() && !self.has_ended() {
+            if let At::Data(left) = self.at {
+                let take = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len() - at);
+                at += take;
+                let left = left - take as u64;
+                self.at = if left == 0 { At::DataEnd } else { At::Data(left) };
+            } else {
+                self.at = self.step(bytes[at])?;
+                at += 1;
+            }
+        }
+        Ok(at)
+    }
+
+    pub(crate) const fn has_ended(&self) -> bool {
+        matches!(self.at, At::Done)
+    }
+
+    fn step(&mut self, byte: u8) -> Result<At, BadChunk> {
+        self.passed += 1;
+        match (self.at, byte) {
+            (At::Start, _) => digit(byte).map(At::Size),
+            (At::Size(size), b'\r') | (At::Extension(size), b'\r') => Ok(At::SizeEnd(size)),
+            (At::Size(size), b';') => Ok(At::Extension(size)),
+            (At::Size(size), _) if self.passed <= SIZE_DIGITS_MAX => Ok(At::Size(size * 16 + digit(byte)?)),
+            (At::Extension(size), _) if byte != b'\n' && self.passed <= LINE_BYTES_MAX => Ok(At::Extension(size)),
+            (At::SizeEnd(size), b'\n') => {
+                self.passed = 0;
+                Ok(if size == 0 { At::TrailerStart } else { At::Data(size) })
+            }
+            (At::DataEnd, b'\r') => Ok(At::DataEndLf),
+            (At::DataEndLf, b'\n') => {
+                self.passed = 0;
+                Ok(At::Start)
+            }
+            (At::TrailerStart, b'\r') => Ok(At::LastLf),
+            (At::Trailer, b'\r') => Ok(At::TrailerLf),
+            (At::TrailerLf, b'\n') => Ok(At::TrailerStart),
+            (At::LastLf, b'\n') => Ok(At::Done),
+            (At::TrailerStart, b' ' | b'\t') => Err(BadChunk),
+            (At::TrailerStart | At::Trailer, _) if byte != b'\n' && self.passed <= TRAILER_BYTES_MAX => Ok(At::Trailer),
+            _ => Err(BadChunk),
+        }
+    }
+}
+
+fn digit(byte: u8) -> Result<u64, BadChunk> {
+    char::from(byte).to_digit(16).map(u64::from).ok_or(BadChunk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const BODY: &[u8] = b"5\r\nhello\r\n1A;x=\"y\"\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nx: y\r\n\r\n";
+
+    proptest! {
+        #[test]
+        fn a_body_ends_at_the_same_byte_however_it_is_cut(cuts in prop::collection::vec(0..BODY.len(), 0..6)) {
+            let bytes = [BODY, b"GET"].concat();
+            let mut cuts = cuts;
+            cuts.sort_unstable();
+            cuts.push(bytes.len());
+            let (mut chunks, mut at) = (Chunks::default(), 0);
+            for cut in cuts {
+                at += chunks.advance(&bytes[at.min(cut)..cut]).unwrap();
+            }
+            prop_assert!(chunks.has_ended());
+            prop_assert_eq!(at, BODY.len());
+        }
+    }
+
+    #[test]
+    fn bodies_that_break_the_rules_are_noticed() {
+        for body in [
+            "\r\n",
+            "g\r\n",
+            " 5\r\n",
+            "5 \r\n",
+            "5\n",
+            "5\r\nhelloX\r\n",
+            "5\r\nhello\n",
+            "5;a\nb\r\n",
+            "0000000000000005\r\n",
+            "0\r\n x\r\n",
+            "0\r\nx\n",
+            "0\r\n\rx",
+            "0x5\r\n",
+        ] {
+            assert_eq!(Chunks::default().advance(body.as_bytes()), Err(BadChunk), "{body:?}");
+        }
+        let endless = "5;".to_owned() + &"x".repeat(LINE_BYTES_MAX);
+        assert_eq!(Chunks::default().advance(endless.as_bytes()), Err(BadChunk));
+    }
+}

@@ -1,0 +1,202 @@
+//! Why a request or a record isn't taken, as a stable name, and the HTTP status that goes with it. This is the one
+//! place that maps the two.
+
+use hyper::StatusCode;
+use pipeline::RefusalCode;
+
+/// The stable name of a reason. Clients match on [`Code::as_str`]: a name is never changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// The text is no JSON.
+    Json,
+    /// The text is not UTF-8.
+    Utf8,
+    /// Arrays and objects stand deeper within each other than allowed.
+    Depth,
+    /// A `\u` escape names half of a surrogate pair.
+    Surrogate,
+    /// The event or the batch has more bytes than allowed.
+    TooLarge,
+    /// The batch has more records than allowed.
+    TooManyRecords,
+    /// The configuration doesn't name the type.
+    UnknownType,
+    /// As many types as allowed have been taken under `"*"`.
+    TooManyTypes,
+    /// The key, or the id in the payload, can't be one.
+    Key,
+    /// The body's coding is not one that is taken.
+    ContentEncoding,
+    /// The body ended before its end.
+    BodyIncomplete,
+    /// The request came too slowly.
+    Timeout,
+    /// The request is not sound HTTP.
+    BadRequest,
+    /// The request's line and headers have more bytes than allowed.
+    HeaderTooLarge,
+    /// There is nothing at this path.
+    NotFound,
+    /// The path doesn't take this method.
+    MethodNotAllowed,
+    /// Too much waits to become durable.
+    Overload,
+    /// The disk is full.
+    DiskFull,
+    /// The journal failed.
+    JournalFailed,
+    /// The server is stopping or has failed.
+    NotReady,
+}
+
+impl Code {
+    /// Every code.
+    pub const ALL: [Self; 20] = [
+        Self::Json,
+        Self::Utf8,
+        Self::Depth,
+        Self::Surrogate,
+        Self::TooLarge,
+        Self::TooManyRecords,
+        Self::UnknownType,
+        Self::TooManyTypes,
+        Self::Key,
+        Self::ContentEncoding,
+        Self::BodyIncomplete,
+        Self::Timeout,
+        Self::BadRequest,
+        Self::HeaderTooLarge,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::Overload,
+        Self::DiskFull,
+        Self::JournalFailed,
+        Self::NotReady,
+    ];
+
+    /// The name as clients see it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Utf8 => "utf8",
+            Self::Depth => "depth",
+            Self::Surrogate => "surrogate",
+            Self::TooLarge => "too_large",
+            Self::TooManyRecords => "too_many_records",
+            Self::UnknownType => "unknown_type",
+            Self::TooManyTypes => "too_many_types",
+            Self::Key => "key",
+            Self::ContentEncoding => "content_encoding",
+            Self::BodyIncomplete => "body_incomplete",
+            Self::Timeout => "timeout",
+            Self::BadRequest => "bad_request",
+            Self::HeaderTooLarge => "header_too_large",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::Overload => "overload",
+            Self::DiskFull => "disk_full",
+            Self::JournalFailed => "journal_failed",
+            Self::NotReady => "not_ready",
+        }
+    }
+
+    /// The status of an answer to a request that is refused as a whole.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Self::Json
+            | Self::Utf8
+            | Self::Depth
+            | Self::Surrogate
+            | Self::Key
+            | Self::BodyIncomplete
+            | Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::UnknownType | Self::TooManyTypes | Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Timeout => StatusCode::REQUEST_TIMEOUT,
+            Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::HeaderTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::JournalFailed => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Overload | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
+            Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+        }
+    }
+
+    /// What is wrong, in words that are the same for every request.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::Json => "The payload is no JSON",
+            Self::Utf8 => "The payload is not UTF-8",
+            Self::Depth => "The payload is nested too deeply",
+            Self::Surrogate => "The payload has half of a surrogate pair",
+            Self::TooLarge => "The payload is too large",
+            Self::TooManyRecords => "The batch has too many records",
+            Self::UnknownType => "The type is unknown",
+            Self::TooManyTypes => "There are too many types",
+            Self::Key => "The key can't be used",
+            Self::ContentEncoding => "The content coding is not supported",
+            Self::BodyIncomplete => "The body is incomplete",
+            Self::Timeout => "The request came too slowly",
+            Self::BadRequest => "The request is not sound HTTP",
+            Self::HeaderTooLarge => "The headers are too large",
+            Self::NotFound => "There is nothing here",
+            Self::MethodNotAllowed => "The method is not allowed",
+            Self::Overload => "The server has too much to do",
+            Self::DiskFull => "The disk is full",
+            Self::JournalFailed => "The journal failed",
+            Self::NotReady => "The server is not ready",
+        }
+    }
+
+    /// Whether the record that it refuses wasn't JSON at all.
+    pub(crate) const fn means_no_json(self) -> bool {
+        matches!(self, Self::Json | Self::Utf8)
+    }
+
+    /// Whether a repeat may succeed soon.
+    pub(crate) const fn is_transient(self) -> bool {
+        matches!(self, Self::Overload | Self::NotReady)
+    }
+}
+
+impl From<RefusalCode> for Code {
+    fn from(code: RefusalCode) -> Self {
+        match code {
+            RefusalCode::Json => Self::Json,
+            RefusalCode::Utf8 => Self::Utf8,
+            RefusalCode::Depth => Self::Depth,
+            RefusalCode::Surrogate => Self::Surrogate,
+            RefusalCode::TooLarge => Self::TooLarge,
+            RefusalCode::TooManyRecords => Self::TooManyRecords,
+        }
+    }
+}
+
+impl serde::Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_in_order_and_their_names_differ() {
+        for (at, code) in Code::ALL.into_iter().enumerate() {
+            assert_eq!(code as usize, at);
+            assert!(Code::ALL[..at].iter().all(|other| other.as_str() != code.as_str()), "{code:?}");
+            assert!(!code.status().is_success());
+        }
+    }
+
+    #[test]
+    fn records_are_refused_by_the_same_names() {
+        for code in RefusalCode::ALL {
+            assert_eq!(Code::from(code).as_str(), code.as_str());
+        }
+    }
+}

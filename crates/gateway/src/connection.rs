@@ -1,0 +1,143 @@
+//! What is known of an open connection, by its shard's thread alone.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::task::Waker;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It waits for a request, or for its peer to take the last answer.
+    Idle,
+    /// Part of a request's head is there.
+    Head,
+    /// A request's body is coming.
+    Body,
+    /// A request is complete and waits for its answer.
+    Answer,
+    /// The last answer is written; what the peer still sends is thrown away.
+    Linger,
+}
+
+/// What a connection is told to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Nothing.
+    #[default]
+    GoOn,
+    /// End as soon as no request is in flight.
+    Finish,
+    /// Answer that the request came too slowly, and end.
+    TooSlow,
+    /// End now.
+    Abort,
+}
+
+/// The state of a connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) client: IpAddr,
+    phase: Cell<Phase>,
+    /// The tick at which the phase began.
+    pub(crate) since: Cell<u32>,
+    /// Bytes received in this phase.
+    pub(crate) received: Cell<u64>,
+    order: Cell<Order>,
+    /// Bytes that nobody will read may still come: they are thrown away, so that the answer isn't lost with them.
+    pub(crate) lingers: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Connection {
+    pub(crate) const fn new(client: IpAddr, now: u32) -> Self {
+        Self {
+            client,
+            phase: Cell::new(Phase::Idle),
+            since: Cell::new(now),
+            received: Cell::new(0),
+            order: Cell::new(Order::GoOn),
+            lingers: Cell::new(false),
+            waker: RefCell::new(None),
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.get()
+    }
+
+    pub(crate) fn enter(&self, phase: Phase, now: u32) {
+        self.phase.set(phase);
+        self.since.set(now);
+        self.received.set(0);
+    }
+
+    pub(crate) fn has_request(&self) -> bool {
+        matches!(self.phase.get(), Phase::Body | Phase::Answer)
+    }
+
+    pub(crate) fn received(&self, bytes: usize) {
+        self.received.set(self.received.get() + bytes as u64);
+    }
+
+    pub(crate) fn order(&self) -> Order {
+        self.order.get()
+    }
+
+    /// Gives an order and wakes the connection's task to follow it.
+    pub(crate) fn give(&self, order: Order) {
+        self.order.set(order);
+        self.wake();
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Ends the request in flight. The task is woken if it waits for that.
+    pub(crate) fn request_ended(&self, now: u32) {
+        self.enter(Phase::Idle, now);
+        if self.lingers.get() {
+            self.wake();
+        }
+    }
+
+    /// A task keeps its waker, so the first is enough.
+    pub(crate) fn remember(&self, waker: &Waker) {
+        let mut known = self.waker.borrow_mut();
+        if known.is_none() {
+            *known = Some(waker.clone());
+        }
+    }
+}
+
+/// The open connections of a shard.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    open: RefCell<BTreeMap<u64, Rc<Connection>>>,
+    next: Cell<u64>,
+}
+
+impl Connections {
+    pub(crate) fn add(&self, connection: Rc<Connection>) -> u64 {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        self.open.borrow_mut().insert(number, connection);
+        number
+    }
+
+    pub(crate) fn remove(&self, number: u64) {
+        self.open.borrow_mut().remove(&number);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.borrow().is_empty()
+    }
+
+    pub(crate) fn for_each(&self, act: impl FnMut(&Rc<Connection>)) {
+        self.open.borrow().values().for_each(act);
+    }
+}

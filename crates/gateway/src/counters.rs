@@ -1,0 +1,154 @@
+//! What a gateway has done, for metrics. Each shard has cells of its own; the sums are made when somebody asks.
+
+use std::sync::Arc;
+
+use event::cells::{Counter, Histogram, HistogramSnapshot};
+use hyper::StatusCode;
+
+use crate::admission::Admission;
+use crate::code::Code;
+use crate::route::RouteName;
+
+/// The first digit of a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusClass {
+    /// 2xx.
+    Success,
+    /// 4xx.
+    ClientError,
+    /// 5xx.
+    ServerError,
+}
+
+impl StatusClass {
+    /// Every class that a gateway answers with.
+    pub const ALL: [Self; 3] = [Self::Success, Self::ClientError, Self::ServerError];
+
+    /// The class as a label: `2xx`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "2xx",
+            Self::ClientError => "4xx",
+            Self::ServerError => "5xx",
+        }
+    }
+
+    fn of(status: StatusCode) -> Self {
+        if status.is_success() {
+            Self::Success
+        } else if status.is_client_error() {
+            Self::ClientError
+        } else {
+            Self::ServerError
+        }
+    }
+}
+
+/// The cells of one shard.
+#[derive(Debug, Default)]
+pub(crate) struct ShardCells {
+    requests: [[Counter; StatusClass::ALL.len()]; RouteName::ALL.len()],
+    refusals: [Counter; Code::ALL.len()],
+    pub(crate) event_time: Histogram,
+    pub(crate) batch_time: Histogram,
+    pub(crate) body_bytes: Counter,
+}
+
+impl ShardCells {
+    pub(crate) fn answered(&self, route: RouteName, status: StatusCode) {
+        self.requests[route as usize][StatusClass::of(status) as usize].add(1);
+    }
+
+    pub(crate) fn refused(&self, code: Code) {
+        self.refusals[code as usize].add(1);
+    }
+
+    pub(crate) fn refused_records(&self, code: Code, records: u64) {
+        self.refusals[code as usize].add(records);
+    }
+}
+
+/// What a gateway has done since it started.
+#[derive(Debug)]
+pub struct GatewayCounters {
+    shards: Box<[ShardCells]>,
+    admission: Arc<Admission>,
+    pub(crate) accept_errors: Counter,
+    pub(crate) connections_accepted: Counter,
+}
+
+impl GatewayCounters {
+    pub(crate) fn new(shards: usize, admission: Arc<Admission>) -> Self {
+        let shards = (0..shards).map(|_| ShardCells::default()).collect();
+        Self { shards, admission, accept_errors: Counter::default(), connections_accepted: Counter::default() }
+    }
+
+    pub(crate) fn shard(&self, shard: usize) -> &ShardCells {
+        &self.shards[shard]
+    }
+
+    fn sum(&self, of: impl Fn(&ShardCells) -> &Counter) -> u64 {
+        self.shards.iter().map(|cells| of(cells).get()).sum()
+    }
+
+    fn merged(&self, of: impl Fn(&ShardCells) -> &Histogram) -> HistogramSnapshot {
+        let mut all = Histogram::default().snapshot();
+        self.shards.iter().for_each(|cells| all.merge(&of(cells).snapshot()));
+        all
+    }
+
+    /// Requests answered, by route and class of status.
+    #[must_use]
+    pub fn requests(&self, route: RouteName, class: StatusClass) -> u64 {
+        self.sum(|cells| &cells.requests[route as usize][class as usize])
+    }
+
+    /// Requests and records of batches that were refused, by reason. Those for [`Code::Overload`] were shed.
+    #[must_use]
+    pub fn refusals(&self, code: Code) -> u64 {
+        self.sum(|cells| &cells.refusals[code as usize])
+    }
+
+    /// Time from a request's head to its answer, for single events.
+    #[must_use]
+    pub fn event_time(&self) -> HistogramSnapshot {
+        self.merged(|cells| &cells.event_time)
+    }
+
+    /// Time from a request's head to its answer, for batches.
+    #[must_use]
+    pub fn batch_time(&self) -> HistogramSnapshot {
+        self.merged(|cells| &cells.batch_time)
+    }
+
+    /// Bytes of bodies received.
+    #[must_use]
+    pub fn body_bytes(&self) -> u64 {
+        self.sum(|cells| &cells.body_bytes)
+    }
+
+    /// Connections open now.
+    #[must_use]
+    pub fn open_connections(&self) -> usize {
+        self.admission.connections()
+    }
+
+    /// Bytes of bodies that have arrived and whose requests are not answered yet.
+    #[must_use]
+    pub fn bytes_in_flight(&self) -> usize {
+        self.admission.bytes()
+    }
+
+    /// Connections accepted.
+    #[must_use]
+    pub fn connections_accepted(&self) -> u64 {
+        self.connections_accepted.get()
+    }
+
+    /// Times that a connection couldn't be accepted, for lack of file descriptors or memory.
+    #[must_use]
+    pub fn accept_errors(&self) -> u64 {
+        self.accept_errors.get()
+    }
+}

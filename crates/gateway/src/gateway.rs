@@ -1,0 +1,164 @@
+//! The gateway as a whole: its threads, from start to stop.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use event::limits::{CONNECTIONS_MAX, IN_FLIGHT_BYTES_MAX};
+use eventlog::EventLog;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+use crate::admission::Admission;
+use crate::counters::GatewayCounters;
+use crate::listener::Listener;
+use crate::readiness::Readiness;
+use crate::type_table::{GatewayTypes, TypeTable};
+use crate::worker::{self, Common, Message};
+
+/// The limits of a gateway; tests take small ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewayOptions {
+    /// Bytes of bodies that have arrived and are not durable yet.
+    pub in_flight_bytes_max: usize,
+    /// Connections open at a time, at least one.
+    pub connections_max: usize,
+}
+
+impl Default for GatewayOptions {
+    fn default() -> Self {
+        Self { in_flight_bytes_max: IN_FLIGHT_BYTES_MAX, connections_max: CONNECTIONS_MAX }
+    }
+}
+
+/// A gateway that runs. To drop it without [`Gateway::stop`] lets its threads go on for as long as the process.
+pub struct Gateway {
+    address: SocketAddr,
+    counters: Arc<GatewayCounters>,
+    readiness: Arc<Readiness>,
+    stop_listening: oneshot::Sender<()>,
+    listener: JoinHandle<()>,
+    shards: Vec<ShardThread>,
+    ended: Receiver<()>,
+}
+
+struct ShardThread {
+    messages: UnboundedSender<Message>,
+    thread: JoinHandle<()>,
+}
+
+impl Gateway {
+    /// Takes requests from `listener` and appends their events to `log`, with a thread for each of its shards.
+    ///
+    /// # Errors
+    /// The operating system has no room for the threads, or the listener can't be used.
+    pub fn start(
+        listener: TcpListener,
+        log: &EventLog,
+        types: GatewayTypes,
+        options: GatewayOptions,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let admission = Arc::new(Admission::new(log.shards().len(), options.in_flight_bytes_max));
+        let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone()));
+        let types = Arc::new(TypeTable::new(types, log.types()));
+        let readiness = Arc::new(Readiness::default());
+        let common = Common { types, admission: admission.clone(), counters: counters.clone(), readiness };
+        let readiness = common.readiness.clone();
+        let (end, ended) = channel();
+        let shards = start_shards(log, &common, &end)?;
+
+        let senders = shards.iter().map(|shard| shard.messages.clone()).collect();
+        let connections_max = options.connections_max.max(1);
+        let accepting = Listener { shards: senders, admission, counters: counters.clone(), connections_max };
+        let (stop_listening, stop) = oneshot::channel();
+        let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;
+        Ok(Self { address, counters, readiness, stop_listening, listener, shards, ended })
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub const fn counters(&self) -> &Arc<GatewayCounters> {
+        &self.counters
+    }
+
+    /// Lets `/readyz` say that no events should be sent here any more. Those that are sent are still taken.
+    pub fn announce_stop(&self) {
+        self.readiness.stop();
+    }
+
+    /// Stops: takes no new connections, closes idle ones, answers the requests in flight, and ends its threads. What is
+    /// in flight at the deadline is dropped. The log's shards are the caller's to close.
+    ///
+    /// Returns whether all requests in flight were answered.
+    pub fn stop(self, deadline: Instant) -> bool {
+        self.announce_stop();
+        // The listener's end is what is wanted; that it has ended already is fine.
+        let _ = self.stop_listening.send(());
+        let listener_ended = self.listener.join().is_ok();
+        self.shards.iter().for_each(|shard| shard.tell(Message::Finish));
+        let mut left = self.shards.len();
+        while left > 0 && self.ended.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {
+            left -= 1;
+        }
+        self.shards.iter().for_each(|shard| shard.tell(Message::Abort));
+        let shards_ended =
+            self.shards.into_iter().map(|shard| shard.thread.join().is_ok()).fold(true, |all, one| all & one);
+        left == 0 && listener_ended && shards_ended
+    }
+}
+
+impl ShardThread {
+    /// A thread that has ended needs to be told nothing.
+    fn tell(&self, message: Message) {
+        let _ = self.messages.send(message);
+    }
+}
+
+/// Sends when it is dropped, also by a panic.
+struct End(Sender<()>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+fn start_shards(log: &EventLog, common: &Common, end: &Sender<()>) -> io::Result<Vec<ShardThread>> {
+    let start = |(index, shard): (usize, &Arc<eventlog::Shard>)| {
+        let (messages, receiver) = unbounded_channel();
+        let (shard, common, end) = (shard.clone(), common.clone(), End(end.clone()));
+        let thread = start_thread(format!("shard-{index}"), move |started| {
+            let _end = end;
+            worker::run(index, &shard, common, receiver, started);
+        })?;
+        Ok(ShardThread { messages, thread })
+    };
+    log.shards().iter().enumerate().map(start).collect()
+}
+
+/// What a thread calls once to say whether it could begin.
+type Started = Box<dyn FnOnce(io::Result<()>)>;
+
+/// Starts a thread and waits until it says whether it could begin.
+fn start_thread(name: String, run: impl FnOnce(Started) + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let (sender, started) = channel();
+    let thread = thread::Builder::new().name(name).spawn(move || {
+        run(Box::new(move |result| {
+            // Whoever started the thread waits for this.
+            let _ = sender.send(result);
+        }));
+    })?;
+    let ended_early = || io::Error::other("a thread of the gateway ended before it began");
+    started.recv().unwrap_or_else(|_| Err(ended_early()))?;
+    Ok(thread)
+}

@@ -1,0 +1,115 @@
+//! Accepts connections and hands each to the shard that has the least to do. It is also the shards' clock: their
+//! runtimes have no timers.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::admission::Admission;
+use crate::counters::GatewayCounters;
+use crate::worker::{Handed, Message};
+
+/// After an accept that failed for want of file descriptors or memory: some may be free again then.
+const BACK_OFF: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_secs(1);
+
+/// The listener's thread.
+pub(crate) struct Listener {
+    pub(crate) shards: Vec<UnboundedSender<Message>>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counters: Arc<GatewayCounters>,
+    pub(crate) connections_max: usize,
+}
+
+impl Listener {
+    /// Accepts until `stop` is sent or dropped. `started` hears whether it could begin.
+    pub(crate) fn run(
+        self,
+        listener: std::net::TcpListener,
+        stop: oneshot::Receiver<()>,
+        started: impl FnOnce(io::Result<()>),
+    ) {
+        let begin = || -> io::Result<(LocalRuntime, TcpListener)> {
+            let runtime =
+                Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
+            listener.set_nonblocking(true)?;
+            let listener = {
+                let _entered = runtime.enter();
+                TcpListener::from_std(listener)?
+            };
+            Ok((runtime, listener))
+        };
+        match begin() {
+            Ok((runtime, listener)) => {
+                started(Ok(()));
+                let this = Rc::new(self);
+                runtime.block_on(async {
+                    tokio::task::spawn_local(this.clone().tick());
+                    tokio::task::spawn_local(this.accept(listener));
+                    // Sent or dropped, it means the same.
+                    let _ = stop.await;
+                });
+            }
+            Err(error) => started(Err(error)),
+        }
+    }
+
+    async fn tick(self: Rc<Self>) {
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            for shard in &self.shards {
+                // A shard that has ended needs no clock.
+                let _ = shard.send(Message::Tick);
+            }
+        }
+    }
+
+    async fn accept(self: Rc<Self>, listener: TcpListener) {
+        let places = Arc::new(Semaphore::new(self.connections_max));
+        // Beyond the limit connections wait in the kernel's queue.
+        while let Ok(place) = places.clone().acquire_owned().await {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    self.counters.connections_accepted.add(1);
+                    // A socket that can't be set up is closed: its peer sees it and tries again.
+                    if let Ok(stream) = set_up(stream) {
+                        self.hand_over(Handed { stream, client: peer.ip().to_canonical(), place });
+                    }
+                }
+                Err(error) if is_of_connection(&error) => {}
+                Err(_) => {
+                    self.counters.accept_errors.add(1);
+                    tokio::time::sleep(BACK_OFF).await;
+                }
+            }
+        }
+    }
+
+    fn hand_over(&self, handed: Handed) {
+        let shard = self.admission.least_loaded();
+        self.admission.connection_opened(shard);
+        if self.shards[shard].send(Message::Open(handed)).is_err() {
+            self.admission.connection_closed(shard);
+        }
+    }
+}
+
+/// The socket, ready for another runtime.
+fn set_up(stream: TcpStream) -> io::Result<std::net::TcpStream> {
+    stream.set_nodelay(true)?;
+    stream.into_std()
+}
+
+/// The peer left before its connection was accepted; the next one is there.
+fn is_of_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}

@@ -1,0 +1,112 @@
+//! Which request is meant by a method and a path.
+
+use hyper::Method;
+
+use crate::code::Code;
+use crate::problem::{Problem, Refused};
+
+/// The routes, as metrics name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteName {
+    /// `/ingest/event` and the types below it.
+    Event,
+    /// `/ingest/batch` and the types below it.
+    Batch,
+    /// `/healthz`.
+    Health,
+    /// `/readyz`.
+    Ready,
+    /// Every other path.
+    Other,
+}
+
+impl RouteName {
+    /// Every route.
+    pub const ALL: [Self; 5] = [Self::Event, Self::Batch, Self::Health, Self::Ready, Self::Other];
+
+    /// The route as a label.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Batch => "batch",
+            Self::Health => "healthz",
+            Self::Ready => "readyz",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether events are posted to it.
+    pub(crate) const fn takes_events(self) -> bool {
+        matches!(self, Self::Event | Self::Batch)
+    }
+
+    const fn methods(self) -> &'static str {
+        match self {
+            Self::Event | Self::Batch => "POST",
+            _ => "GET, HEAD",
+        }
+    }
+
+    fn takes(self, method: &Method) -> bool {
+        match self {
+            Self::Event | Self::Batch => *method == Method::POST,
+            _ => *method == Method::GET || *method == Method::HEAD,
+        }
+    }
+
+    /// Whether this is a route with such a method.
+    pub(crate) fn check(self, method: &Method) -> Result<(), Refused> {
+        if self == Self::Other {
+            return Err(Problem::boxed(Code::NotFound, "post events to /ingest/event or /ingest/batch"));
+        }
+        if self.takes(method) {
+            return Ok(());
+        }
+        let methods = self.methods();
+        let problem = Problem::new(Code::MethodNotAllowed, format!("this path takes {methods} only"));
+        Err(Box::new(Problem { allow: Some(methods), ..problem }))
+    }
+}
+
+/// The route of a path, and the type that it names.
+pub(crate) fn find(path: &str) -> (RouteName, Option<&str>) {
+    let below = |prefix: &str| match path.strip_prefix(prefix)? {
+        "" => Some(None),
+        rest => rest.strip_prefix('/').filter(|name| !name.is_empty() && !name.contains('/')).map(Some),
+    };
+    if let Some(type_name) = below("/ingest/event") {
+        (RouteName::Event, type_name)
+    } else if let Some(type_name) = below("/ingest/batch") {
+        (RouteName::Batch, type_name)
+    } else {
+        match path {
+            "/healthz" => (RouteName::Health, None),
+            "/readyz" => (RouteName::Ready, None),
+            _ => (RouteName::Other, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_routes() {
+        for (path, expected) in [
+            ("/ingest/event", (RouteName::Event, None)),
+            ("/ingest/event/access", (RouteName::Event, Some("access"))),
+            ("/ingest/batch", (RouteName::Batch, None)),
+            ("/ingest/batch/a.b", (RouteName::Batch, Some("a.b"))),
+            ("/ingest/event/", (RouteName::Other, None)),
+            ("/ingest/event/a/b", (RouteName::Other, None)),
+            ("/ingest/events", (RouteName::Other, None)),
+            ("/healthz", (RouteName::Health, None)),
+            ("/readyz", (RouteName::Ready, None)),
+            ("/", (RouteName::Other, None)),
+        ] {
+            assert_eq!(find(path), expected, "{path}");
+        }
+    }
+}

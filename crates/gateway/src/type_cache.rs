@@ -1,0 +1,76 @@
+//! The types that one shard, or one batch, has met: found again without a lock or an allocation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::problem::Problem;
+use crate::type_table::{Known, TypeTable};
+
+/// A type's place in its cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot(usize);
+
+/// Types by name. It holds only types that are taken, so it is as bounded as they are.
+#[derive(Debug)]
+pub(crate) struct TypeCache {
+    table: Arc<TypeTable>,
+    known: Vec<Known>,
+    by_name: BTreeMap<Box<str>, Slot>,
+    last: usize,
+}
+
+impl TypeCache {
+    pub(crate) const fn new(table: Arc<TypeTable>) -> Self {
+        Self { table, known: Vec::new(), by_name: BTreeMap::new(), last: 0 }
+    }
+
+    pub(crate) const fn table(&self) -> &Arc<TypeTable> {
+        &self.table
+    }
+
+    /// The type with this name. Most often it is the one that was asked for last.
+    ///
+    /// # Errors
+    /// As [`TypeTable::find`].
+    pub(crate) fn find(&mut self, name: &str) -> Result<Slot, Problem> {
+        if self.known.get(self.last).is_some_and(|known| known.name.as_str() == name) {
+            return Ok(Slot(self.last));
+        }
+        let slot = match self.by_name.get(name) {
+            Some(slot) => *slot,
+            None => self.add(self.table.find(name)?),
+        };
+        self.last = slot.0;
+        Ok(slot)
+    }
+
+    /// Adds a type that is not there yet.
+    pub(crate) fn add(&mut self, known: Known) -> Slot {
+        let slot = Slot(self.known.len());
+        self.by_name.insert(known.name.as_str().into(), slot);
+        self.known.push(known);
+        slot
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> &Known {
+        &self.known[slot.0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::type_table::{GatewayTypes, TypeRules};
+
+    #[test]
+    fn a_name_has_one_slot() {
+        let types = GatewayTypes { open: Some(TypeRules::default()), ..GatewayTypes::default() };
+        let mut cache = TypeCache::new(Arc::new(TypeTable::new(types, &Arc::default())));
+        let slots = ["a", "b", "a", "a", "b"].map(|name| cache.find(name).unwrap());
+        assert_eq!(slots[0], slots[2]);
+        assert_eq!(slots[0], slots[3]);
+        assert_eq!(slots[1], slots[4]);
+        assert_eq!(cache.get(slots[1]).name.as_str(), "b");
+        assert_eq!(cache.known.len(), 2);
+    }
+}

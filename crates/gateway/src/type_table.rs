@@ -1,0 +1,121 @@
+//! Which types are taken, and what is known of each.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use event::TypeName;
+use event::limits::OPEN_TYPES_MAX;
+use eventlog::{TypeId, Types};
+use pipeline::pointer::JsonPointer;
+
+use crate::code::Code;
+use crate::problem::Problem;
+
+/// What a gateway does with the events of a type.
+#[derive(Clone, Debug, Default)]
+pub struct TypeRules {
+    /// Where an event's id stands in its payload.
+    pub id: Option<JsonPointer>,
+}
+
+/// The types of a configuration, as far as a gateway needs to know them.
+#[derive(Clone, Debug, Default)]
+pub struct GatewayTypes {
+    /// The types that have a table of their own.
+    pub named: BTreeMap<TypeName, TypeRules>,
+    /// The rules for all others (`"*"`), of which at most [`OPEN_TYPES_MAX`] are taken; `None` if they are unknown.
+    pub open: Option<TypeRules>,
+    /// Where an event's type stands in its payload, if neither path nor header names it.
+    pub type_pointer: Option<JsonPointer>,
+}
+
+/// A type that is taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) name: TypeName,
+    pub(crate) id: TypeId,
+    pub(crate) rules: Arc<TypeRules>,
+}
+
+/// The types of the process.
+#[derive(Debug)]
+pub(crate) struct TypeTable {
+    named: BTreeMap<TypeName, Arc<TypeRules>>,
+    open: Option<Arc<TypeRules>>,
+    pub(crate) type_pointer: Option<JsonPointer>,
+    types: Arc<Types>,
+    /// Held while it is decided whether one more type is taken.
+    opening: Mutex<()>,
+}
+
+impl TypeTable {
+    pub(crate) fn new(types: GatewayTypes, seen: &Arc<Types>) -> Self {
+        types.named.keys().for_each(|name| {
+            seen.intern(name);
+        });
+        Self {
+            named: types.named.into_iter().map(|(name, rules)| (name, Arc::new(rules))).collect(),
+            open: types.open.map(Arc::new),
+            type_pointer: types.type_pointer,
+            types: seen.clone(),
+            opening: Mutex::new(()),
+        }
+    }
+
+    /// The type with this name.
+    ///
+    /// # Errors
+    /// The text is no name, or the name of no type that is taken.
+    pub(crate) fn find(&self, text: &str) -> Result<Known, Problem> {
+        let unknown = |detail: String| Problem::new(Code::UnknownType, detail);
+        let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
+        if let Some(rules) = self.named.get(&name) {
+            return Ok(Known { id: self.types.intern(&name), rules: rules.clone(), name });
+        }
+        let Some(rules) = &self.open else {
+            return Err(unknown(format!("the configuration has no [types.{name}], and none for others")));
+        };
+        let id = self.open_type(&name).ok_or_else(|| {
+            let detail =
+                format!("{OPEN_TYPES_MAX} types are taken under \"*\" already; name `{name}` in the configuration");
+            Problem::new(Code::TooManyTypes, detail)
+        })?;
+        Ok(Known { id, rules: rules.clone(), name })
+    }
+
+    /// A type that was seen before, in another life too, needs no further room.
+    fn open_type(&self, name: &TypeName) -> Option<TypeId> {
+        let _held = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = self.types.len() < self.named.len() + OPEN_TYPES_MAX;
+        self.types.get(name).or_else(|| room.then(|| self.types.intern(name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[&str]) -> GatewayTypes {
+        let named = names.iter().map(|name| (TypeName::new(name).unwrap(), TypeRules::default())).collect();
+        GatewayTypes { named, ..GatewayTypes::default() }
+    }
+
+    #[test]
+    fn only_named_types_are_known_without_open_ones() {
+        let table = TypeTable::new(named(&["a"]), &Arc::default());
+        assert_eq!(table.find("a").unwrap().name.as_str(), "a");
+        assert_eq!(table.find("b").unwrap_err().code, Code::UnknownType);
+        assert_eq!(table.find("A b").unwrap_err().code, Code::UnknownType);
+    }
+
+    #[test]
+    fn open_types_are_bounded_and_named_ones_dont_count() {
+        let types = GatewayTypes { open: Some(TypeRules::default()), ..named(&["a", "b"]) };
+        let table = TypeTable::new(types, &Arc::default());
+        for number in 0..OPEN_TYPES_MAX {
+            assert!(table.find(&format!("t{number}")).is_ok(), "{number}");
+        }
+        assert_eq!(table.find("more").unwrap_err().code, Code::TooManyTypes);
+        assert!(table.find("t0").is_ok() && table.find("a").is_ok());
+    }
+}

@@ -1,0 +1,297 @@
+//! A shard of the gateway: one thread, one runtime, one journal. Where the runtime would park, the turn has ended
+//! and what it gathered is committed.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, TcpStream as StdStream};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use event::limits::HEADER_BYTES_MAX;
+use event::{EventId, IdGenerator};
+use eventlog::Shard;
+use hyper::StatusCode;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+
+use crate::admission::{Admission, Permit};
+use crate::connection::{Connection, Connections, Order, Phase};
+use crate::counters::{GatewayCounters, ShardCells};
+use crate::deadlines;
+use crate::intake;
+use crate::readiness::Readiness;
+use crate::route::RouteName;
+use crate::socket::Socket;
+use crate::turn_clock::{TurnClock, milliseconds};
+use crate::type_cache::TypeCache;
+use crate::type_table::TypeTable;
+
+/// Bytes that are read from a socket at once, and held of it by hyper.
+const READ_BYTES: usize = 64 * 1024;
+/// Threads on which a shard splits large arrays, and how long they stay.
+const BLOCKING_THREADS: usize = 1;
+const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// How often a busy runtime looks at its sockets: 61 to 256 measure the same.
+const EVENT_INTERVAL: u32 = 61;
+
+const _: () = assert!(HEADER_BYTES_MAX < READ_BYTES, "a head fits hyper's buffer");
+
+/// What a shard's thread is told.
+pub(crate) enum Message {
+    /// Here is a connection.
+    Open(Handed),
+    /// A second has passed.
+    Tick,
+    /// Let requests finish, close connections, and end.
+    Finish,
+    /// End though requests are in flight.
+    Abort,
+}
+
+/// A connection on its way from the listener to a shard.
+pub(crate) struct Handed {
+    pub(crate) stream: StdStream,
+    pub(crate) client: IpAddr,
+    /// Its place among those that may be open.
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// What all shards share.
+#[derive(Clone)]
+pub(crate) struct Common {
+    pub(crate) types: Arc<TypeTable>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counters: Arc<GatewayCounters>,
+    pub(crate) readiness: Arc<Readiness>,
+}
+
+/// A shard, seen by the requests on its thread.
+pub(crate) struct Worker {
+    index: usize,
+    log: Arc<Shard>,
+    common: Common,
+    clock: Arc<TurnClock>,
+    types: RefCell<TypeCache>,
+    ids: RefCell<IdGenerator>,
+    scratch: RefCell<Box<[u8]>>,
+    ticks: Cell<u32>,
+    connections: Connections,
+    finishing: Cell<bool>,
+    drained: Notify,
+}
+
+/// The runtime of a shard's thread.
+///
+/// # Errors
+/// The operating system has no room for it.
+fn runtime(log: &Arc<Shard>, clock: &Arc<TurnClock>) -> io::Result<LocalRuntime> {
+    let (log, turn_clock) = (log.clone(), clock.clone());
+    clock.refresh();
+    Builder::new_current_thread()
+        .enable_io()
+        .event_interval(EVENT_INTERVAL)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_keep_alive(BLOCKING_KEEP_ALIVE)
+        .on_thread_park(move || log.end_of_turn())
+        .on_thread_unpark(move || turn_clock.refresh())
+        .build_local(LocalOptions::default())
+}
+
+/// Runs a shard until it is told to end and no connection is left. `started` hears whether it could begin.
+pub(crate) fn run(
+    index: usize,
+    log: &Arc<Shard>,
+    common: Common,
+    messages: UnboundedReceiver<Message>,
+    started: impl FnOnce(io::Result<()>),
+) {
+    let clock = Arc::default();
+    let begin = || Ok((runtime(log, &clock)?, getrandom::u64()?));
+    match begin() {
+        Ok((runtime, seed)) => {
+            started(Ok(()));
+            let worker = Worker::new(index, log.clone(), common, clock.clone(), seed);
+            runtime.block_on(Rc::new(worker).serve(messages));
+        }
+        Err(error) => started(Err(error)),
+    }
+}
+
+impl Worker {
+    fn new(index: usize, log: Arc<Shard>, common: Common, clock: Arc<TurnClock>, seed: u64) -> Self {
+        Self {
+            index,
+            log,
+            types: RefCell::new(TypeCache::new(common.types.clone())),
+            common,
+            clock,
+            ids: RefCell::new(IdGenerator::new(seed)),
+            scratch: RefCell::new(vec![0; READ_BYTES].into()),
+            ticks: Cell::new(0),
+            connections: Connections::default(),
+            finishing: Cell::new(false),
+            drained: Notify::new(),
+        }
+    }
+
+    async fn serve(self: Rc<Self>, mut messages: UnboundedReceiver<Message>) {
+        let mut http = http1::Builder::new();
+        http.max_buf_size(READ_BYTES).max_header_size(HEADER_BYTES_MAX);
+        loop {
+            let drained = async {
+                loop {
+                    if self.finishing.get() && self.connections.is_empty() {
+                        return;
+                    }
+                    self.drained.notified().await;
+                }
+            };
+            let mut drained = pin!(drained);
+            let message = poll_fn(|context| match drained.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => messages.poll_recv(context),
+            });
+            match message.await {
+                Some(Message::Open(handed)) => self.open(handed, &http),
+                Some(Message::Tick) => self.tick(),
+                Some(Message::Finish) => self.finish(Order::Finish),
+                Some(Message::Abort) => self.finish(Order::Abort),
+                None => return,
+            }
+        }
+    }
+
+    fn open(self: &Rc<Self>, handed: Handed, http: &http1::Builder) {
+        let Handed { stream, client, place } = handed;
+        match TcpStream::from_std(stream) {
+            Ok(stream) if !self.finishing.get() => {
+                let connection = Rc::new(Connection::new(client, self.now()));
+                let number = self.connections.add(connection.clone());
+                let open = Open { worker: self.clone(), number, _place: place };
+                let serving = serve_connection(self.clone(), connection, stream, http.clone());
+                tokio::task::spawn_local(async move {
+                    let _open = open;
+                    serving.await;
+                });
+            }
+            // It is closed at once: the server stops, or there is no room to watch it.
+            _ => self.common.admission.connection_closed(self.index),
+        }
+    }
+
+    fn tick(&self) {
+        self.ticks.set(self.now().saturating_add(1));
+        self.connections.for_each(|connection| match deadlines::order(connection, self.now()) {
+            Order::GoOn => {}
+            order => connection.give(order),
+        });
+    }
+
+    fn finish(&self, order: Order) {
+        self.finishing.set(true);
+        self.connections.for_each(|connection| connection.give(order));
+        self.drained.notify_one();
+    }
+
+    /// Ticks since the start.
+    pub(crate) fn now(&self) -> u32 {
+        self.ticks.get()
+    }
+
+    pub(crate) fn log(&self) -> &Shard {
+        &self.log
+    }
+
+    pub(crate) fn clock(&self) -> &TurnClock {
+        &self.clock
+    }
+
+    pub(crate) fn readiness(&self) -> &Readiness {
+        &self.common.readiness
+    }
+
+    pub(crate) fn cells(&self) -> &ShardCells {
+        self.common.counters.shard(self.index)
+    }
+
+    pub(crate) fn types(&self) -> RefMut<'_, TypeCache> {
+        self.types.borrow_mut()
+    }
+
+    /// Where bytes are read to before they are looked at. It is never held over an await.
+    pub(crate) fn scratch(&self) -> RefMut<'_, Box<[u8]>> {
+        self.scratch.borrow_mut()
+    }
+
+    pub(crate) fn permit(&self) -> Permit<'_> {
+        self.common.admission.permit(self.index)
+    }
+
+    pub(crate) fn new_id(&self, microseconds: i64) -> EventId {
+        self.ids.borrow_mut().request(milliseconds(microseconds))
+    }
+
+    pub(crate) fn answered(&self, route: RouteName, status: StatusCode, body_bytes: usize, elapsed: Duration) {
+        let cells = self.cells();
+        cells.answered(route, status);
+        match route {
+            RouteName::Event => cells.event_time.record(elapsed),
+            RouteName::Batch => cells.batch_time.record(elapsed),
+            _ => {}
+        }
+        cells.body_bytes.add(body_bytes as u64);
+    }
+}
+
+/// A connection that is open until this is dropped.
+struct Open {
+    worker: Rc<Worker>,
+    number: u64,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.worker.connections.remove(self.number);
+        self.worker.common.admission.connection_closed(self.worker.index);
+        if self.worker.finishing.get() {
+            self.worker.drained.notify_one();
+        }
+    }
+}
+
+/// Serves a connection to its end. What hyper says about the end is of no interest: the answer was given or
+/// nobody waits for it.
+fn serve_connection(
+    worker: Rc<Worker>,
+    connection: Rc<Connection>,
+    stream: TcpStream,
+    http: http1::Builder,
+) -> Pin<Box<impl Future<Output = ()>>> {
+    let socket = Socket::new(stream, worker.clone(), connection.clone());
+    let (for_requests, for_orders) = (connection.clone(), connection);
+    let service = service_fn(move |request| {
+        for_requests.enter(Phase::Body, worker.now());
+        intake::handle(worker.clone(), for_requests.clone(), request)
+    });
+    let mut serving = Box::pin(http.serve_connection(socket, service));
+    let mut is_finishing = false;
+    Box::pin(poll_fn(move |context| {
+        for_orders.remember(context.waker());
+        match for_orders.order() {
+            Order::GoOn | Order::TooSlow => {}
+            Order::Finish if std::mem::replace(&mut is_finishing, true) => {}
+            Order::Finish => serving.as_mut().graceful_shutdown(),
+            Order::Abort => return Poll::Ready(()),
+        }
+        serving.as_mut().poll(context).map(drop)
+    }))
+}

@@ -1,0 +1,10 @@
+//! The gateway over real sockets: every answer that it gives.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
+#![allow(clippy::print_stdout, reason = "a skipped test says so")]
+
+mod batches;
+mod events;
+mod json_parsing;
+mod stand;
+mod trouble;

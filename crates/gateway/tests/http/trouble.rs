@@ -1,0 +1,256 @@
+//! What goes wrong around requests: overload, a failing disk, clients that leave, HTTP that is not sound, the stop.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::stand::{Client, Stand, open_types};
+use event::limits::HEADER_BYTES_MAX;
+use gateway::{Code, GatewayOptions, RouteName, StatusClass};
+use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
+
+const FAR: Duration = Duration::from_secs(60);
+
+#[test]
+fn other_paths_and_methods_are_refused() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    for (method, path, status, code, allow) in [
+        ("GET", "/", 404, "not_found", None),
+        ("POST", "/ingest", 404, "not_found", None),
+        ("GET", "/ingest/event", 405, "method_not_allowed", Some("POST")),
+        ("PUT", "/ingest/batch/a", 405, "method_not_allowed", Some("POST")),
+        ("DELETE", "/healthz", 405, "method_not_allowed", Some("GET, HEAD")),
+    ] {
+        client.send(format!("{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.code().as_str()), (status, code), "{method} {path}");
+        assert_eq!(answer.header("allow"), allow);
+    }
+    assert_eq!(stand.counters().requests(RouteName::Other, StatusClass::ClientError), 2);
+}
+
+#[test]
+fn it_tells_that_it_is_alive_and_ready() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    for path in ["/healthz", "/readyz"] {
+        for method in ["GET", "HEAD"] {
+            client.send(format!("{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
+            assert_eq!(client.answer().status, 200);
+        }
+    }
+    stand.gateway().announce_stop();
+    client.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.code().as_str()), (503, "not_ready"));
+    client.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(client.answer().status, 200);
+    client.post("/ingest/event", "", b"1");
+    assert_eq!(client.answer().status, 200);
+}
+
+#[test]
+fn too_many_bytes_in_flight_are_shed() {
+    let options = GatewayOptions { in_flight_bytes_max: 1000, ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let mut slow = stand.connect();
+    slow.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+    slow.send(vec![b'\n'; 900]);
+    stand.wait("the bytes are there", |counters| counters.bytes_in_flight() == 900);
+    let body = [b"1".as_slice(), &[b' '; 100]].concat();
+    let answer = stand.post("/ingest/event", "", &body);
+    assert_eq!((answer.status, answer.code().as_str()), (503, "overload"));
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(stand.post("/ingest/event", "", "2").status, 200);
+    slow.send([vec![b'\n'; 98], b"3\n".to_vec()].concat());
+    assert_eq!(slow.answer().status, 200);
+    assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
+    assert_eq!(stand.payloads(), ["2", "3", "1"]);
+    assert_eq!(stand.counters().refusals(Code::Overload), 1);
+    assert_eq!(stand.counters().bytes_in_flight(), 0);
+}
+
+#[test]
+fn a_batch_is_counted_as_it_arrives() {
+    let options = GatewayOptions { in_flight_bytes_max: 1000, ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let mut client = stand.connect();
+    client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+    client.send(vec![b'\n'; 1001]);
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.code().as_str()), (503, "overload"));
+    stand.wait("the bytes are free", |counters| counters.bytes_in_flight() == 0);
+}
+
+#[test]
+fn a_failed_journal_answers_no_200() {
+    let disk = SimulatedDisk::new(1);
+    let stand = Stand::on_disk(Arc::new(disk.clone()));
+    assert_eq!(stand.post("/ingest/event", "", "1").status, 200);
+    disk.fail_from_call(Operation::Sync, 1, Failure::Io);
+    for (path, body) in [("/ingest/event", "2"), ("/ingest/batch", "3\n4\n"), ("/ingest/event", "5")] {
+        let answer = stand.post(path, "", body);
+        assert_eq!((answer.status, answer.code().as_str()), (500, "journal_failed"));
+    }
+    let mut client = stand.connect();
+    client.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(client.answer().status, 503);
+    assert_eq!(stand.payloads(), ["1"]);
+}
+
+#[test]
+fn a_full_disk_is_told_and_passes() {
+    let disk = SimulatedDisk::new(1);
+    let stand = Stand::on_disk(Arc::new(disk.clone()));
+    let body = format!("\"{}\"", "x".repeat(60_000));
+    assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
+    disk.set_capacity(Some(disk.bytes_used()));
+    let full = (0..1000).map(|_| stand.post("/ingest/event", "", &body)).find(|answer| answer.status != 200).unwrap();
+    assert_eq!((full.status, full.code().as_str()), (507, "disk_full"));
+    let stored = stand.stored().len();
+    disk.set_capacity(None);
+    assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
+    assert_eq!(stand.stored().len(), stored + 1);
+}
+
+#[test]
+fn an_event_whose_client_leaves_is_stored_once_or_never() {
+    let stand = Stand::open();
+    for number in 0..50 {
+        let mut client = stand.connect();
+        client.post("/ingest/event", "", number.to_string().as_bytes());
+        drop(client);
+    }
+    assert_eq!(stand.post("/ingest/event", "", "\"last\"").status, 200);
+    stand.wait("all are gone", |counters| counters.open_connections() == 0 && counters.bytes_in_flight() == 0);
+    let mut payloads = stand.payloads();
+    let all = payloads.len();
+    payloads.sort();
+    payloads.dedup();
+    assert_eq!(payloads.len(), all);
+    assert!(payloads.contains(&"\"last\"".to_owned()));
+}
+
+#[test]
+fn heads_that_can_be_read_in_two_ways_are_refused_in_full() {
+    let stand = Stand::open();
+    for (head, status, code) in [
+        ("Host: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked", 400, "bad_request"),
+        ("Host: x\r\nContent-Length: 1\r\nContent-Length: 2", 400, "bad_request"),
+        ("Host: x\nContent-Length: 1", 400, "bad_request"),
+        ("Content-Length: 1", 400, "bad_request"),
+        (&format!("Host: x\r\nX: {}", "x".repeat(HEADER_BYTES_MAX)), 431, "header_too_large"),
+    ] {
+        let mut client = stand.connect();
+        client.send(format!("POST /ingest/event HTTP/1.1\r\n{head}\r\n\r\n1"));
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.code().as_str()), (status, code), "{head:.60}");
+        assert_eq!(answer.header("connection"), Some("close"));
+        client.finish_sending();
+        assert!(client.is_closed());
+    }
+    assert!(stand.stored().is_empty());
+}
+
+#[test]
+fn what_stands_before_a_bad_head_is_answered_first() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    let good = "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1";
+    client.send([good, good, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n"].concat());
+    let statuses: Vec<_> = (0..3).map(|_| client.answer().status).collect();
+    assert_eq!(statuses, [200, 200, 400]);
+    assert_eq!(stand.stored().len(), 2);
+}
+
+#[test]
+fn a_head_may_come_byte_by_byte() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    for byte in b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n12" {
+        client.send([*byte]);
+    }
+    assert_eq!(client.answer().status, 200);
+    assert_eq!(stand.payloads(), ["12"]);
+}
+
+#[test]
+fn a_chunk_that_breaks_the_rules_ends_the_connection() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0;\n\r\n");
+    let statuses: Vec<_> = std::iter::from_fn(|| client.try_answer().ok()).map(|answer| answer.status).collect();
+    assert!(statuses.iter().all(|status| *status == 400), "{statuses:?}");
+    assert!(stand.stored().is_empty());
+}
+
+#[test]
+fn connections_beyond_the_limit_wait_for_a_place() {
+    let options = GatewayOptions { connections_max: 2, ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let mut first: Vec<_> = (0..2).map(|_| stand.connect()).collect();
+    stand.wait("two are open", |counters| counters.open_connections() == 2);
+    let mut third = stand.connect();
+    third.post("/ingest/event", "", b"3");
+    first[0].post("/ingest/event", "", b"1");
+    assert_eq!(first[0].answer().status, 200);
+    assert_eq!(stand.counters().connections_accepted(), 2);
+    drop(first);
+    assert_eq!(third.answer().status, 200);
+}
+
+#[test]
+fn a_stop_answers_what_is_in_flight_and_closes_the_rest() {
+    let mut stand = Stand::open();
+    let (mut idle, mut fresh, mut busy) = (stand.connect(), stand.connect(), stand.connect());
+    idle.post("/ingest/event", "", b"1");
+    assert_eq!(idle.answer().status, 200);
+    busy.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n2\n");
+    stand.wait("all are there", |counters| counters.bytes_in_flight() == 2 && counters.open_connections() == 3);
+    let address = stand.address();
+    let gateway = stand.take_gateway();
+    let stopping = std::thread::spawn(move || gateway.stop(Instant::now() + FAR));
+    assert!(idle.is_closed() && fresh.is_closed());
+    assert!(std::net::TcpStream::connect(address).is_err());
+    busy.send("3\n");
+    let answer = busy.answer();
+    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
+    assert!(stopping.join().unwrap());
+    for shard in stand.log.shards() {
+        shard.close().unwrap();
+    }
+    assert_eq!(stand.payloads(), ["1", "2", "3"]);
+}
+
+#[test]
+fn a_stop_doesnt_wait_beyond_its_deadline() {
+    let mut stand = Stand::open();
+    let mut busy = stand.connect();
+    busy.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n2\n");
+    stand.wait("it is there", |counters| counters.bytes_in_flight() == 2);
+    assert!(!stand.take_gateway().stop(Instant::now()));
+    assert!(busy.is_closed());
+    assert!(stand.stored().is_empty());
+}
+
+#[test]
+fn many_connections_share_commits() {
+    let stand = Stand::open();
+    let address = stand.address();
+    let threads: Vec<_> = (0..8)
+        .map(|thread| {
+            std::thread::spawn(move || {
+                let mut clients: Vec<_> = (0..8).map(|_| Client::connect(address)).collect();
+                for round in 0..20 {
+                    for client in &mut clients {
+                        client.post("/ingest/event", "", format!("\"{thread} {round}\"").as_bytes());
+                    }
+                    clients.iter_mut().for_each(|client| assert_eq!(client.answer().status, 200));
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(stand.stored().len(), 8 * 8 * 20);
+    assert_eq!(stand.counters().requests(RouteName::Event, StatusClass::Success), 8 * 8 * 20);
+}

@@ -1,0 +1,65 @@
+//! A damaged place of the log: what is kept of it, and what is lost.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::block;
+use crate::record::Record;
+
+/// A place where a block should stand and doesn't, or isn't sound.
+#[derive(Clone, Debug)]
+pub(crate) struct Damaged {
+    pub(crate) letter: char,
+    /// Whether it is the end of the log: then only whole requests are kept, because the others may never have been
+    /// answered.
+    pub(crate) torn: bool,
+    pub(crate) offset: u64,
+    /// The sequences concerned. For a torn tail without a sound header the end is not known: it is then the
+    /// first sequence again.
+    pub(crate) sequences: Range<u64>,
+    pub(crate) seed: u64,
+    /// What stands there, from the block's header on.
+    pub(crate) bytes: Bytes,
+}
+
+impl Damaged {
+    /// The records that are kept, with their sequences.
+    pub(crate) fn survivors(&self) -> Vec<(u64, Record<'_>)> {
+        let undamaged = self.undamaged();
+        if self.torn { whole_requests(&undamaged) } else { undamaged }
+    }
+
+    fn undamaged(&self) -> Vec<(u64, Record<'_>)> {
+        let body = self.bytes.get(block::HEADER_BYTES..).unwrap_or_default();
+        let found = block::salvage(body, self.seed, self.sequences.start);
+        found.into_iter().map(|(index, record)| (self.sequences.start + u64::from(index), record)).collect()
+    }
+
+    /// The sequences whose records are not kept, as far as is known.
+    pub(crate) fn lost(&self) -> Vec<Range<u64>> {
+        let known_end = self.undamaged().last().map_or(0, |(sequence, _)| sequence + 1).max(self.sequences.end);
+        let mut lost = Vec::new();
+        let mut next = self.sequences.start;
+        for (sequence, _) in self.survivors() {
+            if sequence > next {
+                lost.push(next..sequence);
+            }
+            next = sequence + 1;
+        }
+        if known_end > next {
+            lost.push(next..known_end);
+        }
+        lost
+    }
+}
+
+/// The records that belong to requests of which nothing is missing.
+fn whole_requests<'a>(records: &[(u64, Record<'a>)]) -> Vec<(u64, Record<'a>)> {
+    let adjacent = |a: &(u64, Record<'_>), b: &(u64, Record<'_>)| b.0 == a.0 + 1 && !b.1.request_start;
+    let whole = |request: &&[(u64, Record<'_>)]| {
+        request.first().is_some_and(|(_, record)| record.request_start)
+            && request.last().is_some_and(|(_, record)| record.request_end)
+    };
+    records.chunk_by(adjacent).filter(whole).flatten().copied().collect()
+}

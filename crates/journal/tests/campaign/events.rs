@@ -1,0 +1,51 @@
+//! Events whose number decides all of their bytes.
+
+use std::sync::Arc;
+
+use event::EventId;
+use journal::{Record, Records};
+
+/// What must come back just as it went in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Event {
+    pub(crate) id: EventId,
+    pub(crate) payload: Arc<[u8]>,
+}
+
+impl Event {
+    /// The event with this number: its payload is a JSON text of `bytes` bytes and a few more.
+    pub(crate) fn new(number: u64, bytes: usize) -> Self {
+        let text = number.to_string();
+        let filler = text.bytes().cycle().take(bytes);
+        let payload = b"{\"n\":\"".iter().copied().chain(filler).chain(*b"\"}").collect();
+        Self { id: EventId(u128::from(number).to_be_bytes()), payload }
+    }
+
+    pub(crate) fn of(record: &Record<'_>) -> Self {
+        Self { id: record.id, payload: record.payload.into() }
+    }
+
+    fn record(&self, request_start: bool, request_end: bool) -> Record<'_> {
+        Record {
+            id: self.id,
+            received_at: 5,
+            event_time: self.payload.len().is_multiple_of(2).then_some(7),
+            type_name: "campaign",
+            source: "",
+            client: Some([127, 0, 0, 1].into()),
+            payload: &self.payload,
+            request_start,
+            request_end,
+            dead: None,
+        }
+    }
+}
+
+/// The events of one request, encoded.
+pub(crate) fn request(events: &[Event]) -> Records {
+    let mut records = Records::default();
+    for (at, event) in events.iter().enumerate() {
+        records.push(&event.record(at == 0, at + 1 == events.len()));
+    }
+    records
+}

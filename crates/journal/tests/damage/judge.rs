@@ -1,0 +1,125 @@
+//! What may be lost by a damage, and what must be said about it.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use journal::simulated_disk::SimulatedDisk;
+
+use super::events::{Event, request};
+use super::log::{Log, Observed, Setting, observe};
+
+/// The segment's header copies.
+const HEADER_COPIES: [Range<u64>; 2] = [0..80, 512..592];
+
+/// What a damage of one bit or of the file's end must lead to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Expected {
+    /// The sequences that are lost, no more and no fewer.
+    pub(crate) lost: BTreeSet<u64>,
+    /// Whether something must be reported; if not, nothing may be.
+    pub(crate) reported: bool,
+}
+
+/// What is expected of a flipped bit in this byte.
+pub(crate) fn of_flip(log: &Log, byte: u64) -> Expected {
+    let mut expected = Expected::default();
+    expected.reported = HEADER_COPIES.iter().any(|copy| copy.contains(&byte));
+    for (at, block) in log.blocks.iter().enumerate() {
+        expected.reported |= block.header.contains(&byte);
+        let cut = log.setting == Setting::Unsealed && at + 1 == log.blocks.len();
+        for record in block.records.iter().filter(|record| record.bytes.contains(&byte)) {
+            let lost = if cut { record.request.clone() } else { record.sequence..record.sequence + 1 };
+            expected.lost.extend(lost);
+            expected.reported = true;
+        }
+    }
+    // The seal's header stands behind the last block.
+    let end = log.blocks.last().map_or(0, |block| block.end);
+    expected.reported |= log.setting == Setting::Sealed && (end..end + 80).contains(&byte);
+    expected
+}
+
+/// What is expected of a file that ends at `length`. In the newest segment nothing says that a block was whole.
+pub(crate) fn of_truncation(log: &Log, length: u64) -> Expected {
+    let mut lost = BTreeSet::new();
+    for record in log.blocks.iter().flat_map(|block| &block.records) {
+        let request_end = record.request.end;
+        let ends = |sequence: u64| {
+            let mut records = log.blocks.iter().flat_map(|block| &block.records);
+            records.find(|record| record.sequence + 1 == sequence).map_or(u64::MAX, |record| record.bytes.end)
+        };
+        let end = if log.setting == Setting::Followed { record.bytes.end } else { ends(request_end) };
+        if end > length || length < HEADER_COPIES[0].end {
+            lost.insert(record.sequence);
+        }
+    }
+    Expected { lost, reported: length < log.length() }
+}
+
+/// Checks what is left of a damaged log against what is expected.
+pub(crate) fn check(log: &Log, observed: &Observed, expected: &Expected, what: &str) {
+    for (sequence, event) in &log.events {
+        let there = observed.events.get(sequence);
+        if expected.lost.contains(sequence) {
+            assert_eq!(there, None, "{what}: damaged event {sequence}");
+        } else {
+            assert_eq!(there, Some(event), "{what}: undamaged event {sequence}: {:?}", observed.findings);
+        }
+    }
+    assert_eq!(observed.events.len() + expected.lost.len(), log.events.len(), "{what}: events that never were");
+    assert_eq!(!observed.findings.is_empty(), expected.reported, "{what}: {:?}", observed.findings);
+    let last = log.events.len() as u64;
+    assert!(observed.shard.0.durable >= last || !expected.lost.is_empty(), "{what}: sequences would be used again");
+}
+
+/// The sequences that are reported as lost.
+pub(crate) fn reported(observed: &Observed) -> BTreeSet<u64> {
+    observed.findings.iter().flat_map(|finding| finding.lost.iter().cloned().flatten()).collect()
+}
+
+/// Checks a damage of these bytes, whatever it is: nothing outside of the blocks that it hit is lost, nothing is
+/// changed, and what is lost is reported.
+pub(crate) fn check_bounds(log: &Log, disk: &SimulatedDisk, hit: &[Range<u64>], what: &str) {
+    let meets = |place: &Range<u64>| hit.iter().any(|hit| hit.start < place.end && place.start < hit.end);
+    let headless = HEADER_COPIES.iter().all(meets);
+    let observed = observe(disk, 2);
+    let unknown = observed.findings.iter().any(|finding| matches!(finding.letter, 'E' | 'H' | 'T'));
+    let reported = reported(&observed);
+    for (sequence, event) in &observed.events {
+        assert_eq!(log.events.get(sequence), Some(event), "{what}: event {sequence} is another");
+    }
+    for (at, block) in log.blocks.iter().enumerate() {
+        // A last block without a header can't be told from one that never was.
+        let end = log.blocks.last().map_or(0, |block| block.end);
+        let nothing_behind = log.blocks[at..].iter().all(|block| meets(&block.header))
+            && match log.setting {
+                Setting::Followed => false,
+                Setting::Sealed => meets(&(end..end + 80)),
+                Setting::Unsealed => true,
+            };
+        let silent = nothing_behind;
+        for record in block.records.iter().filter(|record| !observed.events.contains_key(&record.sequence)) {
+            let sequence = record.sequence;
+            assert!(headless || meets(&(block.header.start..block.end)), "{what}: undamaged event {sequence} is gone");
+            assert!(
+                unknown || silent || reported.contains(&sequence),
+                "{what}: {sequence} is gone, and nobody says so"
+            );
+        }
+    }
+}
+
+/// Appends to what a damage has left, starts again and reads everything.
+pub(crate) fn check_goes_on(observed: Observed, disk: &SimulatedDisk, what: &str) {
+    let Observed { mut events, shard, .. } = observed;
+    let mut shard = shard.0;
+    for number in 1_000_000..1_000_003_u64 {
+        let event = Event::new(number, 500);
+        let sequence = shard.appender.append(&request(std::slice::from_ref(&event)));
+        assert!(events.last_key_value().is_none_or(|(last, _)| *last < sequence), "{what}: {sequence} is used again");
+        shard.committer.commit(shard.appender.take(), 1).unwrap();
+        events.insert(sequence, event);
+    }
+    drop(shard);
+    assert_eq!(observe(disk, 3).events, events, "{what}: after new events and another start");
+}
