@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, SinkSetup};
 use event::{EventId, TypeName};
-use eventlog::{DataDirectory, EventLog, Record, Records};
+use eventlog::{AppendError, DataDirectory, EventLog, Record, Records};
 use journal::disk::OsDisk;
 use sink::{MemoryHandle, Sink, SinkConfig};
 
@@ -63,7 +63,10 @@ fn append(log: &EventLog, events: u32) {
                 dead: None,
             });
         }
-        drop(shard.append(&records, &[(event, u64::from(BATCH))]).unwrap());
+        while let Err(error) = shard.append(&records, &[(event, u64::from(BATCH))]) {
+            assert_eq!(error, AppendError::Busy);
+            std::thread::sleep(Duration::from_millis(1));
+        }
         shard.end_of_turn();
     }
 }
@@ -72,8 +75,10 @@ fn pending(delivery: &Delivery) -> u64 {
     delivery.ledger().snapshot().iter().flat_map(|row| &row.sinks).map(|sink| sink.pending).sum()
 }
 
-fn wait(delivery: &Delivery) {
-    while pending(delivery) > 0 {
+/// Waits until everything is accepted and has its outcome.
+fn wait(delivery: &Delivery, events: u32) {
+    let accepted = || delivery.ledger().snapshot().iter().map(|row| row.accepted).sum::<u64>();
+    while accepted() < u64::from(events) || pending(delivery) > 0 {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -106,7 +111,7 @@ fn main() {
     let start = Instant::now();
     append(&opened.log, events);
     let appended = start.elapsed();
-    wait(&opened.delivery);
+    wait(&opened.delivery, events);
     let live = cpu("delivery");
     println!("appended {events} in {appended:.2?}, delivered {:.2?} after the first", start.elapsed());
     println!("null, beside the appends: {:.3} us an event", live * 1e6 / f64::from(events));
@@ -127,7 +132,7 @@ fn main() {
     drop(opened);
 
     let opened = open(&path, SinkConfig::Null);
-    wait(&opened.delivery);
+    wait(&opened.delivery, events);
     println!("null, from disk: {:.3} us an event", cpu("delivery") * 1e6 / f64::from(events));
     drop(opened);
     std::fs::remove_dir_all(&path).unwrap();

@@ -9,6 +9,7 @@ mod commit_thread;
 mod handover;
 mod lane;
 mod log;
+mod returned;
 mod shard;
 mod turn;
 mod type_registry;

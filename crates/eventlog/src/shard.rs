@@ -20,6 +20,7 @@ use crate::commit_thread::{CommitThread, Job};
 use crate::handover::Handover;
 use crate::lane::LaneReader;
 use crate::log::Failure;
+use crate::returned::Returned;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
 
@@ -75,6 +76,7 @@ pub struct Shard {
     number: u16,
     head: Mutex<Head>,
     committer_returned: Condvar,
+    returned: Returned,
     handover: Handover,
     segments: Segments,
     accepted: Arc<Accepted>,
@@ -109,6 +111,7 @@ impl Shard {
             number,
             head: Mutex::new(head),
             committer_returned: Condvar::new(),
+            returned: Returned::default(),
             handover: Handover::new(opened.durable),
             segments: opened.segments,
             accepted,
@@ -259,9 +262,15 @@ impl Shard {
             let fate = self.finish(&mut head, &turn, first, result, elapsed);
             next = if head.open.records > 0 { head.take_job() } else { None };
             drop(head);
-            turn.settle(fate);
+            self.returned.hand_back(turn, fate);
         }
         self.committer_returned.notify_all();
+    }
+
+    /// Lets the requests of commits that the thread made go on, from the shard's own thread: to be run there as a
+    /// task for as long as the shard takes requests. Waking them from the commit thread would cost a system call each.
+    pub async fn settle_returned(&self) {
+        self.returned.settle().await;
     }
 
     fn finish(

@@ -145,6 +145,8 @@ impl Worker {
     async fn serve(self: Rc<Self>, mut messages: UnboundedReceiver<Message>) {
         let mut http = http1::Builder::new();
         http.max_buf_size(READ_BYTES).max_header_size(HEADER_BYTES_MAX);
+        let log = self.log.clone();
+        tokio::task::spawn_local(async move { log.settle_returned().await });
         loop {
             let drained = async {
                 loop {

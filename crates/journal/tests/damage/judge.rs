@@ -12,7 +12,7 @@ use super::log::{Log, Observed, Setting, observe};
 const HEADER_COPIES: [Range<u64>; 2] = [0..80, 512..592];
 
 /// What a damage of one bit or of the file's end must lead to.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// The sequences that are lost, no more and no fewer.
     pub(crate) lost: BTreeSet<u64>,
@@ -22,8 +22,8 @@ pub(crate) struct Expected {
 
 /// What is expected of a flipped bit in this byte.
 pub(crate) fn of_flip(log: &Log, byte: u64) -> Expected {
-    let mut expected = Expected::default();
-    expected.reported = HEADER_COPIES.iter().any(|copy| copy.contains(&byte));
+    let reported = HEADER_COPIES.iter().any(|copy| copy.contains(&byte));
+    let mut expected = Expected { lost: BTreeSet::new(), reported };
     for (at, block) in log.blocks.iter().enumerate() {
         expected.reported |= block.header.contains(&byte);
         let cut = log.setting == Setting::Unsealed && at + 1 == log.blocks.len();
@@ -89,15 +89,7 @@ pub(crate) fn check_bounds(log: &Log, disk: &SimulatedDisk, hit: &[Range<u64>], 
         assert_eq!(log.events.get(sequence), Some(event), "{what}: event {sequence} is another");
     }
     for (at, block) in log.blocks.iter().enumerate() {
-        // A last block without a header can't be told from one that never was.
-        let end = log.blocks.last().map_or(0, |block| block.end);
-        let nothing_behind = log.blocks[at..].iter().all(|block| meets(&block.header))
-            && match log.setting {
-                Setting::Followed => false,
-                Setting::Sealed => meets(&(end..end + 80)),
-                Setting::Unsealed => true,
-            };
-        let silent = nothing_behind;
+        let silent = blanks_the_end(log, at, &meets);
         for record in block.records.iter().filter(|record| !observed.events.contains_key(&record.sequence)) {
             let sequence = record.sequence;
             assert!(headless || meets(&(block.header.start..block.end)), "{what}: undamaged event {sequence} is gone");
@@ -107,6 +99,18 @@ pub(crate) fn check_bounds(log: &Log, disk: &SimulatedDisk, hit: &[Range<u64>], 
             );
         }
     }
+}
+
+/// Whether a damage may have left no header from block `at` on: an end without any can't be told from one that
+/// never was written.
+fn blanks_the_end(log: &Log, at: usize, meets: &impl Fn(&Range<u64>) -> bool) -> bool {
+    let seal = log.blocks.last().map_or(0..0, |block| block.end..block.end + 80);
+    log.blocks[at..].iter().all(|block| meets(&block.header))
+        && match log.setting {
+            Setting::Followed => false,
+            Setting::Sealed => meets(&seal),
+            Setting::Unsealed => true,
+        }
 }
 
 /// Appends to what a damage has left, starts again and reads everything.

@@ -122,7 +122,7 @@ fn zeroed_sectors_hurt_only_the_blocks_that_they_hit() {
                 check_rewritten(&log, &format!("{setting:?}, {length} zeros at {start}"), |content| {
                     let end = (start + length).min(log.length());
                     content[at(start)..at(end)].fill(0);
-                    vec![start..end]
+                    std::iter::once(start..end).collect()
                 });
             }
         }
@@ -155,7 +155,7 @@ fn a_block_that_stands_twice_is_delivered_once() {
                     let end = (place + block.end - block.header.start).min(log.length());
                     let source = at(block.header.start);
                     content.copy_within(source..source + at(end - place), at(place));
-                    vec![place..end]
+                    std::iter::once(place..end).collect()
                 });
             }
         }
