@@ -4,7 +4,9 @@
 //! To add a campaign: a file with its options, a `run` and a `short`, a row in [`Campaign`], and the short form
 //! in the steps of `cargo xtask test`.
 
+pub(crate) mod batches;
 pub(crate) mod kills;
+pub(crate) mod order;
 pub(crate) mod power_cuts;
 
 use anyhow::Result;
@@ -23,6 +25,10 @@ enum Campaign {
     PowerCuts(power_cuts::Options),
     /// SIGKILLs of the server at random times, while clients repeat what wasn't answered.
     Kills(kills::Options),
+    /// Batches with keys, with SIGKILLs on the way: every record is stored as often as it was sent.
+    Batches(batches::Options),
+    /// The system calls of a POST: the fdatasync ends before the answer.
+    Order(order::Options),
 }
 
 /// Runs one campaign.
@@ -30,6 +36,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.campaign {
         Campaign::PowerCuts(options) => power_cuts::run(options),
         Campaign::Kills(options) => kills::run(options),
+        Campaign::Batches(options) => batches::run(options),
+        Campaign::Order(options) => order::run(options),
     }
 }
 

@@ -161,6 +161,11 @@ impl Process {
         Ok(Self(command.spawn().with_context(|| format!("starting {program}"))?))
     }
 
+    /// The process's number.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     fn end(&mut self) -> Result<()> {
         self.0.kill().context("killing a process")?;
         self.0.wait().map(|_: ExitStatus| ()).context("waiting for a killed process")

@@ -7,9 +7,15 @@ use crate::workspace::{self, Step, cargo, run};
 
 /// What `cargo xtask test` does; `cargo xtask ci` ends with it.
 pub(crate) const STEPS: &[Step] = &[
-    ("tests", || run(cargo().args(["test", "--workspace"]))),
+    ("tests", || run(cargo().args(["test", "--workspace", "--features", "sink/conformance"]))),
+    ("power cuts without checksums are noticed", || {
+        let test = ["test", "--package", "journal", "--features", "mutant-no-checksum", "--test", "power_cuts"];
+        run(cargo().args(test).args(["--", "checksum_mutant"]))
+    }),
     ("short campaign: power cuts", campaign::power_cuts::short),
     ("short campaign: kills", campaign::kills::short),
+    ("short campaign: batches", campaign::batches::short),
+    ("order of system calls", campaign::order::short),
 ];
 
 /// Runs them all.

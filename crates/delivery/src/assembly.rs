@@ -128,7 +128,7 @@ impl Assembly {
         !self.batch.is_empty()
             && (self.batch.len() >= DELIVERY_RECORDS_MAX
                 || self.batch.payload_bytes() + payload_bytes > DELIVERY_BYTES_MAX
-                || self.held_bytes + newly_held > HELD_BYTES_MAX)
+                || (newly_held > 0 && self.held_bytes + newly_held > HELD_BYTES_MAX))
     }
 
     fn push(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes) {

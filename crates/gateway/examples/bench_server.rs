@@ -1,13 +1,17 @@
-//! A gateway without delivery, to measure its intake: `bench_server PORT DIRECTORY`.
+//! A gateway without delivery, to measure its intake: `bench_server PORT DIRECTORY`. Segments are freed as if all
+//! events were delivered at once.
 
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use eventlog::{EventLog, LogOptions};
 use gateway::{Gateway, GatewayOptions, GatewayTypes, TypeRules};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
+
+const FREE_EVERY: Duration = Duration::from_millis(50);
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -22,6 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let types = GatewayTypes { open: Some(TypeRules::default()), ..GatewayTypes::default() };
     let _gateway = Gateway::start(listener, &log, types, GatewayOptions::default())?;
     loop {
-        std::thread::park();
+        std::thread::sleep(FREE_EVERY);
+        for shard in log.shards() {
+            shard.segments().free_up_to(shard.durable())?;
+        }
     }
 }

@@ -126,7 +126,7 @@ impl Scan {
     }
 
     fn step_over_unsound(&mut self, known: KnownExtent) -> io::Result<Step> {
-        let later = self.later_block(0)?;
+        let later = self.later_block(PAGE_BYTES)?;
         let beyond = later.as_ref().map(|(_, header)| header.first).or(known.beyond(self.expected));
         let page = self.window.page(&*self.file, self.offset)?;
         let previous = self.last_sum.unwrap_or_default();
@@ -175,8 +175,7 @@ impl Scan {
                 return Ok(best);
             }
             let header = BlockHeader::checked(page, self.header.generation, self.header.seed);
-            let first = if offset == self.offset { self.expected + 1 } else { self.expected };
-            if let Some(header) = header.filter(|header| header.first >= first)
+            if let Some(header) = header.filter(|header| header.first >= self.expected)
                 && best.as_ref().is_none_or(|(_, best)| rank(&header, self.expected) < rank(best, self.expected))
             {
                 best = Some((offset, header));

@@ -190,3 +190,30 @@ fn a_running_reader_goes_on_behind_a_newest_block_that_rots() {
     commit(&mut shard, 3..=3);
     assert_eq!(read(&mut reader, shard.durable), (vec![3], vec![]));
 }
+
+#[test]
+fn a_start_reads_a_segment_once_and_not_once_for_each_block() {
+    let disk = SimulatedDisk::new(1);
+    let mut shard = open(&disk, 1);
+    (1..=6).for_each(|number| commit(&mut shard, number..=number));
+    assert_eq!(shard.segments.count(), 1);
+    drop(shard);
+    let before = disk.calls(Operation::ReadAt);
+    assert_eq!(open(&disk, 2).durable, 6);
+    let reads = disk.calls(Operation::ReadAt) - before;
+    assert!(reads < 10, "{reads} reads for 6 blocks");
+}
+
+/// The read-ahead holds what stood behind the last block when it was read.
+#[test]
+fn a_running_reader_takes_no_old_bytes_for_a_new_block() {
+    let disk = SimulatedDisk::new(1);
+    let mut shard = open(&disk, 1);
+    let mut reader = Reader::new(shard.segments.clone(), 1);
+    for number in 1..=30 {
+        commit(&mut shard, number..=number);
+        let stretch = reader.read(shard.durable).unwrap().unwrap();
+        assert!(matches!(stretch, Stretch::Block(_)), "{stretch:?}");
+        assert_eq!(stretch.end(), number + 1);
+    }
+}

@@ -46,6 +46,20 @@ fn a_busy_lane_writes_few_batches() {
 }
 
 #[test]
+fn a_block_that_is_larger_than_what_a_batch_may_hold_gives_full_batches() {
+    run(async {
+        let mut world = World::new(13);
+        world.start();
+        let payload = format!("\"{}\"", "x".repeat(300));
+        world.append_request("other", 30_000, payload.as_bytes()).await;
+        world.settle().await;
+        let sizes: Vec<usize> = world.fenced.calls().iter().map(|call| call.ids.len()).collect();
+        assert_eq!(sizes.iter().filter(|size| **size > 0).count(), 3, "{sizes:?}");
+        world.check_all().await;
+    });
+}
+
+#[test]
 fn a_fenced_cursor_follows_what_passes_by() {
     run(async {
         let mut world = World::new(3);

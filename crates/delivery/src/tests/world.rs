@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use event::{EventId, TypeName};
-use eventlog::{DataDirectory, EventLog, Reader, Record, ShardOptions, Stretch, open_shard};
+use eventlog::{DataDirectory, EventLog, Reader, Record, Records, ShardOptions, Stretch, open_shard};
 use journal::simulated_disk::SimulatedDisk;
 use sink::{MemoryHandle, Sink, SinkConfig};
 use tokio::sync::watch;
@@ -173,6 +173,20 @@ impl World {
             }
         }
         self.acknowledged.len() - before
+    }
+
+    /// Appends all events as one request, which is one block.
+    pub(super) async fn append_request(&mut self, type_name: &str, count: u64, payload: &[u8]) {
+        let log = self.process().log.clone();
+        let type_id = log.types().intern(&name(type_name));
+        let numbers: Vec<u64> = (self.next..self.next + count).collect();
+        self.next += count;
+        let mut records = Records::default();
+        numbers.iter().for_each(|number| records.push(&record(*number, type_name, payload)));
+        let append = log.shards()[0].append(&records, &[(type_id, count)]).unwrap();
+        log.shards()[0].end_of_turn();
+        append.await.unwrap();
+        self.acknowledged.extend(numbers.into_iter().map(|number| (number, type_name.to_owned())));
     }
 
     /// The number that the next event will have.
