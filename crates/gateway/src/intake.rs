@@ -81,3 +81,21 @@ async fn refuse(worker: &Worker, problem: &Problem, body: &mut RequestBody<'_>) 
     }
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, F>(_: impl Fn(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn sizes() {
+        println!("handle {}", size(handle));
+        println!("request {} response {}", size_of::<Request<Incoming>>(), size_of::<Response<Full<Bytes>>>());
+        println!("body {} wishes {} envelope {} headers {}", size_of::<RequestBody<'_>>(), size_of::<Wishes>(), size_of::<Envelope>(), size_of::<HeaderMap>());
+        println!("socket {} connection {}", size_of::<crate::socket::Socket>(), size_of::<Connection>());
+        println!("found {} ", size_of::<Headers<'_>>());
+    }
+}

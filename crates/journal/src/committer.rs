@@ -19,8 +19,8 @@ use crate::spares::Spares;
 /// Why a block is not durable.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// There is no space for a further segment. Nothing was written; later commits may succeed.
-    #[error("no space for a further segment in {directory}: {source}; free space on that disk")]
+    /// No further segment can be made, for want of space as a rule. Nothing was written; later commits may succeed.
+    #[error("can't make a further segment in {directory}: {source}; free space on that disk if it is full")]
     NoSpace {
         /// The shard's directory.
         directory: PathBuf,

@@ -17,7 +17,7 @@ pub(crate) struct Options {
 /// The test that reads the two variables.
 const TEST: &str = "power_cuts";
 const STATES: &str = "FOREBAY_POWER_CUT_STATES";
-const SEED: &str = "FOREBAY_POWER_CUT_SEED";
+const SEED: &str = "FOREBAY_SEED";
 
 /// As many states as a CI run owes, from a fixed seed, in what the tests have built anyway.
 pub(crate) fn short() -> Result<()> {
