@@ -166,3 +166,52 @@ fn number(words: &mut SplitWhitespace<'_>) -> Option<u64> {
 fn type_name(words: &mut SplitWhitespace<'_>) -> Option<TypeName> {
     TypeName::new(words.next()?).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn name(text: &str) -> TypeName {
+        TypeName::new(text).unwrap()
+    }
+
+    fn full() -> Document {
+        let outcomes = Outcomes { stored: 7, dead: 1, skipped: 2 };
+        let lane = LaneBook {
+            start: 1,
+            cursor: 12,
+            lost: 3,
+            ahead: true,
+            outcomes: BTreeMap::from([(name("a.b"), outcomes)]),
+            ..LaneBook::default()
+        };
+        let closed = Closed { until: vec![9, 0], accepted: 11 };
+        let pairs = BTreeMap::from([
+            (name("a.b"), Pair { base: 5, from: vec![1, 2], closed: Some(closed) }),
+            (name("c"), Pair::default()),
+        ]);
+        let sink = SinkBook { lanes: vec![lane, LaneBook::default()], pairs, configured: false };
+        let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);
+        let sinks = BTreeMap::from([("x".into(), sink), ("y".into(), SinkBook::default())]);
+        let book = Book { routes: routes.with_others(["y".into()]), sinks };
+        Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], book }
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded() {
+        for document in [full(), Document::default()] {
+            assert_eq!(Document::decode(&document.encode()), Ok(document));
+        }
+    }
+
+    #[test]
+    fn a_line_that_makes_no_sense_is_named() {
+        let text = full().encode();
+        assert_eq!(Document::decode(&text.replacen("ledger 1", "ledger 2", 1)), Err(1));
+        assert_eq!(Document::decode(&text.replacen("accepted a.b 20", "accepted a.b -20", 1)), Err(3));
+        assert_eq!(Document::decode(&text.replacen("accepted a.b 20", "accepted a.b 20 1", 1)), Err(3));
+        assert_eq!(Document::decode(&format!("{text}lane 1 0 0 0 -\n")), Err(text.lines().count() + 1));
+    }
+}

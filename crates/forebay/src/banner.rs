@@ -7,12 +7,12 @@ use std::path::Path;
 use crate::config::{Configuration, SinkConfig};
 
 /// Writes to the standard output. Where nobody reads it, nothing is lost.
-pub(crate) fn show(listen: SocketAddr, configuration: &Configuration, data: &Path) {
+pub(crate) fn show(listen: SocketAddr, admin: SocketAddr, configuration: &Configuration, data: &Path) {
     let mut output = io::stdout().lock();
-    let _ = write!(output, "{}", text(listen, configuration, data)).and_then(|()| output.flush());
+    let _ = write!(output, "{}", text(listen, admin, configuration, data)).and_then(|()| output.flush());
 }
 
-fn text(listen: SocketAddr, configuration: &Configuration, data: &Path) -> String {
+fn text(listen: SocketAddr, admin: SocketAddr, configuration: &Configuration, data: &Path) -> String {
     let mut text = format!(
         "Forebay {} takes events on http://{listen} and keeps its data in {}.\n\n\
          Post the first event:\n  curl -i http://{listen}/ingest/event -d '{{\"hello\": \"world\"}}'\n",
@@ -26,7 +26,6 @@ fn text(listen: SocketAddr, configuration: &Configuration, data: &Path) -> Strin
                 &format!("Look at what sink {name} has stored:\n  sqlite3 {file} \"select payload from {table}\"\n");
         }
     }
-    let admin = configuration.gateway.admin;
     text += &format!("Watch it:\n  curl -s http://{admin}/metrics | grep forebay_events\nStop it with Ctrl-C.\n");
     text
 }

@@ -106,8 +106,9 @@ async fn serve(configuration: &Configuration, data: PathBuf) -> Result<u8, Serve
     let mut signals = Signals::new().map_err(|source| ServeError::System { what: "wait for signals", source })?;
     let (intake, admin) = bind(configuration)?;
     let running = Running::start(configuration, &data, intake)?;
+    let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
     tokio::spawn(admin::serve(admin, running.metrics.clone()));
-    banner::show(running.gateway.local_addr(), configuration, &data);
+    banner::show(running.gateway.local_addr(), admin_address, configuration, &data);
 
     tokio::select! {
         () = signals.next() => {}

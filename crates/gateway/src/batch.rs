@@ -12,6 +12,7 @@ use crate::body::{RequestBody, admit};
 use crate::code::Code;
 use crate::encoder::{Encoder, Envelope, Ids};
 use crate::event_request::of_append;
+use crate::intake::Begun;
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
 use crate::type_cache::TypeCache;
@@ -21,17 +22,12 @@ use crate::worker::Worker;
 const STRETCH_BYTES: usize = 256 * 1024;
 
 /// Takes a batch: the answer is ready when its good records are durable.
-pub(crate) async fn take(
-    worker: &Worker,
-    wishes: Wishes,
-    body: &mut RequestBody<'_>,
-    envelope: Envelope,
-) -> Result<Response<Full<Bytes>>, Refused> {
-    let form = wishes.form;
+pub(crate) async fn take(worker: &Worker, begun: &mut Begun) -> Result<Response<Full<Bytes>>, Refused> {
     let mut permit = worker.permit();
-    let encoder = new_encoder(worker, wishes, envelope);
-    let encoder = encode(encoder, form, body, &mut permit).await?;
-    body.is_complete();
+    let encoder = new_encoder(worker, &begun.wishes, begun.envelope);
+    let form = begun.wishes.form.unwrap_or(Form::Detect);
+    let encoder = encode(encoder, form, &mut begun.body, &mut permit).await?;
+    begun.body.is_complete();
     count(worker, &encoder);
     if !encoder.records.is_empty() {
         let append = worker.log().append(&encoder.records, &encoder.counts);
@@ -40,10 +36,10 @@ pub(crate) async fn take(
     Ok(answer::of_batch(&encoder))
 }
 
-fn new_encoder(worker: &Worker, wishes: Wishes, envelope: Envelope) -> Encoder {
+fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder {
     let types = worker.types();
     let known = wishes.slot.map(|slot| types.get(slot).clone());
-    let ids = match wishes.key {
+    let ids = match &wishes.key {
         Some(key) => Ids::Keyed(key.as_bytes().to_vec()),
         None => Ids::Generated(worker.new_id(envelope.received_at)),
     };
@@ -55,7 +51,7 @@ fn new_encoder(worker: &Worker, wishes: Wishes, envelope: Envelope) -> Encoder {
 async fn encode(
     mut encoder: Encoder,
     form: Form,
-    body: &mut RequestBody<'_>,
+    body: &mut RequestBody,
     permit: &mut Permit<'_>,
 ) -> Result<Encoder, Refused> {
     body.check_announced(BATCH_BYTES_MAX)?;

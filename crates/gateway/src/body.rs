@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
@@ -17,9 +18,9 @@ use crate::problem::{Problem, Refused};
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 
 /// A request's body.
-pub(crate) struct RequestBody<'a> {
+pub(crate) struct RequestBody {
     incoming: Incoming,
-    connection: &'a Connection,
+    connection: Rc<Connection>,
     now: u32,
     /// The client waits for a go-ahead, which reading gives.
     expects_continue: bool,
@@ -27,14 +28,18 @@ pub(crate) struct RequestBody<'a> {
     pub(crate) received: usize,
 }
 
-impl<'a> RequestBody<'a> {
-    pub(crate) const fn new(incoming: Incoming, connection: &'a Connection, now: u32, expects_continue: bool) -> Self {
+impl RequestBody {
+    pub(crate) const fn new(incoming: Incoming, connection: Rc<Connection>, now: u32, expects_continue: bool) -> Self {
         Self { incoming, connection, now, expects_continue, received: 0 }
     }
 
     /// From here on the client waits for us.
     pub(crate) fn is_complete(&self) {
         self.connection.enter(Phase::Answer, self.now);
+    }
+
+    pub(crate) fn request_ended(&self, now: u32) {
+        self.connection.request_ended(now);
     }
 
     /// Ends the connection after the answer, though more of the body may come.
@@ -54,7 +59,7 @@ impl<'a> RequestBody<'a> {
     /// The next bytes, or `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Refused> {
         loop {
-            let (incoming, connection) = (&mut self.incoming, self.connection);
+            let (incoming, connection) = (&mut self.incoming, &self.connection);
             let frame = poll_fn(|context| {
                 if connection.order() == Order::TooSlow {
                     return Poll::Ready(Err(Problem::boxed(Code::Timeout, "the body came too slowly")));

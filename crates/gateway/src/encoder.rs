@@ -69,7 +69,7 @@ impl Ids {
 }
 
 /// What stands around the payloads of a request.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope {
     pub(crate) received_at: i64,
     pub(crate) client: IpAddr,

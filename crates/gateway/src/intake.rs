@@ -1,6 +1,7 @@
 //! One request: its route, its answer, and what is counted of it.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -22,13 +23,48 @@ use crate::{answer, batch, event_request};
 
 type Answer = Result<Response<Full<Bytes>>, Refused>;
 
-/// Answers one request. Where the client leaves, this is dropped at any await: what was appended is committed all
-/// the same, and what wasn't never will be.
-pub(crate) async fn handle(
+/// A request whose head was looked at. It is all that a request keeps while it waits, besides its append: a
+/// connection has room for one of these for as long as it is open.
+pub(crate) struct Begun {
+    started: Instant,
+    route: RouteName,
+    pub(crate) wishes: Wishes,
+    pub(crate) envelope: Envelope,
+    pub(crate) body: RequestBody,
+    /// The request's headers, cleared.
+    empty: HeaderMap,
+    refused: Option<Refused>,
+}
+
+/// Answers one request. What its head says is looked at before the first await: so the head is not kept. Where the
+/// client leaves, the rest is dropped at any await: what was appended is committed all the same, and what wasn't
+/// never will be.
+pub(crate) fn handle(
     worker: Rc<Worker>,
-    connection: Rc<Connection>,
+    connection: &Rc<Connection>,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> impl Future<Output = Result<Response<Full<Bytes>>, Infallible>> + use<> {
+    let mut begun = begin(&worker, connection, request);
+    // A block and no async function, which would keep its arguments twice.
+    async move {
+        let answer = match (begun.refused.take(), begun.route) {
+            (Some(refused), _) => Err(refused),
+            (None, RouteName::Event) => event_request::take(&worker, &mut begun).await,
+            (None, RouteName::Batch) => Box::pin(batch::take(&worker, &mut begun)).await,
+            (None, RouteName::Ready) => ready(&worker),
+            (None, RouteName::Health | RouteName::Other) => Ok(answer::of_event()),
+        };
+        let response = match answer {
+            Ok(response) => with_room(response, std::mem::take(&mut begun.empty)),
+            Err(problem) => Box::pin(refuse(&worker, problem, &mut begun.body)).await,
+        };
+        worker.answered(begun.route, response.status(), begun.body.received, begun.started.elapsed());
+        begun.body.request_ended(worker.now());
+        Ok(response)
+    }
+}
+
+fn begin(worker: &Worker, connection: &Rc<Connection>, request: Request<Incoming>) -> Begun {
     let started = Instant::now();
     let (parts, incoming) = request.into_parts();
     let mut headers = parts.headers;
@@ -36,25 +72,14 @@ pub(crate) async fn handle(
     let (route, path_type) = route::find(parts.uri.path());
     let checked = route.check(&parts.method);
     let wishes = checked.and_then(|()| Wishes::of(&found, route, path_type, &mut worker.types()));
-    let mut body = RequestBody::new(incoming, &connection, worker.now(), found.expects_continue);
+    let body = RequestBody::new(incoming, connection.clone(), worker.now(), found.expects_continue);
     headers.clear();
-    drop((parts.uri, parts.method, parts.extensions));
     let envelope = Envelope { received_at: worker.clock().microseconds(), client: connection.client };
-    let answer = match (wishes, route) {
-        (Err(refused), _) => Err(refused),
-        (Ok(wishes), RouteName::Event) => event_request::take(&worker, wishes, &mut body, envelope).await,
-        (Ok(wishes), RouteName::Batch) => Box::pin(batch::take(&worker, wishes, &mut body, envelope)).await,
-        (Ok(_), RouteName::Ready) => ready(&worker),
-        (Ok(_), RouteName::Health | RouteName::Other) => Ok(answer::of_event()),
+    let (wishes, refused) = match wishes {
+        Ok(wishes) => (wishes, None),
+        Err(refused) => (Wishes::default(), Some(refused)),
     };
-    let response = match answer {
-        Ok(response) => with_room(response, headers),
-        Err(problem) => Box::pin(refuse(&worker, &problem, &mut body)).await,
-    };
-    worker.answered(route, response.status(), body.received, started.elapsed());
-    drop(body);
-    connection.request_ended(worker.now());
-    Ok(response)
+    Begun { started, route, wishes, envelope, body, empty: headers, refused }
 }
 
 fn ready(worker: &Worker) -> Answer {
@@ -72,7 +97,7 @@ fn with_room(mut response: Response<Full<Bytes>>, empty: HeaderMap) -> Response<
     response
 }
 
-async fn refuse(worker: &Worker, problem: &Problem, body: &mut RequestBody<'_>) -> Response<Full<Bytes>> {
+async fn refuse(worker: &Worker, problem: Refused, body: &mut RequestBody) -> Response<Full<Bytes>> {
     worker.cells().refused(problem.code);
     let mut response = problem.response();
     if !body.drain().await {
@@ -80,22 +105,4 @@ async fn refuse(worker: &Worker, problem: &Problem, body: &mut RequestBody<'_>) 
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn size<A, B, C, F>(_: impl Fn(A, B, C) -> F) -> usize {
-        size_of::<F>()
-    }
-
-    #[test]
-    fn sizes() {
-        println!("handle {}", size(handle));
-        println!("request {} response {}", size_of::<Request<Incoming>>(), size_of::<Response<Full<Bytes>>>());
-        println!("body {} wishes {} envelope {} headers {}", size_of::<RequestBody<'_>>(), size_of::<Wishes>(), size_of::<Envelope>(), size_of::<HeaderMap>());
-        println!("socket {} connection {}", size_of::<crate::socket::Socket>(), size_of::<Connection>());
-        println!("found {} ", size_of::<Headers<'_>>());
-    }
 }

@@ -24,6 +24,7 @@ mod problem;
 mod readiness;
 mod request;
 mod route;
+mod serving;
 mod socket;
 mod turn_clock;
 mod type_cache;

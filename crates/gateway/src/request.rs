@@ -67,6 +67,7 @@ impl<'a> Headers<'a> {
 }
 
 /// What a request says about its events, checked.
+#[derive(Default)]
 pub(crate) struct Wishes {
     /// The type, unless each payload names its own.
     pub(crate) slot: Option<Slot>,
@@ -74,7 +75,7 @@ pub(crate) struct Wishes {
     /// A single event's answer says where it stands.
     pub(crate) json: bool,
     /// How the records of a batch are told apart.
-    pub(crate) form: Form,
+    pub(crate) form: Option<Form>,
 }
 
 impl Wishes {
@@ -87,7 +88,7 @@ impl Wishes {
         types: &mut TypeCache,
     ) -> Result<Self, Refused> {
         if !route.takes_events() {
-            return Ok(Self { slot: None, key: None, json: false, form: Form::Detect });
+            return Ok(Self::default());
         }
         headers.check_encoding()?;
         if let Some(key) = headers.key {
@@ -101,7 +102,7 @@ impl Wishes {
             None => Some(types.find(DEFAULT_TYPE)?),
         };
         // Only a batch cares for the form.
-        let form = if route == RouteName::Batch { headers.form() } else { Form::Detect };
+        let form = (route == RouteName::Batch).then(|| headers.form());
         Ok(Self { slot, key: headers.key.cloned(), json: headers.wants_json(), form })
     }
 }

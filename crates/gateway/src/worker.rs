@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, TcpStream as StdStream};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -16,20 +16,18 @@ use event::{EventId, IdGenerator};
 use eventlog::Shard;
 use hyper::StatusCode;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::admission::{Admission, Permit};
-use crate::connection::{Connection, Connections, Order, Phase};
+use crate::connection::{Connection, Connections, Order};
 use crate::counters::{GatewayCounters, ShardCells};
 use crate::deadlines;
-use crate::intake;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
-use crate::socket::Socket;
+use crate::serving::{self, Open};
 use crate::turn_clock::{TurnClock, milliseconds};
 use crate::type_cache::TypeCache;
 use crate::type_table::TypeTable;
@@ -144,7 +142,8 @@ impl Worker {
 
     async fn serve(self: Rc<Self>, mut messages: UnboundedReceiver<Message>) {
         let mut http = http1::Builder::new();
-        http.max_buf_size(READ_BYTES).max_header_size(HEADER_BYTES_MAX);
+        // Answers are small: to copy one costs less than to write it in two parts.
+        http.max_buf_size(READ_BYTES).max_header_size(HEADER_BYTES_MAX).writev(false);
         let log = self.log.clone();
         tokio::task::spawn_local(async move { log.settle_returned().await });
         loop {
@@ -178,7 +177,7 @@ impl Worker {
                 let connection = Rc::new(Connection::new(client, self.now()));
                 let number = self.connections.add(connection.clone());
                 let open = Open { worker: self.clone(), number, _place: place };
-                let serving = serve_connection(self.clone(), connection, stream, http.clone());
+                let serving = serving::serve(self.clone(), connection, stream, http.clone());
                 tokio::task::spawn_local(async move {
                     let _open = open;
                     serving.await;
@@ -186,6 +185,15 @@ impl Worker {
             }
             // It is closed at once: the server stops, or there is no room to watch it.
             _ => self.common.admission.connection_closed(self.index),
+        }
+    }
+
+    /// A connection is closed; the last one may be what the end waits for.
+    pub(crate) fn closed(&self, number: u64) {
+        self.connections.remove(number);
+        self.common.admission.connection_closed(self.index);
+        if self.finishing.get() {
+            self.drained.notify_one();
         }
     }
 
@@ -251,49 +259,4 @@ impl Worker {
         }
         cells.body_bytes.add(body_bytes as u64);
     }
-}
-
-/// A connection that is open until this is dropped.
-struct Open {
-    worker: Rc<Worker>,
-    number: u64,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.worker.connections.remove(self.number);
-        self.worker.common.admission.connection_closed(self.worker.index);
-        if self.worker.finishing.get() {
-            self.worker.drained.notify_one();
-        }
-    }
-}
-
-/// Serves a connection to its end. What hyper says about the end is of no interest: the answer was given or
-/// nobody waits for it.
-fn serve_connection(
-    worker: Rc<Worker>,
-    connection: Rc<Connection>,
-    stream: TcpStream,
-    http: http1::Builder,
-) -> Pin<Box<impl Future<Output = ()>>> {
-    let socket = Socket::new(stream, worker.clone(), connection.clone());
-    let (for_requests, for_orders) = (connection.clone(), connection);
-    let service = service_fn(move |request| {
-        for_requests.enter(Phase::Body, worker.now());
-        intake::handle(worker.clone(), for_requests.clone(), request)
-    });
-    let mut serving = Box::pin(http.serve_connection(socket, service));
-    let mut is_finishing = false;
-    Box::pin(poll_fn(move |context| {
-        for_orders.remember(context.waker());
-        match for_orders.order() {
-            Order::GoOn | Order::TooSlow => {}
-            Order::Finish if std::mem::replace(&mut is_finishing, true) => {}
-            Order::Finish => serving.as_mut().graceful_shutdown(),
-            Order::Abort => return Poll::Ready(()),
-        }
-        serving.as_mut().poll(context).map(drop)
-    }))
 }

@@ -62,6 +62,9 @@ fn repair_segment(
     }
     let aside = keep_original(options, header).map_err(io_error)?;
     committer.rewrite(header, blocks)?;
+    // Recovery has reported the newest segment's damage too, before there was a copy of the original.
+    let known = |old: &Finding| findings.iter().any(|new| (new.generation, new.offset) == (old.generation, old.offset));
+    repair.findings.retain(|old| !known(old));
     repair.findings.extend(findings.into_iter().map(|finding| Finding { saved: Some(aside.clone()), ..finding }));
     repair.rewritten.push(header.generation);
     Ok(())

@@ -4,6 +4,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use sink::MemoryHandle;
+
 use super::Mutation;
 use super::world::{World, id, run, seconds};
 
@@ -17,6 +19,7 @@ enum Step {
     Heal,
     Kill,
     DamageLedger { generation: u8 },
+    LoseStore,
     PowerFailure { operations: u64 },
     Stop,
 }
@@ -35,6 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Heal),
         2 => Just(Step::Kill),
         1 => (0_u8..2).prop_map(|generation| Step::DamageLedger { generation }),
+        1 => Just(Step::LoseStore),
         3 => (1_u64..60).prop_map(|operations| Step::PowerFailure { operations }),
         1 => Just(Step::Stop),
     ]
@@ -66,6 +70,15 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         Step::DamageLedger { generation } => {
             world.kill(seed).await;
             let _ = world.disk.flip_bit(format!("/data/ledger.{generation}"), 500);
+            world.start();
+        }
+        Step::LoseStore => {
+            let mut oldest = world.process().log.shards().iter().map(|shard| shard.segments().oldest());
+            let retained = oldest.all(|oldest| oldest <= Some(1));
+            world.kill(seed).await;
+            if retained {
+                world.fenced = MemoryHandle::fenced();
+            }
             world.start();
         }
         Step::PowerFailure { operations } => {

@@ -143,6 +143,9 @@ fn a_route_that_is_gone_holds_its_events_and_skips_later_ones() {
         world.routes = Routes::new().with_others([FENCED.into()]);
         world.start();
         world.append(0, "both", 2).await;
+        for _ in 0..60 {
+            world.append(0, "other", 30).await;
+        }
         seconds(5).await;
         world.check_balance();
         assert_eq!(counts(&row(&world, "both", KEYED)), (0, 0, 2, 4));
@@ -166,6 +169,7 @@ fn a_store_that_lost_everything_gets_it_again_while_it_is_retained() {
         world.start();
         world.append(0, "other", 20).await;
         world.settle().await;
+        seconds(3).await;
         world.kill(1).await;
         world.fenced = sink::MemoryHandle::fenced();
         world.start();
@@ -264,18 +268,58 @@ fn memory_is_flat_while_a_store_is_down() {
 #[test]
 fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
     run(async {
-        use journal::simulated_disk::{Failure, Operation};
         let mut world = World::new(12);
         world.start();
+        world.fenced.block();
+        for _ in 0..60 {
+            world.append(0, "both", 30).await;
+        }
         seconds(3).await;
-        world.disk.fail_from_call(Operation::Rename, 1, Failure::NoSpace);
-        world.append(0, "both", 5).await;
+        world.disk.set_capacity(Some(world.disk.bytes_used()));
+        world.fenced.release();
         world.settle().await;
         seconds(5).await;
-        assert!(world.messages().iter().any(|text| text.contains("can't save the ledger")), "{:?}", world.messages());
+        let oldest = |world: &World| world.process().log.shards()[0].segments().oldest();
+        assert_eq!(oldest(&world), Some(1));
+        let failed = world.messages().iter().filter(|text| text.contains("can't save the ledger")).count();
+        assert_eq!(failed, 1, "reported once: {:?}", world.messages());
         world.power_cut(3).await;
+        world.disk.set_capacity(None);
         world.start();
         world.settle().await;
+        seconds(5).await;
+        assert!(oldest(&world) > Some(1), "freed after all");
         world.check_all().await;
     });
+}
+
+/// Damages the newer of the two generations of the ledger.
+fn damage_newer_ledger(world: &World) {
+    let paths = ["/data/ledger.0", "/data/ledger.1"];
+    let version =
+        |path: &&str| world.disk.content(path).map_or(0, |file| u64::from_le_bytes(file[8..16].try_into().unwrap()));
+    let newer = paths.into_iter().max_by_key(version).unwrap();
+    world.disk.flip_bit(newer, 500).unwrap();
+}
+
+#[test]
+fn the_older_generation_of_the_ledger_finds_its_events() {
+    for milliseconds in (0..3000).step_by(100) {
+        run(async move {
+            let mut world = World::new(14);
+            world.start();
+            for _ in 0..3 {
+                for _ in 0..40 {
+                    world.append(0, "both", 30).await;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+            }
+            world.kill(1).await;
+            damage_newer_ledger(&world);
+            world.start();
+            world.settle().await;
+            assert!(world.messages().iter().any(|text| text.contains("damaged")));
+            world.check_all().await;
+        });
+    }
 }
