@@ -4,17 +4,13 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use event::Lane;
-use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX};
+use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
 use eventlog::{Record, Stretch};
 use sink::{Batch, Write};
 
 use crate::book::Outcomes;
 use crate::ledger::Tally;
 use crate::rules::Rules;
-
-/// Bytes of blocks that a batch keeps in memory, unless its first block alone is larger. A block with a single small
-/// event takes a page: without this limit a batch of such would keep ten times its payload.
-const HELD_BYTES_MAX: usize = 2 * DELIVERY_BYTES_MAX;
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]
@@ -67,7 +63,7 @@ impl Assembly {
         let complete = match stretch {
             Stretch::Block(block) => {
                 let bytes = block.bytes();
-                let mut records = block.records();
+                let mut records = block.records_from(self.next);
                 records.all(|(at, record)| self.add_record(at, &record, bytes, &mut held, rules, known))
             }
             Stretch::Damaged(damaged) => {
@@ -128,7 +124,7 @@ impl Assembly {
         !self.batch.is_empty()
             && (self.batch.len() >= DELIVERY_RECORDS_MAX
                 || self.batch.payload_bytes() + payload_bytes > DELIVERY_BYTES_MAX
-                || (newly_held > 0 && self.held_bytes + newly_held > HELD_BYTES_MAX))
+                || (newly_held > 0 && self.held_bytes + newly_held > DELIVERY_HELD_BYTES_MAX))
     }
 
     fn push(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes) {

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use event::limits::TURN_BYTES_MAX;
 use eventlog::{
-    Appender, CommitError, Committer, DataDirectory, Dead, OpenError, OpenShard, Reader, Record, ShardOptions, Stretch,
-    open_shard,
+    Appender, CommitError, Committer, DataDirectory, Dead, OpenError, OpenShard, Reader, Record, Reserve, ShardOptions,
+    Stretch, open_shard,
 };
 
 const DIRECTORY: &str = "dead";
@@ -48,6 +48,7 @@ pub(crate) struct DeadLetters {
     options: ShardOptions,
     data: PathBuf,
     journal: Mutex<Option<Journal>>,
+    reserve: Arc<Reserve>,
     #[cfg(test)]
     pub(crate) forgetful: std::sync::atomic::AtomicBool,
 }
@@ -71,6 +72,7 @@ impl DeadLetters {
             options,
             data: directory.path().into(),
             journal: Mutex::new(None),
+            reserve: directory.reserve().clone(),
             #[cfg(test)]
             forgetful: false.into(),
         }
@@ -83,6 +85,15 @@ impl DeadLetters {
     /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is: only what
     /// [`DeadLetters::beyond`] says is known.
     pub(crate) fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
+        let written = self.try_write(shard, letters);
+        if matches!(written, Err(BuryError::Later(_))) {
+            // It may be for want of space: the next attempt has the reserve's.
+            self.reserve.release();
+        }
+        written
+    }
+
+    fn try_write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
         let mut slot = self.journal();
         let journal = match &mut *slot {
             Some(journal) => journal,

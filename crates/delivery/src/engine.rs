@@ -57,7 +57,14 @@ impl Engine {
         let before = document.as_ref().map(|document| document.book.clone());
         let (book, changed) = Start::new(log, &routes, before).join(routes, &sinks).map_err(StartError::Journal)?;
         let ledger = Arc::new(Ledger::new(log, book));
-        let mut keeper = Keeper::new(log.clone(), ledger.clone(), file, document.as_ref(), options.reporter.clone());
+        let mut keeper = Keeper::new(
+            log.clone(),
+            ledger.clone(),
+            file,
+            directory.reserve().clone(),
+            document.as_ref(),
+            options.reporter.clone(),
+        );
         sinks.iter().for_each(|setup| keeper.settle(setup.name.clone(), setup.sink.traits().settle));
         // Where a route begins must be known to the next start, or it would begin later there.
         if !keeper.tick() && changed {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{EventLog, StateFile};
+use eventlog::{EventLog, Reserve, StateFile};
 use tokio::time::Instant;
 
 use crate::document::Document;
@@ -22,6 +22,7 @@ pub(crate) struct Keeper {
     log: Arc<EventLog>,
     ledger: Arc<Ledger>,
     file: StateFile,
+    reserve: Arc<Reserve>,
     counters: Arc<KeeperCounters>,
     reporter: Arc<dyn Reporter>,
     text: String,
@@ -54,6 +55,7 @@ impl Keeper {
         log: Arc<EventLog>,
         ledger: Arc<Ledger>,
         file: StateFile,
+        reserve: Arc<Reserve>,
         loaded: Option<&Document>,
         reporter: Arc<dyn Reporter>,
     ) -> Self {
@@ -64,6 +66,7 @@ impl Keeper {
             log,
             ledger,
             file,
+            reserve,
             counters: Arc::default(),
             reporter,
             text: String::new(),
@@ -90,7 +93,7 @@ impl Keeper {
         let passed = document.book.passed(&document.counted_up_to);
         // Once more after the last change: then both generations agree, and all that was delivered can be freed.
         if text != self.text || self.newer != passed || self.older != self.newer {
-            if let Err(error) = self.file.write(text.as_bytes()) {
+            if let Err(error) = self.write(text.as_bytes()) {
                 self.save_failed(&error);
                 return false;
             }
@@ -100,7 +103,18 @@ impl Keeper {
             self.older = std::mem::replace(&mut self.newer, passed.clone());
         }
         self.free(&passed);
+        self.reserve.restore();
         true
+    }
+
+    /// On a full disk the reserve makes room: without saved cursors nothing could be freed.
+    fn write(&mut self, text: &[u8]) -> std::io::Result<()> {
+        match self.file.write(text) {
+            Err(error) if error.kind() == std::io::ErrorKind::StorageFull && self.reserve.release() => {
+                self.file.write(text)
+            }
+            written => written,
+        }
     }
 
     fn save_failed(&mut self, error: &std::io::Error) {

@@ -47,6 +47,9 @@ pub const HANDOVER_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const DELIVERY_RECORDS_MAX: usize = 10_000;
 /// Payload bytes of a delivered batch, unless one event alone is larger.
 pub const DELIVERY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of blocks that a delivered batch keeps in memory, unless its first block alone is larger. A block with a
+/// single small event takes a page: without this limit a batch of such would keep ten times its payload.
+pub const DELIVERY_HELD_BYTES_MAX: usize = 2 * DELIVERY_BYTES_MAX;
 /// Space kept back on disk, so that cursors and dead letters can be written when the disk is full.
 pub const RESERVE_BYTES: u64 = 1024 * 1024;
 

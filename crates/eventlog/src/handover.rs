@@ -67,6 +67,13 @@ impl Handover {
         recent.lanes.len() - 1
     }
 
+    /// Nothing is kept for this lane any more.
+    pub(crate) fn leave(&self, lane: usize) {
+        let mut recent = self.recent();
+        recent.lanes[lane] = u64::MAX;
+        recent.drop_passed();
+    }
+
     /// The block that holds `next`, if it is still in memory; what every lane has passed is dropped.
     pub(crate) fn take(&self, lane: usize, next: u64) -> Option<Block> {
         let mut recent = self.recent();
@@ -84,7 +91,7 @@ impl Handover {
 
 impl Recent {
     fn keep(&mut self, block: Block) {
-        if self.lanes.is_empty() {
+        if self.lanes.iter().all(|next| *next == u64::MAX) {
             return;
         }
         self.bytes += block.bytes().len();

@@ -67,3 +67,10 @@ impl LaneReader {
         reader.read(durable)
     }
 }
+
+/// What was kept in memory for this lane isn't any more.
+impl Drop for LaneReader {
+    fn drop(&mut self) {
+        self.shard.handover().leave(self.slot);
+    }
+}

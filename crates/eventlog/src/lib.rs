@@ -23,5 +23,5 @@ pub use type_registry::{TypeId, Types};
 pub use journal::disk::SharedDisk;
 pub use journal::{
     Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, OpenError, OpenShard,
-    Reader, Record, Records, Segments, ShardOptions, State, StateFile, Stretch, open_shard,
+    Reader, Record, Records, Reserve, Segments, ShardOptions, State, StateFile, Stretch, open_shard,
 };

@@ -1,4 +1,4 @@
-//! How long a connection may take for what it is doing. A tick is a second; a shard looks at all its connections
+//! How long a connection may take for what it is doing. A tick is a second (in tests less); a shard looks at all its connections
 //! once a tick, which costs less than a timer for each request.
 
 use crate::connection::{Connection, Order, Phase};

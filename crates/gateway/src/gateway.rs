@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use event::limits::{CONNECTIONS_MAX, IN_FLIGHT_BYTES_MAX};
 use eventlog::EventLog;
@@ -19,6 +19,8 @@ use crate::readiness::Readiness;
 use crate::type_table::{GatewayTypes, TypeTable};
 use crate::worker::{self, Common, Message};
 
+const TICK: Duration = Duration::from_secs(1);
+
 /// The limits of a gateway; tests take small ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayOptions {
@@ -26,11 +28,13 @@ pub struct GatewayOptions {
     pub in_flight_bytes_max: usize,
     /// Connections open at a time, at least one.
     pub connections_max: usize,
+    /// How often connections are held to their deadlines, which are counted in ticks of this length; a second.
+    pub tick: Duration,
 }
 
 impl Default for GatewayOptions {
     fn default() -> Self {
-        Self { in_flight_bytes_max: IN_FLIGHT_BYTES_MAX, connections_max: CONNECTIONS_MAX }
+        Self { in_flight_bytes_max: IN_FLIGHT_BYTES_MAX, connections_max: CONNECTIONS_MAX, tick: TICK }
     }
 }
 
@@ -73,7 +77,8 @@ impl Gateway {
 
         let senders = shards.iter().map(|shard| shard.messages.clone()).collect();
         let connections_max = options.connections_max.max(1);
-        let accepting = Listener { shards: senders, admission, counters: counters.clone(), connections_max };
+        let tick = options.tick;
+        let accepting = Listener { shards: senders, admission, counters: counters.clone(), connections_max, tick };
         let (stop_listening, stop) = oneshot::channel();
         let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;
         Ok(Self { address, counters, readiness, stop_listening, listener, shards, ended })

@@ -17,7 +17,6 @@ use crate::worker::{Handed, Message};
 
 /// After an accept that failed for want of file descriptors or memory: some may be free again then.
 const BACK_OFF: Duration = Duration::from_millis(50);
-const TICK: Duration = Duration::from_secs(1);
 
 /// The listener's thread.
 pub(crate) struct Listener {
@@ -25,6 +24,7 @@ pub(crate) struct Listener {
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) connections_max: usize,
+    pub(crate) tick: Duration,
 }
 
 impl Listener {
@@ -61,7 +61,7 @@ impl Listener {
     }
 
     async fn tick(self: Rc<Self>) {
-        let mut ticks = tokio::time::interval(TICK);
+        let mut ticks = tokio::time::interval(self.tick);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
             ticks.tick().await;

@@ -339,12 +339,22 @@ impl Block {
     /// Its records with their sequences, without checking anything: for blocks that were never on disk, and
     /// those that [`Block::is_sound`] has found sound.
     pub fn records(&self) -> impl Iterator<Item = (u64, Record<'_>)> {
+        self.records_from(self.header.first)
+    }
+
+    /// As [`Block::records`], from `sequence` on: of the records before it only the heads are looked at.
+    pub fn records_from(&self, sequence: u64) -> impl Iterator<Item = (u64, Record<'_>)> {
         let mut rest = self.body();
         std::iter::from_fn(move || {
-            let head = Head::trusted(rest)?;
-            let record = record::decode(rest)?;
-            rest = rest.get(head.padded_length()..).unwrap_or_default();
-            Some((self.header.first + u64::from(head.index), record))
+            loop {
+                let head = Head::trusted(rest)?;
+                let bytes = rest;
+                rest = rest.get(head.padded_length()..).unwrap_or_default();
+                let at = self.header.first + u64::from(head.index);
+                if at >= sequence {
+                    return Some((at, record::decode(bytes)?));
+                }
+            }
         })
     }
 

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use event::Origin;
 
 use crate::disk::{Disk, SharedDisk};
+use crate::reserve::Reserve;
 use crate::state_file::StateFile;
 
 const LOCK_FILE: &str = "lock";
@@ -19,6 +21,7 @@ pub struct DataDirectory {
     disk: SharedDisk,
     path: PathBuf,
     origin: Origin,
+    reserve: Arc<Reserve>,
     _lock: Box<dyn Send + Sync>,
 }
 
@@ -56,7 +59,14 @@ impl DataDirectory {
             _ => io_error(source),
         })?;
         let origin = read_or_make_origin(&disk, path)?;
-        Ok(Self { disk, path: path.into(), origin, _lock: lock })
+        let reserve = Arc::new(Reserve::open(disk.clone(), path));
+        Ok(Self { disk, path: path.into(), origin, reserve, _lock: lock })
+    }
+
+    /// The space that is kept back for when the disk is full.
+    #[must_use]
+    pub const fn reserve(&self) -> &Arc<Reserve> {
+        &self.reserve
     }
 
     /// The directory's origin.

@@ -275,7 +275,8 @@ fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
             world.append(0, "both", 30).await;
         }
         seconds(3).await;
-        world.disk.set_capacity(Some(world.disk.bytes_used()));
+        // So full that the reserve makes no room either.
+        world.disk.set_capacity(Some(world.disk.bytes_used() - event::limits::RESERVE_BYTES));
         world.fenced.release();
         world.settle().await;
         seconds(5).await;
@@ -289,6 +290,27 @@ fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
         world.settle().await;
         seconds(5).await;
         assert!(oldest(&world) > Some(1), "freed after all");
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn on_a_full_disk_the_reserve_lets_the_ledger_be_saved_and_segments_be_freed() {
+    run(async {
+        let mut world = World::new(13);
+        world.start();
+        world.fenced.block();
+        for _ in 0..60 {
+            world.append(0, "both", 30).await;
+        }
+        seconds(3).await;
+        world.disk.set_capacity(Some(world.disk.bytes_used()));
+        world.fenced.release();
+        world.settle().await;
+        seconds(5).await;
+        assert!(world.process().log.shards()[0].segments().oldest() > Some(1), "freed");
+        assert!(world.messages().is_empty(), "{:?}", world.messages());
+        world.disk.set_capacity(None);
         world.check_all().await;
     });
 }

@@ -185,6 +185,17 @@ fn a_client_that_waits_for_a_go_ahead_gets_it() {
 }
 
 #[test]
+fn a_client_that_waits_for_a_go_ahead_is_refused_at_once() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    client.send("POST /ingest/event/A HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.header("connection")), (404, Some("close")));
+    client.finish_sending();
+    assert!(client.is_closed());
+}
+
+#[test]
 fn codings_are_refused() {
     let stand = Stand::open();
     assert_eq!(stand.post("/ingest/event", "Content-Encoding: identity\r\n", "1").status, 200);

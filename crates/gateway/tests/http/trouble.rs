@@ -234,6 +234,31 @@ fn a_stop_doesnt_wait_beyond_its_deadline() {
 }
 
 #[test]
+fn who_is_too_slow_is_told_and_left() {
+    let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    for part in [
+        "POST /ingest/event HTTP/1.1\r\nHost",
+        "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1",
+        "POST /ingest/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n",
+        "POST /ingest/event/A HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1",
+    ] {
+        let mut client = stand.connect();
+        client.send(part);
+        let answer = client.answer();
+        let expected = if part.contains("/A ") { (404, "unknown_type") } else { (408, "timeout") };
+        assert_eq!((answer.status, answer.code().as_str()), expected, "{part}");
+        assert_eq!(answer.header("connection"), Some("close"));
+        assert!(client.is_closed());
+    }
+    let mut idle = stand.connect();
+    assert!(idle.is_closed());
+    stand.wait("all are closed", |counters| counters.open_connections() == 0);
+    assert_eq!(stand.counters().refusals(Code::Timeout), 3);
+    assert!(stand.stored().is_empty());
+}
+
+#[test]
 fn many_connections_share_commits() {
     let stand = Stand::open();
     let address = stand.address();
