@@ -1,3 +1,5 @@
+//! Every record of a seed is the same each time, of a realistic size, and JSON.
+
 use std::collections::HashSet;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Bodies are cut into the same records however they arrive.
+
 use event::limits::JSON_DEPTH_MAX;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! What JSON is and is not, with the offset of the first fault, against two oracles.
+
 use event::limits::JSON_DEPTH_MAX;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Pointers are read and followed as RFC 6901 says.
+
 use event::limits::JSON_DEPTH_MAX;
 use proptest::prelude::*;
 

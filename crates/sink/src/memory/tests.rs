@@ -1,3 +1,5 @@
+//! The orders that a test can give to the store in memory.
+
 use bytes::Bytes;
 use event::Origin;
 

@@ -1,3 +1,5 @@
+//! Files, tables, conflicts and full disks, with a connection of the test's own beside.
+
 use bytes::Bytes;
 use event::{EventId, Origin};
 use rusqlite::Connection;
