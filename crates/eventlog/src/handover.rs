@@ -41,9 +41,11 @@ impl Handover {
 
     /// Passes on a block that is durable now.
     pub(crate) fn publish(&self, block: Block) {
-        let durable = block.header().end() - 1;
-        self.recent().keep(block);
-        self.durable.store(durable, Ordering::Release);
+        let mut recent = self.recent();
+        // Before the block can be seen: a lane must never be ahead of what is said to be durable.
+        self.durable.store(block.header().end() - 1, Ordering::Release);
+        recent.keep(block);
+        drop(recent);
         self.moved.notify_waiters();
     }
 
@@ -96,7 +98,7 @@ impl Recent {
         }
         self.bytes += block.bytes().len();
         self.blocks.push_back(block);
-        while self.bytes > HANDOVER_BYTES_MAX && self.blocks.len() > 1 {
+        while self.bytes > HANDOVER_BYTES_MAX {
             self.drop_oldest();
         }
     }

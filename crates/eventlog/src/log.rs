@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use event::TypeName;
 use event::limits::SEGMENT_BYTES_MIN;
@@ -27,13 +28,24 @@ pub struct LogOptions {
     pub cursors: Vec<u64>,
     /// Bytes of a shard's first segment; tests take small ones.
     pub first_segment_bytes: u64,
+    /// Commits that take longer than this, on average, are handed to a thread.
+    pub inline_commit_max: Duration,
 }
+
+/// Up to here it is quicker to wait for an fdatasync than to wake another thread and be woken by it.
+const INLINE_COMMIT_MAX: Duration = Duration::from_millis(1);
 
 impl Default for LogOptions {
     fn default() -> Self {
         let none = Vec::new;
-        let first_segment_bytes = SEGMENT_BYTES_MIN;
-        Self { shards: 1, accepted: Vec::new(), counted_up_to: none(), cursors: none(), first_segment_bytes }
+        Self {
+            shards: 1,
+            accepted: Vec::new(),
+            counted_up_to: none(),
+            cursors: none(),
+            first_segment_bytes: SEGMENT_BYTES_MIN,
+            inline_commit_max: INLINE_COMMIT_MAX,
+        }
     }
 }
 
@@ -59,7 +71,12 @@ pub(crate) struct Failure(watch::Sender<Option<String>>);
 
 impl Failure {
     pub(crate) fn report(&self, error: &CommitError) {
-        self.0.send_replace(Some(error.to_string()));
+        // The first reason counts: what fails after it fails because of it.
+        self.0.send_if_modified(|reason| {
+            let first = reason.is_none();
+            reason.get_or_insert_with(|| error.to_string());
+            first
+        });
     }
 }
 
@@ -97,7 +114,8 @@ impl EventLog {
             opened.push((shard, journal));
         }
         let accepted = Arc::new(Accepted::new(counts));
-        let new = |(shard, journal)| Shard::new(shard, journal, accepted.clone(), Failure(failure.clone()));
+        let inline = options.inline_commit_max;
+        let new = |(shard, journal)| Shard::new(shard, journal, inline, accepted.clone(), Failure(failure.clone()));
         let shards = opened.into_iter().map(new).collect();
         Ok(Self { shards, types, accepted, findings, failure })
     }

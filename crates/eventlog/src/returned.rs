@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use crate::turn::{Fate, Turn};
+use crate::turn::Turn;
 
 /// Where the commit thread leaves turns, and the shard's thread fetches them.
 #[derive(Debug, Default)]
@@ -12,8 +12,8 @@ pub(crate) struct Returned(Mutex<Inbox>);
 
 #[derive(Debug, Default)]
 struct Inbox {
-    turns: Vec<(Turn, Fate)>,
-    /// The task that fetches them; without one they are settled where they are.
+    turns: Vec<Turn>,
+    /// The task that fetches them; without one they are woken where they are.
     fetcher: Option<Waker>,
 }
 
@@ -23,19 +23,19 @@ impl Returned {
     }
 
     /// Leaves a turn for the shard's thread: one wake-up, however many requests it has.
-    pub(crate) fn hand_back(&self, turn: Turn, fate: Fate) {
+    pub(crate) fn hand_back(&self, turn: Turn) {
         let mut inbox = self.inbox();
         let Some(fetcher) = inbox.fetcher.clone() else {
             drop(inbox);
-            return turn.settle(fate);
+            return turn.wake();
         };
-        inbox.turns.push((turn, fate));
+        inbox.turns.push(turn);
         drop(inbox);
         fetcher.wake();
     }
 
-    /// Fetches and settles turns for ever. When it is dropped, turns are settled on the commit thread again.
-    pub(crate) async fn settle(&self) {
+    /// Fetches turns and wakes their requests, for ever. When it is dropped, the commit thread does so again.
+    pub(crate) async fn wake(&self) {
         let _end = EndOfFetching(self);
         poll_fn(|context| {
             let turns = {
@@ -43,7 +43,7 @@ impl Returned {
                 inbox.fetcher = Some(context.waker().clone());
                 std::mem::take(&mut inbox.turns)
             };
-            turns.into_iter().for_each(|(turn, fate)| turn.settle(fate));
+            turns.into_iter().for_each(Turn::wake);
             Poll::Pending
         })
         .await
@@ -55,40 +55,61 @@ struct EndOfFetching<'a>(&'a Returned);
 impl Drop for EndOfFetching<'_> {
     fn drop(&mut self) {
         let Inbox { turns, .. } = std::mem::take(&mut *self.0.inbox());
-        turns.into_iter().for_each(|(turn, fate)| turn.settle(fate));
+        turns.into_iter().for_each(Turn::wake);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Wake;
 
     use super::*;
+    use crate::turn::Fate;
+
+    /// A decided turn whose request waits on `waker`.
+    fn turn(waker: &Waker) -> Turn {
+        let mut turn = Turn::default();
+        turn.wait(waker);
+        turn.decide(Fate::Durable);
+        turn
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    impl Woken {
+        fn take(&self) -> bool {
+            self.0.swap(false, Ordering::Relaxed)
+        }
+    }
 
     #[tokio::test]
-    async fn turns_are_settled_by_the_fetcher_and_without_one_at_once() {
+    async fn requests_are_woken_by_the_fetcher_and_without_one_at_once() {
         let returned = Arc::new(Returned::default());
-        let turn = Turn::default();
-        let fate = turn.fate();
-        returned.hand_back(turn, Fate::Durable);
-        assert_eq!(fate.get(), Fate::Durable);
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        returned.hand_back(turn(&waker));
+        assert!(woken.take());
 
         let fetching = returned.clone();
-        let fetcher = tokio::spawn(async move { fetching.settle().await });
+        let fetcher = tokio::spawn(async move { fetching.wake().await });
         tokio::task::yield_now().await;
-        let turn = Turn::default();
-        let fate = turn.fate();
-        returned.hand_back(turn, Fate::NoSpace);
-        assert_eq!(fate.get(), Fate::Pending);
+        returned.hand_back(turn(&waker));
+        assert!(!woken.take());
         tokio::task::yield_now().await;
-        assert_eq!(fate.get(), Fate::NoSpace);
+        assert!(woken.take());
 
-        let turn = Turn::default();
-        let last = turn.fate();
-        returned.hand_back(turn, Fate::Durable);
+        returned.hand_back(turn(&waker));
         fetcher.abort();
         assert!(fetcher.await.is_err());
-        assert_eq!(last.get(), Fate::Durable);
-        assert!(returned.inbox().fetcher.is_none());
+        assert!(woken.take() && returned.inbox().fetcher.is_none());
     }
 }

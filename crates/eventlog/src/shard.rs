@@ -24,8 +24,6 @@ use crate::returned::Returned;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
 
-/// A commit that takes longer than this, on average, is handed to a thread.
-const INLINE_COMMIT_MAX: Duration = Duration::from_millis(1);
 /// The average follows a new commit by one part in this many.
 const SMOOTHING: u32 = 8;
 
@@ -74,6 +72,7 @@ impl ShardCounters {
 /// A shard's log: a gateway appends to it, lanes read from it.
 pub struct Shard {
     number: u16,
+    inline_commit_max: Duration,
     head: Mutex<Head>,
     committer_returned: Condvar,
     returned: Returned,
@@ -97,7 +96,13 @@ struct Head {
 }
 
 impl Shard {
-    pub(crate) fn new(number: u16, opened: OpenShard, accepted: Arc<Accepted>, failure: Failure) -> Arc<Self> {
+    pub(crate) fn new(
+        number: u16,
+        opened: OpenShard,
+        inline_commit_max: Duration,
+        accepted: Arc<Accepted>,
+        failure: Failure,
+    ) -> Arc<Self> {
         let head = Head {
             appender: opened.appender,
             committer: Some(opened.committer),
@@ -109,6 +114,7 @@ impl Shard {
         };
         Arc::new(Self {
             number,
+            inline_commit_max,
             head: Mutex::new(head),
             committer_returned: Condvar::new(),
             returned: Returned::default(),
@@ -209,7 +215,7 @@ impl Shard {
         let full = head.appender.open_block().padded_bytes() >= TURN_BYTES_MAX;
         let settled_too = if full { self.commit_now(&mut head) } else { None };
         drop(head);
-        settled.into_iter().chain(settled_too).for_each(|(turn, fate)| turn.settle(fate));
+        settled.into_iter().chain(settled_too).for_each(Turn::wake);
         Ok(Append { shard: self, fate, first })
     }
 
@@ -219,27 +225,30 @@ impl Shard {
         if head.open.records == 0 || head.committer.is_none() {
             return;
         }
-        let settled =
-            if head.usual_commit > INLINE_COMMIT_MAX { self.send_away(&mut head) } else { self.commit_now(&mut head) };
+        let settled = if head.usual_commit > self.inline_commit_max {
+            self.send_away(&mut head)
+        } else {
+            self.commit_now(&mut head)
+        };
         drop(head);
-        if let Some((turn, fate)) = settled {
-            turn.settle(fate);
+        if let Some(turn) = settled {
+            turn.wake();
         }
     }
 
     /// Commits the open block on this thread; `None` where the commit thread has the committer.
-    fn commit_now(&self, head: &mut Head) -> Option<(Turn, Fate)> {
+    fn commit_now(&self, head: &mut Head) -> Option<Turn> {
         let mut committer = head.committer.take()?;
         let (block, turn) = head.take_open();
         let first = block.first();
         let (result, elapsed) = timed_commit(&mut committer, block);
         head.committer = Some(committer);
-        let fate = self.finish(head, &turn, first, result, elapsed);
-        Some((turn, fate))
+        self.finish(head, &turn, first, result, elapsed);
+        Some(turn)
     }
 
     /// Hands the open block to the commit thread, or commits here where there can be no thread.
-    fn send_away(self: &Arc<Self>, head: &mut Head) -> Option<(Turn, Fate)> {
+    fn send_away(self: &Arc<Self>, head: &mut Head) -> Option<Turn> {
         if head.thread.is_none() {
             head.thread = CommitThread::start(self).ok();
         }
@@ -259,30 +268,23 @@ impl Shard {
             head.committer = Some(committer);
             self.counters.commits_away.add(1);
             let turn = head.away.take().unwrap_or_default();
-            let fate = self.finish(&mut head, &turn, first, result, elapsed);
+            self.finish(&mut head, &turn, first, result, elapsed);
             next = if head.open.records > 0 { head.take_job() } else { None };
             drop(head);
-            self.returned.hand_back(turn, fate);
+            self.returned.hand_back(turn);
         }
         self.committer_returned.notify_all();
     }
 
     /// Lets the requests of commits that the thread made go on, from the shard's own thread: to be run there as a
     /// task for as long as the shard takes requests. Waking them from the commit thread would cost a system call each.
-    pub async fn settle_returned(&self) {
-        self.returned.settle().await;
+    pub async fn wake_returned(&self) {
+        self.returned.wake().await;
     }
 
-    fn finish(
-        &self,
-        head: &mut Head,
-        turn: &Turn,
-        first: u64,
-        result: Result<Block, CommitError>,
-        elapsed: Duration,
-    ) -> Fate {
+    fn finish(&self, head: &mut Head, turn: &Turn, first: u64, result: Result<Block, CommitError>, elapsed: Duration) {
         head.usual_commit = (head.usual_commit * (SMOOTHING - 1) + elapsed) / SMOOTHING;
-        match result {
+        turn.decide(match result {
             Ok(block) => {
                 self.counters.commit_time.record(elapsed);
                 self.counters.commits.add(1);
@@ -301,7 +303,7 @@ impl Shard {
                 self.failure.report(&error);
                 Fate::Failed
             }
-        }
+        });
     }
 
     fn wait(&self, fate: &Arc<TurnFate>, context: &Context<'_>) -> Fate {
@@ -332,8 +334,8 @@ impl Shard {
         let next = head.appender.open_block().first();
         let committer = head.committer.take();
         drop(head);
-        if let Some((turn, fate)) = settled {
-            turn.settle(fate);
+        if let Some(turn) = settled {
+            turn.wake();
         }
         committer.map_or(Ok(()), |committer| committer.seal(next, unix_microseconds()))
     }
@@ -356,7 +358,8 @@ impl Head {
     fn give_back(&mut self, first: u64) {
         self.appender.rewind(first);
         let behind = std::mem::take(&mut self.open);
-        behind.settle(Fate::NoSpace);
+        behind.decide(Fate::NoSpace);
+        behind.wake();
     }
 }
 

@@ -57,9 +57,15 @@ impl Turn {
         self.waiting.push(waker.clone());
     }
 
-    /// Tells the turn's requests.
-    pub(crate) fn settle(self, fate: Fate) {
+    /// Decides what became of the turn. Whoever asks from now on is told and needn't be woken, so this belongs under
+    /// the lock under which wakers are added.
+    pub(crate) fn decide(&self, fate: Fate) {
         self.fate.set(fate);
+    }
+
+    /// Wakes the turn's requests.
+    pub(crate) fn wake(self) {
+        debug_assert!(self.fate.get() != Fate::Pending, "a turn is decided before its requests are woken");
         self.waiting.into_iter().for_each(Waker::wake);
     }
 }

@@ -145,7 +145,7 @@ impl Worker {
         // Answers are small: to copy one costs less than to write it in two parts.
         http.max_buf_size(READ_BYTES).max_header_size(HEADER_BYTES_MAX).writev(false);
         let log = self.log.clone();
-        tokio::task::spawn_local(async move { log.settle_returned().await });
+        tokio::task::spawn_local(async move { log.wake_returned().await });
         loop {
             let drained = async {
                 loop {

@@ -1,0 +1,184 @@
+//! A shard under many requests, on a simulated disk, with commits inline and on the thread: each request hears what
+//! became of its events, and what was acknowledged can be read.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event::{EventId, TypeName};
+use eventlog::{AppendError, DataDirectory, EventLog, LogOptions, Record, Shard, Stretch};
+use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+
+struct World {
+    disk: SimulatedDisk,
+    directory: DataDirectory,
+    log: Rc<EventLog>,
+}
+
+const INLINE: Duration = Duration::MAX;
+const AWAY: Duration = Duration::ZERO;
+
+impl World {
+    fn new(disk: SimulatedDisk, inline_commit_max: Duration) -> Self {
+        let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
+        let options = LogOptions { first_segment_bytes: 64 * 1024, inline_commit_max, ..LogOptions::default() };
+        let log = EventLog::open(&directory, &options).unwrap();
+        Self { disk, directory, log: Rc::new(log) }
+    }
+
+    fn shard(&self) -> &Arc<Shard> {
+        &self.log.shards()[0]
+    }
+
+    /// A runtime as a gateway's shard has it.
+    fn runtime(&self) -> LocalRuntime {
+        let shard = self.shard().clone();
+        let mut builder = Builder::new_current_thread();
+        builder.on_thread_park(move || shard.end_of_turn()).build_local(LocalOptions::default()).unwrap()
+    }
+
+    /// Runs `requests` tasks side by side, each of which appends `each` events one after the other.
+    fn run(&self, requests: u64, each: u64) -> Vec<Result<u64, AppendError>> {
+        let returned = self.shard().clone();
+        self.runtime().block_on(async {
+            let waking = tokio::task::spawn_local(async move { returned.wake_returned().await });
+            let tasks = (0..requests).map(|_| {
+                let log = self.log.clone();
+                tokio::task::spawn_local(async move {
+                    let mut results = Vec::new();
+                    for _ in 0..each {
+                        results.push(append(&log).await);
+                    }
+                    results
+                })
+            });
+            let tasks: Vec<_> = tasks.collect();
+            let mut results = Vec::new();
+            for task in tasks {
+                results.extend(task.await.unwrap());
+            }
+            waking.abort();
+            results
+        })
+    }
+
+    /// All sequences that can be read.
+    fn read(&self) -> Vec<u64> {
+        let mut lane = self.shard().lane(0);
+        let mut found = Vec::new();
+        while let Some(stretch) = lane.read().unwrap() {
+            let Stretch::Block(block) = stretch else { panic!("undamaged") };
+            found.extend(block.records().map(|(sequence, _)| sequence));
+        }
+        found
+    }
+}
+
+async fn append(log: &EventLog) -> Result<u64, AppendError> {
+    let id = log.types().intern(&TypeName::new("event").unwrap());
+    let append = log.shards()[0].append_one(&record(), id)?;
+    let sequence = append.position().sequence;
+    append.await.map(|()| sequence)
+}
+
+fn record() -> Record<'static> {
+    Record {
+        id: EventId([1; 16]),
+        received_at: 1,
+        event_time: None,
+        type_name: "event",
+        source: "",
+        client: None,
+        payload: b"{\"a\":1}",
+        request_start: true,
+        request_end: true,
+        dead: None,
+    }
+}
+
+fn sorted(results: Vec<Result<u64, AppendError>>) -> Vec<u64> {
+    let mut sequences: Vec<u64> = results.into_iter().map(Result::unwrap).collect();
+    sequences.sort_unstable();
+    sequences
+}
+
+#[test]
+fn every_request_is_answered_with_commits_inline_and_away() {
+    for mode in [INLINE, AWAY] {
+        let world = World::new(SimulatedDisk::new(1), mode);
+        let expected: Vec<u64> = (1..=64 * 200).collect();
+        assert_eq!(sorted(world.run(64, 200)), expected);
+        assert_eq!(world.read(), expected);
+        let counters = world.shard().counters();
+        assert_eq!(counters.records.get(), 64 * 200);
+        assert!(counters.commits.get() < 64 * 200, "requests share commits");
+        assert_eq!(counters.commits_away.get() > 0, mode == AWAY);
+        assert_eq!(world.log.accepted().hold().by_type, [64 * 200]);
+        world.shard().close().unwrap();
+        assert_eq!(world.run(1, 1), [Err(AppendError::Failed)], "nothing is taken any more");
+    }
+}
+
+#[test]
+fn a_failed_sync_is_told_to_all_and_nothing_is_taken_any_more() {
+    for mode in [INLINE, AWAY] {
+        let world = World::new(SimulatedDisk::new(2), mode);
+        let before = world.disk.calls(Operation::Sync);
+        world.disk.fail_call(Operation::Sync, before + 3, Failure::Io);
+        let results = world.run(32, 50);
+        let acknowledged = results.iter().filter(|result| result.is_ok()).count() as u64;
+        assert!(results.iter().all(|result| matches!(result, Ok(_) | Err(AppendError::Failed))));
+        assert!(acknowledged < 32 * 50 && world.shard().durable() == acknowledged);
+        let reason = Builder::new_current_thread().build().unwrap().block_on(world.log.failed());
+        assert!(reason.contains("fdatasync of"), "the first reason counts: {reason}");
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_and_goes_on_by_itself_with_the_next_sequence() {
+    for mode in [INLINE, AWAY] {
+        let world = World::new(SimulatedDisk::new(3), mode);
+        world.disk.set_capacity(Some(world.disk.bytes_used()));
+        let results = world.run(16, 400);
+        let acknowledged = results.iter().filter(|result| result.is_ok()).count() as u64;
+        assert!(results.contains(&Err(AppendError::NoSpace)), "it was full");
+        assert_eq!(world.read(), (1..=acknowledged).collect::<Vec<u64>>());
+        world.disk.set_capacity(None);
+        let expected: Vec<u64> = (acknowledged + 1..=acknowledged + 160).collect();
+        assert_eq!(sorted(world.run(16, 10)), expected);
+    }
+}
+
+#[test]
+fn what_was_appended_is_committed_though_its_client_has_left() {
+    let world = World::new(SimulatedDisk::new(4), INLINE);
+    let id = world.log.types().intern(&TypeName::new("event").unwrap());
+    drop(world.shard().append_one(&record(), id).unwrap());
+    assert_eq!(sorted(world.run(1, 1)), [2]);
+    assert_eq!(world.read(), [1, 2]);
+}
+
+#[test]
+fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
+    let world = World::new(SimulatedDisk::new(5), INLINE);
+    let mut lane = world.shard().lane(0);
+    world.run(1, 3_000);
+    assert!(world.shard().handover_bytes() <= event::limits::HANDOVER_BYTES_MAX);
+    let mut next = 1;
+    while let Some(Stretch::Block(block)) = lane.read().unwrap() {
+        for (sequence, _) in block.records() {
+            assert_eq!(sequence, next);
+            next += 1;
+        }
+    }
+    assert_eq!(next, 3_001);
+    assert!(world.shard().handover_bytes() < 3_000 * 4096, "not all of it was in memory");
+    drop(lane);
+    world.run(1, 10);
+    assert_eq!(world.shard().handover_bytes(), 0, "nothing is kept for a lane that has ended");
+    assert_eq!(world.directory.shards_on_disk().unwrap(), 1);
+}
