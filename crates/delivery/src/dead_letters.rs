@@ -1,20 +1,28 @@
 //! The dead letters of one sink: a journal of their own, durable before any cursor passes them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use event::limits::TURN_BYTES_MAX;
+use event::limits::RESERVE_BYTES;
 use eventlog::{
-    Appender, CommitError, Committer, DataDirectory, Dead, OpenError, OpenShard, Reader, Record, Reserve, ShardOptions,
-    Stretch, open_shard,
+    Appender, CommitError, Committer, DataDirectory, Dead, Finding, OpenError, OpenShard, Reader, Record, Reserve,
+    ShardOptions, Stretch, open_shard,
 };
+
+use crate::options::Reporter;
 
 const DIRECTORY: &str = "dead";
 /// Small, so that the first dead letter and each start cost little.
 const FIRST_SEGMENT_BYTES: u64 = 256 * 1024;
+/// A further segment fits the space that is kept back, unless one event alone needs a longer one.
+const SEGMENT_BYTES_MAX: u64 = 512 * 1024;
+/// Blocks are closed here, so that they fit such a segment.
+const BLOCK_BYTES: usize = 256 * 1024;
+
+const _: () = assert!(2 * BLOCK_BYTES as u64 <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX <= RESERVE_BYTES);
 
 /// Why dead letters aren't durable.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +57,8 @@ pub(crate) struct DeadLetters {
     data: PathBuf,
     journal: Mutex<Option<Journal>>,
     reserve: Arc<Reserve>,
+    reporter: Arc<dyn Reporter>,
+    sink: String,
     #[cfg(test)]
     pub(crate) forgetful: std::sync::atomic::AtomicBool,
 }
@@ -56,15 +66,20 @@ pub(crate) struct DeadLetters {
 struct Journal {
     appender: Appender,
     committer: Option<Committer>,
-    shard: eventlog::Segments,
-    durable: u64,
+    /// Letters in the open block: shard and sequence.
+    open: Vec<(u16, u64)>,
+    durable: Index,
 }
 
+/// By shard the sequences of the events that are durable dead letters.
+type Index = BTreeMap<u16, BTreeSet<u64>>;
+
 impl DeadLetters {
-    pub(crate) fn new(directory: &DataDirectory, sink: &str) -> Self {
+    pub(crate) fn new(directory: &DataDirectory, sink: &str, reporter: Arc<dyn Reporter>) -> Self {
         let path = directory.path().join(DIRECTORY).join(sink);
         let options = ShardOptions {
             first_segment_bytes: FIRST_SEGMENT_BYTES,
+            segment_bytes_max: SEGMENT_BYTES_MAX,
             segments_ahead: false,
             ..ShardOptions::new(directory.disk().clone(), path, directory.origin(), 0)
         };
@@ -73,6 +88,8 @@ impl DeadLetters {
             data: directory.path().into(),
             journal: Mutex::new(None),
             reserve: directory.reserve().clone(),
+            reporter,
+            sink: sink.to_owned(),
             #[cfg(test)]
             forgetful: false.into(),
         }
@@ -82,15 +99,14 @@ impl DeadLetters {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is: only what
-    /// [`DeadLetters::beyond`] says is known.
+    /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
+    /// already aren't written again.
     pub(crate) fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
-        let written = self.try_write(shard, letters);
-        if matches!(written, Err(BuryError::Later(_))) {
-            // It may be for want of space: the next attempt has the reserve's.
-            self.reserve.release();
+        match self.try_write(shard, letters) {
+            // It may be for want of space: the reserve has some, and is filled again before long.
+            Err(BuryError::Later(_)) if self.reserve.release() => self.try_write(shard, letters),
+            written => written,
         }
-        written
     }
 
     fn try_write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
@@ -100,9 +116,13 @@ impl DeadLetters {
             empty => empty.insert(self.open()?),
         };
         for letter in letters {
+            if journal.durable.get(&shard).is_some_and(|sequences| sequences.contains(&letter.sequence)) {
+                continue;
+            }
             let dead = Some(Dead { shard, sequence: letter.sequence, reason: letter.reason });
             journal.appender.push(&Record { dead, ..letter.record });
-            if journal.appender.open_block().padded_bytes() >= TURN_BYTES_MAX {
+            journal.open.push((shard, letter.sequence));
+            if journal.appender.open_block().padded_bytes() >= BLOCK_BYTES {
                 journal.commit()?;
             }
         }
@@ -123,20 +143,8 @@ impl DeadLetters {
             Some(journal) => journal,
             empty => empty.insert(self.open()?),
         };
-        let mut found = BTreeSet::new();
-        let mut note = |record: &Record<'_>| {
-            if let Some(dead) = record.dead.filter(|dead| dead.shard == shard && dead.sequence > cursor) {
-                found.insert(dead.sequence);
-            }
-        };
-        let mut reader = Reader::new(journal.shard.clone(), 1);
-        while let Some(stretch) = reader.read(journal.durable).map_err(later)? {
-            match &stretch {
-                Stretch::Block(block) => block.records().for_each(|(_, record)| note(&record)),
-                Stretch::Damaged(damaged) => damaged.survivors().iter().for_each(|(_, record)| note(record)),
-            }
-        }
-        Ok(found)
+        let behind = journal.durable.get(&shard).map(|sequences| sequences.range(cursor.saturating_add(1)..).copied());
+        Ok(behind.into_iter().flatten().collect())
     }
 
     fn exists(&self) -> Result<bool, BuryError> {
@@ -152,8 +160,12 @@ impl DeadLetters {
         let disk = &self.options.disk;
         disk.create_directory(&self.data.join(DIRECTORY)).map_err(later)?;
         disk.sync_directory(&self.data).map_err(later)?;
-        let OpenShard { appender, committer, segments, durable, .. } = open_shard(&self.options)?;
-        Ok(Journal { appender, committer: Some(committer), shard: segments, durable })
+        let OpenShard { appender, committer, segments, durable, mut findings } = open_shard(&self.options)?;
+        let durable = read_index(Reader::new(segments, 1), durable, &mut findings).map_err(later)?;
+        for finding in findings {
+            self.reporter.report(&format!("dead letters of sink {}: {finding}", self.sink));
+        }
+        Ok(Journal { appender, committer: Some(committer), open: Vec::new(), durable })
     }
 
     /// Ends the journal in an orderly way. Nothing can be written afterwards.
@@ -173,17 +185,43 @@ impl Journal {
         }
         let first = block.first();
         match committer.commit(block, unix_microseconds()) {
-            Ok(block) => {
-                self.durable = block.header().end() - 1;
+            Ok(_) => {
+                for (shard, sequence) in self.open.drain(..) {
+                    self.durable.entry(shard).or_default().insert(sequence);
+                }
                 Ok(())
             }
             Err(error @ CommitError::NoSpace { .. }) => {
                 self.appender.rewind(first);
+                self.open.clear();
                 Err(BuryError::Later(error.to_string()))
             }
             Err(error) => Err(BuryError::Failed(error.to_string())),
         }
     }
+}
+
+/// Reads all letters once. Damage in older segments is added to what recovery found in the newest.
+fn read_index(mut reader: Reader, last: u64, findings: &mut Vec<Finding>) -> io::Result<Index> {
+    let mut index = Index::new();
+    let mut note = |record: &Record<'_>| {
+        if let Some(dead) = record.dead {
+            index.entry(dead.shard).or_default().insert(dead.sequence);
+        }
+    };
+    while let Some(stretch) = reader.read(last)? {
+        match &stretch {
+            Stretch::Block(block) => block.records().for_each(|(_, record)| note(&record)),
+            Stretch::Damaged(damaged) => {
+                damaged.survivors().iter().for_each(|(_, record)| note(record));
+                let new = damaged.finding();
+                if !findings.iter().any(|old| (old.generation, old.offset) == (new.generation, new.offset)) {
+                    findings.push(new.clone());
+                }
+            }
+        }
+    }
+    Ok(index)
 }
 
 fn later(error: io::Error) -> BuryError {

@@ -1,11 +1,12 @@
 //! All lanes and the keeper on one runtime.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{DataDirectory, EventLog};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::backoff::Backoff;
@@ -16,7 +17,7 @@ use crate::keeper::Keeper;
 use crate::lane::Lane;
 use crate::race::{First, changed, race};
 use crate::status::KeeperCounters;
-use crate::{LaneStatus, Ledger, Options, Routes, Saved, SinkSetup};
+use crate::{LaneState, LaneStatus, Ledger, Options, Routes, Saved, SinkSetup};
 
 /// How long a sink may take to close.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
@@ -36,10 +37,17 @@ pub(crate) struct Engine {
     keeper: Keeper,
     stop: watch::Sender<bool>,
     sinks: Vec<SinkSetup>,
-    dead: Vec<Arc<DeadLetters>>,
+    pub(crate) dead: Vec<Arc<DeadLetters>>,
     options: Arc<Options>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) statuses: Vec<Arc<LaneStatus>>,
+}
+
+/// The tasks of the lanes, and whose they are.
+#[derive(Default)]
+struct Lanes {
+    tasks: JoinSet<()>,
+    statuses: HashMap<Id, Arc<LaneStatus>>,
 }
 
 impl Engine {
@@ -70,6 +78,12 @@ impl Engine {
         if !keeper.tick() && changed {
             return Err(StartError::Save);
         }
+        for (sink, events) in ledger.left_behind() {
+            options.reporter.report(&format!(
+                "sink {sink} is no longer configured and holds {events} event(s): no segment behind them is freed until \
+                 it is configured again and has taken them"
+            ));
+        }
         let mut engine = Self {
             lanes: Vec::new(),
             keeper,
@@ -87,7 +101,7 @@ impl Engine {
     }
 
     fn add_sink(&mut self, log: &Arc<EventLog>, directory: &DataDirectory, setup: SinkSetup) {
-        let dead = Arc::new(DeadLetters::new(directory, &setup.name));
+        let dead = Arc::new(DeadLetters::new(directory, &setup.name, self.options.reporter.clone()));
         #[cfg(test)]
         dead.forgetful.store(
             self.options.mutation == Some(crate::tests::Mutation::UnsyncedDead),
@@ -121,9 +135,11 @@ impl Engine {
 
     /// Delivers until it is told otherwise.
     pub(crate) async fn run(mut self, mut orders: watch::Receiver<Order>) {
-        let mut lanes = JoinSet::new();
+        let mut lanes = Lanes::default();
         for lane in self.lanes.drain(..) {
-            lanes.spawn(lane.run());
+            let status = lane.status.clone();
+            let task = lanes.tasks.spawn(lane.run());
+            lanes.statuses.insert(task.id(), status);
         }
         loop {
             let order = *orders.borrow_and_update();
@@ -139,23 +155,33 @@ impl Engine {
         }
     }
 
-    fn report_bugs(&self, lanes: &mut JoinSet<()>) {
-        while let Some(ended) = lanes.try_join_next() {
-            if let Err(error) = ended {
-                self.options.reporter.report(&format!("BUG: a lane ended: {error}; its events stay in the journal"));
-            }
+    fn report_bugs(&self, lanes: &mut Lanes) {
+        while let Some(ended) = lanes.tasks.try_join_next() {
+            self.report_bug(lanes, ended);
         }
     }
 
-    async fn stop(&mut self, mut lanes: JoinSet<()>, deadline: Duration) {
+    fn report_bug(&self, lanes: &Lanes, ended: Result<(), JoinError>) {
+        let Err(error) = ended else { return };
+        let Some(status) = lanes.statuses.get(&error.id()) else { return };
+        let lane = status.lane();
+        self.options.reporter.report(&format!("BUG: lane {lane} ended: {error}; its events stay in the journal"));
+        status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
+    }
+
+    async fn stop(&mut self, mut lanes: Lanes, deadline: Duration) {
         let until = Instant::now() + deadline;
         self.stop.send_replace(true);
-        let all = async { while lanes.join_next().await.is_some() {} };
+        let all = async {
+            while let Some(ended) = lanes.tasks.join_next().await {
+                self.report_bug(&lanes, ended);
+            }
+        };
         let in_time = tokio::time::timeout_at(until, all).await.is_ok();
         if !in_time {
             self.options.reporter.report("not everything was delivered in time; the rest is, after the next start");
         }
-        lanes.shutdown().await;
+        lanes.tasks.shutdown().await;
         for setup in &self.sinks {
             let report = |text: String| self.options.reporter.report(&format!("sink {}: {text}", setup.name));
             match timeout(CLOSE_MAX, setup.sink.close()).await {

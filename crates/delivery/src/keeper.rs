@@ -3,7 +3,7 @@
 //! A segment is freed only when both generations of the saved ledger have passed it, so that either still finds all
 //! events that it counts as pending, and when `settle` is over since it was stored.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub(crate) struct Keeper {
     /// For each sink that may lose a tail: where its lanes stood, and when.
     settling: BTreeMap<SinkName, Settling>,
     failing: bool,
+    /// Shards of which a segment couldn't be freed, which was reported.
+    stuck: BTreeSet<u16>,
 }
 
 struct Settling {
@@ -72,6 +74,7 @@ impl Keeper {
             text: String::new(),
             settling: BTreeMap::new(),
             failing: false,
+            stuck: BTreeSet::new(),
         }
     }
 
@@ -151,10 +154,16 @@ impl Keeper {
         }
         for (shard, limit) in self.log.shards().iter().zip(limits) {
             match shard.segments().free_up_to(limit) {
-                Ok(freed) => self.counters.freed_segments.add(freed as u64),
+                Ok(freed) => {
+                    self.counters.freed_segments.add(freed as u64);
+                    self.stuck.remove(&shard.number());
+                }
                 Err(error) => {
                     self.counters.failed_frees.add(1);
-                    self.reporter.report(&format!("can't free a segment of shard {}: {error}", shard.number()));
+                    if self.stuck.insert(shard.number()) {
+                        let number = shard.number();
+                        self.reporter.report(&format!("can't free a segment of shard {number}, and tries on: {error}"));
+                    }
                 }
             }
         }

@@ -60,6 +60,8 @@ struct Run {
     rules: Rules,
     known: Known,
     fenced: bool,
+    /// Where a fenced store stands, as far as this lane has brought it: elsewhere it is another store.
+    store_at: u64,
     opened: Instant,
 }
 
@@ -86,6 +88,8 @@ impl Run {
 impl Lane {
     /// Delivers until it is told to stop and has caught up.
     pub(crate) async fn run(mut self) {
+        #[cfg(test)]
+        assert_ne!(self.options.mutation, Some(crate::tests::Mutation::PanickingLane), "told to");
         loop {
             match self.deliver().await {
                 Ok(()) => return,
@@ -101,10 +105,18 @@ impl Lane {
 
     async fn deliver(&mut self) -> Result<(), Turn> {
         let mut run = self.begin().await?;
+        let mut unreadable = false;
         loop {
             let fill = match run.fill() {
-                Ok(fill) => fill,
+                Ok(fill) => {
+                    if std::mem::take(&mut unreadable) {
+                        self.status.set(LaneState::Delivering);
+                        self.backoff.reset();
+                    }
+                    fill
+                }
                 Err(error) => {
+                    unreadable = true;
                     self.wait(&format!("can't read the journal: {error}")).await;
                     continue;
                 }
@@ -130,6 +142,7 @@ impl Lane {
                 Ok(known) => {
                     self.status.set(LaneState::Delivering);
                     let after = self.ledger.lane(&self.name).cursor;
+                    let store_at = known.fence;
                     return Ok(Run {
                         reader: self.shard.lane(after),
                         rest: None,
@@ -137,6 +150,7 @@ impl Lane {
                         rules: Rules::new(self.ledger.clone(), self.name.clone()),
                         known,
                         fenced: cursor != Cursor::Delivery,
+                        store_at,
                         opened: Instant::now(),
                     });
                 }
@@ -202,6 +216,7 @@ impl Lane {
         self.status.set_oldest(run.assembly.oldest());
         if !run.needs_no_write() {
             self.write_until_stored(run).await?;
+            run.store_at = run.store_at.max(run.assembly.batch().last());
             self.status.batches.add(1);
             self.status.batch_records.record(run.assembly.batch().len() as u64);
         }
@@ -266,15 +281,14 @@ impl Lane {
     }
 
     /// After a failed call: whether the store has the batch all the same.
-    async fn has_stored(&mut self, run: &Run) -> Result<bool, Turn> {
+    async fn has_stored(&mut self, run: &mut Run) -> Result<bool, Turn> {
         let Cursor::Store(position) = self.find_cursor().await else { return Ok(false) };
         let batch = run.assembly.batch();
         if position >= batch.last() && position <= self.shard.durable() {
+            run.store_at = position;
             return Ok(true);
         }
-        // A store that was ahead when the lane took its place drops what it has by itself.
-        let as_before = position + 1 == batch.first() || position == run.known.fence;
-        if as_before { Ok(false) } else { Err(Turn::Moved) }
+        if position == run.store_at { Ok(false) } else { Err(Turn::Moved) }
     }
 
     /// Makes refused records dead letters, durably.
@@ -287,14 +301,7 @@ impl Lane {
         loop {
             match self.write_letters(run, &reasons) {
                 Ok(()) => break,
-                Err(BuryError::Later(reason)) => {
-                    self.wait(&reason).await;
-                    // A part of them may be durable.
-                    let known = self.dead.beyond(self.name.shard, batch.first().saturating_sub(1));
-                    if let Ok(known) = known {
-                        run.known.buried.extend(known);
-                    }
-                }
+                Err(BuryError::Later(reason)) => self.wait(&reason).await,
                 Err(BuryError::Failed(reason)) => return Err(Turn::Stop(reason)),
             }
         }

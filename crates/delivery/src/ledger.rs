@@ -84,6 +84,18 @@ impl Ledger {
         &self.errors
     }
 
+    /// The sinks that aren't configured any more and keep segments from being freed, each with how many events wait
+    /// for it.
+    pub(crate) fn left_behind(&self) -> Vec<(SinkName, u64)> {
+        let rows = self.snapshot();
+        let pending = |name: &SinkName| {
+            rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == *name).map(|row| row.pending).sum()
+        };
+        let book = self.book();
+        let left = book.sinks.iter().filter(|(_, sink)| !sink.configured && sink.waits());
+        left.map(|(name, _)| (name.clone(), pending(name))).collect()
+    }
+
     /// Accepted first, the book second: the order of all locks.
     fn hold(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Book>) {
         let accepted = self.accepted.hold();

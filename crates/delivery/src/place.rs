@@ -56,10 +56,14 @@ impl Lane {
                 self.name.shard
             )));
         }
-        let behind = matches!(cursor, Cursor::Store(position) if position < book.cursor);
-        let goes_on_at = if behind { fence } else { book.cursor };
+        // A lane that began with a later event stands there, however little its store has.
+        let goes_on_at = match cursor {
+            Cursor::Delivery => book.cursor,
+            Cursor::Store(position) => position.max(book.start).min(book.cursor),
+        };
+        let behind = goes_on_at < book.cursor;
         let oldest = self.shard.segments().oldest().unwrap_or(1);
-        if goes_on_at.max(book.start) + 1 < oldest {
+        if goes_on_at + 1 < oldest {
             return Err(NoPlace::Stop(format!(
                 "the store's cursor is {goes_on_at}, the oldest event that shard {} still has is {oldest}: events are \
                  missing between",

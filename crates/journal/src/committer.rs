@@ -14,7 +14,7 @@ use crate::disk::{DiskFile, SharedDisk};
 use crate::layout::round_up;
 use crate::segment::{self, FIRST_BLOCK_AT, SegmentHeader};
 use crate::segments::Segments;
-use crate::spares::Spares;
+use crate::spares::{Spares, Want};
 
 /// Why a block is not durable.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,7 @@ impl Committer {
         blocks: Vec<OpenBlock>,
     ) -> Result<Self, CommitError> {
         let no_space = |source| CommitError::NoSpace { directory: place.directory.to_path_buf(), source };
-        let spare = spares.take(header.length).map_err(no_space)?;
+        let spare = spares.take(Want { at_least: header.length, length: header.length }).map_err(no_space)?;
         let header = SegmentHeader { length: spare.length, ..header };
         let mut committer = Self {
             file: spare.file,
@@ -95,7 +95,6 @@ impl Committer {
         }
         committer.sync()?;
         committer.name_segment(&spare.path)?;
-        committer.order_next();
         Ok(committer)
     }
 
@@ -134,7 +133,8 @@ impl Committer {
         let header = SegmentHeader { length: old.length.max(segment_length_for(needed)), ..*old };
         let path = segment::path(&self.place.directory, old.generation);
         let poisoned = |source| CommitError::Poisoned { operation: "rewrite", path: path.clone(), source };
-        let spare = self.spares.make(header.length).map_err(poisoned)?;
+        let want = Want { at_least: header.length, length: header.length };
+        let spare = self.spares.make(want).map_err(poisoned)?;
         let header = SegmentHeader { length: spare.length, ..header };
         let mut offset = FIRST_BLOCK_AT;
         let mut previous = header.previous;
@@ -175,15 +175,19 @@ impl Committer {
         self.offset += block.bytes().len() as u64;
         self.last_sum = block.header().header_sum;
         debug_assert!(self.offset <= self.header.length, "a block lies within its segment");
+        if self.offset > self.header.length / 2 {
+            // Not sooner: until then a segment may be freed whose file can be used again.
+            self.spares.order(Want { at_least: 0, length: self.next_length() });
+        }
     }
 
     /// Goes on in a new segment, whose header is durable before its first block is written.
     fn roll(&mut self, first: u64, needed: u64) -> Result<(), CommitError> {
-        let length = self.next_length().max(segment_length_for(needed));
+        let want = Want { at_least: segment_length_for(needed), length: self.next_length() };
         let directory = self.place.directory.clone();
         let no_space = |source| CommitError::NoSpace { directory: directory.to_path_buf(), source };
         let seed = self.place.seeds.next().map_err(no_space)?;
-        let spare = self.spares.take(length).map_err(no_space)?;
+        let spare = self.spares.take(want).map_err(no_space)?;
         let generation = self.header.generation + 1;
         self.header =
             SegmentHeader { seed, generation, first, previous: self.last_sum, length: spare.length, ..self.header };
@@ -192,9 +196,7 @@ impl Committer {
         let page = self.header.encode();
         self.write("write", &page, 0)?;
         self.sync()?;
-        self.name_segment(&spare.path)?;
-        self.order_next();
-        Ok(())
+        self.name_segment(&spare.path)
     }
 
     fn name_segment(&mut self, spare: &Path) -> Result<(), CommitError> {
@@ -204,11 +206,6 @@ impl Committer {
         durable.map_err(|source| self.poison("rename", source))?;
         self.place.segments.add(self.header);
         Ok(())
-    }
-
-    fn order_next(&mut self) {
-        let length = self.next_length();
-        self.spares.order(length);
     }
 
     fn next_length(&self) -> u64 {

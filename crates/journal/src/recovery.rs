@@ -124,7 +124,7 @@ pub fn open_shard(options: &ShardOptions) -> Result<OpenShard, OpenError> {
     let names = prepare_directory(options).map_err(io_error)?;
     let mut survey = survey(options, &names)?;
     let tail = tail::read(options, &mut survey).map_err(io_error)?;
-    let spares = SparePool::new(options.disk.clone(), &options.directory, options.segment_bytes_max);
+    let spares = SparePool::new(options.disk.clone(), &options.directory);
     let segments = Segments::new(options.disk.clone(), &options.directory, survey.headers, spares.clone());
     let mut place = Place {
         disk: options.disk.clone(),

@@ -1,9 +1,10 @@
 //! Writes damaged segments anew without what can't be read. The originals stay beside them, byte for byte.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::block::OpenBlock;
 use crate::committer::Committer;
+use crate::disk::DiskFile;
 use crate::finding::Finding;
 use crate::inspect::{Inspected, inspect_segment};
 use crate::recovery::{OpenError, OpenShard, ShardOptions, open_shard};
@@ -84,12 +85,8 @@ impl BlockSpan {
 
 fn keep_original(options: &ShardOptions, header: &SegmentHeader) -> std::io::Result<PathBuf> {
     let path = segment::path(&options.directory, header.generation);
-    let aside = path.with_extension("damaged");
     let original = options.disk.open(&path)?;
-    let copy = match options.disk.create(&aside) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => options.disk.open(&aside)?,
-        created => created?,
-    };
+    let (aside, copy) = create_aside(options, &path)?;
     let mut buffer = vec![0; 1024 * 1024];
     let mut offset = 0;
     loop {
@@ -103,6 +100,21 @@ fn keep_original(options: &ShardOptions, header: &SegmentHeader) -> std::io::Res
     copy.sync()?;
     options.disk.sync_directory(&options.directory)?;
     Ok(aside)
+}
+
+/// A new file beside the segment: what an earlier repair has kept is not written over.
+fn create_aside(options: &ShardOptions, segment: &Path) -> std::io::Result<(PathBuf, Box<dyn DiskFile>)> {
+    let mut aside = segment.with_extension("damaged");
+    let mut number = 1_u64;
+    loop {
+        match options.disk.create(&aside) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                number += 1;
+                aside = segment.with_extension(format!("damaged-{number}"));
+            }
+            created => return created.map(|file| (aside, file)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ mod tests {
             }
         };
         let headers = (1..).zip(firsts).map(header).collect();
-        Segments::new(disk.clone(), directory, headers, SparePool::new(disk.clone(), directory, 1000))
+        Segments::new(disk.clone(), directory, headers, SparePool::new(disk.clone(), directory))
     }
 
     #[test]
@@ -158,6 +158,8 @@ mod tests {
         assert_eq!(segments.free_up_to(9).unwrap(), 1);
         assert_eq!(segments.oldest(), Some(10));
         assert_eq!(segments.free_up_to(u64::MAX).unwrap(), 1);
-        assert_eq!(segments.disk.list(&segments.directory).unwrap().len(), 1);
+        let names = segments.disk.list(&segments.directory).unwrap();
+        assert_eq!(names.iter().filter(|name| segment::generation_of(name).is_some()).count(), 1);
+        assert_eq!(names.len(), 3, "the files are kept for later");
     }
 }

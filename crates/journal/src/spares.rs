@@ -11,14 +11,23 @@ use std::thread;
 use crate::disk::{DiskFile, SharedDisk};
 
 const SPARE_PREFIX: &str = "spare-";
-/// Recycled files kept for later: one is in use soon, one more bridges a burst.
-const RECYCLED_MAX: usize = 2;
+/// Recycled files kept for later: they bridge the time until the next ones are freed, about two seconds.
+const RECYCLED_MAX: usize = 4;
 const FILL_BYTES: usize = 1024 * 1024;
 
 /// A file that waits to become a segment.
 pub(crate) struct Spare {
     pub(crate) file: Box<dyn DiskFile>,
     pub(crate) path: PathBuf,
+    pub(crate) length: u64,
+}
+
+/// What a spare is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Want {
+    /// Bytes that it must hold.
+    pub(crate) at_least: u64,
+    /// Bytes that it gets if it has to be made.
     pub(crate) length: u64,
 }
 
@@ -32,16 +41,14 @@ pub(crate) fn is_spare(file_name: &str) -> bool {
 pub(crate) struct SparePool {
     disk: SharedDisk,
     directory: Arc<Path>,
-    /// The length of the files that are worth keeping: that of all segments once the first ones have grown.
-    recycled_length: u64,
     next_name: Arc<AtomicU64>,
     recycled: Arc<Mutex<Vec<(PathBuf, u64)>>>,
 }
 
 impl SparePool {
-    pub(crate) fn new(disk: SharedDisk, directory: &Path, recycled_length: u64) -> Self {
+    pub(crate) fn new(disk: SharedDisk, directory: &Path) -> Self {
         let next_name = Arc::new(AtomicU64::new(0));
-        Self { disk, directory: directory.into(), recycled_length, next_name, recycled: Arc::default() }
+        Self { disk, directory: directory.into(), next_name, recycled: Arc::default() }
     }
 
     fn new_path(&self) -> PathBuf {
@@ -56,7 +63,7 @@ impl SparePool {
     /// Takes over the file of a freed segment; `None` where it isn't wanted. The new name is durable before the
     /// file can be written to: else a crash could leave the old name on new content.
     pub(crate) fn recycle(&self, path: &Path, length: u64) -> Option<io::Result<()>> {
-        if length != self.recycled_length || self.recycled().len() >= RECYCLED_MAX {
+        if self.recycled().len() >= RECYCLED_MAX {
             return None;
         }
         let spare = self.new_path();
@@ -64,16 +71,24 @@ impl SparePool {
         Some(renamed.map(|()| self.recycled().push((spare, length))))
     }
 
-    /// A file of at least `length` bytes whose length is durable.
-    pub(crate) fn make(&self, length: u64) -> io::Result<Spare> {
-        let recycled = {
+    /// A file whose length is durable: a recycled one that holds what is needed, else a new one of the length that is
+    /// wanted. While freed segments keep pace with new ones the journal doesn't grow, and nothing is filled.
+    pub(crate) fn make(&self, want: Want) -> io::Result<Spare> {
+        let largest = {
             let mut files = self.recycled();
-            files.iter().position(|(_, bytes)| *bytes >= length).map(|at| files.swap_remove(at))
+            let fitting = files.iter().enumerate().filter(|(_, (_, bytes))| *bytes >= want.at_least);
+            let largest = fitting.max_by_key(|(_, (_, bytes))| *bytes).map(|(at, _)| at);
+            largest.map(|at| files.swap_remove(at))
         };
-        match recycled {
-            Some((path, length)) => Ok(Spare { file: self.disk.open(&path)?, path, length }),
-            None => self.zero_filled(length),
+        let Some((path, length)) = largest else { return self.zero_filled(want.length.max(want.at_least)) };
+        let file = self.disk.open(&path)?;
+        let spare = Spare { file, path, length };
+        if spare.file.length()? >= length {
+            return Ok(spare);
         }
+        // It was cut short by somebody.
+        self.discard(spare)?;
+        self.zero_filled(want.length.max(want.at_least))
     }
 
     fn discard(&self, spare: Spare) -> io::Result<()> {
@@ -111,7 +126,7 @@ pub(crate) enum Spares {
     /// Made when they are needed: in tests and tools, where the order of events must be known.
     Inline(SparePool),
     /// Made ahead of need by a thread.
-    Ahead { pool: SparePool, wanted: Sender<u64>, ready: Receiver<io::Result<Spare>>, ordered: bool },
+    Ahead { pool: SparePool, wanted: Sender<Want>, ready: Receiver<io::Result<Spare>>, ordered: bool },
 }
 
 impl Spares {
@@ -125,8 +140,8 @@ impl Spares {
         let (made, ready) = channel();
         let maker = pool.clone();
         thread::Builder::new().name("spares".into()).stack_size(128 * 1024).spawn(move || {
-            while let Ok(length) = orders.recv() {
-                if made.send(maker.make(length)).is_err() {
+            while let Ok(want) = orders.recv() {
+                if made.send(maker.make(want)).is_err() {
                     break;
                 }
             }
@@ -134,35 +149,35 @@ impl Spares {
         Ok(Self::Ahead { pool, wanted, ready, ordered: false })
     }
 
-    /// Asks for a spare of `length` bytes to be made while there is time.
-    pub(crate) fn order(&mut self, length: u64) {
+    /// Asks for a spare to be made while there is time.
+    pub(crate) fn order(&mut self, want: Want) {
         if let Self::Ahead { wanted, ordered, .. } = self
             && !*ordered
         {
-            *ordered = wanted.send(length).is_ok();
+            *ordered = wanted.send(want).is_ok();
         }
     }
 
-    /// A spare of at least `length` bytes, made now.
-    pub(crate) fn make(&self, length: u64) -> io::Result<Spare> {
+    /// A spare, made now.
+    pub(crate) fn make(&self, want: Want) -> io::Result<Spare> {
         match self {
-            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.make(length),
+            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.make(want),
         }
     }
 
-    /// A spare of at least `length` bytes; waits for the one that was ordered.
-    pub(crate) fn take(&mut self, length: u64) -> io::Result<Spare> {
+    /// A spare; waits for the one that was ordered, if that one will do.
+    pub(crate) fn take(&mut self, want: Want) -> io::Result<Spare> {
         match self {
-            Self::Inline(pool) => pool.make(length),
+            Self::Inline(pool) => pool.make(want),
             Self::Ahead { pool, ready, ordered, .. } => {
                 let made = std::mem::take(ordered).then(|| ready.recv());
                 match made {
-                    Some(Ok(Ok(spare))) if spare.length >= length => Ok(spare),
+                    Some(Ok(Ok(spare))) if spare.length >= want.at_least => Ok(spare),
                     Some(Ok(Ok(small))) => {
                         pool.discard(small)?;
-                        pool.make(length)
+                        pool.make(want)
                     }
-                    _ => pool.make(length),
+                    _ => pool.make(want),
                 }
             }
         }
@@ -178,10 +193,10 @@ mod tests {
 
     fn pool() -> (SimulatedDisk, SparePool) {
         let disk = SimulatedDisk::new(1);
-        disk.put("/s/old-1", &[1; 8192]).unwrap();
-        disk.put("/s/old-2", &[2; 8192]).unwrap();
-        disk.put("/s/old-3", &[3; 8192]).unwrap();
-        let pool = SparePool::new(Arc::new(disk.clone()), Path::new(DIRECTORY), 8192);
+        for number in 1..=5 {
+            disk.put(format!("/s/old-{number}"), &[1; 8192]).unwrap();
+        }
+        let pool = SparePool::new(Arc::new(disk.clone()), Path::new(DIRECTORY));
         (disk, pool)
     }
 
@@ -189,19 +204,34 @@ mod tests {
         disk.paths().iter().map(|path| path.file_name().unwrap().to_str().unwrap().into()).collect()
     }
 
+    fn want(at_least: u64, length: u64) -> Want {
+        Want { at_least, length }
+    }
+
     #[test]
-    fn two_files_of_the_right_length_are_kept_and_used_again() {
+    fn a_few_files_are_kept_and_the_largest_that_fits_is_used_again() {
         let (disk, pool) = pool();
         let old = |number: u32| PathBuf::from(format!("/s/old-{number}"));
-        assert!(pool.recycle(&old(1), 4096).is_none());
-        pool.recycle(&old(1), 8192).unwrap().unwrap();
-        pool.recycle(&old(2), 8192).unwrap().unwrap();
-        assert!(pool.recycle(&old(3), 8192).is_none());
-        assert_eq!(names(&disk), ["old-3", "spare-0", "spare-1"]);
-        let (one, other, third) = (pool.make(100).unwrap(), pool.make(8192).unwrap(), pool.make(8192).unwrap());
-        assert_eq!([one.length, other.length, third.length], [8192; 3]);
-        assert!(disk.content(&one.path).unwrap() != [0; 8192] && disk.content(&other.path).unwrap() != [0; 8192]);
-        assert_eq!(disk.content(&third.path).unwrap(), [0; 8192]);
+        disk.truncate(old(2), 4096).unwrap();
+        for (number, length) in [(1, 8192), (2, 4096), (3, 8192), (4, 8192)] {
+            pool.recycle(&old(number), length).unwrap().unwrap();
+        }
+        assert!(pool.recycle(&old(5), 8192).is_none());
+        assert_eq!(names(&disk), ["old-5", "spare-0", "spare-1", "spare-2", "spare-3"]);
+        let lengths = [want(0, 1), want(8192, 1), want(5000, 9000), want(5000, 9000), want(100, 1), want(4, 3)];
+        let spares = lengths.map(|want| pool.make(want).unwrap());
+        assert_eq!(spares.each_ref().map(|spare| spare.length), [8192, 8192, 8192, 9000, 4096, 4]);
+        assert!(disk.content(&spares[0].path).unwrap() != [0; 8192], "nothing is filled");
+        assert_eq!(disk.content(&spares[3].path).unwrap(), [0; 9000]);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_short_is_not_used_again() {
+        let (disk, pool) = pool();
+        disk.truncate("/s/old-1", 5000).unwrap();
+        pool.recycle(Path::new("/s/old-1"), 8192).unwrap().unwrap();
+        let spare = pool.make(want(100, 8192)).unwrap();
+        assert_eq!((disk.content(&spare.path).unwrap().len(), names(&disk).len()), (8192, 5));
     }
 
     #[test]
@@ -209,8 +239,8 @@ mod tests {
         let (disk, pool) = pool();
         for operation in [Operation::WriteAt, Operation::Sync] {
             disk.fail_call(operation, 1, Failure::NoSpace);
-            assert!(pool.make(8192).is_err());
-            assert_eq!(names(&disk).len(), 3, "{operation:?}");
+            assert!(pool.make(want(1, 8192)).is_err());
+            assert_eq!(names(&disk).len(), 5, "{operation:?}");
         }
     }
 
@@ -218,13 +248,13 @@ mod tests {
     fn a_spare_that_was_made_ahead_is_taken_unless_it_is_too_small() {
         let (disk, pool) = pool();
         let mut spares = Spares::ahead(pool).unwrap();
-        spares.order(4096);
-        spares.order(4096);
-        let spare = spares.take(4096).unwrap();
-        assert_eq!((spare.length, names(&disk).len()), (4096, 4));
-        spares.order(4096);
-        let larger = spares.take(20_000).unwrap();
+        spares.order(want(0, 4096));
+        spares.order(want(0, 4096));
+        let spare = spares.take(want(4096, 1)).unwrap();
+        assert_eq!((spare.length, names(&disk).len()), (4096, 6));
+        spares.order(want(0, 4096));
+        let larger = spares.take(want(20_000, 1)).unwrap();
         assert_eq!(disk.content(&larger.path).unwrap().len(), 20_000);
-        assert_eq!(names(&disk).len(), 5, "the small one is gone");
+        assert_eq!(names(&disk).len(), 7, "the small one is gone");
     }
 }

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
+mod dead_letters;
 mod sequences;
 mod single;
+mod trouble;
 mod world;
 
 /// What a negative control breaks.
@@ -13,4 +15,6 @@ pub(crate) enum Mutation {
     UnsyncedDead,
     /// At a start the dead letters that are there are not looked at.
     ForgetBuried,
+    /// A lane has a bug and ends.
+    PanickingLane,
 }

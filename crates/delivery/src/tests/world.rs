@@ -9,11 +9,12 @@ use std::time::Duration;
 use event::{EventId, TypeName};
 use eventlog::{DataDirectory, EventLog, Reader, Record, Records, ShardOptions, Stretch, open_shard};
 use journal::simulated_disk::SimulatedDisk;
-use sink::{MemoryHandle, Sink, SinkConfig};
+use sink::{MemoryHandle, Sink, SinkConfig, SqliteConfig};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::Mutation;
+use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
 use crate::{Begin, LaneStatus, Ledger, Options, Reporter, Routes, Row, Saved, SinkSetup};
 
@@ -43,6 +44,8 @@ pub(super) struct World {
     pub(super) acknowledged: Vec<(u64, String)>,
     pub(super) messages: Arc<Messages>,
     pub(super) begin: Begin,
+    /// What takes the place of the fenced store, if anything.
+    pub(super) sqlite: Option<SqliteConfig>,
     next: u64,
 }
 
@@ -51,6 +54,8 @@ pub(super) struct Process {
     pub(super) log: Arc<EventLog>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) lanes: Vec<Arc<LaneStatus>>,
+    pub(super) sinks: Vec<Sink>,
+    pub(super) dead: Vec<Arc<DeadLetters>>,
     orders: watch::Sender<Order>,
     task: JoinHandle<()>,
 }
@@ -92,6 +97,7 @@ impl World {
             acknowledged: Vec::new(),
             messages: Arc::default(),
             begin: Begin::End,
+            sqlite: None,
             next: 1,
         }
     }
@@ -106,19 +112,21 @@ impl World {
         options.first_segment_bytes = 16 * 1024;
         let log = Arc::new(EventLog::open(&directory, &options).map_err(|error| text(&error))?);
         let setup = |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin };
-        let sinks = [
-            setup(FENCED, SinkConfig::Memory(self.fenced.clone())),
-            setup(KEYED, SinkConfig::Memory(self.keyed.clone())),
-        ];
-        let sinks = sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect();
+        let sinks = [setup(FENCED, self.fenced_config()), setup(KEYED, SinkConfig::Memory(self.keyed.clone()))];
+        let sinks: Vec<SinkSetup> = sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect();
+        let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let options = Options { seed: 7, mutation: self.mutation, ..Options::new(self.messages.clone()) };
         let engine = Engine::new(&log, &directory, self.routes.clone(), sinks, saved, options);
         let engine = engine.map_err(|error| text(&error))?;
-        let (ledger, lanes) = (engine.ledger.clone(), engine.statuses.clone());
+        let (ledger, lanes, dead) = (engine.ledger.clone(), engine.statuses.clone(), engine.dead.clone());
         let (orders, received) = watch::channel(Order::Run);
         let task = tokio::spawn(engine.run(received));
-        self.process = Some(Process { directory, log, ledger, lanes, orders, task });
+        self.process = Some(Process { directory, log, ledger, lanes, sinks: handles, dead, orders, task });
         Ok(())
+    }
+
+    fn fenced_config(&self) -> SinkConfig {
+        self.sqlite.clone().map_or_else(|| SinkConfig::Memory(self.fenced.clone()), SinkConfig::Sqlite)
     }
 
     pub(super) fn start(&mut self) {
@@ -134,7 +142,7 @@ impl World {
         if let Some(process) = self.process.take() {
             process.task.abort();
             let _ = process.task.await;
-            drop((process.log, process.directory));
+            drop((process.log, process.dead, process.directory));
         }
         self.disk = self.disk.fork(seed);
     }
@@ -200,6 +208,11 @@ impl World {
 
     pub(super) fn pending(&self) -> u64 {
         self.rows().iter().flat_map(|row| &row.sinks).map(|sink| sink.pending).sum()
+    }
+
+    /// How often something was reported with `text` in it.
+    pub(super) fn reported(&self, text: &str) -> usize {
+        self.messages().iter().filter(|message| message.contains(text)).count()
     }
 
     pub(super) fn messages(&self) -> Vec<String> {

@@ -98,6 +98,26 @@ fn repair_takes_out_what_can_t_be_read_and_keeps_the_original() {
 }
 
 #[test]
+fn a_second_repair_leaves_the_first_original_alone() {
+    let disk = damaged();
+    let path = segment::path(Path::new(SHARD), 1);
+    let mut asides = Vec::new();
+    for starts in 2..5 {
+        let original = disk.content(&path).unwrap();
+        let repair = repair_shard(&options(&disk, starts)).unwrap();
+        asides.push((repair.findings.iter().find_map(|finding| finding.saved.clone()).unwrap(), original));
+        disk.settle();
+        disk.flip_bit(&path, (4096 + 80 + 500) * 8 + starts).unwrap();
+    }
+    for (aside, original) in &asides {
+        assert!(disk.content(aside).unwrap() == *original, "{}", aside.display());
+    }
+    let mut names: Vec<&PathBuf> = asides.iter().map(|(aside, _)| aside).collect();
+    names.dedup();
+    assert_eq!(names.len(), 3, "{names:?}");
+}
+
+#[test]
 fn a_repair_that_loses_its_power_can_be_done_again() {
     for operations in 1..100 {
         let disk = damaged();

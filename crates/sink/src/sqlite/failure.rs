@@ -53,6 +53,15 @@ pub(super) fn no_directory(path: &Path, error: &io::Error) -> SinkError {
     misconfigured(format!("the directory of SQLite file {} can't be made ({error}): make it", path.display()))
 }
 
+/// The file has less than was stored in it.
+pub(super) fn lost_tail(path: &Path, position: u64, stored: u64) -> SinkError {
+    unavailable(format!(
+        "SQLite file {} has a lane up to position {position}, and {stored} was stored: it is another file now, or an \
+         older copy; the lane's place is to be asked for again",
+        path.display()
+    ))
+}
+
 /// The operating system gave no thread.
 pub(super) fn no_thread(path: &Path, error: &io::Error) -> SinkError {
     unavailable(format!("no thread for SQLite file {} ({error}): raise the limit on threads", path.display()))

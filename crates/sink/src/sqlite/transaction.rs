@@ -18,22 +18,37 @@ pub(super) fn read_cursor(connection: &Connection, lane: &Lane) -> rusqlite::Res
     Ok(position.optional()?.map_or(0, i64::cast_unsigned))
 }
 
-/// Writes what of `batch` lies beyond its lane's cursor, all or nothing. The write lock is taken before the
-/// cursor is read, so that a twin can't write the same records in between.
-pub(super) fn write(connection: &mut Connection, sql: &Sql, batch: &Batch) -> rusqlite::Result<Report> {
+/// What came of a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// The answer for its records.
+    Report(Report),
+    /// The lane's cursor stands before what it was known to be, and nothing was written.
+    Nothing {
+        /// The cursor.
+        position: u64,
+    },
+}
+
+/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`.
+/// The write lock is taken before the cursor is read, so that a twin can't write the same records in between.
+pub(super) fn write(connection: &mut Connection, sql: &Sql, batch: &Batch, at_least: u64) -> rusqlite::Result<Written> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let cursor = read_cursor(&transaction, batch.lane())?;
+    if cursor < at_least {
+        return Ok(Written::Nothing { position: cursor });
+    }
     if batch.last() <= cursor {
-        return Ok(Report::Stored);
+        return Ok(Written::Report(Report::Stored));
     }
     let refused = write_rows(&transaction, sql, batch, cursor)?;
     if !refused.is_empty() {
         transaction.rollback()?;
-        return Ok(Report::Withheld { refused });
+        return Ok(Written::Report(Report::Withheld { refused }));
     }
     set_cursor(&transaction, batch.lane(), batch.last())?;
     transaction.commit()?;
-    Ok(Report::Stored)
+    Ok(Written::Report(Report::Stored))
 }
 
 /// The refused are all found, so that delivery has to send the rest only once.

@@ -1,5 +1,6 @@
 //! The thread that owns the connection: it takes one job after the other, and checkpoints between them.
 
+use std::collections::HashMap;
 use std::sync::mpsc::Receiver;
 
 use event::Lane;
@@ -7,6 +8,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::rows::Sql;
+use super::transaction::Written;
 use super::{SqliteConfig, failure, schema, transaction};
 use crate::{Batch, Cursor, Report, SinkError};
 
@@ -25,22 +27,27 @@ pub(super) enum Job {
     Close(Reply<()>),
 }
 
-/// Payload bytes after which the write-ahead log is copied into the table. Greater means fewer copies of the
-/// pages that every batch changes, and a longer log to recover from and keep on disk.
+/// Bytes in the write-ahead log, as estimated, after which it is copied into the table. Greater means fewer copies
+/// of the pages that every batch changes, and a longer log to recover from and keep on disk.
 const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
+/// What a transaction adds to that log besides payload: at most as a rule a page each of the table, of its index
+/// and of the cursors, and one that was split.
+const TRANSACTION_BYTES: usize = 4 * 4096;
 
 /// The thread's own state.
 pub(super) struct Writer {
     config: SqliteConfig,
     sql: Sql,
     connection: Option<Connection>,
+    /// Up to where lanes were seen to be stored: a file that has less is another one, or an older copy.
+    stored: HashMap<Lane, u64>,
     uncopied_bytes: usize,
 }
 
 impl Writer {
     pub(super) fn new(config: SqliteConfig) -> Self {
         let sql = Sql::new(&config.table);
-        Self { config, sql, connection: None, uncopied_bytes: 0 }
+        Self { config, sql, connection: None, stored: HashMap::new(), uncopied_bytes: 0 }
     }
 
     /// Works until the last handle is gone or a job closes the file.
@@ -59,18 +66,34 @@ impl Writer {
     }
 
     fn cursor(&mut self, lane: &Lane) -> Result<Cursor, SinkError> {
-        self.with(|connection, _| transaction::read_cursor(connection, lane)).map(Cursor::Store)
+        let position = self.with(|connection, _| transaction::read_cursor(connection, lane))?;
+        self.stored.insert(lane.clone(), position);
+        Ok(Cursor::Store(position))
     }
 
     /// Writes and answers, and only then checkpoints: delivery makes the next batch meanwhile.
     fn write(&mut self, batch: &Batch, reply: Reply<Report>) {
-        let report = self.with(|connection, sql| transaction::write(connection, sql, batch));
+        let report = self.write_behind_what_is_stored(batch);
         drop(reply.send(report));
-        self.uncopied_bytes += batch.payload_bytes();
+        self.uncopied_bytes += batch.payload_bytes() + TRANSACTION_BYTES;
         if self.uncopied_bytes >= CHECKPOINT_BYTES {
             self.uncopied_bytes = 0;
             // One that fails or finds readers in the way costs nothing but a longer log: the next goes on.
             let _ = self.with(|connection, _| checkpoint(connection, "passive"));
+        }
+    }
+
+    /// A connection that another lane's failure closed may be opened on another file: a batch would leave a gap there.
+    fn write_behind_what_is_stored(&mut self, batch: &Batch) -> Result<Report, SinkError> {
+        let at_least = self.stored.get(batch.lane()).copied().unwrap_or(0);
+        let written = self.with(|connection, sql| transaction::write(connection, sql, batch, at_least))?;
+        match written {
+            Written::Report(Report::Stored) => {
+                self.stored.insert(batch.lane().clone(), at_least.max(batch.last()));
+                Ok(Report::Stored)
+            }
+            Written::Report(report) => Ok(report),
+            Written::Nothing { position } => Err(failure::lost_tail(&self.config.path, position, at_least)),
         }
     }
 
