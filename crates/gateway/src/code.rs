@@ -185,6 +185,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_lists_every_code_with_its_status() {
+        let page = include_str!("../../../docs/http.md");
+        for code in Code::ALL {
+            let row = format!("| {} | `{}` |", code.status().as_u16(), code.as_str());
+            assert!(page.contains(&row), "docs/http.md lacks {row}");
+        }
+        let rows = page.lines().filter(|line| line.starts_with("| 4") || line.starts_with("| 5"));
+        assert_eq!(rows.filter(|row| row.matches('`').count() >= 2 && row.contains(" | `")).count(), Code::ALL.len());
+    }
+
+    #[test]
     fn codes_are_in_order_and_their_names_differ() {
         for (at, code) in Code::ALL.into_iter().enumerate() {
             assert_eq!(code as usize, at);
