@@ -55,6 +55,7 @@ pub const RESERVE_BYTES: u64 = 1024 * 1024;
 
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");
+const _: () = assert!(BLOCK_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "so are its records");
 const _: () = assert!(
     BLOCK_BYTES_MAX as u64 + 2 * PAGE_BYTES as u64 <= SEGMENT_BYTES_MAX,
     "a segment holds its header, the largest block and a seal"

@@ -56,10 +56,15 @@ async fn encode(
 ) -> Result<Encoder, Refused> {
     body.check_announced(BATCH_BYTES_MAX)?;
     let mut splitter = Splitter::new(form);
-    let mut stretch = 0;
+    let (mut stretch, mut charged) = (0, 0);
     while let Some(chunk) = body.next().await? {
         admit(permit, chunk.len())?;
+        charged += chunk.len();
         splitter.push(&chunk, &mut |item| encoder.take(item)).map_err(Problem::of_body)?;
+        // Small records take more room than the body that they came in.
+        let beyond = encoder.records.bytes().saturating_sub(charged);
+        admit(permit, beyond)?;
+        charged += beyond;
         stretch += chunk.len();
         if stretch >= STRETCH_BYTES {
             stretch = 0;

@@ -102,20 +102,11 @@ pub(crate) struct Encoder {
     ids: Ids,
     /// The ids of the key for the type that was last met: to hash again for each record would cost more than the rest.
     keyed: Option<(Slot, KeyedIds)>,
-    /// The last record, which is not encoded before it is known whether another follows.
-    last: Option<Last>,
-    last_payload: Vec<u8>,
     pub(crate) records: Records,
     pub(crate) counts: Vec<(TypeId, u64)>,
     pub(crate) accepted: u64,
     pub(crate) refused: Vec<Refusal>,
     pub(crate) refused_by_code: [u64; Code::ALL.len()],
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    id: EventId,
-    slot: Slot,
 }
 
 impl Encoder {
@@ -127,8 +118,6 @@ impl Encoder {
             slot,
             ids,
             keyed: None,
-            last: None,
-            last_payload: Vec::new(),
             records: Records::default(),
             counts: Vec::new(),
             accepted: 0,
@@ -161,10 +150,7 @@ impl Encoder {
             Some(id) => id,
             None => self.made_id(slot, number),
         };
-        self.encode_last(false);
-        self.last = Some(Last { id, slot });
-        self.last_payload.clear();
-        self.last_payload.extend_from_slice(payload.as_bytes());
+        self.encode(id, slot, payload);
         Ok(())
     }
 
@@ -182,12 +168,11 @@ impl Encoder {
         }
     }
 
-    fn encode_last(&mut self, request_end: bool) {
-        let Some(Last { id, slot }) = self.last.take() else { return };
+    fn encode(&mut self, id: EventId, slot: Slot, payload: &str) {
         let known = self.types.get(slot);
         let request_start = self.records.is_empty();
-        let record = self.envelope.record(known, id, &self.last_payload);
-        self.records.push(&Record { request_start, request_end, ..record });
+        let record = self.envelope.record(known, id, payload.as_bytes());
+        self.records.push(&Record { request_start, request_end: false, ..record });
         let type_id = known.id;
         self.accepted += 1;
         match self.counts.iter_mut().rfind(|(counted, _)| *counted == type_id) {
@@ -198,6 +183,6 @@ impl Encoder {
 
     /// Ends the batch.
     pub(crate) fn finish(&mut self) {
-        self.encode_last(true);
+        self.records.end_request();
     }
 }

@@ -141,6 +141,7 @@ pub fn type_bit(type_name: &str) -> u64 {
 #[derive(Debug, Default)]
 pub struct Records {
     bytes: Vec<u8>,
+    last_at: usize,
     count: u32,
     types: u64,
 }
@@ -148,9 +149,17 @@ pub struct Records {
 impl Records {
     /// Adds a record.
     pub fn push(&mut self, record: &Record<'_>) {
+        self.last_at = self.bytes.len();
         record::encode(record, &mut self.bytes);
         self.count += 1;
         self.types |= type_bit(record.type_name);
+    }
+
+    /// Marks the record that was added last as the last of its request.
+    pub fn end_request(&mut self) {
+        if !self.is_empty() {
+            record::end_request(&mut self.bytes[self.last_at..]);
+        }
     }
 
     /// How many records there are.

@@ -13,6 +13,9 @@ pub const SEGMENT_HEADER_COPY_DAMAGED: char = 'I';
 /// The letter for a newest segment that is shorter than its header says.
 pub const SEGMENT_TRUNCATED: char = 'T';
 
+/// The letter for a log that ends before sequences that are known to have been given out.
+pub const LOG_ENDS_EARLY: char = 'N';
+
 /// Something that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -54,6 +57,7 @@ impl Finding {
             SEGMENT_HEADER_DAMAGED => "segment without a sound header",
             SEGMENT_HEADER_COPY_DAMAGED => "one of the two copies of a segment's header is damaged, the other serves",
             SEGMENT_TRUNCATED => "segment shorter than its header says",
+            LOG_ENDS_EARLY => "the log ends before events that were accepted: files are missing, or their end is",
             _ => "unknown damage",
         }
     }

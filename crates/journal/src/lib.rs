@@ -34,7 +34,7 @@ pub use appender::Appender;
 pub use block::{Block, BlockHeader, Kind, OpenBlock, Records, type_bit};
 pub use committer::{CommitError, Committer, Seeds};
 pub use directory::{DataDirectory, DirectoryError, shard_directory};
-pub use finding::{Finding, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
+pub use finding::{Finding, LOG_ENDS_EARLY, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
 pub use inspect::{Inspected, inspect_shard};
 pub use reader::{DamagedStretch, Reader, Stretch};
 pub use record::{Dead, Record};

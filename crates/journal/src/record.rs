@@ -119,6 +119,15 @@ fn encode_fields(record: &Record<'_>, bytes: &mut Vec<u8>) {
     field(TAG_PAYLOAD, record.payload);
 }
 
+/// Marks the record at the start of `bytes` as the last of its request, which nobody knew when it was encoded.
+pub(crate) fn end_request(bytes: &mut [u8]) {
+    let length = get_u32(bytes, AT_LENGTH) as usize;
+    let flags = get_u32(bytes, AT_FLAGS) | FLAG_REQUEST_END;
+    put(bytes, AT_FLAGS, &flags.to_le_bytes());
+    let sum = checksum::seeded(0, &bytes[HEAD_BYTES..length]);
+    put(bytes, AT_CHECKSUM, &sum.to_le_bytes());
+}
+
 /// Fills in what is known only when the block is sealed, and returns the record's padded length.
 pub(crate) fn seal(record: &mut [u8], index: u32, seed: u64) -> usize {
     put(record, AT_INDEX, &index.to_le_bytes());

@@ -14,6 +14,8 @@ const SPARE_PREFIX: &str = "spare-";
 /// Recycled files kept for later: they bridge the time until the next ones are freed, about two seconds.
 const RECYCLED_MAX: usize = 4;
 const FILL_BYTES: usize = 1024 * 1024;
+/// A segment shorter than this isn't worth its name, unless tests make all of them so.
+const LENGTH_MIN: u64 = 256 * 1024;
 
 /// A file that waits to become a segment.
 pub(crate) struct Spare {
@@ -80,7 +82,7 @@ impl SparePool {
             let largest = fitting.max_by_key(|(_, (_, bytes))| *bytes).map(|(at, _)| at);
             largest.map(|at| files.swap_remove(at))
         };
-        let Some((path, length)) = largest else { return self.zero_filled(want.length.max(want.at_least)) };
+        let Some((path, length)) = largest else { return self.fill_new(want) };
         let file = self.disk.open(&path)?;
         let spare = Spare { file, path, length };
         if spare.file.length()? >= length {
@@ -88,7 +90,19 @@ impl SparePool {
         }
         // It was cut short by somebody.
         self.discard(spare)?;
-        self.zero_filled(want.length.max(want.at_least))
+        self.fill_new(want)
+    }
+
+    /// A new file: of the length that is wanted, or on a disk that is nearly full of the half, and so on.
+    fn fill_new(&self, want: Want) -> io::Result<Spare> {
+        let least = want.at_least.max(LENGTH_MIN);
+        let mut length = want.length.max(want.at_least);
+        loop {
+            match self.zero_filled(length) {
+                Err(error) if error.kind() == io::ErrorKind::StorageFull && length / 2 >= least => length /= 2,
+                made => return made,
+            }
+        }
     }
 
     fn discard(&self, spare: Spare) -> io::Result<()> {
@@ -187,6 +201,7 @@ impl Spares {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Disk;
     use crate::simulated_disk::{Failure, Operation, SimulatedDisk};
 
     const DIRECTORY: &str = "/s";
@@ -242,6 +257,18 @@ mod tests {
             assert!(pool.make(want(1, 8192)).is_err());
             assert_eq!(names(&disk).len(), 5, "{operation:?}");
         }
+    }
+
+    #[test]
+    fn on_a_disk_that_is_nearly_full_a_shorter_one_is_made() {
+        let disk = SimulatedDisk::new(1);
+        disk.set_capacity(Some(3 * LENGTH_MIN));
+        disk.create_directory(Path::new(DIRECTORY)).unwrap();
+        let pool = SparePool::new(Arc::new(disk.clone()), Path::new(DIRECTORY));
+        assert_eq!(pool.make(want(4096, 16 * LENGTH_MIN)).unwrap().length, 2 * LENGTH_MIN);
+        assert_eq!(pool.make(want(4096, 16 * LENGTH_MIN)).unwrap().length, LENGTH_MIN);
+        assert!(pool.make(want(4096, 16 * LENGTH_MIN)).is_err());
+        assert!(pool.make(want(4 * LENGTH_MIN, 4)).is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::block::{Block, Kind, OpenBlock};
 use crate::damaged::Damaged;
 use crate::disk::DiskFile;
-use crate::finding::{Finding, SEGMENT_TRUNCATED};
+use crate::finding::{Finding, LOG_ENDS_EARLY, SEGMENT_TRUNCATED};
 use crate::recovery::{ShardOptions, Survey};
 use crate::scan::{KnownExtent, Scan, Step};
 use crate::segment::{self, SegmentHeader};
@@ -54,6 +54,12 @@ pub(crate) fn read(options: &ShardOptions, survey: &mut Survey) -> io::Result<Ta
     };
     for _ in 0..survey.unreadable_newest {
         tail.leave_unused(UNKNOWN_SPAN);
+    }
+    if tail.next < options.next_at_least {
+        let generation = survey.headers.back().map_or(0, |newest| newest.generation);
+        let mut finding = Finding::of_segment(LOG_ENDS_EARLY, generation, None);
+        finding.lost.push(tail.next..options.next_at_least);
+        survey.findings.push(finding);
     }
     while tail.next < options.next_at_least {
         let missing = options.next_at_least - tail.next;

@@ -181,3 +181,12 @@ fn a_batch_whose_client_leaves_is_not_stored() {
     stand.wait("the bytes are gone", |counters| counters.bytes_in_flight() == 0 && counters.open_connections() == 0);
     assert!(stand.stored().is_empty());
 }
+
+#[test]
+fn small_records_count_with_the_room_that_they_take() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    let body = "1\n".repeat(1_000);
+    client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{body}"));
+    stand.wait("the records are there", |counters| counters.bytes_in_flight() > 64 * 1_000);
+}

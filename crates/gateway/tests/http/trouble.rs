@@ -206,7 +206,7 @@ fn a_stop_answers_what_is_in_flight_and_closes_the_rest() {
     idle.post("/ingest/event", "", b"1");
     assert_eq!(idle.answer().status, 200);
     busy.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n2\n");
-    stand.wait("all are there", |counters| counters.bytes_in_flight() == 2 && counters.open_connections() == 3);
+    stand.wait("all are there", |counters| counters.bytes_in_flight() >= 2 && counters.open_connections() == 3);
     let address = stand.address();
     let gateway = stand.take_gateway();
     let stopping = std::thread::spawn(move || gateway.stop(Instant::now() + FAR));
@@ -227,7 +227,7 @@ fn a_stop_doesnt_wait_beyond_its_deadline() {
     let mut stand = Stand::open();
     let mut busy = stand.connect();
     busy.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n2\n");
-    stand.wait("it is there", |counters| counters.bytes_in_flight() == 2);
+    stand.wait("it is there", |counters| counters.bytes_in_flight() >= 2);
     assert!(!stand.take_gateway().stop(Instant::now()));
     assert!(busy.is_closed());
     assert!(stand.stored().is_empty());
