@@ -166,7 +166,7 @@ impl Engine {
         let Some(status) = lanes.statuses.get(&error.id()) else { return };
         let lane = status.lane();
         self.options.reporter.report(&format!("BUG: lane {lane} ended: {error}; its events stay in the journal"));
-        status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
+        let _ = status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
     }
 
     async fn stop(&mut self, mut lanes: Lanes, deadline: Duration) {

@@ -96,7 +96,7 @@ impl Lane {
                 Err(Turn::Moved) => {}
                 Err(Turn::Stop(reason)) => {
                     self.options.reporter.report(&format!("lane {} stops: {reason}", self.name));
-                    self.status.set(LaneState::Stopped(reason));
+                    self.enter(LaneState::Stopped(reason));
                     return;
                 }
             }
@@ -110,7 +110,7 @@ impl Lane {
             let fill = match run.fill() {
                 Ok(fill) => {
                     if std::mem::take(&mut unreadable) {
-                        self.status.set(LaneState::Delivering);
+                        self.enter(LaneState::Delivering);
                         self.backoff.reset();
                     }
                     fill
@@ -135,12 +135,12 @@ impl Lane {
 
     /// Finds the store and the lane's place.
     async fn begin(&mut self) -> Result<Run, Turn> {
-        self.status.set(LaneState::Connecting);
+        self.enter(LaneState::Connecting);
         loop {
             let cursor = self.find_cursor().await;
             match self.take_place(cursor) {
                 Ok(known) => {
-                    self.status.set(LaneState::Delivering);
+                    self.enter(LaneState::Delivering);
                     let after = self.ledger.lane(&self.name).cursor;
                     let store_at = known.fence;
                     return Ok(Run {
@@ -174,10 +174,26 @@ impl Lane {
         self.sink.cursor(&self.name).await
     }
 
+    /// Enters a state. Whoever reads the log learns why a lane waits, once for each reason, and when that is over.
+    fn enter(&self, state: LaneState) {
+        let message = match &state {
+            LaneState::Waiting(reason) => {
+                Some(format!("waits: {reason}; its events stay in the journal, and it tries on"))
+            }
+            LaneState::Delivering => Some("delivers again".to_owned()),
+            LaneState::Connecting | LaneState::Stopped(_) => None,
+        };
+        let before = self.status.set(state.clone());
+        let changed = matches!(before, LaneState::Waiting(_)) || matches!(state, LaneState::Waiting(_));
+        if let Some(message) = message.filter(|_| changed && before != state) {
+            self.options.reporter.report(&format!("lane {} {message}", self.name));
+        }
+    }
+
     /// Pauses after a failed attempt. The order to stop ends one pause early.
     async fn wait(&mut self, reason: &str) {
         self.status.retries.add(1);
-        self.status.set(LaneState::Waiting(reason.to_owned()));
+        self.enter(LaneState::Waiting(reason.to_owned()));
         let pause = self.backoff.next();
         race(sleep(pause), changed(&mut self.stop)).await;
     }
@@ -276,7 +292,7 @@ impl Lane {
     }
 
     fn delivering(&self) -> Result<(), Turn> {
-        self.status.set(LaneState::Delivering);
+        self.enter(LaneState::Delivering);
         Ok(())
     }
 

@@ -63,7 +63,7 @@ impl Options {
     pub fn new(reporter: Arc<dyn Reporter>) -> Self {
         Self {
             linger: Duration::from_millis(10),
-            save_every: Duration::from_secs(1),
+            save_every: Duration::from_millis(200),
             cover_every: Duration::from_secs(1),
             alone_max: Duration::from_hours(1),
             retry_max: Duration::from_mins(1),

@@ -57,18 +57,23 @@ impl Lane {
             )));
         }
         // A lane that began with a later event stands there, however little its store has.
-        let goes_on_at = match cursor {
+        let mut goes_on_at = match cursor {
             Cursor::Delivery => book.cursor,
             Cursor::Store(position) => position.max(book.start).min(book.cursor),
         };
         let behind = goes_on_at < book.cursor;
         let oldest = self.shard.segments().oldest().unwrap_or(1);
         if goes_on_at + 1 < oldest {
-            return Err(NoPlace::Stop(format!(
-                "the store's cursor is {goes_on_at}, the oldest event that shard {} still has is {oldest}: events are \
-                 missing between",
-                self.name.shard
-            )));
+            if behind {
+                return Err(NoPlace::Stop(format!(
+                    "the store's cursor is {goes_on_at}, the oldest event that shard {} still has is {oldest}, and those \
+                     between were stored before: was the store restored from a copy? Bring the newer one back, or deliver \
+                     to a new one",
+                    self.name.shard
+                )));
+            }
+            self.pass_over(goes_on_at, oldest - 1);
+            goes_on_at = oldest - 1;
         }
         let buried = self.dead.beyond(self.name.shard, goes_on_at)?;
         #[cfg(test)]
@@ -81,6 +86,20 @@ impl Lane {
         self.ledger.confirm(&self.name);
         self.status.set_cursor(goes_on_at);
         Ok(Known { fence, buried })
+    }
+
+    /// Goes on behind events that this lane has never had, and whose segments are not there any more: segments are
+    /// freed behind every lane only, so somebody or something else took them.
+    fn pass_over(&self, after: u64, last: u64) {
+        let lost = last - after;
+        self.status.lost.add(lost);
+        self.ledger.settle(&self.name, last, &Tally::new(), lost);
+        self.options.reporter.report(&format!(
+            "lane {}: {lost} positions from {} on are missing in the journal, their segments are gone or can't be read; \
+             what comes behind them is delivered",
+            self.name,
+            after + 1
+        ));
     }
 
     /// What the events after `after` and up to `last` came to when they were delivered, and how many were lost.

@@ -80,8 +80,9 @@ impl LaneStatus {
         Some(self.oldest.load(Ordering::Relaxed)).filter(|at| *at != 0)
     }
 
-    pub(crate) fn set(&self, state: LaneState) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    /// Sets the state and gives the one before.
+    pub(crate) fn set(&self, state: LaneState) -> LaneState {
+        std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), state)
     }
 
     pub(crate) fn set_cursor(&self, cursor: u64) {

@@ -175,7 +175,7 @@ impl Shard {
     ///
     /// # Errors
     /// [`AppendError`]: the event was not appended.
-    pub fn append_one(&self, record: &Record<'_>, type_id: TypeId) -> Result<Append<'_>, AppendError> {
+    pub fn append_one(self: &Arc<Self>, record: &Record<'_>, type_id: TypeId) -> Result<Append<'_>, AppendError> {
         self.append_with(record.payload.len(), |appender, counts| {
             counts.count(type_id, 1);
             (appender.push(record), 1)
@@ -187,7 +187,7 @@ impl Shard {
     ///
     /// # Errors
     /// [`AppendError`]: nothing was appended.
-    pub fn append(&self, records: &Records, types: &[(TypeId, u64)]) -> Result<Append<'_>, AppendError> {
+    pub fn append(self: &Arc<Self>, records: &Records, types: &[(TypeId, u64)]) -> Result<Append<'_>, AppendError> {
         self.append_with(records.bytes(), |appender, counts| {
             types.iter().for_each(|(id, events)| counts.count(*id, *events));
             (appender.append(records), u64::from(records.len()))
@@ -195,7 +195,7 @@ impl Shard {
     }
 
     fn append_with(
-        &self,
+        self: &Arc<Self>,
         bytes: usize,
         add: impl FnOnce(&mut Appender, &mut TypeCounts) -> (u64, u64),
     ) -> Result<Append<'_>, AppendError> {
@@ -213,7 +213,7 @@ impl Shard {
         open.records += count;
         let fate = open.fate();
         let full = head.appender.open_block().padded_bytes() >= TURN_BYTES_MAX;
-        let settled_too = if full { self.commit_now(&mut head) } else { None };
+        let settled_too = if full { self.commit(&mut head) } else { None };
         drop(head);
         settled.into_iter().chain(settled_too).for_each(Turn::wake);
         Ok(Append { shard: self, fate, first })
@@ -225,15 +225,16 @@ impl Shard {
         if head.open.records == 0 || head.committer.is_none() {
             return;
         }
-        let settled = if head.usual_commit > self.inline_commit_max {
-            self.send_away(&mut head)
-        } else {
-            self.commit_now(&mut head)
-        };
+        let settled = self.commit(&mut head);
         drop(head);
         if let Some(turn) = settled {
             turn.wake();
         }
+    }
+
+    /// Commits the open block, here or on the thread; `None` where nothing was committed yet.
+    fn commit(self: &Arc<Self>, head: &mut Head) -> Option<Turn> {
+        if head.usual_commit > self.inline_commit_max { self.send_away(head) } else { self.commit_now(head) }
     }
 
     /// Commits the open block on this thread; `None` where the commit thread has the committer.

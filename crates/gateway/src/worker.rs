@@ -216,7 +216,7 @@ impl Worker {
         self.ticks.get()
     }
 
-    pub(crate) fn log(&self) -> &Shard {
+    pub(crate) fn log(&self) -> &Arc<Shard> {
         &self.log
     }
 

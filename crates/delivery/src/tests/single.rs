@@ -199,7 +199,11 @@ fn a_store_that_lost_what_was_freed_is_not_written_to() {
         seconds(10).await;
         world.check_balance();
         assert_eq!(world.fenced.count(), 0);
-        assert!(world.messages().iter().any(|text| text.contains("events are missing")), "{:?}", world.messages());
+        assert!(
+            world.messages().iter().any(|text| text.contains("those between were stored before")),
+            "{:?}",
+            world.messages()
+        );
         assert_eq!(row(&world, "both", KEYED).pending, 0, "the other sink goes on");
         assert_eq!(row(&world, "both", FENCED).pending, 5);
     });
@@ -312,6 +316,31 @@ fn on_a_full_disk_the_reserve_lets_the_ledger_be_saved_and_segments_be_freed() {
         assert!(world.messages().is_empty(), "{:?}", world.messages());
         world.disk.set_capacity(None);
         world.check_all().await;
+    });
+}
+
+#[test]
+fn events_whose_segment_is_gone_are_passed_over_and_those_behind_are_delivered() {
+    run(async {
+        let mut world = World::new(15);
+        world.start();
+        world.fenced.block();
+        world.keyed.block();
+        for _ in 0..60 {
+            world.append(0, "both", 30).await;
+        }
+        seconds(3).await;
+        world.kill(1).await;
+        world.disk.erase("/data/journal/0000/0000000000000001.segment").unwrap();
+        world.fenced.release();
+        world.keyed.release();
+        world.start();
+        seconds(10).await;
+        let lost = 60 * 30 - world.fenced.count();
+        assert!(lost > 0 && lost < 60 * 30, "{lost}");
+        assert_eq!(world.keyed.count(), world.fenced.count());
+        assert_eq!(world.messages().iter().filter(|text| text.contains("are missing in the journal")).count(), 2);
+        assert_eq!(row(&world, "both", FENCED).pending, lost as u64, "what is lost stays to be seen");
     });
 }
 

@@ -249,3 +249,16 @@ fn a_file_that_was_exchanged_behind_a_lane_takes_no_batch_that_leaves_a_gap() {
     second = batch(1, 3);
     assert_eq!(run(sqlite.write(&second)), Ok(Report::Stored));
 }
+
+#[test]
+fn a_file_that_was_removed_while_it_was_open_takes_nothing() {
+    let (directory, sqlite) = fresh();
+    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(Report::Stored));
+    for name in ["events.db", "events.db-wal", "events.db-shm"] {
+        std::fs::remove_file(directory.path().join(name)).unwrap();
+    }
+    let Err(SinkError::Unavailable(reason)) = run(sqlite.write(&batch(3, 1))) else { panic!("1 and 2 are missing") };
+    assert!(reason.contains("events.db"), "{reason}");
+    assert_eq!(run(sqlite.cursor(&lane())), Ok(Cursor::Store(0)));
+    assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(Report::Stored));
+}

@@ -1,6 +1,8 @@
 //! The thread that owns the connection: it takes one job after the other, and checkpoints between them.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::mpsc::Receiver;
 
 use event::Lane;
@@ -39,6 +41,8 @@ pub(super) struct Writer {
     config: SqliteConfig,
     sql: Sql,
     connection: Option<Connection>,
+    /// The file that the connection has open.
+    file: Option<FileIdentity>,
     /// Up to where lanes were seen to be stored: a file that has less is another one, or an older copy.
     stored: HashMap<Lane, u64>,
     uncopied_bytes: usize,
@@ -47,7 +51,7 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(config: SqliteConfig) -> Self {
         let sql = Sql::new(&config.table);
-        Self { config, sql, connection: None, stored: HashMap::new(), uncopied_bytes: 0 }
+        Self { config, sql, connection: None, file: None, stored: HashMap::new(), uncopied_bytes: 0 }
     }
 
     /// Works until the last handle is gone or a job closes the file.
@@ -99,9 +103,15 @@ impl Writer {
 
     /// Does `work` on the open connection. One that failed is dropped, which rolls back what it had begun.
     fn with<T>(&mut self, work: impl FnOnce(&mut Connection, &Sql) -> rusqlite::Result<T>) -> Result<T, SinkError> {
-        let mut connection = match self.connection.take() {
+        // A file that was removed or exchanged can still be written to, and nobody would ever find the rows.
+        let open = self.connection.take().filter(|_| self.file == FileIdentity::of(&self.config.path));
+        let mut connection = match open {
             Some(connection) => connection,
-            None => schema::open(&self.config, &self.sql)?,
+            None => {
+                let connection = schema::open(&self.config, &self.sql)?;
+                self.file = FileIdentity::of(&self.config.path);
+                connection
+            }
         };
         let done = work(&mut connection, &self.sql);
         if done.as_ref().err().is_none_or(failure::is_busy) {
@@ -116,6 +126,20 @@ impl Writer {
         let tidied = checkpoint(&connection, "truncate");
         let closed = connection.close().map_err(|(_, error)| error);
         tidied.and(closed).map_err(|error| failure::classify(&self.config.path, &error))
+    }
+}
+
+/// Which file a path leads to, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 }
 
