@@ -103,6 +103,22 @@ impl dyn DiskFile + '_ {
         Ok(())
     }
 
+    /// Writes zeros from the file's beginning up to `length`.
+    ///
+    /// # Errors
+    /// As [`Self::write_all_at`].
+    pub fn fill_with_zeros(&self, length: u64) -> io::Result<()> {
+        // A static costs no memory of its own: its pages are never written to.
+        static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+        let mut at = 0;
+        while at < length {
+            let part = usize::try_from(length - at).unwrap_or(usize::MAX).min(ZEROS.len());
+            self.write_all_at(&ZEROS[..part], at)?;
+            at += part as u64;
+        }
+        Ok(())
+    }
+
     /// Fills as much of `buffer` as the file has from `offset` on, and says how much that is.
     ///
     /// # Errors

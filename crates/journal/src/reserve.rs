@@ -61,8 +61,7 @@ impl Reserve {
         if file.length()? == RESERVE_BYTES {
             return Ok(());
         }
-        let zeros = vec![0; usize::try_from(RESERVE_BYTES).map_err(|_| io::ErrorKind::FileTooLarge)?];
-        file.write_all_at(&zeros, 0)?;
+        file.fill_with_zeros(RESERVE_BYTES)?;
         file.set_length(RESERVE_BYTES)?;
         file.sync()
     }

@@ -13,7 +13,6 @@ use crate::disk::{DiskFile, SharedDisk};
 const SPARE_PREFIX: &str = "spare-";
 /// Recycled files kept for later: they bridge the time until the next ones are freed, about two seconds.
 const RECYCLED_MAX: usize = 4;
-const FILL_BYTES: usize = 1024 * 1024;
 /// A segment shorter than this isn't worth its name, unless tests make all of them so.
 const LENGTH_MIN: u64 = 256 * 1024;
 
@@ -113,7 +112,7 @@ impl SparePool {
     fn zero_filled(&self, length: u64) -> io::Result<Spare> {
         let path = self.new_path();
         let file = self.disk.create(&path)?;
-        let filled = fill(&*file, length).and_then(|()| file.sync());
+        let filled = file.fill_with_zeros(length).and_then(|()| file.sync());
         if let Err(error) = filled {
             // Half a spare is of no use and takes up space that is missing.
             drop(file);
@@ -122,17 +121,6 @@ impl SparePool {
         }
         Ok(Spare { file, path, length })
     }
-}
-
-fn fill(file: &dyn DiskFile, length: u64) -> io::Result<()> {
-    let zeros = vec![0; FILL_BYTES.min(usize::try_from(length).unwrap_or(FILL_BYTES))];
-    let mut at = 0;
-    while at < length {
-        let part = usize::try_from(length - at).unwrap_or(usize::MAX).min(zeros.len());
-        file.write_all_at(&zeros[..part], at)?;
-        at += part as u64;
-    }
-    Ok(())
 }
 
 /// Where the committer gets its spares from.
