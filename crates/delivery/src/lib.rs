@@ -1,7 +1,7 @@
 //! Delivery: brings events from the event log to the sinks, beside the log. Batching, retry, dead letters, cursors
 //! and the ledger exist once, here; a sink only writes.
 //!
-//! A *lane* ([`lane`]) reads one shard for one sink, and writes one batch at a time. What it achieves it tells the
+//! A *lane* (`lane.rs`) reads one shard for one sink, and writes one batch at a time. What it achieves it tells the
 //! [`Ledger`]; the *keeper* saves the ledger with all cursors in one file, and frees segments behind it.
 
 mod assembly;
