@@ -346,7 +346,7 @@ impl Block {
     }
 
     /// Its records with their sequences, without checking anything: for blocks that were never on disk, and
-    /// those that [`Block::is_sound`] has found sound.
+    /// those that a reader has found sound.
     pub fn records(&self) -> impl Iterator<Item = (u64, Record<'_>)> {
         self.records_from(self.header.first)
     }

@@ -106,7 +106,7 @@ impl dyn DiskFile + '_ {
     /// Writes zeros from the file's beginning up to `length`.
     ///
     /// # Errors
-    /// As [`Self::write_all_at`].
+    /// What the file system says.
     pub fn fill_with_zeros(&self, length: u64) -> io::Result<()> {
         // A static costs no memory of its own: its pages are never written to.
         static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
