@@ -344,7 +344,8 @@ impl Shard {
 
 impl Head {
     fn take_open(&mut self) -> (OpenBlock, Turn) {
-        (self.appender.take(), std::mem::take(&mut self.open))
+        let next = Turn::after(&self.open);
+        (self.appender.take(), std::mem::replace(&mut self.open, next))
     }
 
     fn take_job(&mut self) -> Option<Job> {

@@ -49,6 +49,11 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// A turn like the one before it: its requests will be about as many.
+    pub(crate) fn after(before: &Self) -> Self {
+        Self { waiting: Vec::with_capacity(before.waiting.len()), ..Self::default() }
+    }
+
     pub(crate) fn fate(&self) -> Arc<TurnFate> {
         self.fate.clone()
     }

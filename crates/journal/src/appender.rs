@@ -3,6 +3,9 @@
 use crate::block::{OpenBlock, Records};
 use crate::record::Record;
 
+/// A new block gets as much room as the one before it took, up to this: else it would grow step by step.
+const ROOM_BYTES_MAX: usize = 256 * 1024;
+
 /// The head of a journal: what is appended here is durable once the committer has committed its block.
 #[derive(Debug)]
 pub struct Appender {
@@ -32,7 +35,7 @@ impl Appender {
 
     /// Takes the open block to be committed; what is appended from now on goes to the next.
     pub fn take(&mut self) -> OpenBlock {
-        let next = OpenBlock::new(self.open.end());
+        let next = OpenBlock::with_room(self.open.end(), self.open.bytes().min(ROOM_BYTES_MAX));
         std::mem::replace(&mut self.open, next)
     }
 

@@ -207,6 +207,16 @@ impl OpenBlock {
         Self { bytes: Vec::new(), first, span: 0, types: 0, indices: Vec::new() }
     }
 
+    /// A block with room for `bytes` before it has to grow.
+    pub(crate) fn with_room(first: u64, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ..Self::new(first) }
+    }
+
+    /// Bytes of its header and records so far, without padding.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// A block that holds just the given records, in ascending order, at the sequences that they have had; the
     /// other sequences of its span are unused.
     pub(crate) fn carried<'a>(first: u64, span: u32, records: impl Iterator<Item = (u64, Record<'a>)>) -> Self {
