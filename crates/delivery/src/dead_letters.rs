@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use event::limits::RESERVE_BYTES;
 use eventlog::{
     Appender, CommitError, Committer, DataDirectory, Dead, Finding, OpenError, OpenShard, Reader, Record, Reserve,
-    ShardOptions, Stretch, open_shard,
+    ShardOptions, open_shard,
 };
 
 use crate::options::Reporter;
@@ -210,15 +210,11 @@ fn read_index(mut reader: Reader, last: u64, findings: &mut Vec<Finding>) -> io:
         }
     };
     while let Some(stretch) = reader.read(last)? {
-        match &stretch {
-            Stretch::Block(block) => block.records().for_each(|(_, record)| note(&record)),
-            Stretch::Damaged(damaged) => {
-                damaged.survivors().iter().for_each(|(_, record)| note(record));
-                let new = damaged.finding();
-                if !findings.iter().any(|old| (old.generation, old.offset) == (new.generation, new.offset)) {
-                    findings.push(new.clone());
-                }
-            }
+        stretch.for_each_record(|_, record| note(record));
+        let known =
+            |new: &Finding| findings.iter().any(|old| (old.generation, old.offset) == (new.generation, new.offset));
+        if let Some(new) = stretch.finding().filter(|new| !known(new)) {
+            findings.push(new.clone());
         }
     }
     Ok(index)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use event::TypeName;
-use eventlog::{AcceptedCounts, EventLog, Reader, Stretch};
+use eventlog::{AcceptedCounts, EventLog, Reader};
 
 use crate::book::{Book, Closed, LaneBook, Pair, SinkBook};
 use crate::{Begin, Routes, SinkName, SinkSetup};
@@ -133,12 +133,7 @@ impl<'a> Start<'a> {
                         *counts.entry(name).or_insert(0) += 1;
                     }
                 };
-                match &stretch {
-                    Stretch::Block(block) => block.records().for_each(|(at, record)| count(at, record.type_name)),
-                    Stretch::Damaged(damaged) => {
-                        damaged.survivors().iter().for_each(|(at, record)| count(*at, record.type_name));
-                    }
-                }
+                stretch.for_each_record(|at, record| count(at, record.type_name));
             }
         }
         Ok(counts)

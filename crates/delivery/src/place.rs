@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use event::TypeName;
-use eventlog::{Reader, Record, Stretch};
+use eventlog::{Finding, Reader, Record};
 use sink::Cursor;
 
 use crate::assembly::Known;
@@ -119,13 +119,8 @@ impl Lane {
         };
         let mut reader = Reader::new(self.shard.segments().clone(), after + 1);
         while let Some(stretch) = reader.read(last)? {
-            match &stretch {
-                Stretch::Block(block) => block.records().for_each(|(at, record)| count(at, &record)),
-                Stretch::Damaged(damaged) => {
-                    damaged.survivors().iter().for_each(|(at, record)| count(*at, record));
-                    lost += damaged.finding().lost_count();
-                }
-            }
+            stretch.for_each_record(&mut count);
+            lost += stretch.finding().map_or(0, Finding::lost_count);
         }
         Ok((sums.into_iter().collect(), lost))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use event::TypeName;
 use event::limits::SEGMENT_BYTES_MIN;
-use journal::{CommitError, DataDirectory, Finding, OpenError, Reader, Segments, ShardOptions, Stretch, open_shard};
+use journal::{CommitError, DataDirectory, Finding, OpenError, Reader, Segments, ShardOptions, open_shard};
 use tokio::sync::watch;
 
 use crate::accepted::{Accepted, AcceptedCounts, TypeCounts};
@@ -186,19 +186,13 @@ fn count_types(types: &Types, segments: &Segments, after: u64, durable: u64) -> 
     let mut counts = TypeCounts::default();
     let mut reader = Reader::new(segments.clone(), after + 1);
     while let Some(stretch) = reader.read(durable)? {
-        let mut count = |sequence: u64, name: &str| {
+        stretch.for_each_record(|sequence, record| {
             if sequence > after
-                && let Some(id) = types.intern_text(name)
+                && let Some(id) = types.intern_text(record.type_name)
             {
                 counts.count(id, 1);
             }
-        };
-        match &stretch {
-            Stretch::Block(block) => block.records().for_each(|(sequence, record)| count(sequence, record.type_name)),
-            Stretch::Damaged(damaged) => {
-                damaged.survivors().iter().for_each(|(sequence, record)| count(*sequence, record.type_name));
-            }
-        }
+        });
     }
     Ok(counts)
 }

@@ -69,6 +69,23 @@ impl Stretch {
             Self::Damaged(damaged) => damaged.damaged.sequences.end,
         }
     }
+
+    /// Visits every record that can be read, with its sequence.
+    pub fn for_each_record(&self, mut visit: impl FnMut(u64, &Record<'_>)) {
+        match self {
+            Self::Block(block) => block.records().for_each(|(at, record)| visit(at, &record)),
+            Self::Damaged(damaged) => damaged.survivors().iter().for_each(|(at, record)| visit(*at, record)),
+        }
+    }
+
+    /// What is to be reported of the stretch, if it is damaged.
+    #[must_use]
+    pub const fn finding(&self) -> Option<&Finding> {
+        match self {
+            Self::Block(_) => None,
+            Self::Damaged(damaged) => Some(damaged.finding()),
+        }
+    }
 }
 
 /// Reads a shard's log in order.
