@@ -311,8 +311,7 @@ impl Shard {
         let mut head = self.head();
         let now = fate.get();
         if now == Fate::Pending {
-            let open = Arc::ptr_eq(&head.open.fate(), fate);
-            let turn = if open { Some(&mut head.open) } else { head.away.as_mut() };
+            let turn = if head.open.has(fate) { Some(&mut head.open) } else { head.away.as_mut() };
             if let Some(turn) = turn {
                 turn.wait(context.waker());
             }

@@ -58,6 +58,11 @@ impl Turn {
         self.fate.clone()
     }
 
+    /// Whether this is the turn with such a fate.
+    pub(crate) fn has(&self, fate: &Arc<TurnFate>) -> bool {
+        Arc::ptr_eq(&self.fate, fate)
+    }
+
     pub(crate) fn wait(&mut self, waker: &Waker) {
         self.waiting.push(waker.clone());
     }

@@ -13,6 +13,7 @@ use crate::admission::Permit;
 use crate::code::Code;
 use crate::connection::{Connection, Order, Phase};
 use crate::problem::{Problem, Refused};
+use crate::self_wakes;
 
 /// A body that is refused is read to its end if that is near, so that the connection can go on.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
@@ -64,7 +65,11 @@ impl RequestBody {
                 if connection.order() == Order::TooSlow {
                     return Poll::Ready(Err(Problem::boxed(Code::Timeout, "the body came too slowly")));
                 }
-                Pin::new(&mut *incoming).poll_frame(context).map(Ok)
+                let (frame, woken) = self_wakes::held_back(|| Pin::new(&mut *incoming).poll_frame(context));
+                if woken && !incoming.is_end_stream() {
+                    context.waker().wake_by_ref();
+                }
+                frame.map(Ok)
             });
             let Some(frame) = frame.await? else { return Ok(None) };
             let frame = frame.map_err(|_| Problem::boxed(Code::BodyIncomplete, "the body ended before its end"))?;

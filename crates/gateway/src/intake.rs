@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -26,7 +26,8 @@ type Answer = Result<Response<Full<Bytes>>, Refused>;
 /// A request whose head was looked at. It is all that a request keeps while it waits, besides its append: a
 /// connection has room for one of these for as long as it is open.
 pub(crate) struct Begun {
-    started: Instant,
+    /// When the turn began in which the head was looked at.
+    started: Duration,
     route: RouteName,
     pub(crate) wishes: Wishes,
     pub(crate) envelope: Envelope,
@@ -58,14 +59,14 @@ pub(crate) fn handle(
             Ok(response) => with_room(response, std::mem::take(&mut begun.empty)),
             Err(problem) => Box::pin(refuse(&worker, problem, &mut begun.body)).await,
         };
-        worker.answered(begun.route, response.status(), begun.body.received, begun.started.elapsed());
+        worker.answered(begun.route, response.status(), begun.body.received, begun.started);
         begun.body.request_ended(worker.now());
         Ok(response)
     }
 }
 
 fn begin(worker: &Worker, connection: &Rc<Connection>, request: Request<Incoming>) -> Begun {
-    let started = Instant::now();
+    let started = worker.clock().elapsed();
     let (parts, incoming) = request.into_parts();
     let mut headers = parts.headers;
     let found = Headers::find(&headers);

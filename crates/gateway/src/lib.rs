@@ -24,6 +24,7 @@ mod problem;
 mod readiness;
 mod request;
 mod route;
+mod self_wakes;
 mod serving;
 mod socket;
 mod turn_clock;

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -11,9 +11,9 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::connection::{Connection, Order, Phase};
-use crate::intake;
 use crate::socket::Socket;
 use crate::worker::Worker;
+use crate::{intake, self_wakes};
 
 /// A connection that is open until this is dropped.
 pub(crate) struct Open {
@@ -45,14 +45,17 @@ pub(crate) fn serve(
     });
     let mut serving = Box::pin(http.serve_connection(socket, service));
     let mut is_finishing = false;
+    let mut waker = None;
     Box::pin(poll_fn(move |context| {
-        for_orders.remember(context.waker());
+        // A task keeps its waker, so the first is enough.
+        let waker = waker.get_or_insert_with(|| self_wakes::waker(context.waker()));
+        for_orders.remember(waker);
         match for_orders.order() {
             Order::GoOn | Order::TooSlow => {}
             Order::Finish if std::mem::replace(&mut is_finishing, true) => {}
             Order::Finish => serving.as_mut().graceful_shutdown(),
             Order::Abort => return Poll::Ready(()),
         }
-        serving.as_mut().poll(context).map(drop)
+        serving.as_mut().poll(&mut Context::from_waker(waker)).map(drop)
     }))
 }

@@ -1,22 +1,41 @@
-//! The wall clock, read once a turn: events of one turn share a commit, and may share its time.
+//! The clocks, read once a turn: requests of one turn share a commit, and may share its time. To read them for each
+//! request would cost more than to check its JSON.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
-/// The time at which a shard's turn began.
-#[derive(Debug, Default)]
-pub(crate) struct TurnClock(AtomicI64);
+/// When a shard's turn began.
+#[derive(Debug)]
+pub(crate) struct TurnClock {
+    /// Microseconds since 1970, UTC.
+    wall: AtomicI64,
+    start: Instant,
+    /// Nanoseconds since the start.
+    elapsed: AtomicU64,
+}
 
 impl TurnClock {
+    pub(crate) fn new() -> Self {
+        let clock = Self { wall: AtomicI64::new(0), start: Instant::now(), elapsed: AtomicU64::new(0) };
+        clock.refresh();
+        clock
+    }
+
     /// To be called when a turn begins.
     pub(crate) fn refresh(&self) {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.0.store(i64::try_from(since.as_micros()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        self.wall.store(i64::try_from(since.as_micros()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        self.elapsed.store(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Microseconds since 1970, UTC.
     pub(crate) fn microseconds(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
+        self.wall.load(Ordering::Relaxed)
+    }
+
+    /// Time that never goes backwards, since some moment.
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.elapsed.load(Ordering::Relaxed))
     }
 }
 

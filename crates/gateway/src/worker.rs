@@ -92,7 +92,6 @@ pub(crate) struct Worker {
 /// The operating system has no room for it.
 fn runtime(log: &Arc<Shard>, clock: &Arc<TurnClock>) -> io::Result<LocalRuntime> {
     let (log, turn_clock) = (log.clone(), clock.clone());
-    clock.refresh();
     Builder::new_current_thread()
         .enable_io()
         .event_interval(EVENT_INTERVAL)
@@ -111,7 +110,7 @@ pub(crate) fn run(
     messages: UnboundedReceiver<Message>,
     started: impl FnOnce(io::Result<()>),
 ) {
-    let clock = Arc::default();
+    let clock = Arc::new(TurnClock::new());
     let begin = || Ok((runtime(log, &clock)?, getrandom::u64()?));
     match begin() {
         Ok((runtime, seed)) => {
@@ -249,8 +248,10 @@ impl Worker {
         self.ids.borrow_mut().request(milliseconds(microseconds))
     }
 
-    pub(crate) fn answered(&self, route: RouteName, status: StatusCode, body_bytes: usize, elapsed: Duration) {
+    /// Counts a request that began in the turn that began at `started`. What it took is measured from turn to turn.
+    pub(crate) fn answered(&self, route: RouteName, status: StatusCode, body_bytes: usize, started: Duration) {
         let cells = self.cells();
+        let elapsed = self.clock.elapsed().saturating_sub(started);
         cells.answered(route, status);
         match route {
             RouteName::Event => cells.event_time.record(elapsed),
