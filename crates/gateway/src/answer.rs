@@ -1,17 +1,15 @@
 //! The answers to what was taken.
 
-use bytes::Bytes;
 use event::{EventId, Position};
-use http_body_util::Full;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 
 use crate::code::Code;
 use crate::encoder::Encoder;
+use crate::http1::response::Response;
 use crate::problem::Problem;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON: &str = "application/json";
 
 /// A record of a batch that isn't taken.
 #[derive(Debug, Serialize)]
@@ -51,18 +49,14 @@ struct Verdict<'a> {
     refused_count: Option<u64>,
 }
 
-/// A single event is durable: nothing more is to be said.
-pub(crate) fn of_event() -> Response<Full<Bytes>> {
-    Response::new(Full::default())
-}
-
 /// A single event is durable, with its id and position.
-pub(crate) fn of_event_as_json(id: EventId, position: Position) -> Response<Full<Bytes>> {
-    json(StatusCode::OK, format!(r#"{{"id":"{id}","position":"{position}","duplicate":false}}"#).into())
+pub(crate) fn of_event_as_json(id: EventId, position: Position) -> Response {
+    let body = format!(r#"{{"id":"{id}","position":"{position}","duplicate":false}}"#);
+    Response::with_body(StatusCode::OK, JSON, body.into())
 }
 
 /// The good records of a batch are durable.
-pub(crate) fn of_batch(batch: &Encoder) -> Response<Full<Bytes>> {
+pub(crate) fn of_batch(batch: &Encoder) -> Response {
     let refused_count: u64 = batch.refused_by_code.iter().sum();
     let is_cut = refused_count > batch.refused.len() as u64;
     let verdict = Verdict {
@@ -72,7 +66,7 @@ pub(crate) fn of_batch(batch: &Encoder) -> Response<Full<Bytes>> {
         refused_count: is_cut.then_some(refused_count),
     };
     let body = serde_json::to_vec(&verdict).expect("numbers and texts can be written as JSON");
-    json(status(batch, refused_count), body.into())
+    Response::with_body(status(batch, refused_count), JSON, body)
 }
 
 fn status(batch: &Encoder, refused: u64) -> StatusCode {
@@ -84,11 +78,4 @@ fn status(batch: &Encoder, refused: u64) -> StatusCode {
         (0, _) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::MULTI_STATUS,
     }
-}
-
-fn json(status: StatusCode, body: Bytes) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    response
 }

@@ -1,17 +1,15 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
-use bytes::Bytes;
 use event::limits::BATCH_BYTES_MAX;
-use http_body_util::Full;
-use hyper::Response;
 use pipeline::batch::{BodyError, Form, Splitter};
 
 use crate::admission::Permit;
 use crate::answer;
-use crate::body::{RequestBody, admit};
 use crate::code::Code;
 use crate::encoder::{Encoder, Envelope, Ids};
 use crate::event_request::of_append;
+use crate::http1::body::{Body, admit};
+use crate::http1::response::Response;
 use crate::intake::Begun;
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
@@ -22,12 +20,12 @@ use crate::worker::Worker;
 const STRETCH_BYTES: usize = 256 * 1024;
 
 /// Takes a batch: the answer is ready when its good records are durable.
-pub(crate) async fn take(worker: &Worker, begun: &mut Begun) -> Result<Response<Full<Bytes>>, Refused> {
+pub(crate) async fn take(worker: &Worker, begun: &Begun, body: &mut Body<'_>) -> Result<Response, Refused> {
     let mut permit = worker.permit();
     let encoder = new_encoder(worker, &begun.wishes, begun.envelope);
     let form = begun.wishes.form.unwrap_or(Form::Detect);
-    let encoder = encode(encoder, form, &mut begun.body, &mut permit).await?;
-    begun.body.is_complete();
+    let encoder = encode(encoder, form, body, &mut permit).await?;
+    body.is_complete();
     count(worker, &encoder);
     if !encoder.records.is_empty() {
         let append = worker.log().append(&encoder.records, &encoder.counts);
@@ -40,7 +38,7 @@ fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder 
     let types = worker.types();
     let known = wishes.slot.map(|slot| types.get(slot).clone());
     let ids = match &wishes.key {
-        Some(key) => Ids::Keyed(key.as_bytes().to_vec()),
+        Some(key) => Ids::Keyed(key.clone()),
         None => Ids::Generated(worker.new_id(envelope.received_at)),
     };
     Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids)
@@ -51,21 +49,24 @@ fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder 
 async fn encode(
     mut encoder: Encoder,
     form: Form,
-    body: &mut RequestBody,
+    body: &mut Body<'_>,
     permit: &mut Permit<'_>,
 ) -> Result<Encoder, Refused> {
     body.check_announced(BATCH_BYTES_MAX)?;
     let mut splitter = Splitter::new(form);
     let (mut stretch, mut charged) = (0, 0);
-    while let Some(chunk) = body.next().await? {
+    let mut take = |chunk: &[u8]| {
         admit(permit, chunk.len())?;
         charged += chunk.len();
-        splitter.push(&chunk, &mut |item| encoder.take(item)).map_err(Problem::of_body)?;
+        splitter.push(chunk, &mut |item| encoder.take(item)).map_err(Problem::of_body)?;
         // Small records take more room than the body that they came in.
         let beyond = encoder.records.bytes().saturating_sub(charged);
         admit(permit, beyond)?;
         charged += beyond;
-        stretch += chunk.len();
+        Ok::<_, Refused>(chunk.len())
+    };
+    while let Some(taken) = body.next(&mut take).await? {
+        stretch += taken?;
         if stretch >= STRETCH_BYTES {
             stretch = 0;
             tokio::task::yield_now().await;

@@ -1,7 +1,7 @@
 //! Why a request or a record isn't taken, as a stable name, and the HTTP status that goes with it. This is the one
 //! place that maps the two.
 
-use hyper::StatusCode;
+use http::StatusCode;
 use pipeline::RefusalCode;
 
 /// The stable name of a reason. Clients match on [`Code::as_str`]: a name is never changed.
@@ -33,7 +33,9 @@ pub enum Code {
     Timeout,
     /// The request is not sound HTTP.
     BadRequest,
-    /// The request's line and headers have more bytes than allowed.
+    /// The request expects what isn't done here.
+    Expectation,
+    /// The request's line and headers have more bytes or lines than allowed.
     HeaderTooLarge,
     /// There is nothing at this path.
     NotFound,
@@ -51,7 +53,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -65,6 +67,7 @@ impl Code {
         Self::BodyIncomplete,
         Self::Timeout,
         Self::BadRequest,
+        Self::Expectation,
         Self::HeaderTooLarge,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -91,6 +94,7 @@ impl Code {
             Self::BodyIncomplete => "body_incomplete",
             Self::Timeout => "timeout",
             Self::BadRequest => "bad_request",
+            Self::Expectation => "expectation",
             Self::HeaderTooLarge => "header_too_large",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
@@ -117,6 +121,7 @@ impl Code {
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
             Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::HeaderTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::JournalFailed => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Overload | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
@@ -140,6 +145,7 @@ impl Code {
             Self::BodyIncomplete => "The body is incomplete",
             Self::Timeout => "The request came too slowly",
             Self::BadRequest => "The request is not sound HTTP",
+            Self::Expectation => "The expectation can't be met",
             Self::HeaderTooLarge => "The headers are too large",
             Self::NotFound => "There is nothing here",
             Self::MethodNotAllowed => "The method is not allowed",

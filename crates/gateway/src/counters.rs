@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::cells::{Counter, Histogram, HistogramSnapshot};
-use hyper::StatusCode;
+use http::StatusCode;
 
 use crate::admission::Admission;
 use crate::code::Code;

@@ -18,7 +18,7 @@ use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::Known;
 
 /// The source of all events while there are no tokens.
-const SOURCE: &str = "";
+pub(crate) const SOURCE: &str = "";
 
 /// The type that a payload names, by the configured pointer.
 ///
@@ -54,18 +54,9 @@ fn id_text(raw: &str) -> Result<Cow<'_, str>, Problem> {
 #[derive(Debug)]
 pub(crate) enum Ids {
     /// From the client's key.
-    Keyed(Vec<u8>),
+    Keyed(Box<[u8]>),
     /// Counted up from this one.
     Generated(EventId),
-}
-
-impl Ids {
-    pub(crate) fn id(&self, known: &Known, number: u32) -> EventId {
-        match self {
-            Self::Keyed(key) => KeyedIds::new(SOURCE, &known.name, key).id(number),
-            Self::Generated(first) => id::numbered(*first, number),
-        }
-    }
 }
 
 /// What stands around the payloads of a request.

@@ -1,31 +1,28 @@
 //! `POST /ingest/event`: one payload, one event.
 
-use bytes::Bytes;
-use event::EventId;
+use event::{EventId, KeyedIds};
 use eventlog::{Append, AppendError};
-use http_body_util::Full;
-use hyper::Response;
 use pipeline::json;
 
 use crate::answer;
 use crate::code::Code;
-use crate::encoder::{Envelope, Ids, own_id, type_of};
+use crate::encoder::{Envelope, SOURCE, own_id, type_of};
+use crate::http1::body::Body;
+use crate::http1::response::Response;
 use crate::intake::Begun;
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
 use crate::worker::Worker;
 
 /// Takes an event: the answer is ready when it is durable.
-pub(crate) async fn take(worker: &Worker, begun: &mut Begun) -> Result<Response<Full<Bytes>>, Refused> {
+pub(crate) async fn take(worker: &Worker, begun: &Begun, body: &mut Body<'_>) -> Result<Response, Refused> {
     let mut permit = worker.permit();
-    let bytes = begun.body.event(&mut permit).await?;
-    begun.body.is_complete();
-    let (append, id) = append(worker, &begun.wishes, &begun.envelope, &bytes)?;
-    // The record is in the block: the body's memory is free while the block waits.
-    drop(bytes);
+    let appended = body.event(&mut permit, |bytes| append(worker, &begun.wishes, &begun.envelope, bytes)).await?;
+    body.is_complete();
+    let (append, id) = appended?;
     let position = append.position();
     append.await.map_err(|error| of_append(worker, error))?;
-    Ok(if begun.wishes.json { answer::of_event_as_json(id, position) } else { answer::of_event() })
+    Ok(if begun.wishes.json { answer::of_event_as_json(id, position) } else { Response::ok() })
 }
 
 fn append<'w>(
@@ -44,7 +41,7 @@ fn append<'w>(
     let id = match own_id(known, payload)? {
         Some(id) => id,
         None => match &wishes.key {
-            Some(key) => Ids::Keyed(key.as_bytes().to_vec()).id(known, 0),
+            Some(key) => KeyedIds::new(SOURCE, &known.name, key).id(0),
             None => worker.new_id(envelope.received_at),
         },
     };

@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{Response, StatusCode};
+use http::StatusCode;
 use pipeline::batch::BodyError;
 use pipeline::json::JsonError;
 use serde::Serialize;
 
 use crate::code::Code;
+use crate::http1::response::Response;
 
 /// Why a request isn't taken, and where in it the reason stands.
 #[derive(Debug)]
@@ -28,8 +26,8 @@ pub(crate) struct Problem {
 /// A refusal travels boxed: it is rare, and a handler's future has room for the largest of its values.
 pub(crate) type Refused = Box<Problem>;
 
-const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
-const RETRY_AFTER_SECONDS: &str = "1";
+const MEDIA_TYPE: &str = "application/problem+json";
+const RETRY_AFTER_SECONDS: u32 = 1;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -96,29 +94,12 @@ impl Problem {
         serde_json::to_vec(&document).expect("numbers and texts can be written as JSON")
     }
 
-    fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
-        let retry = self.code.is_transient().then_some((RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS)));
-        let allow = self.allow.map(|methods| (ALLOW, HeaderValue::from_static(methods)));
-        [Some((CONTENT_TYPE, MEDIA_TYPE)), retry, allow].into_iter().flatten()
-    }
-
-    pub(crate) fn response(&self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::new(Bytes::from(self.document())));
-        *response.status_mut() = self.status();
-        response.headers_mut().extend(self.headers());
-        response
-    }
-
-    /// The whole answer as bytes, for a connection whose request never reached hyper; it is closed afterwards.
-    pub(crate) fn last_words(&self) -> Vec<u8> {
-        let status = self.status();
-        let body = self.document();
-        let mut answer = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
-        for (name, value) in self.headers() {
-            answer += &format!("{name}: {}\r\n", value.to_str().unwrap_or_default());
+    pub(crate) fn response(&self) -> Response {
+        Response {
+            retry_after: self.code.is_transient().then_some(RETRY_AFTER_SECONDS),
+            allow: self.allow,
+            ..Response::with_body(self.status(), MEDIA_TYPE, self.document())
         }
-        answer += "\r\n";
-        [answer.into_bytes(), body].concat()
     }
 }
 
@@ -133,13 +114,5 @@ mod tests {
             .to_owned()
             + r#""code":"json","detail":"a \"b\"","offset":3,"pointer":"/x"}"#;
         assert_eq!(String::from_utf8(problem.document()).unwrap(), expected);
-    }
-
-    #[test]
-    fn last_words_are_a_whole_answer() {
-        let words = String::from_utf8(Problem::new(Code::Overload, "later").last_words()).unwrap();
-        let (head, body) = words.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n"), "{head}");
-        assert!(head.contains(&format!("content-length: {}", body.len())) && head.contains("retry-after: 1"), "{head}");
     }
 }

@@ -1,8 +1,7 @@
 //! Which request is meant by a method and a path.
 
-use hyper::Method;
-
 use crate::code::Code;
+use crate::http1::head::Method;
 use crate::problem::{Problem, Refused};
 
 /// The routes, as metrics name them.
@@ -48,15 +47,15 @@ impl RouteName {
         }
     }
 
-    fn takes(self, method: &Method) -> bool {
+    fn takes(self, method: Method) -> bool {
         match self {
-            Self::Event | Self::Batch => *method == Method::POST,
-            _ => *method == Method::GET || *method == Method::HEAD,
+            Self::Event | Self::Batch => method == Method::Post,
+            _ => matches!(method, Method::Get | Method::Head),
         }
     }
 
     /// Whether this is a route with such a method.
-    pub(crate) fn check(self, method: &Method) -> Result<(), Refused> {
+    pub(crate) fn check(self, method: Method) -> Result<(), Refused> {
         if self == Self::Other {
             return Err(Problem::boxed(Code::NotFound, "post events to /ingest/event or /ingest/batch"));
         }

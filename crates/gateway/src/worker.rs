@@ -1,7 +1,7 @@
 //! A shard of the gateway: one thread, one runtime, one journal. Where the runtime would park, the turn has ended
 //! and what it gathered is committed.
 
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, TcpStream as StdStream};
@@ -9,30 +9,29 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
 use eventlog::Shard;
-use hyper::StatusCode;
-use hyper::server::conn::http1;
+use http::StatusCode;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::admission::{Admission, Permit};
-use crate::connection::{Connection, Connections, Order};
 use crate::counters::{GatewayCounters, ShardCells};
-use crate::deadlines;
+use crate::http1::connection::{Connection, Connections, Order};
+use crate::http1::deadlines;
+use crate::http1::serving::{self, Open};
 use crate::readiness::Readiness;
 use crate::route::RouteName;
-use crate::serving::{self, Open};
 use crate::turn_clock::{TurnClock, milliseconds};
 use crate::type_cache::TypeCache;
 use crate::type_table::TypeTable;
 
-/// Bytes that are read from a socket at once, and held of it by hyper.
+/// Bytes that are read from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
 /// Threads on which a shard splits large arrays, and how long they stay.
 const BLOCKING_THREADS: usize = 1;
@@ -40,7 +39,7 @@ const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// How often a busy runtime looks at its sockets: 61 to 256 measure the same.
 const EVENT_INTERVAL: u32 = 61;
 
-const _: () = assert!(HEADER_BYTES_MAX < READ_BYTES, "a head fits hyper's buffer");
+const _: () = assert!(HEADER_BYTES_MAX < READ_BYTES, "a head is read at once, as a rule");
 
 /// What a shard's thread is told.
 pub(crate) enum Message {
@@ -80,6 +79,9 @@ pub(crate) struct Worker {
     types: RefCell<TypeCache>,
     ids: RefCell<IdGenerator>,
     scratch: RefCell<Box<[u8]>>,
+    answer: RefCell<Vec<u8>>,
+    /// The value of `Date`.
+    date: RefCell<String>,
     ticks: Cell<u32>,
     connections: Connections,
     finishing: Cell<bool>,
@@ -132,6 +134,8 @@ impl Worker {
             clock,
             ids: RefCell::new(IdGenerator::new(seed)),
             scratch: RefCell::new(vec![0; READ_BYTES].into()),
+            answer: RefCell::default(),
+            date: RefCell::new(http_date()),
             ticks: Cell::new(0),
             connections: Connections::default(),
             finishing: Cell::new(false),
@@ -140,9 +144,6 @@ impl Worker {
     }
 
     async fn serve(self: Rc<Self>, mut messages: UnboundedReceiver<Message>) {
-        let mut http = http1::Builder::new();
-        // Answers are small: to copy one costs less than to write it in two parts.
-        http.max_buf_size(READ_BYTES).max_header_size(HEADER_BYTES_MAX).writev(false);
         let log = self.log.clone();
         tokio::task::spawn_local(async move { log.wake_returned().await });
         loop {
@@ -160,7 +161,7 @@ impl Worker {
                 Poll::Pending => messages.poll_recv(context),
             });
             match message.await {
-                Some(Message::Open(handed)) => self.open(handed, &http),
+                Some(Message::Open(handed)) => self.open(handed),
                 Some(Message::Tick) => self.tick(),
                 Some(Message::Finish) => self.finish(Order::Finish),
                 Some(Message::Abort) => self.finish(Order::Abort),
@@ -169,14 +170,14 @@ impl Worker {
         }
     }
 
-    fn open(self: &Rc<Self>, handed: Handed, http: &http1::Builder) {
+    fn open(self: &Rc<Self>, handed: Handed) {
         let Handed { stream, client, place } = handed;
         match TcpStream::from_std(stream) {
             Ok(stream) if !self.finishing.get() => {
                 let connection = Rc::new(Connection::new(client, self.now()));
                 let number = self.connections.add(connection.clone());
                 let open = Open { worker: self.clone(), number, _place: place };
-                let serving = serving::serve(self.clone(), connection, stream, http.clone());
+                let serving = serving::serve(self.clone(), connection, stream);
                 tokio::task::spawn_local(async move {
                     let _open = open;
                     serving.await;
@@ -198,6 +199,7 @@ impl Worker {
 
     fn tick(&self) {
         self.ticks.set(self.now().saturating_add(1));
+        *self.date.borrow_mut() = http_date();
         self.connections.for_each(|connection| match deadlines::order(connection, self.now()) {
             Order::GoOn => {}
             order => connection.give(order),
@@ -240,6 +242,21 @@ impl Worker {
         self.scratch.borrow_mut()
     }
 
+    /// Where answers are written to before they are sent. It is never held over an await.
+    pub(crate) fn answer(&self) -> RefMut<'_, Vec<u8>> {
+        self.answer.borrow_mut()
+    }
+
+    /// The value of `Date`, at most a tick old.
+    pub(crate) fn date(&self) -> Ref<'_, String> {
+        self.date.borrow()
+    }
+
+    /// Whether connections are to be closed after what is in flight.
+    pub(crate) fn is_finishing(&self) -> bool {
+        self.finishing.get()
+    }
+
     pub(crate) fn permit(&self) -> Permit<'_> {
         self.common.admission.permit(self.index)
     }
@@ -260,4 +277,8 @@ impl Worker {
         }
         cells.body_bytes.add(body_bytes as u64);
     }
+}
+
+fn http_date() -> String {
+    httpdate::fmt_http_date(SystemTime::now())
 }

@@ -179,8 +179,11 @@ fn a_chunk_that_breaks_the_rules_ends_the_connection() {
     let stand = Stand::open();
     let mut client = stand.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0;\n\r\n");
-    let statuses: Vec<_> = std::iter::from_fn(|| client.try_answer().ok()).map(|answer| answer.status).collect();
-    assert!(statuses.iter().all(|status| *status == 400), "{statuses:?}");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"));
+    assert_eq!(answer.header("connection"), Some("close"));
+    client.finish_sending();
+    assert!(client.is_closed(), "there is one answer");
     assert!(stand.stored().is_empty());
 }
 
@@ -256,6 +259,57 @@ fn who_is_too_slow_is_told_and_left() {
     stand.wait("all are closed", |counters| counters.open_connections() == 0);
     assert_eq!(stand.counters().refusals(Code::Timeout), 3);
     assert!(stand.stored().is_empty());
+}
+
+#[test]
+fn who_takes_no_answer_is_left() {
+    let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let mut client = stand.connect();
+    let body = "x\n".repeat(1000);
+    let request = format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    while client.try_send(&request).is_ok() {}
+    stand.wait("it is closed", |counters| counters.open_connections() == 0);
+}
+
+#[test]
+fn who_has_sent_all_may_close_that_side() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    client.post("/ingest/event", "", b"1");
+    client.finish_sending();
+    assert_eq!(client.answer().status, 200);
+    assert!(client.is_closed());
+    let mut broken = stand.connect();
+    broken.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1");
+    broken.finish_sending();
+    let answer = broken.answer();
+    assert_eq!((answer.status, answer.code().as_str()), (400, "body_incomplete"));
+    assert!(broken.is_closed());
+    assert_eq!(stand.payloads(), ["1"]);
+}
+
+#[test]
+fn old_clients_are_answered_as_they_ask() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    client.send("POST /ingest/event HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n1");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.header("connection")), (200, Some("keep-alive")));
+    client.send("POST /ingest/event HTTP/1.0\r\nContent-Length: 1\r\n\r\n2");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
+    assert!(client.is_closed());
+    assert_eq!(stand.payloads(), ["1", "2"]);
+}
+
+#[test]
+fn an_expectation_that_cant_be_met_is_refused() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: magic\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.code().as_str()), (417, "expectation"));
 }
 
 #[test]

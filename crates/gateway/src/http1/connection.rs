@@ -17,6 +17,8 @@ pub(crate) enum Phase {
     Body,
     /// A request is complete and waits for its answer.
     Answer,
+    /// An answer waits for its peer to take it.
+    Write,
     /// The last answer is written; what the peer still sends is thrown away.
     Linger,
 }
@@ -45,8 +47,6 @@ pub(crate) struct Connection {
     /// Bytes received in this phase.
     pub(crate) received: Cell<u64>,
     order: Cell<Order>,
-    /// Bytes that nobody will read may still come: they are thrown away, so that the answer isn't lost with them.
-    pub(crate) lingers: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -58,7 +58,6 @@ impl Connection {
             since: Cell::new(now),
             received: Cell::new(0),
             order: Cell::new(Order::GoOn),
-            lingers: Cell::new(false),
             waker: RefCell::new(None),
         }
     }
@@ -73,10 +72,6 @@ impl Connection {
         self.received.set(0);
     }
 
-    pub(crate) fn has_request(&self) -> bool {
-        matches!(self.phase.get(), Phase::Body | Phase::Answer)
-    }
-
     pub(crate) fn received(&self, bytes: usize) {
         self.received.set(self.received.get() + bytes as u64);
     }
@@ -88,20 +83,8 @@ impl Connection {
     /// Gives an order and wakes the connection's task to follow it.
     pub(crate) fn give(&self, order: Order) {
         self.order.set(order);
-        self.wake();
-    }
-
-    pub(crate) fn wake(&self) {
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();
-        }
-    }
-
-    /// Ends the request in flight. The task is woken if it waits for that.
-    pub(crate) fn request_ended(&self, now: u32) {
-        self.enter(Phase::Idle, now);
-        if self.lingers.get() {
-            self.wake();
         }
     }
 

@@ -1,7 +1,7 @@
 //! How long a connection may take for what it is doing. A tick is a second (in tests less); a shard looks at all its connections
 //! once a tick, which costs less than a timer for each request.
 
-use crate::connection::{Connection, Order, Phase};
+use super::connection::{Connection, Order, Phase};
 
 /// A connection without a request.
 const IDLE_TICKS_MAX: u32 = 75;
@@ -10,6 +10,8 @@ const HEAD_TICKS_MAX: u32 = 10;
 /// A body comes at least this fast, after a while to begin.
 const BODY_BYTES_PER_TICK_MIN: u64 = 1024;
 const BODY_GRACE_TICKS: u32 = 10;
+/// A peer that takes nothing of an answer for so long doesn't want it.
+const WRITE_TICKS_MAX: u32 = 30;
 /// The peer has this long to take its last answer and close.
 const LINGER_TICKS_MAX: u32 = 2;
 /// A connection that was told to end and hasn't is ended.
@@ -27,6 +29,7 @@ pub(crate) fn order(connection: &Connection, now: u32) -> Order {
         }
         // It waits for us.
         Phase::Answer => return Order::GoOn,
+        Phase::Write => (WRITE_TICKS_MAX, Order::Abort),
         Phase::Linger => (LINGER_TICKS_MAX, Order::Abort),
     };
     if ticks < limit {
@@ -50,6 +53,7 @@ mod tests {
             (Phase::Head, 9999, 9, Order::TooSlow),
             (Phase::Body, 1023, 9, Order::TooSlow),
             (Phase::Body, 5 * 1024, 14, Order::TooSlow),
+            (Phase::Write, 0, 29, Order::Abort),
             (Phase::Linger, 0, 1, Order::Abort),
         ] {
             connection.enter(phase, 0);

@@ -1,0 +1,104 @@
+//! The header fields that matter here. A field that may stand once is refused when it stands twice: two readers might
+//! each follow another one.
+
+use httparse::Header;
+
+use crate::problem::Refused;
+
+use super::framing::Framing;
+use super::head::bad;
+
+/// The fields of a head, without the spaces around their values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fields<'a> {
+    pub(crate) content_type: Option<&'a [u8]>,
+    pub(crate) content_encoding: Option<&'a [u8]>,
+    pub(crate) accept: Option<&'a [u8]>,
+    pub(crate) type_name: Option<&'a [u8]>,
+    pub(crate) key: Option<&'a [u8]>,
+    pub(super) host: Option<&'a [u8]>,
+    pub(super) expect: Option<&'a [u8]>,
+    length: Option<u64>,
+    is_chunked: bool,
+    pub(super) asks_close: bool,
+    pub(super) asks_keep_alive: bool,
+}
+
+/// So that the number fits 64 bits.
+const LENGTH_DIGITS_MAX: usize = 18;
+
+impl<'a> Fields<'a> {
+    /// # Errors
+    /// The fields contradict each other, or can't be read in one way only.
+    pub(super) fn find(headers: &[Header<'a>]) -> Result<Self, Refused> {
+        let mut fields = Self::default();
+        headers.iter().try_for_each(|header| fields.take(header.name.as_bytes(), header.value.trim_ascii()))?;
+        Ok(fields)
+    }
+
+    /// Names differ in their lengths, most of them: few are compared letter by letter.
+    fn take(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Refused> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        match name.len() {
+            4 if is("host") => once(&mut self.host, value, "Host"),
+            6 if is("expect") => once(&mut self.expect, value, "Expect"),
+            6 if is("accept") => {
+                self.accept.get_or_insert(value);
+                Ok(())
+            }
+            10 if is("connection") => {
+                self.take_connection(value);
+                Ok(())
+            }
+            12 if is("content-type") => once(&mut self.content_type, value, "Content-Type"),
+            12 if is("forebay-type") => once(&mut self.type_name, value, "Forebay-Type"),
+            14 if is("content-length") => self.take_length(value),
+            15 if is("idempotency-key") => once(&mut self.key, value, "Idempotency-Key"),
+            16 if is("content-encoding") => once(&mut self.content_encoding, value, "Content-Encoding"),
+            17 if is("transfer-encoding") => self.take_coding(value),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_connection(&mut self, value: &[u8]) {
+        for token in value.split(|byte| *byte == b',') {
+            let token = token.trim_ascii();
+            self.asks_close |= token.eq_ignore_ascii_case(b"close");
+            self.asks_keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    fn take_length(&mut self, value: &[u8]) -> Result<(), Refused> {
+        let is_number = !value.is_empty() && value.len() <= LENGTH_DIGITS_MAX && value.iter().all(u8::is_ascii_digit);
+        if !is_number || self.length.is_some() {
+            return Err(bad("there must be one Content-Length, a decimal number"));
+        }
+        self.length = Some(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
+        Ok(())
+    }
+
+    fn take_coding(&mut self, value: &[u8]) -> Result<(), Refused> {
+        if self.is_chunked || !value.eq_ignore_ascii_case(b"chunked") {
+            return Err(bad("the only Transfer-Encoding that is taken is `chunked`, once"));
+        }
+        self.is_chunked = true;
+        Ok(())
+    }
+
+    /// How the body's end is found.
+    pub(super) fn framing(&self, is_http_11: bool) -> Result<Framing, Refused> {
+        match (self.is_chunked, self.length) {
+            (true, Some(_)) => Err(bad("there are both Content-Length and Transfer-Encoding")),
+            (true, None) if !is_http_11 => Err(bad("Transfer-Encoding needs HTTP/1.1")),
+            (true, None) => Ok(Framing::chunked()),
+            (false, length) => Ok(Framing::Length(length.unwrap_or(0))),
+        }
+    }
+}
+
+fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], name: &str) -> Result<(), Refused> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(bad(format!("there is more than one {name}"))),
+    }
+}

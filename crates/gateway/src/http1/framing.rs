@@ -1,0 +1,46 @@
+//! Follows a request's body to its end.
+
+use crate::code::Code;
+use crate::problem::{Problem, Refused};
+
+use super::chunks::Chunks;
+
+/// What is still to come of a body.
+#[derive(Debug)]
+pub(crate) enum Framing {
+    /// So many bytes.
+    Length(u64),
+    /// Chunks, up to the last one. Boxed: few bodies come in chunks, and each connection has room for one of these.
+    Chunked(Box<Chunks>),
+}
+
+impl Framing {
+    pub(super) fn chunked() -> Self {
+        Self::Chunked(Box::default())
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        match self {
+            Self::Length(left) => *left == 0,
+            Self::Chunked(chunks) => chunks.has_ended(),
+        }
+    }
+
+    /// Goes on through `bytes`, of which there is at least one: how many of them are of the body, and the piece of
+    /// its content that is among them. There may be more behind it.
+    ///
+    /// # Errors
+    /// The body breaks the rules; what comes behind it can't be trusted.
+    pub(super) fn advance<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, &'a [u8]), Refused> {
+        match self {
+            Self::Length(left) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                *left -= taken as u64;
+                Ok((taken, &bytes[..taken]))
+            }
+            Self::Chunked(chunks) => chunks.advance(bytes).map_err(|_| {
+                Problem::boxed(Code::BadRequest, "a chunk of the body is not framed as RFC 9112 wants it")
+            }),
+        }
+    }
+}

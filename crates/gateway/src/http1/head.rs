@@ -1,0 +1,191 @@
+//! Reads a request's line and headers. httparse knows the grammar; what it lets pass though two readers could
+//! understand it in two ways is refused here.
+
+use std::borrow::Cow;
+use std::mem::MaybeUninit;
+
+use event::limits::HEADER_BYTES_MAX;
+use httparse::{Header, Request, Status};
+
+use crate::code::Code;
+use crate::problem::{Problem, Refused};
+
+use super::fields::Fields;
+use super::framing::Framing;
+use super::target::Target;
+
+/// Header lines of a request: more fit [`HEADER_BYTES_MAX`] only where nobody means them.
+const HEADERS_MAX: usize = 100;
+/// Empty lines that may stand before a request (RFC 9112 §2.2 wants one to be passed over).
+const EMPTY_LINES_MAX: usize = 4;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// To read.
+    Get,
+    /// To read, but for the body.
+    Head,
+    /// To take a body.
+    Post,
+    /// Nothing that is done here.
+    Other,
+}
+
+/// How the connection goes on after the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Persistence {
+    /// It is open, as HTTP/1.1 has it.
+    Open,
+    /// It is open because the client asked for it, which the answer confirms: HTTP/1.0.
+    KeptAlive,
+    /// It is closed.
+    Close,
+}
+
+/// A head that is complete and sound.
+#[derive(Debug)]
+pub(crate) struct Head<'a> {
+    pub(crate) method: Method,
+    pub(crate) target: Target<'a>,
+    pub(crate) fields: Fields<'a>,
+    pub(crate) framing: Framing,
+    pub(crate) persistence: Persistence,
+    /// The client waits for a go-ahead before it sends the body.
+    pub(crate) expects_continue: bool,
+}
+
+pub(super) fn bad(detail: impl Into<Cow<'static, str>>) -> Refused {
+    Problem::boxed(Code::BadRequest, detail)
+}
+
+/// Reads the head at the start of `bytes`, and gives it with its length; `None` if its end isn't there yet.
+///
+/// # Errors
+/// The head is ambiguous, not HTTP, or too long.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Head<'_>, usize)>, Refused> {
+    let start = skip_empty_lines(bytes)?;
+    let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
+    let mut request = Request::new(&mut []);
+    let status = request.parse_with_uninit_headers(&bytes[start..], &mut headers).map_err(of_parse)?;
+    let length = match status {
+        Status::Complete(length) => start + length,
+        Status::Partial => bytes.len(),
+    };
+    if length > HEADER_BYTES_MAX {
+        let detail = format!("a request's line and headers have at most {HEADER_BYTES_MAX} bytes");
+        return Err(Problem::boxed(Code::HeaderTooLarge, detail));
+    }
+    if status.is_partial() {
+        return Ok(None);
+    }
+    check_line_ends(&bytes[start..length], request.headers.len() + 2)?;
+    Ok(Some((head(&request)?, length)))
+}
+
+/// Whether a head may end in bytes of which the first `known` are known to hold no end. It is cheap, so that a head
+/// that comes byte by byte isn't read again for each.
+pub(super) fn may_end(bytes: &[u8], known: usize) -> bool {
+    let tail = &bytes[known.saturating_sub(2)..];
+    let ends = |at: usize| matches!(&tail[at + 1..], [b'\n', ..] | [b'\r', b'\n', ..]);
+    bytes.len() > HEADER_BYTES_MAX || memchr::memchr_iter(b'\n', tail).any(ends)
+}
+
+fn skip_empty_lines(bytes: &[u8]) -> Result<usize, Refused> {
+    let lines = bytes.chunks_exact(2).take_while(|line| line == b"\r\n").count();
+    if lines > EMPTY_LINES_MAX || bytes.get(2 * lines) == Some(&b'\n') {
+        return Err(bad("there are empty lines before the request"));
+    }
+    Ok(2 * lines)
+}
+
+fn of_parse(error: httparse::Error) -> Refused {
+    match error {
+        httparse::Error::TooManyHeaders => {
+            Problem::boxed(Code::HeaderTooLarge, format!("a request has at most {HEADERS_MAX} header lines"))
+        }
+        httparse::Error::Version => bad("the version must be HTTP/1.1 or HTTP/1.0"),
+        httparse::Error::NewLine => bad(LINE_END),
+        error => bad(format!("the request's line and headers are not as RFC 9112 wants them: {error}")),
+    }
+}
+
+const LINE_END: &str = "a line of the head must end in CR LF and have no other CR or LF";
+
+/// httparse takes a bare LF as the end of a line. It lets no CR stand within one, so that the lines, each with one
+/// LF, have as many CRs only where each has its own.
+fn check_line_ends(head: &[u8], lines: usize) -> Result<(), Refused> {
+    if memchr::memchr_iter(b'\r', head).count() == lines { Ok(()) } else { Err(bad(LINE_END)) }
+}
+
+fn head<'a>(request: &Request<'_, 'a>) -> Result<Head<'a>, Refused> {
+    let is_http_11 = request.version == Some(1);
+    let fields = Fields::find(request.headers)?;
+    let target = Target::parse(request.path.unwrap_or_default())
+        .ok_or_else(|| bad("the target must begin with `/`, or be a whole URL of http or https"))?;
+    check_host(&fields, target, is_http_11)?;
+    Ok(Head {
+        method: method(request.method.unwrap_or_default()),
+        target,
+        framing: fields.framing(is_http_11)?,
+        persistence: persistence(&fields, is_http_11),
+        expects_continue: expects_continue(&fields, is_http_11)?,
+        fields,
+    })
+}
+
+fn method(name: &str) -> Method {
+    match name {
+        "POST" => Method::Post,
+        "GET" => Method::Get,
+        "HEAD" => Method::Head,
+        _ => Method::Other,
+    }
+}
+
+/// RFC 9112 §9.3.
+fn persistence(fields: &Fields<'_>, is_http_11: bool) -> Persistence {
+    match (fields.asks_close, is_http_11) {
+        (true, _) => Persistence::Close,
+        (false, true) => Persistence::Open,
+        (false, false) if fields.asks_keep_alive => Persistence::KeptAlive,
+        (false, false) => Persistence::Close,
+    }
+}
+
+fn check_host(fields: &Fields<'_>, target: Target<'_>, is_http_11: bool) -> Result<(), Refused> {
+    let Some(host) = fields.host else {
+        return if is_http_11 { Err(bad("a request of HTTP/1.1 must have a Host")) } else { Ok(()) };
+    };
+    if !host.iter().all(|byte| is_of_host(*byte)) {
+        return Err(bad("Host is not a name or address with a port"));
+    }
+    match target.authority {
+        Some(authority) if !authority.as_bytes().eq_ignore_ascii_case(host) => {
+            Err(bad("Host and the target name different hosts"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// RFC 3986 §3.2.2, without user names.
+const fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':' | b'[' | b']' | b'%')
+        || matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
+}
+
+/// An expectation of HTTP/1.0 is passed over (RFC 9110 §10.1.1).
+fn expects_continue(fields: &Fields<'_>, is_http_11: bool) -> Result<bool, Refused> {
+    match fields.expect {
+        Some(value) if is_http_11 => match value.eq_ignore_ascii_case(b"100-continue") {
+            true => Ok(true),
+            false => Err(Problem::boxed(Code::Expectation, "the only expectation that is met is `100-continue`")),
+        },
+        _ => Ok(false),
+    }
+}
+
+#[cfg(test)]
+#[path = "head/tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+//! Heads that are taken, heads that aren't, and where a head ends.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn code(text: &str) -> Option<Code> {
+    parse(text.as_bytes()).err().map(|problem| problem.code)
+}
+
+fn parsed(text: &str) -> Head<'_> {
+    let (head, length) = parse(text.as_bytes()).unwrap().unwrap();
+    assert_eq!(length, text.len());
+    head
+}
+
+#[test]
+fn sound_heads_tell_how_their_body_ends() {
+    for (fields, length) in [
+        ("Host: a", Some(0)),
+        ("host:a\r\nContent-Type: x\r\nCONTENT-LENGTH:  12 ", Some(12)),
+        ("Host: a\r\nTransfer-Encoding: Chunked", None),
+        ("Host: a\r\nTE: trailers\r\nConnection: close\r\nHostile: x", Some(0)),
+        ("Host:", Some(0)),
+    ] {
+        let text = format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n");
+        match (parsed(&text).framing, length) {
+            (Framing::Length(found), Some(length)) => assert_eq!(found, length, "{fields}"),
+            (Framing::Chunked(_), None) => {}
+            (found, _) => panic!("{fields}: {found:?}"),
+        }
+        assert!(parse((text.clone() + "rest").as_bytes()).unwrap().unwrap().1 == text.len());
+        for cut in 0..text.len() {
+            assert!(matches!(parse(&text.as_bytes()[..cut]), Ok(None)), "{cut} of {text:?}");
+        }
+    }
+    assert_eq!(parsed("\r\nGET / HTTP/1.0\r\n\r\n").method, Method::Get);
+}
+
+#[test]
+fn heads_that_can_be_read_in_two_ways_are_refused() {
+    for fields in [
+        "Host: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked",
+        "Host: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 1",
+        "Host: a\r\nContent-Length: 1\r\nContent-Length: 1",
+        "Host: a\r\nContent-Length: +1",
+        "Host: a\r\nContent-Length: -1",
+        "Host: a\r\nContent-Length: 0x1",
+        "Host: a\r\nContent-Length: 1, 1",
+        "Host: a\r\nContent-Length: 1 1",
+        "Host: a\r\nContent-Length:",
+        "Host: a\r\nContent-Length: 1000000000000000000",
+        "Host: a\r\nContent-Length : 1",
+        "Host: a\r\nTransfer-Encoding: xchunked",
+        "Host: a\r\nTransfer-Encoding: gzip, chunked",
+        "Host: a\r\nTransfer-Encoding: chunked, chunked",
+        "Host: a\r\nTransfer-Encoding: \"chunked\"",
+        "Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Host: a\r\nTransfer-Encoding : chunked",
+        "Host: a\r\nTransfer-Encoding:\x0bchunked",
+        "Host: a\r\nX: y\r\n z",
+        "Host: a\r\nX: y\r\n\tz",
+        "Host: a\nX: y",
+        "Host: a\r\nX: y\rz",
+        "Host: a\r\nX: y\0",
+        "Host: a\r\nX",
+        "Host: a\r\n: y",
+        "Host: a\r\nX y: z",
+        "Host: a\r\nHost: a",
+        "Host: a b",
+        "Host: a@b",
+        "Host: a/b",
+        "Host: a\r\nForebay-Type: x\r\nForebay-Type: y",
+        "Host: a\r\nIdempotency-Key: x\r\nidempotency-key: x",
+        "X: y",
+        " Host: a",
+    ] {
+        assert_eq!(code(&format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n")), Some(Code::BadRequest), "{fields:?}");
+    }
+}
+
+#[test]
+fn request_lines_are_read_in_one_way() {
+    for line in [
+        "POST / HTTP/1.0\r\nTransfer-Encoding: chunked",
+        "POST  / HTTP/1.1\r\nHost: a",
+        "POST /  HTTP/1.1\r\nHost: a",
+        "POST / HTTP/1.1 \r\nHost: a",
+        "POST / HTTP/2.0\r\nHost: a",
+        "POST / HTTP/1.2\r\nHost: a",
+        "POST / http/1.1\r\nHost: a",
+        "POST /\r\nHost: a",
+        "PO ST / HTTP/1.1\r\nHost: a",
+        "P\"ST / HTTP/1.1\r\nHost: a",
+        "POST a HTTP/1.1\r\nHost: a",
+        "CONNECT a:80 HTTP/1.1\r\nHost: a:80",
+        "GET http://b/ HTTP/1.1\r\nHost: a",
+        "GET http://a:80/ HTTP/1.1\r\nHost: a",
+        "GET /a\tb HTTP/1.1\r\nHost: a",
+        "\nGET / HTTP/1.1\r\nHost: a",
+        "\r\n\nGET / HTTP/1.1\r\nHost: a",
+        "\rGET / HTTP/1.1\r\nHost: a",
+        "\r\n\r\n\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a",
+        " GET / HTTP/1.1\r\nHost: a",
+        "GET / HTTP/1.1\nHost: a",
+    ] {
+        assert_eq!(code(&format!("{line}\r\n\r\n")), Some(Code::BadRequest), "{line:?}");
+    }
+    assert_eq!(parsed("GET HTTP://A/b?c HTTP/1.1\r\nHost: a\r\n\r\n").target.path, "/b");
+}
+
+#[test]
+fn connections_go_on_as_their_versions_have_it() {
+    for (text, persistence) in [
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Persistence::Open),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n", Persistence::Open),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: TE, Close\r\n\r\n", Persistence::Close),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: TE\r\nConnection: close\r\n\r\n", Persistence::Close),
+        ("GET / HTTP/1.0\r\n\r\n", Persistence::Close),
+        ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", Persistence::KeptAlive),
+    ] {
+        assert_eq!(parsed(text).persistence, persistence, "{text:?}");
+    }
+}
+
+#[test]
+fn one_expectation_is_met() {
+    assert!(parsed("GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\n\r\n").expects_continue);
+    assert!(!parsed("GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n").expects_continue);
+    assert_eq!(code("GET / HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n"), Some(Code::Expectation));
+}
+
+#[test]
+fn a_head_has_a_limit_whether_it_ends_or_not() {
+    let start = "POST / HTTP/1.1\r\nHost: a\r\nX: ";
+    let fits = HEADER_BYTES_MAX - start.len() - 4;
+    let text = |filler: usize, end: &str| start.to_owned() + &"x".repeat(filler) + end;
+    assert_eq!(code(&text(fits, "\r\n\r\n")), None);
+    assert_eq!(code(&text(fits + 1, "\r\n\r\n")), Some(Code::HeaderTooLarge));
+    assert_eq!(code(&text(HEADER_BYTES_MAX, "")), Some(Code::HeaderTooLarge));
+    let lines = |lines: usize| format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(lines - 1));
+    assert_eq!(code(&lines(HEADERS_MAX)), None);
+    assert_eq!(code(&lines(HEADERS_MAX + 1)), Some(Code::HeaderTooLarge));
+}
+
+proptest! {
+    #[test]
+    fn an_end_is_noticed_however_the_head_comes(cuts in prop::collection::vec(1..5_usize, 0..30), bare in any::<bool>()) {
+        let text = if bare { "GET / HTTP/1.1\r\nHost: a\n\n" } else { "GET / HTTP/1.1\r\nHost: a\r\n\r\n" };
+        let mut known = 0;
+        for cut in cuts.into_iter().chain([text.len()]) {
+            let now = (known + cut).min(text.len());
+            prop_assert_eq!(may_end(&text.as_bytes()[..now], known), now == text.len());
+            if now == text.len() {
+                break;
+            }
+            known = now;
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        if let Ok(Some((_, length))) = parse(&bytes) {
+            prop_assert!(length <= bytes.len());
+        }
+    }
+}

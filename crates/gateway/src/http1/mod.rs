@@ -1,0 +1,16 @@
+//! HTTP/1.1 as the intake port speaks it: requests in, answers out, one after the other on each connection
+//! (`docs/decisions/006-an-http-layer-of-our-own.md` says why it is our own). It knows nothing of events.
+//!
+//! What two readers could understand in two ways is refused with 400, and the connection is closed (RFC 9112 §11.2).
+
+pub(crate) mod body;
+mod chunks;
+pub(crate) mod connection;
+pub(crate) mod deadlines;
+pub(crate) mod fields;
+mod framing;
+pub(crate) mod head;
+pub(crate) mod response;
+pub(crate) mod serving;
+mod socket;
+mod target;

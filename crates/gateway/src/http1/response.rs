@@ -1,0 +1,100 @@
+//! Answers, and how they are written.
+
+use http::StatusCode;
+
+use super::head::Persistence;
+
+/// An answer to a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: Option<&'static str>,
+    /// After how many seconds the request may be sent again.
+    pub(crate) retry_after: Option<u32>,
+    /// The methods that the path takes.
+    pub(crate) allow: Option<&'static str>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// How an answer is written to one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner<'a> {
+    /// The value of `Date`.
+    pub(super) date: &'a str,
+    pub(super) persistence: Persistence,
+    /// Without its body, but with the length that the body has: HEAD.
+    pub(super) is_head: bool,
+}
+
+/// Tells a client to send the body.
+pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+impl Response {
+    /// 200 without a body.
+    pub(crate) const fn ok() -> Self {
+        Self { status: StatusCode::OK, content_type: None, retry_after: None, allow: None, body: Vec::new() }
+    }
+
+    /// An answer with a body.
+    pub(crate) fn with_body(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Self {
+        Self { status, content_type: Some(content_type), body, ..Self::ok() }
+    }
+
+    pub(super) fn write(&self, manner: Manner<'_>, bytes: &mut Vec<u8>) {
+        let mut text = |parts: &[&str]| parts.iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
+        match self.status {
+            StatusCode::OK => text(&["HTTP/1.1 200 OK\r\n"]),
+            status => text(&["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason().unwrap_or_default(), "\r\n"]),
+        }
+        match self.body.len() {
+            0 => text(&["content-length: 0\r\n"]),
+            length => text(&["content-length: ", &length.to_string(), "\r\n"]),
+        }
+        text(&["date: ", manner.date, "\r\n"]);
+        if let Some(content_type) = self.content_type {
+            text(&["content-type: ", content_type, "\r\n"]);
+        }
+        if let Some(seconds) = self.retry_after {
+            text(&["retry-after: ", &seconds.to_string(), "\r\n"]);
+        }
+        if let Some(methods) = self.allow {
+            text(&["allow: ", methods, "\r\n"]);
+        }
+        match manner.persistence {
+            Persistence::Open => {}
+            Persistence::KeptAlive => text(&["connection: keep-alive\r\n"]),
+            Persistence::Close => text(&["connection: close\r\n"]),
+        }
+        text(&["\r\n"]);
+        if !manner.is_head {
+            bytes.extend_from_slice(&self.body);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(response: &Response, persistence: Persistence, is_head: bool) -> String {
+        let mut bytes = b"before ".to_vec();
+        response.write(Manner { date: "D", persistence, is_head }, &mut bytes);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn an_answer_has_the_headers_that_it_needs() {
+        let short = "before HTTP/1.1 200 OK\r\ncontent-length: 0\r\ndate: D\r\n\r\n";
+        assert_eq!(written(&Response::ok(), Persistence::Open, false), short);
+        let full = Response {
+            retry_after: Some(7),
+            allow: Some("GET"),
+            ..Response::with_body(StatusCode::NOT_FOUND, "a/b", b"what".to_vec())
+        };
+        let head = "before HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\ndate: D\r\ncontent-type: a/b\r\n\
+                    retry-after: 7\r\nallow: GET\r\nconnection: close\r\n\r\n";
+        assert_eq!(written(&full, Persistence::Close, true), head);
+        assert_eq!(written(&full, Persistence::Close, false), head.to_owned() + "what");
+        assert!(written(&full, Persistence::KeptAlive, false).contains("\r\nconnection: keep-alive\r\n"));
+    }
+}

@@ -1,0 +1,166 @@
+//! Serves a connection from its first byte to its last: one request after the other.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::code::Code;
+use crate::intake::{self, Begun};
+use crate::problem::{Problem, Refused};
+use crate::worker::Worker;
+
+use super::body::Body;
+use super::connection::{Connection, Order, Phase};
+use super::framing::Framing;
+use super::head::{self, Head, Method, Persistence};
+use super::response::{Manner, Response};
+use super::socket::Socket;
+
+/// A connection that is open until this is dropped.
+pub(crate) struct Open {
+    pub(crate) worker: Rc<Worker>,
+    /// Its number among the open connections.
+    pub(crate) number: u64,
+    pub(crate) _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.worker.closed(self.number);
+    }
+}
+
+/// Serves a connection to its end. What the operating system says about the end is of no interest: the answer was
+/// given or nobody waits for it.
+pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStream) {
+    let mut requests = pin!(requests(worker, connection.clone(), stream));
+    poll_fn(|context| {
+        connection.remember(context.waker());
+        match connection.order() {
+            Order::Abort => Poll::Ready(()),
+            Order::GoOn | Order::Finish | Order::TooSlow => requests.as_mut().poll(context).map(drop),
+        }
+    })
+    .await;
+}
+
+/// A request whose head was read.
+struct Exchange {
+    begun: Begun,
+    framing: Framing,
+    expects_continue: bool,
+    persistence: Persistence,
+    is_head: bool,
+}
+
+/// What a client sends next.
+enum Next {
+    Request(Exchange),
+    /// It can't be understood, and nothing behind it can be trusted.
+    Refused(Refused),
+    /// Nothing more.
+    End,
+}
+
+async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStream) -> io::Result<()> {
+    let mut socket = Socket::new(stream, worker.clone(), connection.clone());
+    let lingers = loop {
+        let Exchange { mut begun, framing, expects_continue, persistence, is_head } =
+            match next(&worker, &mut socket).await? {
+                Next::Request(exchange) => exchange,
+                Next::Refused(refused) => {
+                    worker.cells().refused(refused.code);
+                    respond(&worker, &mut socket, &refused.response(), Persistence::Close, false).await?;
+                    break true;
+                }
+                Next::End => break false,
+            };
+        connection.enter(Phase::Body, worker.now());
+        let mut body = Body::new(&mut socket, framing, expects_continue);
+        let response = intake::answer(&worker, &mut begun, &mut body).await;
+        let is_read = body.drain().await;
+        let persistence = if is_read && !worker.is_finishing() { persistence } else { Persistence::Close };
+        respond(&worker, &mut socket, &response, persistence, is_head).await?;
+        connection.enter(Phase::Idle, worker.now());
+        if persistence == Persistence::Close {
+            break !is_read;
+        }
+    };
+    socket.close(lingers).await
+}
+
+async fn respond(
+    worker: &Rc<Worker>,
+    socket: &mut Socket,
+    response: &Response,
+    persistence: Persistence,
+    is_head: bool,
+) -> io::Result<()> {
+    let write = |bytes: &mut Vec<u8>| {
+        response.write(Manner { date: &worker.date(), persistence, is_head }, bytes);
+    };
+    socket.write(write).await
+}
+
+/// Waits for the next request.
+async fn next(worker: &Worker, socket: &mut Socket) -> io::Result<Next> {
+    // How much of what is held is known to hold no whole head.
+    let mut known = 0;
+    poll_fn(|context| poll_next(worker, socket, &mut known, context)).await
+}
+
+fn poll_next(
+    worker: &Worker,
+    socket: &mut Socket,
+    known: &mut usize,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<Next>> {
+    let connection = socket.connection().clone();
+    loop {
+        if socket.held().len() > *known {
+            let (taken, next) = begin(worker, &connection, socket.held(), known);
+            socket.take(taken);
+            if let Some(next) = next {
+                return Poll::Ready(Ok(next));
+            }
+        }
+        match connection.order() {
+            Order::Finish if socket.held().is_empty() => return Poll::Ready(Ok(Next::End)),
+            Order::TooSlow if !socket.held().is_empty() => {
+                let refused = Problem::boxed(Code::Timeout, "the request's head took too long");
+                return Poll::Ready(Ok(Next::Refused(refused)));
+            }
+            _ => {}
+        }
+        if !socket.held().is_empty() && connection.phase() == Phase::Idle {
+            connection.enter(Phase::Head, worker.now());
+        }
+        let read = ready!(socket.poll_read(context, |bytes| begin(worker, &connection, bytes, known)))?;
+        match read {
+            Some(Some(next)) => return Poll::Ready(Ok(next)),
+            Some(None) => {}
+            None => return Poll::Ready(Ok(Next::End)),
+        }
+    }
+}
+
+/// Begins the request whose head stands at the start of `bytes`; takes nothing where it isn't complete.
+fn begin(worker: &Worker, connection: &Connection, bytes: &[u8], known: &mut usize) -> (usize, Option<Next>) {
+    let parsed = if head::may_end(bytes, *known) || *known == 0 { head::parse(bytes) } else { Ok(None) };
+    *known = bytes.len();
+    match parsed {
+        Ok(Some((head, length))) => {
+            let begun = intake::begin(worker, connection.client, &head);
+            let Head { framing, expects_continue, persistence, method, .. } = head;
+            let is_head = method == Method::Head;
+            (length, Some(Next::Request(Exchange { begun, framing, expects_continue, persistence, is_head })))
+        }
+        Ok(None) => (0, None),
+        Err(refused) => (0, Some(Next::Refused(refused))),
+    }
+}

@@ -1,0 +1,63 @@
+//! What a request is about: path and query (RFC 9112 §3.2).
+
+/// A request's target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target<'a> {
+    pub(crate) path: &'a str,
+    /// What stands behind the `?`.
+    pub(crate) query: Option<&'a str>,
+    /// The host that the target itself names.
+    pub(super) authority: Option<&'a str>,
+}
+
+impl<'a> Target<'a> {
+    /// Reads a target; `None` if it is none. `*` stands for the server as a whole, and its path is `*`.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let (authority, rest) = match without_scheme(text) {
+            Some(rest) => {
+                let end = rest.find(['/', '?']).unwrap_or(rest.len());
+                (Some(&rest[..end]), &rest[end..])
+            }
+            None if text.starts_with('/') || text == "*" => (None, text),
+            None => return None,
+        };
+        if authority == Some("") || text.contains('#') {
+            return None;
+        }
+        let (path, query) = match rest.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (rest, None),
+        };
+        Some(Self { path: if path.is_empty() { "/" } else { path }, query, authority })
+    }
+}
+
+fn without_scheme(text: &str) -> Option<&str> {
+    ["http://", "https://"].into_iter().find_map(|scheme| {
+        let (start, rest) = text.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_taken_apart() {
+        for (text, path, query, authority) in [
+            ("/", "/", None, None),
+            ("/a/b?c=d?e", "/a/b", Some("c=d?e"), None),
+            ("/?", "/", Some(""), None),
+            ("*", "*", None, None),
+            ("http://a:80/b?c", "/b", Some("c"), Some("a:80")),
+            ("HTTPS://a", "/", None, Some("a")),
+            ("http://a?b", "/", Some("b"), Some("a")),
+        ] {
+            assert_eq!(Target::parse(text), Some(Target { path, query, authority }), "{text}");
+        }
+        for text in ["", "a", "a/b", "a:443", "http://", "http:///a", "ftp://a/", "/a#b", "*a"] {
+            assert_eq!(Target::parse(text), None, "{text}");
+        }
+    }
+}
