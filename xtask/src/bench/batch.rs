@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::records::Records;
-use super::report::{Bar, Row, median};
+use super::report::{Bar, Reference, Row, median};
 use super::{NULL_SINK, READY_LIMIT, Setup};
 use crate::http::{self, Connection};
 use crate::metrics;
@@ -26,18 +26,16 @@ pub(super) struct Options {
 pub(super) fn into_null(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     let pieces = options.records.pieces()?;
     let batches = batches(&pieces);
-    let mut references = Vec::new();
-    let mut servers = Vec::new();
+    let mut turns = Vec::new();
     for round in 1..=setup.rounds {
         let reference = check_loop::run(&pieces, &setup.folder, setup.duration)?;
         let server = measure_server(setup, &batches, options.connections)?;
         println!("round {round}: reference {reference:.0} events/s, server {server:.0} events/s");
-        references.push(reference);
-        servers.push(server);
+        turns.push((server, reference));
     }
-    let (server, reference) = (median(servers), median(references));
-    let row =
-        |what: &str, reference, bar| Row { what: what.into(), measured: server, unit: "events/s", reference, bar };
+    let measured = median(turns.iter().map(|turn| turn.0).collect());
+    let reference = Reference::in_turn(turns.into_iter());
+    let row = |what: &str, reference, bar| Row { what: what.into(), measured, unit: "events/s", reference, bar };
     Ok(vec![
         row("batches into null", None, Bar::AtLeast(600_000.0)),
         row("batches into null, against check-loop", Some(reference), Bar::AtLeast(0.3)),

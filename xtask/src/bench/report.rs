@@ -9,8 +9,24 @@ pub(super) struct Row {
     pub(super) measured: f64,
     pub(super) unit: &'static str,
     /// Measured in the same run; the bar is then for the ratio to it.
-    pub(super) reference: Option<f64>,
+    pub(super) reference: Option<Reference>,
     pub(super) bar: Bar,
+}
+
+/// What a figure is held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reference {
+    measured: f64,
+    ratio: f64,
+}
+
+impl Reference {
+    /// From turns, each with the figure and its reference. The machine's speed drifts: so the ratio is the median of
+    /// the turns' ratios, and not the ratio of two medians that may come from different moments.
+    pub(super) fn in_turn(turns: impl Iterator<Item = (f64, f64)>) -> Self {
+        let (measured, ratios) = turns.map(|(measured, reference)| (reference, measured / reference)).unzip();
+        Self { measured: median(measured), ratio: median(ratios) }
+    }
 }
 
 /// What a figure, or its ratio to the reference, must reach.
@@ -22,7 +38,7 @@ pub(super) enum Bar {
 
 impl Row {
     fn judged(&self) -> f64 {
-        self.reference.map_or(self.measured, |reference| self.measured / reference)
+        self.reference.map_or(self.measured, |reference| reference.ratio)
     }
 
     fn is_met(&self) -> bool {
@@ -42,7 +58,7 @@ impl Row {
         [
             self.what.clone(),
             format!("{} {}", number(self.measured), self.unit),
-            self.reference.map(number).unwrap_or_default(),
+            self.reference.map(|reference| number(reference.measured)).unwrap_or_default(),
             ratio.unwrap_or_default(),
             bar,
             result.to_owned(),
@@ -95,6 +111,7 @@ mod tests {
     use super::*;
 
     fn row(measured: f64, reference: Option<f64>, bar: Bar) -> Row {
+        let reference = reference.map(|reference| Reference::in_turn([(measured, reference)].into_iter()));
         Row { what: "x".into(), measured, unit: "/s", reference, bar }
     }
 
@@ -106,6 +123,13 @@ mod tests {
         assert!(!row(8.1, None, Bar::AtMost(8.0)).is_met());
         assert!(!row(f64::NAN, None, Bar::AtMost(8.0)).is_met());
         assert!(print(&[row(1.0, None, Bar::AtMost(2.0)), row(3.0, None, Bar::AtMost(2.0))]).is_err());
+    }
+
+    #[test]
+    fn turns_are_compared_each_with_its_own_reference() {
+        let turns = [(75.0, 100.0), (30.0, 40.0), (300.0, 400.0), (1.0, 100.0), (200.0, 100.0)];
+        let reference = Reference::in_turn(turns.into_iter());
+        assert!((reference.ratio - 0.75).abs() < 1e-9 && (reference.measured - 100.0).abs() < 1e-9);
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! One event a POST: the server and the ceiling of durable HTTP intake in turn.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::report::{Bar, Row, median};
+use super::report::{Bar, Reference, Row, median};
 use super::{NULL_SINK, READY_LIMIT, Setup};
 use crate::metrics;
-use crate::server::{self, Process};
+use crate::server::{self, Process, Server};
 use crate::workspace;
 use crate::wrk::{self, Load};
 
@@ -22,75 +22,80 @@ struct Measured {
     pending: f64,
 }
 
-/// Medians over the rounds.
-struct Medians {
-    server: Measured,
+/// A turn: the ceiling, and the server right after it.
+struct Turn {
     reference: Measured,
+    server: Measured,
 }
+
+/// How long each load of a turn lasts: so short that the machine is about as fast for both.
+const TURN: Duration = Duration::from_secs(2);
 
 pub(super) fn into_null(setup: &Setup) -> Result<Vec<Row>> {
     let many = in_turn(setup, 256, Some(NULL_SINK))?;
     let one = in_turn(setup, 1, Some(NULL_SINK))?;
-    Ok(vec![
-        rate_row("null, 256 connections", &many, 0.75),
-        Row {
-            what: "null, 256 connections, CPU".into(),
-            measured: many.server.cpu,
-            unit: "µs/request",
-            reference: Some(many.reference.cpu),
-            bar: Bar::AtMost(1.6),
-        },
-        rate_row("null, 1 connection", &one, 0.75),
-    ])
+    let cpu = Row {
+        what: "null, 256 connections, CPU".into(),
+        measured: median(many.iter().map(|turn| turn.server.cpu).collect()),
+        unit: "µs/request",
+        reference: Some(Reference::in_turn(many.iter().map(|turn| (turn.server.cpu, turn.reference.cpu)))),
+        bar: Bar::AtMost(1.6),
+    };
+    Ok(vec![rate_row("null, 256 connections", &many, 0.75), cpu, rate_row("null, 1 connection", &one, 0.75)])
 }
 
 pub(super) fn into_sqlite(setup: &Setup) -> Result<Vec<Row>> {
-    let medians = in_turn(setup, 256, None)?;
+    let turns = in_turn(setup, 256, None)?;
     let pending = Row {
         what: "SQLite, pending of accepted when the load ends".into(),
-        measured: medians.server.pending,
+        measured: median(turns.iter().map(|turn| turn.server.pending).collect()),
         unit: "",
         reference: None,
         bar: Bar::AtMost(0.2),
     };
-    Ok(vec![rate_row("SQLite, 256 connections", &medians, 0.5), pending])
+    Ok(vec![rate_row("SQLite, 256 connections", &turns, 0.5), pending])
 }
 
-fn rate_row(what: &str, medians: &Medians, least: f64) -> Row {
+fn rate_row(what: &str, turns: &[Turn], least: f64) -> Row {
+    let rates = |turn: &Turn| (turn.server.requests_per_second, turn.reference.requests_per_second);
     Row {
         what: what.to_owned(),
-        measured: medians.server.requests_per_second,
+        measured: median(turns.iter().map(|turn| rates(turn).0).collect()),
         unit: "requests/s",
-        reference: Some(medians.reference.requests_per_second),
+        reference: Some(Reference::in_turn(turns.iter().map(rates))),
         bar: Bar::AtLeast(least),
     }
 }
 
-fn in_turn(setup: &Setup, connections: u32, config: Option<&str>) -> Result<Medians> {
-    let load = Load { connections, duration: setup.duration };
-    let mut references = Vec::new();
-    let mut servers = Vec::new();
-    for round in 1..=setup.rounds {
-        references.push(measure_reference(setup, load)?);
-        servers.push(measure_server(setup, load, config)?);
-        for (name, all) in [("reference", &references), ("server", &servers)] {
-            if let Some(last) = all.last() {
-                let Measured { requests_per_second, cpu, .. } = last;
-                println!(
-                    "{connections} connections, round {round}, {name}: {requests_per_second:.0}/s, {cpu:.1} µs CPU"
-                );
-            }
+/// Both run all the time, and are loaded in turn. The first turn, in which files grow, isn't counted.
+fn in_turn(setup: &Setup, connections: u32, config: Option<&str>) -> Result<Vec<Turn>> {
+    let turns = (setup.rounds * u32::try_from(setup.duration.as_secs())?).div_ceil(2).max(3);
+    let load = Load { connections, duration: TURN };
+    let (address, reference) = start_reference(setup)?;
+    let launch = setup.fresh_server(config)?;
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+    let mut measured = Vec::new();
+    for turn in 0..=turns {
+        let reference = measure_reference(setup, load, address, &reference)?;
+        let server = measure_server(setup, load, launch.intake, &server)?;
+        let figures = |Measured { requests_per_second, cpu, .. }: &Measured| {
+            format!("{requests_per_second:.0}/s, {cpu:.1} µs CPU")
+        };
+        println!(
+            "{connections} connections, turn {turn}: ceiling {}; server {}",
+            figures(&reference),
+            figures(&server)
+        );
+        if turn > 0 {
+            measured.push(Turn { reference, server });
         }
     }
-    Ok(Medians { server: medians(&servers), reference: medians(&references) })
+    server.stop()?;
+    Ok(measured)
 }
 
-fn medians(all: &[Measured]) -> Measured {
-    let of = |figure: fn(&Measured) -> f64| median(all.iter().map(figure).collect());
-    Measured { requests_per_second: of(|m| m.requests_per_second), cpu: of(|m| m.cpu), pending: of(|m| m.pending) }
-}
-
-fn measure_reference(setup: &Setup, load: Load) -> Result<Measured> {
+fn start_reference(setup: &Setup) -> Result<(SocketAddr, Process)> {
     let folder = setup.folder.join("reference");
     workspace::empty_directory(&folder)?;
     let address = server::free_port()?;
@@ -104,27 +109,29 @@ fn measure_reference(setup: &Setup, load: Load) -> Result<Measured> {
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+    Ok((address, process))
+}
+
+fn measure_reference(setup: &Setup, load: Load, address: SocketAddr, process: &Process) -> Result<Measured> {
     let before = process.cpu()?;
-    let report = wrk::run(address, load, &folder)?;
+    let report = wrk::run(address, load, &setup.folder)?;
     let cpu = cpu_per_request(process.cpu()? - before, report);
     Ok(Measured { requests_per_second: report.requests_per_second, cpu, pending: 0.0 })
 }
 
-fn measure_server(setup: &Setup, load: Load, config: Option<&str>) -> Result<Measured> {
-    let launch = setup.fresh_server(config)?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+fn measure_server(setup: &Setup, load: Load, intake: SocketAddr, server: &Server) -> Result<Measured> {
+    const ACCEPTED: &str = "forebay_events_accepted_total";
+    let accepted_before = metrics::sum(&server.metrics()?, ACCEPTED);
     let before = server.process.cpu()?;
-    let report = wrk::run(launch.intake, load, &setup.folder)?;
+    let report = wrk::run(intake, load, &setup.folder)?;
     let text = server.metrics()?;
-    let accepted = metrics::sum(&text, "forebay_events_accepted_total");
+    let accepted = metrics::sum(&text, ACCEPTED) - accepted_before;
     let pending = metrics::sum(&text, "forebay_events_pending") / accepted;
     if !is_accepted_figure_plausible(accepted, report.requests) {
         bail!("wrk counted {} answers, but the server accepted {accepted} events", report.requests);
     }
     server.wait_stored()?;
     let cpu = cpu_per_request(server.process.cpu()? - before, report);
-    server.stop()?;
     Ok(Measured { requests_per_second: report.requests_per_second, cpu, pending })
 }
 

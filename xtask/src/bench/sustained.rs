@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::batch::{self, Until};
 use super::records::Records;
-use super::report::{Bar, Row, median};
+use super::report::{Bar, Reference, Row, median};
 use super::{READY_LIMIT, Setup};
 use crate::reference::check_loop::Piece;
 use crate::workspace;
@@ -31,20 +31,18 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     let pieces = options.records.pieces()?;
     let rows_file = setup.folder.join("rows.ascii");
     write_rows(&rows_file, &pieces, options.events)?;
-    let mut servers = Vec::new();
-    let mut references = Vec::new();
+    let mut turns = Vec::new();
     for round in 1..=setup.rounds {
         let (server, schema) = measure_server(setup, &pieces, options)?;
         let reference = measure_import(setup, &schema, &rows_file, options.events)?;
         println!("round {round}: server {server:.0} rows/s, .import {reference:.0} rows/s");
-        servers.push(server);
-        references.push(reference);
+        turns.push((server, reference));
     }
     let row = Row {
         what: format!("{} events accepted and stored", options.events),
-        measured: median(servers),
+        measured: median(turns.iter().map(|turn| turn.0).collect()),
         unit: "events/s",
-        reference: Some(median(references)),
+        reference: Some(Reference::in_turn(turns.into_iter())),
         bar: Bar::AtLeast(1.3),
     };
     Ok(vec![row])
