@@ -15,6 +15,10 @@ use crate::admission::Admission;
 use crate::counters::GatewayCounters;
 use crate::worker::{Handed, Message};
 
+/// Connections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
+/// client after a second: with the 128 of the standard library so many would be late whenever all clients of a
+/// restarted server come back at once.
+const BACKLOG: i32 = 4096;
 /// After an accept that failed for want of file descriptors or memory: some may be free again then.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
@@ -38,6 +42,7 @@ impl Listener {
         let begin = || -> io::Result<(LocalRuntime, TcpListener)> {
             let runtime =
                 Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
+            rustix::net::listen(&listener, BACKLOG)?;
             listener.set_nonblocking(true)?;
             let listener = {
                 let _entered = runtime.enter();

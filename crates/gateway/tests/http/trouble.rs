@@ -203,6 +203,18 @@ fn connections_beyond_the_limit_wait_for_a_place() {
 }
 
 #[test]
+fn many_clients_may_come_at_once() {
+    let options = GatewayOptions { connections_max: 1, ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let first = stand.connect();
+    stand.wait("one is open", |counters| counters.open_connections() == 1);
+    let mut rest: Vec<_> = (0..300).map(|_| stand.connect()).collect();
+    drop(first);
+    rest[0].post("/ingest/event", "", b"1");
+    assert_eq!(rest[0].answer().status, 200);
+}
+
+#[test]
 fn a_stop_answers_what_is_in_flight_and_closes_the_rest() {
     let mut stand = Stand::open();
     let (mut idle, mut fresh, mut busy) = (stand.connect(), stand.connect(), stand.connect());
