@@ -23,7 +23,8 @@ pub(crate) struct Arguments {
     /// A server to measure; without it the workspace's own is built.
     #[arg(long, global = true)]
     binary: Option<PathBuf>,
-    /// How often server and reference are measured in turn; the medians count.
+    /// How often server and reference are measured in turn; the medians count. `single-*` take many short turns of as
+    /// much time together.
     #[arg(long, global = true, default_value_t = 3)]
     rounds: u32,
     /// How long each load lasts.

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::code::Code;
+use crate::problem::{Problem, Refused};
+
 /// What one shard has to do.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
@@ -62,13 +65,18 @@ pub(crate) struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Counts bytes that have arrived; `false` if they are too many for the process. They are counted before they
-    /// are compared, so that shards that ask at one time may refuse too much but never take too much.
-    #[must_use]
-    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+    /// Counts bytes that have arrived. They are counted before they are compared, so that shards that ask at one time
+    /// may refuse too much but never take too much.
+    ///
+    /// # Errors
+    /// They are too many for the process.
+    pub(crate) fn admit(&mut self, bytes: usize) -> Result<(), Refused> {
         self.admission.loads[self.shard].bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
-        self.admission.bytes() <= self.admission.bytes_max
+        if self.admission.bytes() <= self.admission.bytes_max {
+            return Ok(());
+        }
+        Err(Problem::boxed(Code::Overload, "too many bytes wait to become durable; send the request again later"))
     }
 }
 
@@ -87,11 +95,11 @@ mod tests {
     fn the_limit_holds_for_all_shards_together() {
         let admission = Admission::new(2, 10);
         let (mut one, mut other) = (admission.permit(0), admission.permit(1));
-        assert!(one.grow(6) && other.grow(4));
-        assert!(!other.grow(1));
+        assert!(one.admit(6).is_ok() && other.admit(4).is_ok());
+        assert_eq!(other.admit(1).unwrap_err().code, Code::Overload);
         drop(other);
         assert_eq!(admission.bytes(), 6);
-        assert!(admission.permit(1).grow(4));
+        assert!(admission.permit(1).admit(4).is_ok());
     }
 
     #[test]
@@ -100,7 +108,7 @@ mod tests {
         admission.connection_opened(0);
         assert_eq!(admission.least_loaded(), 1);
         let mut permit = admission.permit(1);
-        assert!(permit.grow(1));
+        assert!(permit.admit(1).is_ok());
         assert_eq!(admission.least_loaded(), 0);
     }
 }

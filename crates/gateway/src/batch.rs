@@ -8,9 +8,8 @@ use crate::answer;
 use crate::code::Code;
 use crate::encoder::{Encoder, Envelope, Ids};
 use crate::event_request::of_append;
-use crate::http1::body::{Body, admit};
+use crate::http1::body::Body;
 use crate::http1::response::Response;
-use crate::intake::Begun;
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
 use crate::type_cache::TypeCache;
@@ -20,17 +19,22 @@ use crate::worker::Worker;
 const STRETCH_BYTES: usize = 256 * 1024;
 
 /// Takes a batch: the answer is ready when its good records are durable.
-pub(crate) async fn take(worker: &Worker, begun: &Begun, body: &mut Body<'_>) -> Result<Response, Refused> {
+pub(crate) async fn take(
+    worker: &Worker,
+    wishes: &Wishes,
+    envelope: Envelope,
+    body: &mut Body<'_>,
+) -> Result<Response, Refused> {
     let mut permit = worker.permit();
-    let encoder = new_encoder(worker, &begun.wishes, begun.envelope);
-    let form = begun.wishes.form.unwrap_or(Form::Detect);
-    let encoder = encode(encoder, form, body, &mut permit).await?;
-    body.is_complete();
+    let encoder = new_encoder(worker, wishes, envelope);
+    let encoder = encode(encoder, wishes.form, body, &mut permit).await?;
     count(worker, &encoder);
     if !encoder.records.is_empty() {
         let append = worker.log().append(&encoder.records, &encoder.counts);
         append.map_err(|error| of_append(worker, error))?.await.map_err(|error| of_append(worker, error))?;
     }
+    // A large batch may have been committed within the turn, whose clock would then say that it took no time.
+    worker.clock().refresh();
     Ok(answer::of_batch(&encoder))
 }
 
@@ -56,12 +60,12 @@ async fn encode(
     let mut splitter = Splitter::new(form);
     let (mut stretch, mut charged) = (0, 0);
     let mut take = |chunk: &[u8]| {
-        admit(permit, chunk.len())?;
+        permit.admit(chunk.len())?;
         charged += chunk.len();
         splitter.push(chunk, &mut |item| encoder.take(item)).map_err(Problem::of_body)?;
         // Small records take more room than the body that they came in.
         let beyond = encoder.records.bytes().saturating_sub(charged);
-        admit(permit, beyond)?;
+        permit.admit(beyond)?;
         charged += beyond;
         Ok::<_, Refused>(chunk.len())
     };
@@ -72,7 +76,7 @@ async fn encode(
             tokio::task::yield_now().await;
         }
     }
-    if body.received <= STRETCH_BYTES || form == Form::Lines {
+    if charged <= STRETCH_BYTES || form == Form::Lines {
         return finish(splitter, encoder).map_err(Problem::of_body);
     }
     // A large array is split in one go: elsewhere, as the shard's other requests can't wait for it.

@@ -1,5 +1,6 @@
 //! `POST /ingest/event`: one payload, one event.
 
+use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, KeyedIds};
 use eventlog::{Append, AppendError};
 use pipeline::json;
@@ -9,26 +10,29 @@ use crate::code::Code;
 use crate::encoder::{Envelope, SOURCE, own_id, type_of};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
-use crate::intake::Begun;
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
 use crate::worker::Worker;
 
 /// Takes an event: the answer is ready when it is durable.
-pub(crate) async fn take(worker: &Worker, begun: &Begun, body: &mut Body<'_>) -> Result<Response, Refused> {
+pub(crate) async fn take(
+    worker: &Worker,
+    wishes: &Wishes,
+    envelope: Envelope,
+    body: &mut Body<'_>,
+) -> Result<Response, Refused> {
     let mut permit = worker.permit();
-    let appended = body.event(&mut permit, |bytes| append(worker, &begun.wishes, &begun.envelope, bytes)).await?;
-    body.is_complete();
+    let appended = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
     let (append, id) = appended?;
     let position = append.position();
     append.await.map_err(|error| of_append(worker, error))?;
-    Ok(if begun.wishes.json { answer::of_event_as_json(id, position) } else { Response::ok() })
+    Ok(if wishes.json { answer::of_event_as_json(id, position) } else { Response::ok() })
 }
 
 fn append<'w>(
     worker: &'w Worker,
     wishes: &Wishes,
-    envelope: &Envelope,
+    envelope: Envelope,
     bytes: &[u8],
 ) -> Result<(Append<'w>, EventId), Refused> {
     let payload = json::check(bytes).map_err(Problem::of_json)?;

@@ -47,6 +47,7 @@ pub struct Gateway {
     listener: JoinHandle<()>,
     shards: Vec<ShardThread>,
     ended: Receiver<()>,
+    tick: Duration,
 }
 
 struct ShardThread {
@@ -81,7 +82,7 @@ impl Gateway {
         let accepting = Listener { shards: senders, admission, counters: counters.clone(), connections_max, tick };
         let (stop_listening, stop) = oneshot::channel();
         let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;
-        Ok(Self { address, counters, readiness, stop_listening, listener, shards, ended })
+        Ok(Self { address, counters, readiness, stop_listening, listener, shards, ended, tick })
     }
 
     /// The address that it listens on.
@@ -112,8 +113,16 @@ impl Gateway {
         let listener_ended = self.listener.join().is_ok();
         self.shards.iter().for_each(|shard| shard.tell(Message::Finish));
         let mut left = self.shards.len();
-        while left > 0 && self.ended.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {
-            left -= 1;
+        loop {
+            let until_deadline = deadline.saturating_duration_since(Instant::now());
+            if left == 0 || until_deadline.is_zero() {
+                break;
+            }
+            match self.ended.recv_timeout(self.tick.min(until_deadline)) {
+                Ok(()) => left -= 1,
+                // The listener was the clock.
+                Err(_) => self.shards.iter().for_each(|shard| shard.tell(Message::Tick)),
+            }
         }
         self.shards.iter().for_each(|shard| shard.tell(Message::Abort));
         let shards_ended =

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use http::StatusCode;
+
 use crate::code::Code;
 use crate::encoder::Envelope;
 use crate::http1::body::Body;
@@ -20,9 +22,9 @@ pub(crate) struct Begun {
     /// When the turn began in which the head was looked at.
     started: Duration,
     route: RouteName,
-    pub(crate) wishes: Wishes,
-    pub(crate) envelope: Envelope,
-    refused: Option<Refused>,
+    envelope: Envelope,
+    /// What it asks for, unless it can't be taken whatever its body says.
+    wishes: Result<Wishes, Refused>,
 }
 
 /// Looks at a request's head.
@@ -30,30 +32,34 @@ pub(crate) fn begin(worker: &Worker, client: IpAddr, head: &Head<'_>) -> Begun {
     let (route, path_type) = route::find(head.target.path);
     let checked = route.check(head.method);
     let wishes = checked.and_then(|()| Wishes::of(&head.fields, route, path_type, &mut worker.types()));
-    let (wishes, refused) = match wishes {
-        Ok(wishes) => (wishes, None),
-        Err(refused) => (Wishes::default(), Some(refused)),
-    };
     let envelope = Envelope { received_at: worker.clock().microseconds(), client };
-    Begun { started: worker.clock().elapsed(), route, wishes, envelope, refused }
+    Begun { started: worker.clock().elapsed(), route, envelope, wishes }
 }
 
 /// Answers a request. Where its connection is aborted, the rest is dropped at any await: what was appended is
 /// committed all the same, and what wasn't never will be.
-pub(crate) async fn answer(worker: &Worker, begun: &mut Begun, body: &mut Body<'_>) -> Response {
-    let answer = match (begun.refused.take(), begun.route) {
-        (Some(refused), _) => Err(refused),
-        (None, RouteName::Event) => event_request::take(worker, begun, body).await,
-        (None, RouteName::Batch) => Box::pin(batch::take(worker, begun, body)).await,
-        (None, RouteName::Ready) => ready(worker),
-        (None, RouteName::Health | RouteName::Other) => Ok(Response::ok()),
+pub(crate) async fn answer(worker: &Worker, begun: &Begun, body: &mut Body<'_>) -> Response {
+    let answer = match (&begun.wishes, begun.route) {
+        (Err(refused), _) => return refuse(worker, refused),
+        (Ok(wishes), RouteName::Event) => event_request::take(worker, wishes, begun.envelope, body).await,
+        (Ok(wishes), RouteName::Batch) => Box::pin(batch::take(worker, wishes, begun.envelope, body)).await,
+        (Ok(_), RouteName::Ready) => ready(worker),
+        (Ok(_), RouteName::Health | RouteName::Other) => Ok(Response::ok()),
     };
-    let response = answer.unwrap_or_else(|refused| {
-        worker.cells().refused(refused.code);
-        refused.response()
-    });
-    worker.answered(begun.route, response.status, body.received, begun.started);
-    response
+    answer.unwrap_or_else(|refused| refuse(worker, &refused))
+}
+
+/// The answer to a request that isn't taken, counted.
+pub(crate) fn refuse(worker: &Worker, refused: &Refused) -> Response {
+    worker.cells().refused(refused.code);
+    refused.response()
+}
+
+impl Begun {
+    /// Counts the request when its answer is known and its body was read.
+    pub(crate) fn answered(&self, worker: &Worker, status: StatusCode, body_bytes: usize) {
+        worker.answered(self.route, status, body_bytes, self.started);
+    }
 }
 
 fn ready(worker: &Worker) -> Result<Response, Refused> {

@@ -33,7 +33,6 @@ fn check_encoding(fields: &Fields<'_>) -> Result<(), Refused> {
 }
 
 /// What a request says about its events, checked.
-#[derive(Default)]
 pub(crate) struct Wishes {
     /// The type, unless each payload names its own.
     pub(crate) slot: Option<Slot>,
@@ -41,7 +40,7 @@ pub(crate) struct Wishes {
     /// A single event's answer says where it stands.
     pub(crate) json: bool,
     /// How the records of a batch are told apart.
-    pub(crate) form: Option<Form>,
+    pub(crate) form: Form,
 }
 
 impl Wishes {
@@ -54,7 +53,7 @@ impl Wishes {
         types: &mut TypeCache,
     ) -> Result<Self, Refused> {
         if !route.takes_events() {
-            return Ok(Self::default());
+            return Ok(Self { slot: None, key: None, json: false, form: Form::Detect });
         }
         check_encoding(fields)?;
         if let Some(key) = fields.key {
@@ -68,7 +67,7 @@ impl Wishes {
             None => Some(types.find(DEFAULT_TYPE)?),
         };
         // Only a batch cares for the form.
-        let form = (route == RouteName::Batch).then(|| form(fields));
+        let form = if route == RouteName::Batch { form(fields) } else { Form::Detect };
         Ok(Self { slot, key: fields.key.map(Box::from), json: wants_json(fields), form })
     }
 }

@@ -33,13 +33,15 @@ use crate::type_table::TypeTable;
 
 /// Bytes that are read from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
+/// Buffers that are kept for the next connection that needs one.
+const SPARE_BUFFERS_MAX: usize = 16;
 /// Threads on which a shard splits large arrays, and how long they stay.
 const BLOCKING_THREADS: usize = 1;
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// How often a busy runtime looks at its sockets: 61 to 256 measure the same.
 const EVENT_INTERVAL: u32 = 61;
 
-const _: () = assert!(HEADER_BYTES_MAX < READ_BYTES, "a head is read at once, as a rule");
+const _: () = assert!(HEADER_BYTES_MAX <= READ_BYTES, "a head can be read at once");
 
 /// What a shard's thread is told.
 pub(crate) enum Message {
@@ -79,7 +81,8 @@ pub(crate) struct Worker {
     types: RefCell<TypeCache>,
     ids: RefCell<IdGenerator>,
     scratch: RefCell<Box<[u8]>>,
-    answer: RefCell<Vec<u8>>,
+    write_buffer: RefCell<Vec<u8>>,
+    spare_buffers: RefCell<Vec<Vec<u8>>>,
     /// The value of `Date`.
     date: RefCell<String>,
     ticks: Cell<u32>,
@@ -134,7 +137,8 @@ impl Worker {
             clock,
             ids: RefCell::new(IdGenerator::new(seed)),
             scratch: RefCell::new(vec![0; READ_BYTES].into()),
-            answer: RefCell::default(),
+            write_buffer: RefCell::default(),
+            spare_buffers: RefCell::default(),
             date: RefCell::new(http_date()),
             ticks: Cell::new(0),
             connections: Connections::default(),
@@ -243,8 +247,21 @@ impl Worker {
     }
 
     /// Where answers are written to before they are sent. It is never held over an await.
-    pub(crate) fn answer(&self) -> RefMut<'_, Vec<u8>> {
-        self.answer.borrow_mut()
+    pub(crate) fn write_buffer(&self) -> RefMut<'_, Vec<u8>> {
+        self.write_buffer.borrow_mut()
+    }
+
+    /// An empty buffer for what a connection must hold for a while.
+    pub(crate) fn spare_buffer(&self) -> Vec<u8> {
+        self.spare_buffers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes back a buffer that is empty again. A large one, and one too many, is freed.
+    pub(crate) fn give_back(&self, buffer: Vec<u8>) {
+        let mut spare = self.spare_buffers.borrow_mut();
+        if spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= READ_BYTES {
+            spare.push(buffer);
+        }
     }
 
     /// The value of `Date`, at most a tick old.

@@ -20,15 +20,6 @@ pub(super) struct Reference {
     ratio: f64,
 }
 
-impl Reference {
-    /// From turns, each with the figure and its reference. The machine's speed drifts: so the ratio is the median of
-    /// the turns' ratios, and not the ratio of two medians that may come from different moments.
-    pub(super) fn in_turn(turns: impl Iterator<Item = (f64, f64)>) -> Self {
-        let (measured, ratios) = turns.map(|(measured, reference)| (reference, measured / reference)).unzip();
-        Self { measured: median(measured), ratio: median(ratios) }
-    }
-}
-
 /// What a figure, or its ratio to the reference, must reach.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bar {
@@ -37,6 +28,14 @@ pub(super) enum Bar {
 }
 
 impl Row {
+    /// A figure and its reference, measured in turn. The machine's speed drifts: so the ratio is the median of the
+    /// turns' ratios, and not the ratio of two medians that may come from different moments.
+    pub(super) fn in_turn(what: &str, unit: &'static str, turns: &[(f64, f64)], bar: Bar) -> Self {
+        let of = |figure: fn(&(f64, f64)) -> f64| median(turns.iter().map(figure).collect());
+        let reference = Some(Reference { measured: of(|turn| turn.1), ratio: of(|turn| turn.0 / turn.1) });
+        Self { what: what.to_owned(), measured: of(|turn| turn.0), unit, reference, bar }
+    }
+
     fn judged(&self) -> f64 {
         self.reference.map_or(self.measured, |reference| reference.ratio)
     }
@@ -111,8 +110,10 @@ mod tests {
     use super::*;
 
     fn row(measured: f64, reference: Option<f64>, bar: Bar) -> Row {
-        let reference = reference.map(|reference| Reference::in_turn([(measured, reference)].into_iter()));
-        Row { what: "x".into(), measured, unit: "/s", reference, bar }
+        match reference {
+            Some(reference) => Row::in_turn("x", "/s", &[(measured, reference)], bar),
+            None => Row { what: "x".into(), measured, unit: "/s", reference: None, bar },
+        }
     }
 
     #[test]
@@ -127,9 +128,10 @@ mod tests {
 
     #[test]
     fn turns_are_compared_each_with_its_own_reference() {
-        let turns = [(75.0, 100.0), (30.0, 40.0), (300.0, 400.0), (1.0, 100.0), (200.0, 100.0)];
-        let reference = Reference::in_turn(turns.into_iter());
-        assert!((reference.ratio - 0.75).abs() < 1e-9 && (reference.measured - 100.0).abs() < 1e-9);
+        let turns = [(90.0, 100.0), (30.0, 40.0), (60.0, 1000.0)];
+        let row = Row::in_turn("x", "/s", &turns, Bar::AtLeast(0.0));
+        assert!((row.judged() - 0.75).abs() < 1e-9 && (row.measured - 60.0).abs() < 1e-9);
+        assert!((row.reference.unwrap().measured - 100.0).abs() < 1e-9);
     }
 
     #[test]

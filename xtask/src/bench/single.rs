@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::report::{Bar, Reference, Row, median};
+use super::report::{Bar, Row, median};
 use super::{NULL_SINK, READY_LIMIT, Setup};
 use crate::metrics;
 use crate::server::{self, Process, Server};
@@ -18,37 +18,36 @@ struct Measured {
     requests_per_second: f64,
     /// User and system microseconds of a request, all that follows from it included.
     cpu: f64,
-    /// Share of the accepted events that wasn't stored yet when the load ended.
-    pending: f64,
 }
 
 /// A turn: the ceiling, and the server right after it.
 struct Turn {
     reference: Measured,
     server: Measured,
+    /// Share of the accepted events that wasn't stored yet when the load ended.
+    pending: f64,
 }
 
 /// How long each load of a turn lasts: so short that the machine is about as fast for both.
 const TURN: Duration = Duration::from_secs(2);
+const TURNS_MIN: u64 = 3;
 
 pub(super) fn into_null(setup: &Setup) -> Result<Vec<Row>> {
     let many = in_turn(setup, 256, Some(NULL_SINK))?;
     let one = in_turn(setup, 1, Some(NULL_SINK))?;
-    let cpu = Row {
-        what: "null, 256 connections, CPU".into(),
-        measured: median(many.iter().map(|turn| turn.server.cpu).collect()),
-        unit: "µs/request",
-        reference: Some(Reference::in_turn(many.iter().map(|turn| (turn.server.cpu, turn.reference.cpu)))),
-        bar: Bar::AtMost(1.6),
-    };
-    Ok(vec![rate_row("null, 256 connections", &many, 0.75), cpu, rate_row("null, 1 connection", &one, 0.75)])
+    let cpu: Vec<_> = many.iter().map(|turn| (turn.server.cpu, turn.reference.cpu)).collect();
+    Ok(vec![
+        rate_row("null, 256 connections", &many, 0.75),
+        Row::in_turn("null, 256 connections, CPU", "µs/request", &cpu, Bar::AtMost(1.6)),
+        rate_row("null, 1 connection", &one, 0.75),
+    ])
 }
 
 pub(super) fn into_sqlite(setup: &Setup) -> Result<Vec<Row>> {
     let turns = in_turn(setup, 256, None)?;
     let pending = Row {
         what: "SQLite, pending of accepted when the load ends".into(),
-        measured: median(turns.iter().map(|turn| turn.server.pending).collect()),
+        measured: median(turns.iter().map(|turn| turn.pending).collect()),
         unit: "",
         reference: None,
         bar: Bar::AtMost(0.2),
@@ -58,18 +57,12 @@ pub(super) fn into_sqlite(setup: &Setup) -> Result<Vec<Row>> {
 
 fn rate_row(what: &str, turns: &[Turn], least: f64) -> Row {
     let rates = |turn: &Turn| (turn.server.requests_per_second, turn.reference.requests_per_second);
-    Row {
-        what: what.to_owned(),
-        measured: median(turns.iter().map(|turn| rates(turn).0).collect()),
-        unit: "requests/s",
-        reference: Some(Reference::in_turn(turns.iter().map(rates))),
-        bar: Bar::AtLeast(least),
-    }
+    Row::in_turn(what, "requests/s", &turns.iter().map(rates).collect::<Vec<_>>(), Bar::AtLeast(least))
 }
 
 /// Both run all the time, and are loaded in turn. The first turn, in which files grow, isn't counted.
 fn in_turn(setup: &Setup, connections: u32, config: Option<&str>) -> Result<Vec<Turn>> {
-    let turns = (setup.rounds * u32::try_from(setup.duration.as_secs())?).div_ceil(2).max(3);
+    let turns = (u64::from(setup.rounds) * setup.duration.as_secs()).div_ceil(TURN.as_secs()).max(TURNS_MIN);
     let load = Load { connections, duration: TURN };
     let (address, reference) = start_reference(setup)?;
     let launch = setup.fresh_server(config)?;
@@ -78,17 +71,16 @@ fn in_turn(setup: &Setup, connections: u32, config: Option<&str>) -> Result<Vec<
     let mut measured = Vec::new();
     for turn in 0..=turns {
         let reference = measure_reference(setup, load, address, &reference)?;
-        let server = measure_server(setup, load, launch.intake, &server)?;
-        let figures = |Measured { requests_per_second, cpu, .. }: &Measured| {
-            format!("{requests_per_second:.0}/s, {cpu:.1} µs CPU")
-        };
+        let (server, pending) = measure_server(setup, load, launch.intake, &server)?;
+        let figures =
+            |Measured { requests_per_second, cpu }: &Measured| format!("{requests_per_second:.0}/s, {cpu:.1} µs CPU");
         println!(
             "{connections} connections, turn {turn}: ceiling {}; server {}",
             figures(&reference),
             figures(&server)
         );
         if turn > 0 {
-            measured.push(Turn { reference, server });
+            measured.push(Turn { reference, server, pending });
         }
     }
     server.stop()?;
@@ -116,10 +108,10 @@ fn measure_reference(setup: &Setup, load: Load, address: SocketAddr, process: &P
     let before = process.cpu()?;
     let report = wrk::run(address, load, &setup.folder)?;
     let cpu = cpu_per_request(process.cpu()? - before, report);
-    Ok(Measured { requests_per_second: report.requests_per_second, cpu, pending: 0.0 })
+    Ok(Measured { requests_per_second: report.requests_per_second, cpu })
 }
 
-fn measure_server(setup: &Setup, load: Load, intake: SocketAddr, server: &Server) -> Result<Measured> {
+fn measure_server(setup: &Setup, load: Load, intake: SocketAddr, server: &Server) -> Result<(Measured, f64)> {
     const ACCEPTED: &str = "forebay_events_accepted_total";
     let accepted_before = metrics::sum(&server.metrics()?, ACCEPTED);
     let before = server.process.cpu()?;
@@ -132,7 +124,7 @@ fn measure_server(setup: &Setup, load: Load, intake: SocketAddr, server: &Server
     }
     server.wait_stored()?;
     let cpu = cpu_per_request(server.process.cpu()? - before, report);
-    Ok(Measured { requests_per_second: report.requests_per_second, cpu, pending })
+    Ok((Measured { requests_per_second: report.requests_per_second, cpu }, pending))
 }
 
 /// wrk doesn't count the requests that are on their way when its time is over, the server does.

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use super::batch::{self, Until};
 use super::records::Records;
-use super::report::{Bar, Reference, Row, median};
+use super::report::{Bar, Row};
 use super::{READY_LIMIT, Setup};
 use crate::reference::check_loop::Piece;
 use crate::workspace;
@@ -38,14 +38,8 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
         println!("round {round}: server {server:.0} rows/s, .import {reference:.0} rows/s");
         turns.push((server, reference));
     }
-    let row = Row {
-        what: format!("{} events accepted and stored", options.events),
-        measured: median(turns.iter().map(|turn| turn.0).collect()),
-        unit: "events/s",
-        reference: Some(Reference::in_turn(turns.into_iter())),
-        bar: Bar::AtLeast(1.3),
-    };
-    Ok(vec![row])
+    let what = format!("{} events accepted and stored", options.events);
+    Ok(vec![Row::in_turn(&what, "events/s", &turns, Bar::AtLeast(1.3))])
 }
 
 /// Events a second from the first byte sent until nothing is pending, and the table that they are in.

@@ -25,6 +25,7 @@ const BANNED: &[(&str, &[&str], &str)] = &[
     ("journal", &["serde_json", "sonic-rs", "serde"], "the journal knows bytes, not JSON"),
     ("event", &["tokio", "hyper", "rustix"], "no I/O: take bytes and times as arguments"),
     ("pipeline", &["tokio", "hyper", "rustix"], "no I/O: take bytes and times as arguments"),
+    ("gateway", &["hyper"], "one reader of requests, `gateway::http1`: docs/decisions/006"),
     ("gateway", &["rusqlite"], "the gateway knows no store: it declares what it needs and the binary wires it"),
 ];
 

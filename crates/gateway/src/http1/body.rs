@@ -3,8 +3,6 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
-use event::limits::EVENT_BYTES_MAX;
-
 use crate::admission::Permit;
 use crate::code::Code;
 use crate::problem::{Problem, Refused};
@@ -17,35 +15,43 @@ use super::socket::Socket;
 /// A body that is refused is read to its end if that is near, so that the connection can go on.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 
-/// A request's body.
+/// A request's body. When its end is read, the connection enters [`Phase::Answer`]: from then on the client waits for
+/// us.
 pub(crate) struct Body<'a> {
     socket: &'a mut Socket,
     framing: Framing,
     /// The client waits for a go-ahead.
     expects_continue: bool,
     /// Bytes of content received.
-    pub(crate) received: usize,
+    pub(super) received: usize,
 }
 
 impl<'a> Body<'a> {
-    pub(super) const fn new(socket: &'a mut Socket, framing: Framing, expects_continue: bool) -> Self {
+    pub(super) fn new(socket: &'a mut Socket, framing: Framing, expects_continue: bool) -> Self {
+        let phase = if framing.has_ended() { Phase::Answer } else { Phase::Body };
+        socket.connection().enter(phase, socket.now());
         Self { socket, framing, expects_continue, received: 0 }
     }
 
-    /// From here on the client waits for us.
-    pub(crate) fn is_complete(&self) {
-        self.socket.connection().enter(Phase::Answer, self.socket.now());
+    /// Whether all of it was read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.framing.has_ended()
     }
 
     /// Gives the next piece of the content to `take`; `None` at the end.
     pub(crate) async fn next<T>(&mut self, mut take: impl FnMut(&[u8]) -> T) -> Result<Option<T>, Refused> {
-        if self.expects_continue && !self.framing.has_ended() && self.socket.held().is_empty() {
-            let go_ahead = self.socket.write(|bytes| bytes.extend_from_slice(CONTINUE)).await;
-            go_ahead.map_err(|_| incomplete())?;
+        self.go_ahead().await?;
+        poll_fn(|context| self.poll_next(context, &mut take)).await
+    }
+
+    /// Tells a client that waits for it to send the body.
+    async fn go_ahead(&mut self) -> Result<(), Refused> {
+        if std::mem::take(&mut self.expects_continue) && !self.has_ended() && self.socket.held().is_empty() {
+            let written = self.socket.write(|bytes| bytes.extend_from_slice(CONTINUE)).await;
+            written.map_err(|_| incomplete())?;
             self.socket.connection().enter(Phase::Body, self.socket.now());
         }
-        self.expects_continue = false;
-        poll_fn(|context| self.poll_next(context, &mut take)).await
+        Ok(())
     }
 
     fn poll_next<T>(
@@ -53,11 +59,10 @@ impl<'a> Body<'a> {
         context: &mut Context<'_>,
         take: &mut impl FnMut(&[u8]) -> T,
     ) -> Poll<Result<Option<T>, Refused>> {
-        let Self { socket, framing, received, .. } = self;
-        while !framing.has_ended() {
-            if socket.connection().order() == Order::TooSlow {
-                return Poll::Ready(Err(Problem::boxed(Code::Timeout, "the body came too slowly")));
-            }
+        while !self.framing.has_ended() {
+            self.check_speed()?;
+            let Self { socket, framing, received, .. } = self;
+            let most = framing.left();
             let mut pass = |bytes: &[u8]| match framing.advance(bytes) {
                 Ok((passed, [])) => (passed, Ok(None)),
                 Ok((passed, data)) => {
@@ -67,7 +72,7 @@ impl<'a> Body<'a> {
                 Err(refused) => (bytes.len(), Err(refused)),
             };
             let result = if socket.held().is_empty() {
-                match ready!(socket.poll_read(context, pass)) {
+                match ready!(socket.poll_read(context, most, pass)) {
                     Ok(Some(result)) => result,
                     Ok(None) | Err(_) => Err(incomplete()),
                 }
@@ -76,6 +81,9 @@ impl<'a> Body<'a> {
                 socket.take(passed);
                 result
             };
+            if framing.has_ended() {
+                socket.connection().enter(Phase::Answer, socket.now());
+            }
             if let Some(taken) = result? {
                 return Poll::Ready(Ok(Some(taken)));
             }
@@ -83,34 +91,64 @@ impl<'a> Body<'a> {
         Poll::Ready(Ok(None))
     }
 
-    /// Gives the whole body of a single event to `take`. As a rule it has come with its head, and isn't copied.
-    pub(crate) async fn event<T>(
+    fn check_speed(&self) -> Result<(), Refused> {
+        match self.socket.connection().order() {
+            Order::TooSlow => Err(Problem::boxed(Code::Timeout, "the body came too slowly")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the whole body to `take`, if it has at most `bytes_max` bytes. A body of known length is shown where it
+    /// was received.
+    pub(crate) async fn whole<T>(
         &mut self,
+        bytes_max: usize,
         permit: &mut Permit<'_>,
         take: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, Refused> {
-        self.check_announced(EVENT_BYTES_MAX)?;
-        if let Framing::Length(left) = &mut self.framing
-            && let Ok(length) = usize::try_from(*left)
-            && let Some(whole) = self.socket.held().get(..length)
-        {
-            admit(permit, length)?;
-            let result = take(whole);
-            *left = 0;
-            self.received = length;
-            self.socket.take(length);
-            return Ok(result);
-        }
-        Box::pin(self.gather(permit)).await.map(|whole| take(&whole))
+        self.check_announced(bytes_max)?;
+        let Framing::Length(length) = self.framing else {
+            return Box::pin(self.gather(bytes_max, permit)).await.map(|whole| take(&whole));
+        };
+        let length = usize::try_from(length).map_err(|_| too_large(bytes_max))?;
+        self.hold(length, permit).await?;
+        let result = take(&self.socket.held()[..length]);
+        self.socket.take(length);
+        self.received = length;
+        self.framing = Framing::Length(0);
+        self.socket.connection().enter(Phase::Answer, self.socket.now());
+        Ok(result)
     }
 
-    async fn gather(&mut self, permit: &mut Permit<'_>) -> Result<Vec<u8>, Refused> {
+    /// Waits until so many bytes are held.
+    async fn hold(&mut self, length: usize, permit: &mut Permit<'_>) -> Result<(), Refused> {
+        let mut admitted = 0;
+        loop {
+            let held = self.socket.held().len().min(length);
+            permit.admit(held - admitted)?;
+            if held == length {
+                return Ok(());
+            }
+            admitted = held;
+            self.go_ahead().await?;
+            poll_fn(|context| {
+                self.check_speed()?;
+                match ready!(self.socket.poll_read(context, length - held, |_| (0, ()))) {
+                    Ok(Some(())) => Poll::Ready(Ok(())),
+                    Ok(None) | Err(_) => Poll::Ready(Err(incomplete())),
+                }
+            })
+            .await?;
+        }
+    }
+
+    async fn gather(&mut self, bytes_max: usize, permit: &mut Permit<'_>) -> Result<Vec<u8>, Refused> {
         let mut whole = Vec::new();
         let mut add = |bytes: &[u8]| {
-            if whole.len() + bytes.len() > EVENT_BYTES_MAX {
-                return Err(too_large(EVENT_BYTES_MAX));
+            if whole.len() + bytes.len() > bytes_max {
+                return Err(too_large(bytes_max));
             }
-            admit(permit, bytes.len())?;
+            permit.admit(bytes.len())?;
             whole.extend_from_slice(bytes);
             Ok(())
         };
@@ -131,14 +169,13 @@ impl<'a> Body<'a> {
     /// Reads a body that nobody wants to its end; `false` if that is too far, or nobody knows how far, and the
     /// connection must end.
     pub(super) async fn drain(&mut self) -> bool {
-        if self.framing.has_ended() {
+        if self.has_ended() {
             return true;
         }
         let is_near = matches!(self.framing, Framing::Length(left) if left <= DRAIN_BYTES_MAX);
         if !is_near || self.expects_continue && self.socket.held().is_empty() {
             return false;
         }
-        self.socket.connection().enter(Phase::Body, self.socket.now());
         loop {
             match self.next(|_| ()).await {
                 Ok(Some(())) => {}
@@ -147,17 +184,6 @@ impl<'a> Body<'a> {
             }
         }
     }
-}
-
-/// Counts bytes that have arrived.
-///
-/// # Errors
-/// Too many wait to become durable.
-pub(crate) fn admit(permit: &mut Permit<'_>, bytes: usize) -> Result<(), Refused> {
-    if permit.grow(bytes) {
-        return Ok(());
-    }
-    Err(Problem::boxed(Code::Overload, "too many bytes wait to become durable; send the request again later"))
 }
 
 fn incomplete() -> Refused {

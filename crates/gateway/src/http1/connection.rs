@@ -9,7 +9,7 @@ use std::task::Waker;
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// It waits for a request, or for its peer to take the last answer.
+    /// It waits for a request.
     Idle,
     /// Part of a request's head is there.
     Head,
@@ -66,7 +66,11 @@ impl Connection {
         self.phase.get()
     }
 
+    /// Begins a phase. Who was too slow to send and has sent all the same isn't any more.
     pub(crate) fn enter(&self, phase: Phase, now: u32) {
+        if phase == Phase::Answer && self.order() == Order::TooSlow {
+            self.order.set(Order::GoOn);
+        }
         self.phase.set(phase);
         self.since.set(now);
         self.received.set(0);

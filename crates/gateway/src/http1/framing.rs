@@ -19,6 +19,14 @@ impl Framing {
         Self::Chunked(Box::default())
     }
 
+    /// How many bytes may be read without reading into the next request: as many as there are, where nobody knows.
+    pub(super) fn left(&self) -> usize {
+        match self {
+            Self::Length(left) => usize::try_from(*left).unwrap_or(usize::MAX),
+            Self::Chunked(_) => usize::MAX,
+        }
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         match self {
             Self::Length(left) => *left == 0,

@@ -55,16 +55,31 @@ pub(crate) struct Head<'a> {
     pub(crate) expects_continue: bool,
 }
 
+/// What stands at the start of the bytes that are there.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "it is taken apart at once, and nearly always a head")]
+pub(super) enum Parsed<'a> {
+    /// A head of so many bytes.
+    Head(Head<'a>, usize),
+    /// So many bytes of empty lines, and nothing else.
+    EmptyLines(usize),
+    /// Part of a head.
+    Part,
+}
+
 pub(super) fn bad(detail: impl Into<Cow<'static, str>>) -> Refused {
     Problem::boxed(Code::BadRequest, detail)
 }
 
-/// Reads the head at the start of `bytes`, and gives it with its length; `None` if its end isn't there yet.
+/// Reads the head at the start of `bytes`.
 ///
 /// # Errors
 /// The head is ambiguous, not HTTP, or too long.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Head<'_>, usize)>, Refused> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Refused> {
     let start = skip_empty_lines(bytes)?;
+    if start > 0 && start == bytes.len() {
+        return Ok(Parsed::EmptyLines(start));
+    }
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut request = Request::new(&mut []);
     let status = request.parse_with_uninit_headers(&bytes[start..], &mut headers).map_err(of_parse)?;
@@ -77,10 +92,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Head<'_>, usize)>, Refused> 
         return Err(Problem::boxed(Code::HeaderTooLarge, detail));
     }
     if status.is_partial() {
-        return Ok(None);
+        return Ok(Parsed::Part);
     }
     check_line_ends(&bytes[start..length], request.headers.len() + 2)?;
-    Ok(Some((head(&request)?, length)))
+    Ok(Parsed::Head(head(&request)?, length))
 }
 
 /// Whether a head may end in bytes of which the first `known` are known to hold no end. It is cheap, so that a head

@@ -1,5 +1,6 @@
 //! HTTP/1.1 as the intake port speaks it: requests in, answers out, one after the other on each connection
-//! (`docs/decisions/006-an-http-layer-of-our-own.md` says why it is our own). It knows nothing of events.
+//! (`docs/decisions/006-an-http-layer-of-our-own.md` says why it is our own). It knows requests and
+//! answers; what they are about is `intake`'s.
 //!
 //! What two readers could understand in two ways is refused with 400, and the connection is closed (RFC 9112 §11.2).
 
@@ -10,6 +11,7 @@ pub(crate) mod deadlines;
 pub(crate) mod fields;
 mod framing;
 pub(crate) mod head;
+mod held;
 pub(crate) mod response;
 pub(crate) mod serving;
 mod socket;

@@ -2,22 +2,25 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use event::limits::HEADER_BYTES_MAX;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::code::Code;
 use crate::intake::{self, Begun};
 use crate::problem::{Problem, Refused};
+use crate::route::RouteName;
 use crate::worker::Worker;
 
 use super::body::Body;
 use super::connection::{Connection, Order, Phase};
 use super::framing::Framing;
-use super::head::{self, Head, Method, Persistence};
+use super::head::{self, Head, Method, Parsed, Persistence};
 use super::response::{Manner, Response};
 use super::socket::Socket;
 
@@ -70,26 +73,28 @@ enum Next {
 async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStream) -> io::Result<()> {
     let mut socket = Socket::new(stream, worker.clone(), connection.clone());
     let lingers = loop {
-        let Exchange { mut begun, framing, expects_continue, persistence, is_head } =
-            match next(&worker, &mut socket).await? {
-                Next::Request(exchange) => exchange,
-                Next::Refused(refused) => {
-                    worker.cells().refused(refused.code);
-                    respond(&worker, &mut socket, &refused.response(), Persistence::Close, false).await?;
-                    break true;
-                }
-                Next::End => break false,
-            };
-        connection.enter(Phase::Body, worker.now());
+        let exchange = match next(&worker, &mut socket).await? {
+            Next::Request(exchange) => exchange,
+            Next::Refused(refused) => {
+                let response = intake::refuse(&worker, &refused);
+                worker.answered(RouteName::Other, response.status, 0, worker.clock().elapsed());
+                respond(&worker, &mut socket, &response, Persistence::Close, false).await?;
+                break true;
+            }
+            Next::End => break false,
+        };
+        let Exchange { begun, framing, expects_continue, persistence, is_head } = exchange;
         let mut body = Body::new(&mut socket, framing, expects_continue);
-        let response = intake::answer(&worker, &mut begun, &mut body).await;
+        let response = intake::answer(&worker, &begun, &mut body).await;
         let is_read = body.drain().await;
+        begun.answered(&worker, response.status, body.received);
         let persistence = if is_read && !worker.is_finishing() { persistence } else { Persistence::Close };
         respond(&worker, &mut socket, &response, persistence, is_head).await?;
-        connection.enter(Phase::Idle, worker.now());
         if persistence == Persistence::Close {
-            break !is_read;
+            // More may be on its way.
+            break !is_read || worker.is_finishing() || !socket.held().is_empty();
         }
+        connection.enter(Phase::Idle, worker.now());
     };
     socket.close(lingers).await
 }
@@ -120,28 +125,30 @@ fn poll_next(
     known: &mut usize,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<Next>> {
-    let connection = socket.connection().clone();
+    let client = socket.connection().client;
     loop {
         if socket.held().len() > *known {
-            let (taken, next) = begin(worker, &connection, socket.held(), known);
+            let (taken, next) = begin(worker, client, socket.held(), known);
             socket.take(taken);
             if let Some(next) = next {
                 return Poll::Ready(Ok(next));
             }
         }
-        match connection.order() {
-            Order::Finish if socket.held().is_empty() => return Poll::Ready(Ok(Next::End)),
-            Order::TooSlow if !socket.held().is_empty() => {
+        let has_part = !socket.held().is_empty();
+        match socket.connection().order() {
+            Order::Finish if !has_part => return Poll::Ready(Ok(Next::End)),
+            Order::TooSlow if has_part => {
                 let refused = Problem::boxed(Code::Timeout, "the request's head took too long");
                 return Poll::Ready(Ok(Next::Refused(refused)));
             }
             _ => {}
         }
-        if !socket.held().is_empty() && connection.phase() == Phase::Idle {
-            connection.enter(Phase::Head, worker.now());
+        if has_part && socket.connection().phase() == Phase::Idle {
+            socket.connection().enter(Phase::Head, worker.now());
         }
-        let read = ready!(socket.poll_read(context, |bytes| begin(worker, &connection, bytes, known)))?;
-        match read {
+        // No more than a head has: what comes behind it isn't counted while it waits for its turn.
+        let read = socket.poll_read(context, HEADER_BYTES_MAX, |bytes| begin(worker, client, bytes, known));
+        match ready!(read)? {
             Some(Some(next)) => return Poll::Ready(Ok(next)),
             Some(None) => {}
             None => return Poll::Ready(Ok(Next::End)),
@@ -149,18 +156,23 @@ fn poll_next(
     }
 }
 
-/// Begins the request whose head stands at the start of `bytes`; takes nothing where it isn't complete.
-fn begin(worker: &Worker, connection: &Connection, bytes: &[u8], known: &mut usize) -> (usize, Option<Next>) {
-    let parsed = if head::may_end(bytes, *known) || *known == 0 { head::parse(bytes) } else { Ok(None) };
+/// Begins the request whose head stands at the start of `bytes`; of a head that isn't complete nothing is taken but the
+/// empty lines before it.
+fn begin(worker: &Worker, client: IpAddr, bytes: &[u8], known: &mut usize) -> (usize, Option<Next>) {
+    let parsed = if *known == 0 || head::may_end(bytes, *known) { head::parse(bytes) } else { Ok(Parsed::Part) };
     *known = bytes.len();
     match parsed {
-        Ok(Some((head, length))) => {
-            let begun = intake::begin(worker, connection.client, &head);
+        Ok(Parsed::Head(head, length)) => {
+            let begun = intake::begin(worker, client, &head);
             let Head { framing, expects_continue, persistence, method, .. } = head;
             let is_head = method == Method::Head;
             (length, Some(Next::Request(Exchange { begun, framing, expects_continue, persistence, is_head })))
         }
-        Ok(None) => (0, None),
+        Ok(Parsed::EmptyLines(length)) => {
+            *known = 0;
+            (length, None)
+        }
+        Ok(Parsed::Part) => (0, None),
         Err(refused) => (0, Some(Next::Refused(refused))),
     }
 }

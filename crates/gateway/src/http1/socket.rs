@@ -13,28 +13,25 @@ use tokio::net::TcpStream;
 use crate::worker::Worker;
 
 use super::connection::{Connection, Phase};
+use super::held::Held;
 
 /// Bytes that are thrown away after the last answer: more than a peer's buffers hold, as a rule.
 const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Room that a connection keeps for what couldn't be taken at once: as much as a small body needs.
-const ROOM_KEPT_BYTES: usize = 1024;
 
 /// The socket of a connection, and what was received of it but not taken.
 pub(super) struct Socket {
     stream: TcpStream,
     worker: Rc<Worker>,
     connection: Rc<Connection>,
-    held: Vec<u8>,
-    /// How much of `held` was taken.
-    taken: usize,
+    held: Held,
 }
 
 impl Socket {
-    pub(super) const fn new(stream: TcpStream, worker: Rc<Worker>, connection: Rc<Connection>) -> Self {
-        Self { stream, worker, connection, held: Vec::new(), taken: 0 }
+    pub(super) fn new(stream: TcpStream, worker: Rc<Worker>, connection: Rc<Connection>) -> Self {
+        Self { stream, worker, connection, held: Held::default() }
     }
 
-    pub(super) const fn connection(&self) -> &Rc<Connection> {
+    pub(super) fn connection(&self) -> &Connection {
         &self.connection
     }
 
@@ -44,44 +41,42 @@ impl Socket {
 
     /// What was received and not taken.
     pub(super) fn held(&self) -> &[u8] {
-        &self.held[self.taken..]
+        self.held.bytes()
     }
 
     /// Takes bytes of [`Self::held`].
     pub(super) fn take(&mut self, bytes: usize) {
-        self.taken += bytes;
-        debug_assert!(self.taken <= self.held.len(), "what is taken was held");
-        if self.taken == self.held.len() {
-            self.taken = 0;
-            self.held.clear();
-            self.held.shrink_to(ROOM_KEPT_BYTES);
+        if let Some(buffer) = self.held.take(bytes) {
+            self.worker.give_back(buffer);
         }
     }
 
-    /// Reads once, and shows `take` all that is held then; it says how much of it it takes. `None` at the end of the
-    /// stream.
+    /// Reads once, `most` bytes at most, and shows `take` all that is held then; it says how much of it it takes. `None`
+    /// at the end of the stream.
     pub(super) fn poll_read<T>(
         &mut self,
         context: &mut Context<'_>,
+        most: usize,
         take: impl FnOnce(&[u8]) -> (usize, T),
     ) -> Poll<io::Result<Option<T>>> {
-        let worker = self.worker.clone();
+        let Self { stream, worker, connection, held } = self;
         let mut scratch = worker.scratch();
-        let mut read = ReadBuf::new(&mut scratch);
-        ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
+        let room = most.min(scratch.len());
+        let mut read = ReadBuf::new(&mut scratch[..room]);
+        ready!(Pin::new(stream).poll_read(context, &mut read))?;
         let received = read.filled();
         if received.is_empty() {
             return Poll::Ready(Ok(None));
         }
-        self.connection.received(received.len());
-        let (taken, result) = if self.held.is_empty() {
+        connection.received(received.len());
+        if held.is_empty() {
             let (taken, result) = take(received);
-            self.held.extend_from_slice(&received[taken..]);
-            (0, result)
-        } else {
-            self.held.extend_from_slice(received);
-            take(self.held())
-        };
+            held.add(&received[taken..], || worker.spare_buffer());
+            return Poll::Ready(Ok(Some(result)));
+        }
+        held.add(received, || worker.spare_buffer());
+        drop(scratch);
+        let (taken, result) = take(self.held());
         self.take(taken);
         Poll::Ready(Ok(Some(result)))
     }
@@ -90,36 +85,33 @@ impl Socket {
     pub(super) async fn write(&mut self, render: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut render = Some(render);
         let mut rest = Vec::new();
+        let mut written = 0;
         poll_fn(|context| {
             if let Some(render) = render.take() {
-                let worker = self.worker.clone();
-                let mut answer = worker.answer();
-                answer.clear();
-                render(&mut answer);
-                let written = match Pin::new(&mut self.stream).poll_write(context, &answer) {
+                let mut buffer = self.worker.write_buffer();
+                buffer.clear();
+                render(&mut buffer);
+                let taken = match Pin::new(&mut self.stream).poll_write(context, &buffer) {
                     Poll::Ready(result) => result?,
                     Poll::Pending => 0,
                 };
-                if written < answer.len() {
-                    self.connection.enter(Phase::Write, self.now());
-                    rest = answer[written..].to_vec();
+                if taken == buffer.len() {
+                    return Poll::Ready(Ok(()));
                 }
+                self.connection.enter(Phase::Write, self.worker.now());
+                rest = buffer[taken..].to_vec();
             }
-            self.poll_write_rest(context, &mut rest)
+            while written < rest.len() {
+                let taken = ready!(Pin::new(&mut self.stream).poll_write(context, &rest[written..]))?;
+                if taken == 0 {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                written += taken;
+                self.connection.enter(Phase::Write, self.worker.now());
+            }
+            Poll::Ready(Ok(()))
         })
         .await
-    }
-
-    fn poll_write_rest(&mut self, context: &mut Context<'_>, rest: &mut Vec<u8>) -> Poll<io::Result<()>> {
-        while !rest.is_empty() {
-            let written = ready!(Pin::new(&mut self.stream).poll_write(context, rest))?;
-            if written == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            rest.drain(..written);
-            self.connection.enter(Phase::Write, self.now());
-        }
-        Poll::Ready(Ok(()))
     }
 
     /// Ends the connection. Where bytes may still come that nobody will read, they are thrown away until the peer
@@ -130,11 +122,10 @@ impl Socket {
             return Ok(());
         }
         self.connection.enter(Phase::Linger, self.now());
-        self.held = Vec::new();
-        self.taken = 0;
+        self.take(self.held().len());
         let mut discarded = 0;
         while discarded < LINGER_BYTES_MAX {
-            let read = poll_fn(|context| self.poll_read(context, |bytes| (bytes.len(), bytes.len())));
+            let read = poll_fn(|context| self.poll_read(context, usize::MAX, |bytes| (bytes.len(), bytes.len())));
             match read.await? {
                 Some(bytes) => discarded += bytes,
                 None => break,

@@ -162,6 +162,7 @@ impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { reader: BufReader::new(stream) }
     }
@@ -189,6 +190,19 @@ impl Client {
     }
 
     pub(crate) fn try_answer(&mut self) -> io::Result<Answer> {
+        let mut answer = self.try_head()?;
+        let length = answer.header("content-length").map_or(0, |value| value.parse().unwrap());
+        answer.body = vec![0; length];
+        self.reader.read_exact(&mut answer.body)?;
+        Ok(answer)
+    }
+
+    /// The answer to HEAD, which has no body whatever its headers say.
+    pub(crate) fn answer_to_head(&mut self) -> Answer {
+        self.try_head().expect("there is an answer")
+    }
+
+    fn try_head(&mut self) -> io::Result<Answer> {
         let mut line = String::new();
         if self.reader.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -201,10 +215,7 @@ impl Client {
             let Some((name, value)) = line.trim_end().split_once(':') else { break };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let length = headers.iter().find(|(name, _)| name == "content-length").map(|(_, value)| value.parse().unwrap());
-        let mut body = vec![0; length.unwrap_or(0)];
-        self.reader.read_exact(&mut body)?;
-        Ok(Answer { status, headers, body })
+        Ok(Answer { status, headers, body: Vec::new() })
     }
 
     /// Whether the server has closed the connection, and had nothing more to say.

@@ -1,5 +1,6 @@
 //! What goes wrong around requests: overload, a failing disk, clients that leave, HTTP that is not sound, the stop.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,10 @@ fn it_tells_that_it_is_alive_and_ready() {
         }
     }
     stand.gateway().announce_stop();
+    client.send("HEAD /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
+    let head = client.answer_to_head();
+    assert_eq!(head.status, 503);
+    assert!(head.header("content-length").is_some_and(|length| length.parse::<usize>().unwrap() > 0));
     client.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
     let answer = client.answer();
     assert_eq!((answer.status, answer.code().as_str()), (503, "not_ready"));
@@ -161,6 +166,69 @@ fn what_stands_before_a_bad_head_is_answered_first() {
     let statuses: Vec<_> = (0..3).map(|_| client.answer().status).collect();
     assert_eq!(statuses, [200, 200, 400]);
     assert_eq!(stand.stored().len(), 2);
+}
+
+#[test]
+fn requests_follow_each_other_however_they_are_cut() {
+    let whole = [
+        "POST /ingest/event HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n11",
+        "POST /ingest/event HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n2\r\n1\r\n2\r\n0\r\n\r\n",
+        "\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST /ingest/event HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx",
+        "POST /ingest/batch HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n33\n44",
+    ];
+    let text = whole.concat();
+    for cut in 0..text.len() {
+        let stand = Stand::open();
+        let mut client = stand.connect();
+        client.send(&text[..cut]);
+        // What is complete is answered before the rest comes: so the rest comes by itself.
+        let ends = whole.iter().scan(0, |end, request| {
+            *end += request.len();
+            Some(*end)
+        });
+        let early = ends.filter(|end| *end <= cut).count();
+        let mut statuses: Vec<_> = (0..early).map(|_| client.answer().status).collect();
+        client.send(&text[cut..]);
+        statuses.extend((early..whole.len()).map(|_| client.answer().status));
+        assert_eq!(statuses, [200, 200, 200, 400, 200], "{cut}");
+        assert_eq!(stand.payloads(), ["11", "22", "33", "44"], "{cut}");
+    }
+}
+
+#[test]
+fn an_empty_line_behind_a_body_is_no_request() {
+    let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let mut client = stand.connect();
+    client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1\r\n");
+    assert_eq!(client.answer().status, 200);
+    assert!(client.is_closed(), "it was idle, not slow");
+    assert_eq!(stand.counters().refusals(Code::Timeout), 0);
+}
+
+#[test]
+fn an_answer_is_whole_though_its_client_reads_late() {
+    let stand = Stand::open();
+    let client = stand.connect();
+    let mut sender = client.reader.get_ref().try_clone().unwrap();
+    let requests = 300;
+    let body = "x\n".repeat(1000);
+    let request = format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let sending = std::thread::spawn(move || (0..requests).for_each(|_| sender.write_all(request.as_bytes()).unwrap()));
+    // No more is taken than is answered: what the server writes fills both buffers, and only then is it read.
+    let (mut client, mut answered, mut still) = (client, 0, 0);
+    while still < 1000 {
+        let now = stand.counters().requests(RouteName::Batch, StatusClass::ClientError);
+        still = if now == answered { still + 1 } else { 0 };
+        answered = now;
+        std::thread::yield_now();
+    }
+    for _ in 0..requests {
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.json()["refused"].as_array().unwrap().len()), (400, 1000));
+    }
+    sending.join().unwrap();
 }
 
 #[test]
