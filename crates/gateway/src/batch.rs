@@ -15,8 +15,8 @@ use crate::request::Wishes;
 use crate::type_cache::TypeCache;
 use crate::worker::Worker;
 
-/// After so many bytes the other requests of the shard have their turn.
-const STRETCH_BYTES: usize = 256 * 1024;
+/// An array of more bytes is split on another thread.
+const SPLIT_HERE_BYTES_MAX: usize = 256 * 1024;
 
 /// Takes a batch: the answer is ready when its good records are durable.
 pub(crate) async fn take(
@@ -58,7 +58,7 @@ async fn encode(
 ) -> Result<Encoder, Refused> {
     body.check_announced(BATCH_BYTES_MAX)?;
     let mut splitter = Splitter::new(form);
-    let (mut stretch, mut charged) = (0, 0);
+    let mut charged = 0;
     let mut take = |chunk: &[u8]| {
         permit.admit(chunk.len())?;
         charged += chunk.len();
@@ -67,16 +67,12 @@ async fn encode(
         let beyond = encoder.records.bytes().saturating_sub(charged);
         permit.admit(beyond)?;
         charged += beyond;
-        Ok::<_, Refused>(chunk.len())
+        Ok::<_, Refused>(())
     };
     while let Some(taken) = body.next(&mut take).await? {
-        stretch += taken?;
-        if stretch >= STRETCH_BYTES {
-            stretch = 0;
-            tokio::task::yield_now().await;
-        }
+        taken?;
     }
-    if charged <= STRETCH_BYTES || form == Form::Lines {
+    if charged <= SPLIT_HERE_BYTES_MAX || form == Form::Lines {
         return finish(splitter, encoder).map_err(Problem::of_body);
     }
     // A large array is split in one go: elsewhere, as the shard's other requests can't wait for it.

@@ -33,8 +33,9 @@ use crate::type_table::TypeTable;
 
 /// Bytes that are read from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
-/// Buffers that are kept for the next connection that needs one.
+/// Buffers that are kept for the next connection that needs one, and how large they may be: it may need it for long.
 const SPARE_BUFFERS_MAX: usize = 16;
+const SPARE_BUFFER_BYTES_MAX: usize = 4096;
 /// Threads on which a shard splits large arrays, and how long they stay.
 const BLOCKING_THREADS: usize = 1;
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(1);
@@ -86,6 +87,8 @@ pub(crate) struct Worker {
     /// The value of `Date`.
     date: RefCell<String>,
     ticks: Cell<u32>,
+    /// The turn in which the last tick was counted.
+    last_tick: Cell<Duration>,
     connections: Connections,
     finishing: Cell<bool>,
     drained: Notify,
@@ -141,6 +144,7 @@ impl Worker {
             spare_buffers: RefCell::default(),
             date: RefCell::new(http_date()),
             ticks: Cell::new(0),
+            last_tick: Cell::new(Duration::MAX),
             connections: Connections::default(),
             finishing: Cell::new(false),
             drained: Notify::new(),
@@ -201,7 +205,12 @@ impl Worker {
         }
     }
 
+    /// Ticks that came while the shard stood still count as one: it wasn't the clients who were slow.
     fn tick(&self) {
+        let turn = self.clock.elapsed();
+        if self.last_tick.replace(turn) == turn {
+            return;
+        }
         self.ticks.set(self.now().saturating_add(1));
         *self.date.borrow_mut() = http_date();
         self.connections.for_each(|connection| match deadlines::order(connection, self.now()) {
@@ -259,7 +268,7 @@ impl Worker {
     /// Takes back a buffer that is empty again. A large one, and one too many, is freed.
     pub(crate) fn give_back(&self, buffer: Vec<u8>) {
         let mut spare = self.spare_buffers.borrow_mut();
-        if spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= READ_BYTES {
+        if spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BUFFER_BYTES_MAX {
             spare.push(buffer);
         }
     }

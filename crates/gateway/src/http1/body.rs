@@ -24,13 +24,18 @@ pub(crate) struct Body<'a> {
     expects_continue: bool,
     /// Bytes of content received.
     pub(super) received: usize,
+    /// Bytes passed since the shard's other requests had their turn.
+    stretch: usize,
 }
+
+/// After so many bytes the other requests of the shard have their turn.
+const STRETCH_BYTES: usize = 256 * 1024;
 
 impl<'a> Body<'a> {
     pub(super) fn new(socket: &'a mut Socket, framing: Framing, expects_continue: bool) -> Self {
         let phase = if framing.has_ended() { Phase::Answer } else { Phase::Body };
         socket.connection().enter(phase, socket.now());
-        Self { socket, framing, expects_continue, received: 0 }
+        Self { socket, framing, expects_continue, received: 0, stretch: 0 }
     }
 
     /// Whether all of it was read.
@@ -41,6 +46,10 @@ impl<'a> Body<'a> {
     /// Gives the next piece of the content to `take`; `None` at the end.
     pub(crate) async fn next<T>(&mut self, mut take: impl FnMut(&[u8]) -> T) -> Result<Option<T>, Refused> {
         self.go_ahead().await?;
+        if self.stretch >= STRETCH_BYTES {
+            self.stretch = 0;
+            tokio::task::yield_now().await;
+        }
         poll_fn(|context| self.poll_next(context, &mut take)).await
     }
 
@@ -61,13 +70,13 @@ impl<'a> Body<'a> {
     ) -> Poll<Result<Option<T>, Refused>> {
         while !self.framing.has_ended() {
             self.check_speed()?;
-            let Self { socket, framing, received, .. } = self;
+            let Self { socket, framing, received, stretch, .. } = self;
             let most = framing.left();
             let mut pass = |bytes: &[u8]| match framing.advance(bytes) {
-                Ok((passed, [])) => (passed, Ok(None)),
                 Ok((passed, data)) => {
+                    *stretch += passed;
                     *received += data.len();
-                    (passed, Ok(Some(take(data))))
+                    (passed, Ok((!data.is_empty()).then(|| take(data))))
                 }
                 Err(refused) => (bytes.len(), Err(refused)),
             };

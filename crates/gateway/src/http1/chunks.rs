@@ -20,6 +20,8 @@ enum At {
     #[default]
     Start,
     Size(u64),
+    /// Behind the `;` of an extension, which must have a name.
+    ExtensionStart(u64),
     Extension(u64),
     SizeEnd(u64),
     Data(u64),
@@ -27,7 +29,8 @@ enum At {
     DataEndLf,
     /// At the start of a trailer's line, which may be the last.
     TrailerStart,
-    Trailer,
+    TrailerName,
+    TrailerValue,
     TrailerLf,
     LastLf,
     Done,
@@ -68,9 +71,10 @@ impl Chunks {
         match (self.at, byte) {
             (At::Start, _) => digit(byte).map(At::Size),
             (At::Size(size), b'\r') | (At::Extension(size), b'\r') => Ok(At::SizeEnd(size)),
-            (At::Size(size), b';') => Ok(At::Extension(size)),
+            (At::Size(size), b';') => Ok(At::ExtensionStart(size)),
+            (At::ExtensionStart(size), _) if is_of_name(byte) => Ok(At::Extension(size)),
             (At::Size(size), _) if self.passed <= SIZE_DIGITS_MAX => Ok(At::Size(size * 16 + digit(byte)?)),
-            (At::Extension(size), _) if byte != b'\n' && self.passed <= LINE_BYTES_MAX => Ok(At::Extension(size)),
+            (At::Extension(size), _) if is_of_value(byte) && self.passed <= LINE_BYTES_MAX => Ok(At::Extension(size)),
             (At::SizeEnd(size), b'\n') => {
                 self.passed = 0;
                 Ok(if size == 0 { At::TrailerStart } else { At::Data(size) })
@@ -81,14 +85,27 @@ impl Chunks {
                 Ok(At::Start)
             }
             (At::TrailerStart, b'\r') => Ok(At::LastLf),
-            (At::Trailer, b'\r') => Ok(At::TrailerLf),
+            (At::TrailerValue, b'\r') => Ok(At::TrailerLf),
             (At::TrailerLf, b'\n') => Ok(At::TrailerStart),
             (At::LastLf, b'\n') => Ok(At::Done),
-            (At::TrailerStart, b' ' | b'\t') => Err(BadChunk),
-            (At::TrailerStart | At::Trailer, _) if byte != b'\n' && self.passed <= TRAILER_BYTES_MAX => Ok(At::Trailer),
+            _ if self.passed > TRAILER_BYTES_MAX => Err(BadChunk),
+            (At::TrailerStart | At::TrailerName, _) if is_of_name(byte) => Ok(At::TrailerName),
+            (At::TrailerName, b':') => Ok(At::TrailerValue),
+            (At::TrailerValue, _) if is_of_value(byte) => Ok(At::TrailerValue),
             _ => Err(BadChunk),
         }
     }
+}
+
+/// A `tchar` (RFC 9110 §5.6.2).
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+}
+
+/// What a field's value may hold (RFC 9110 §5.5).
+const fn is_of_value(byte: u8) -> bool {
+    byte == b'\t' || byte >= b' ' && byte != 0x7f
 }
 
 fn digit(byte: u8) -> Result<u64, BadChunk> {
@@ -139,6 +156,14 @@ mod tests {
             "0\r\nx\n",
             "0\r\n\rx",
             "0x5\r\n",
+            "5;\r\n",
+            "5;=a\r\n",
+            "5;a\0\r\n",
+            "0\r\nGET / HTTP/1.1\r\n\r\n",
+            "0\r\nfoo\r\n\r\n",
+            "0\r\nx : y\r\n\r\n",
+            "0\r\n: y\r\n\r\n",
+            "0\r\nx: \0\r\n\r\n",
         ] {
             assert!(is_bad(body.as_bytes()), "{body:?}");
         }

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Waker;
 
+use super::deadlines::BODY_GRACE_TICKS;
+
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -44,8 +46,10 @@ pub(crate) struct Connection {
     phase: Cell<Phase>,
     /// The tick at which the phase began.
     pub(crate) since: Cell<u32>,
-    /// Bytes received in this phase.
+    /// Bytes received in this phase that the deadlines haven't looked at.
     pub(crate) received: Cell<u64>,
+    /// How many ticks longer the body may take: more for what has come of it, but never more than for a start.
+    pub(crate) credit: Cell<i64>,
     order: Cell<Order>,
     waker: RefCell<Option<Waker>>,
 }
@@ -57,6 +61,7 @@ impl Connection {
             phase: Cell::new(Phase::Idle),
             since: Cell::new(now),
             received: Cell::new(0),
+            credit: Cell::new(BODY_GRACE_TICKS),
             order: Cell::new(Order::GoOn),
             waker: RefCell::new(None),
         }
@@ -74,6 +79,7 @@ impl Connection {
         self.phase.set(phase);
         self.since.set(now);
         self.received.set(0);
+        self.credit.set(BODY_GRACE_TICKS);
     }
 
     pub(crate) fn received(&self, bytes: usize) {

@@ -9,7 +9,7 @@ const IDLE_TICKS_MAX: u32 = 75;
 const HEAD_TICKS_MAX: u32 = 10;
 /// A body comes at least this fast, after a while to begin.
 const BODY_BYTES_PER_TICK_MIN: u64 = 1024;
-const BODY_GRACE_TICKS: u32 = 10;
+pub(crate) const BODY_GRACE_TICKS: i64 = 10;
 /// A peer that takes nothing of an answer for so long doesn't want it.
 const WRITE_TICKS_MAX: u32 = 30;
 /// The peer has this long to take its last answer and close.
@@ -17,16 +17,13 @@ const LINGER_TICKS_MAX: u32 = 2;
 /// A connection that was told to end and hasn't is ended.
 const END_TICKS_MAX: u32 = 10;
 
-/// What a connection must be told now, if anything.
+/// What a connection must be told now, if anything. To be asked once a tick.
 pub(crate) fn order(connection: &Connection, now: u32) -> Order {
     let ticks = now.saturating_sub(connection.since.get());
     let (limit, order) = match connection.phase() {
         Phase::Idle => (IDLE_TICKS_MAX, Order::Finish),
         Phase::Head => (HEAD_TICKS_MAX, Order::TooSlow),
-        Phase::Body => {
-            let earned = connection.received.get() / BODY_BYTES_PER_TICK_MIN;
-            (BODY_GRACE_TICKS.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)), Order::TooSlow)
-        }
+        Phase::Body => return of_body(connection),
         // It waits for us.
         Phase::Answer => return Order::GoOn,
         Phase::Write => (WRITE_TICKS_MAX, Order::Abort),
@@ -41,6 +38,20 @@ pub(crate) fn order(connection: &Connection, now: u32) -> Order {
     }
 }
 
+/// A body earns time by its bytes, but it can't save up: else one that came quickly could stand still for hours.
+fn of_body(connection: &Connection) -> Order {
+    let received = connection.received.get();
+    let earned = i64::try_from(received / BODY_BYTES_PER_TICK_MIN).unwrap_or(i64::MAX);
+    connection.received.set(received % BODY_BYTES_PER_TICK_MIN);
+    let credit = connection.credit.get().saturating_add(earned).min(BODY_GRACE_TICKS) - 1;
+    connection.credit.set(credit);
+    match credit {
+        1.. => Order::GoOn,
+        credit if credit > -i64::from(END_TICKS_MAX) => Order::TooSlow,
+        _ => Order::Abort,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,8 +62,6 @@ mod tests {
         for (phase, received, last_good, then) in [
             (Phase::Idle, 0, 74, Order::Finish),
             (Phase::Head, 9999, 9, Order::TooSlow),
-            (Phase::Body, 1023, 9, Order::TooSlow),
-            (Phase::Body, 5 * 1024, 14, Order::TooSlow),
             (Phase::Write, 0, 29, Order::Abort),
             (Phase::Linger, 0, 1, Order::Abort),
         ] {
@@ -64,5 +73,35 @@ mod tests {
         }
         connection.enter(Phase::Answer, 0);
         assert_eq!(order(&connection, u32::MAX), Order::GoOn);
+    }
+
+    #[test]
+    fn a_body_must_keep_coming() {
+        let orders = |bytes: &[u64]| {
+            let connection = Connection::new([127, 0, 0, 1].into(), 0);
+            connection.enter(Phase::Body, 0);
+            let each = |received: &u64| {
+                connection.received(usize::try_from(*received).unwrap());
+                order(&connection, 0)
+            };
+            bytes.iter().map(each).collect::<Vec<_>>()
+        };
+        let until = |good: usize, bytes: &[u64]| {
+            let orders = orders(bytes);
+            assert!(orders[..good].iter().all(|order| *order == Order::GoOn), "{orders:?}");
+            assert!(orders[good..good + 10].iter().all(|order| *order == Order::TooSlow), "{orders:?}");
+            assert_eq!(orders[good + 10], Order::Abort);
+        };
+        until(9, &[0; 40]);
+        until(9, &[1023, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let mut much_at_once = [0; 40];
+        much_at_once[0] = 32 << 20;
+        until(9, &much_at_once);
+        let mut later = [0; 40];
+        later[5] = 1 << 20;
+        until(14, &later);
+        assert!(orders(&[1024; 100]).iter().all(|order| *order == Order::GoOn));
+        assert!(orders(&[512; 18]).iter().all(|order| *order == Order::GoOn));
+        assert_eq!(orders(&[512; 30]).last(), Some(&Order::TooSlow));
     }
 }

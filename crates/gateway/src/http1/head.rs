@@ -169,25 +169,38 @@ fn persistence(fields: &Fields<'_>, is_http_11: bool) -> Persistence {
 }
 
 fn check_host(fields: &Fields<'_>, target: Target<'_>, is_http_11: bool) -> Result<(), Refused> {
-    let Some(host) = fields.host else {
-        return if is_http_11 { Err(bad("a request of HTTP/1.1 must have a Host")) } else { Ok(()) };
-    };
-    if !host.iter().all(|byte| is_of_host(*byte)) {
-        return Err(bad("Host is not a name or address with a port"));
+    let of_target = target.authority.map(str::as_bytes);
+    if [fields.host, of_target].into_iter().flatten().any(|host| !is_host(host)) {
+        return Err(bad("a host must be a name or an address, with a port or without"));
     }
-    match target.authority {
-        Some(authority) if !authority.as_bytes().eq_ignore_ascii_case(host) => {
+    match (fields.host, of_target) {
+        (None, _) if is_http_11 => Err(bad("a request of HTTP/1.1 must have a Host")),
+        (Some(host), Some(of_target)) if !of_target.eq_ignore_ascii_case(host) => {
             Err(bad("Host and the target name different hosts"))
         }
         _ => Ok(()),
     }
 }
 
-/// RFC 3986 §3.2.2, without user names.
-const fn is_of_host(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':' | b'[' | b']' | b'%')
-        || matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
+/// `uri-host [ ":" port ]` (RFC 9110 §7.2); an empty one is a host too.
+fn is_host(text: &[u8]) -> bool {
+    let end = match text {
+        [b'[', address @ ..] => match memchr::memchr(b']', address) {
+            Some(end) if address[..end].iter().all(|byte| byte.is_ascii_hexdigit() || b":.".contains(byte)) => end + 2,
+            _ => return false,
+        },
+        _ => text.iter().position(|byte| !is_of_name(*byte)).unwrap_or(text.len()),
+    };
+    match &text[end..] {
+        [] => true,
+        [b':', port @ ..] => port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// RFC 3986 §3.2.2, without escapes, which no host has.
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&'..=b',' | b';' | b'=')
 }
 
 /// An expectation of HTTP/1.0 is passed over (RFC 9110 §10.1.1).

@@ -1,5 +1,8 @@
 //! Bytes that were received and that nobody could take yet.
 
+/// A buffer up to this isn't worth the move into a smaller one.
+const SMALL_BYTES: usize = 4096;
+
 /// Bytes, of which those in front may have been taken.
 #[derive(Debug, Default)]
 pub(super) struct Held {
@@ -33,13 +36,25 @@ impl Held {
     pub(super) fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
         debug_assert!(bytes <= self.bytes().len(), "what is taken is held");
         self.taken += bytes;
-        if !self.is_empty() || self.bytes.capacity() == 0 {
+        if !self.is_empty() {
+            self.shrink();
+            return None;
+        }
+        if self.bytes.capacity() == 0 {
             return None;
         }
         self.taken = 0;
         let mut buffer = std::mem::take(&mut self.bytes);
         buffer.clear();
         Some(buffer)
+    }
+
+    /// Many connections may wait for the rest of what they send: a small part shall not keep a large buffer.
+    fn shrink(&mut self) {
+        if self.bytes.capacity() > SMALL_BYTES && self.bytes().len() < self.bytes.capacity() / 4 {
+            self.bytes = self.bytes().to_vec();
+            self.taken = 0;
+        }
     }
 }
 
@@ -59,6 +74,14 @@ mod tests {
             held.add(b"5", Vec::new);
         }
         assert!(held.bytes.capacity() < 64, "{}", held.bytes.capacity());
+    }
+
+    #[test]
+    fn a_small_rest_keeps_no_large_buffer() {
+        let mut held = Held::default();
+        held.add(&[7; 100_000], Vec::new);
+        assert!(held.take(99_999).is_none());
+        assert_eq!((held.bytes(), held.bytes.capacity()), (&[7_u8][..], 1));
     }
 
     #[test]

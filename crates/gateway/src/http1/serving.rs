@@ -64,8 +64,8 @@ struct Exchange {
 /// What a client sends next.
 enum Next {
     Request(Exchange),
-    /// It can't be understood, and nothing behind it can be trusted.
-    Refused(Refused),
+    /// It can't be understood, and nothing behind it can be trusted. Whether it looked like HEAD stands beside.
+    Refused(Refused, bool),
     /// Nothing more.
     End,
 }
@@ -75,10 +75,10 @@ async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStr
     let lingers = loop {
         let exchange = match next(&worker, &mut socket).await? {
             Next::Request(exchange) => exchange,
-            Next::Refused(refused) => {
+            Next::Refused(refused, is_head) => {
                 let response = intake::refuse(&worker, &refused);
                 worker.answered(RouteName::Other, response.status, 0, worker.clock().elapsed());
-                respond(&worker, &mut socket, &response, Persistence::Close, false).await?;
+                respond(&worker, &mut socket, &response, Persistence::Close, is_head).await?;
                 break true;
             }
             Next::End => break false,
@@ -139,7 +139,7 @@ fn poll_next(
             Order::Finish if !has_part => return Poll::Ready(Ok(Next::End)),
             Order::TooSlow if has_part => {
                 let refused = Problem::boxed(Code::Timeout, "the request's head took too long");
-                return Poll::Ready(Ok(Next::Refused(refused)));
+                return Poll::Ready(Ok(Next::Refused(refused, false)));
             }
             _ => {}
         }
@@ -173,6 +173,6 @@ fn begin(worker: &Worker, client: IpAddr, bytes: &[u8], known: &mut usize) -> (u
             (length, None)
         }
         Ok(Parsed::Part) => (0, None),
-        Err(refused) => (0, Some(Next::Refused(refused))),
+        Err(refused) => (0, Some(Next::Refused(refused, bytes.trim_ascii_start().starts_with(b"HEAD ")))),
     }
 }

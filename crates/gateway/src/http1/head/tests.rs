@@ -29,6 +29,8 @@ fn sound_heads_tell_how_their_body_ends() {
         ("Host: a\r\nTransfer-Encoding: Chunked", None),
         ("Host: a\r\nTE: trailers\r\nConnection: close\r\nHostile: x", Some(0)),
         ("Host:", Some(0)),
+        ("Host: [::1]:80", Some(0)),
+        ("Host: a-b.c:", Some(0)),
     ] {
         let text = format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n");
         match (parsed(&text).framing, length) {
@@ -79,6 +81,12 @@ fn heads_that_can_be_read_in_two_ways_are_refused() {
         "Host: a b",
         "Host: a@b",
         "Host: a/b",
+        "Host: a:b",
+        "Host: a:1:2",
+        "Host: [::1",
+        "Host: [::1]x",
+        "Host: %zz",
+        "Host: a\u{e9}",
         "Host: a\r\nForebay-Type: x\r\nForebay-Type: y",
         "Host: a\r\nIdempotency-Key: x\r\nidempotency-key: x",
         "X: y",
@@ -104,6 +112,7 @@ fn request_lines_are_read_in_one_way() {
         "POST a HTTP/1.1\r\nHost: a",
         "CONNECT a:80 HTTP/1.1\r\nHost: a:80",
         "GET http://b/ HTTP/1.1\r\nHost: a",
+        "GET http://@@/ HTTP/1.0\r\nX: y",
         "GET http://a:80/ HTTP/1.1\r\nHost: a",
         "GET /a\tb HTTP/1.1\r\nHost: a",
         "\nGET / HTTP/1.1\r\nHost: a",
