@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, SinkSetup};
 use event::{EventId, TypeName};
-use eventlog::{DataDirectory, EventLog, Record, Records};
+use eventlog::{Batch, DataDirectory, EventLog, Record, Records};
 use journal::disk::OsDisk;
 use sink::{MemoryHandle, Sink, SinkConfig};
 
@@ -61,10 +61,13 @@ fn append(log: &EventLog, events: u32) {
                 request_start: number == 0,
                 request_end: number + 1 == BATCH,
                 dead: None,
+                content: None,
+                batch: None,
             });
         }
         let before = shard.durable();
-        drop(shard.append(&records, &[(event, u64::from(BATCH))]).unwrap());
+        let mut batch = Batch { records, types: vec![(event, u64::from(BATCH))], ..Batch::default() };
+        drop(shard.append(&mut batch).unwrap());
         shard.end_of_turn();
         // The commit may be on its way on another thread.
         while shard.durable() == before {

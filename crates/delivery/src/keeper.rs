@@ -32,6 +32,7 @@ pub(crate) struct Keeper {
     /// For each sink that may lose a tail: where its lanes stood, and when.
     settling: BTreeMap<SinkName, Settling>,
     failing: bool,
+    ids_failing: bool,
     /// Shards of which a segment couldn't be freed, which was reported.
     stuck: BTreeSet<u16>,
 }
@@ -74,6 +75,7 @@ impl Keeper {
             text: String::new(),
             settling: BTreeMap::new(),
             failing: false,
+            ids_failing: false,
             stuck: BTreeSet::new(),
         }
     }
@@ -130,6 +132,26 @@ impl Keeper {
         }
     }
 
+    /// A segment takes the ids of its events with it: so they are written elsewhere before. Where the disk is full that
+    /// can't be, and to free it comes first: the stores' own keys know the ids too.
+    fn keep_ids(&mut self, limits: &mut [u64]) {
+        match self.log.save_ids(limits) {
+            Ok(safe) => {
+                limits.iter_mut().zip(safe).for_each(|(limit, safe)| *limit = (*limit).min(safe));
+                self.ids_failing = false;
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.ids_failing, true) {
+                    let message = format!("can't write the ids of events that may come again, and tries on: {error}");
+                    self.reporter.report(&message);
+                }
+                if error.kind() != std::io::ErrorKind::StorageFull {
+                    limits.fill(0);
+                }
+            }
+        }
+    }
+
     fn remember(&mut self, document: &Document) {
         let now = Instant::now();
         for (sink, settling) in &mut self.settling {
@@ -152,6 +174,7 @@ impl Keeper {
         for settling in self.settling.values_mut() {
             lower(&mut limits, settling.passed(now).map_or(&[], Vec::as_slice));
         }
+        self.keep_ids(&mut limits);
         for (shard, limit) in self.log.shards().iter().zip(limits) {
             match shard.segments().free_up_to(limit) {
                 Ok(freed) => {

@@ -81,8 +81,12 @@ impl KeyedIds {
     /// different triples are hashed as the same bytes.
     #[must_use]
     pub fn new(source: &str, type_name: &TypeName, key: &[u8]) -> Self {
+        Self::of_parts(&[source, type_name.as_str()], key)
+    }
+
+    fn of_parts(parts: &[&str], key: &[u8]) -> Self {
         let mut hash = Sha256::new();
-        for part in [source, type_name.as_str()] {
+        for part in parts {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -91,6 +95,12 @@ impl KeyedIds {
         let mut bytes = [0; 16];
         bytes[..12].copy_from_slice(&digest[..12]);
         Self(with_version(bytes, 8))
+    }
+
+    /// What a batch with this key is known by as a whole. No record has this id: their numbers are smaller.
+    #[must_use]
+    pub fn of_batch(source: &str, key: &[u8]) -> EventId {
+        Self::of_parts(&[source, ""], key).id(u32::MAX)
     }
 
     /// The id of record `number`: from 1 in a batch, 0 for a single payload or for an id found in the payload.

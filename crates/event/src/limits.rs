@@ -26,6 +26,10 @@ pub const SOURCE_BYTES_MAX: usize = 64;
 /// Bytes of an `Idempotency-Key` or of an id found in a payload.
 pub const KEY_BYTES_MAX: usize = 256;
 
+/// Memory of the window in which events that come again are recognised, when it is full. What is older is recognised by
+/// the stores' own keys.
+pub const DUPLICATE_WINDOW_BYTES: usize = 64 * 1024 * 1024;
+
 /// The unit in which blocks are laid out: a commit never rewrites a page that holds acknowledged events.
 pub const PAGE_BYTES: usize = 4096;
 /// The largest cost of a record in a block beside its payload: fixed part, tagged fields, padding.

@@ -51,15 +51,25 @@ impl Handover {
 
     /// Waits until the last durable sequence is greater than `sequence`.
     pub(crate) async fn moved_beyond(&self, sequence: u64) {
+        self.until(|| (self.durable() > sequence).then_some(())).await;
+    }
+
+    /// Waits until `ask` answers: it is asked again whenever something was settled here.
+    pub(crate) async fn until<T>(&self, mut ask: impl FnMut() -> Option<T>) -> T {
         loop {
             let moved = self.moved.notified();
             tokio::pin!(moved);
             moved.as_mut().enable();
-            if self.durable() > sequence {
-                return;
+            if let Some(answer) = ask() {
+                return answer;
             }
             moved.await;
         }
+    }
+
+    /// Lets those ask again who wait for something that won't come.
+    pub(crate) fn settled_without_a_block(&self) {
+        self.moved.notify_waiters();
     }
 
     /// Registers a lane that reads from `next` on, and returns its number.

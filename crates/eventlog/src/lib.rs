@@ -6,6 +6,7 @@
 
 mod accepted;
 mod commit_thread;
+mod duplicates;
 mod handover;
 mod lane;
 mod log;
@@ -15,13 +16,14 @@ mod turn;
 mod type_registry;
 
 pub use accepted::{Accepted, AcceptedCounts};
+pub use duplicates::{ContentHash, Earlier};
 pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};
-pub use shard::{Append, AppendError, Shard, ShardCounters};
+pub use shard::{Append, AppendError, Batch, Own, Shard, ShardCounters, Taken};
 pub use type_registry::{TypeId, Types};
 
 pub use journal::disk::SharedDisk;
 pub use journal::{
-    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, OpenError, OpenShard,
+    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, Given, OpenError, OpenShard,
     Reader, Record, Records, Reserve, Segments, ShardOptions, State, StateFile, Stretch, open_shard,
 };

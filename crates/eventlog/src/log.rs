@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use event::TypeName;
 use event::limits::SEGMENT_BYTES_MIN;
+use event::{Origin, TypeName};
 use journal::{CommitError, DataDirectory, Finding, OpenError, Reader, Segments, ShardOptions, open_shard};
 use tokio::sync::watch;
 
 use crate::accepted::{Accepted, AcceptedCounts, TypeCounts};
+use crate::duplicates::{ContentHash, Memory};
 use crate::shard::Shard;
 use crate::type_registry::Types;
 
@@ -63,6 +64,9 @@ pub enum OpenLogError {
         /// What the file system said.
         source: io::Error,
     },
+    /// The ids of events that may come again can't be read.
+    #[error("can't read the ids of events that were accepted before the last stop: {0}")]
+    Ids(io::Error),
 }
 
 /// Tells the process that a journal has failed: it must end, so that recovery looks at the disk afresh.
@@ -85,6 +89,8 @@ pub struct EventLog {
     shards: Vec<Arc<Shard>>,
     types: Arc<Types>,
     accepted: Arc<Accepted>,
+    memory: Arc<Memory>,
+    origin: Origin,
     findings: Vec<(u16, Finding)>,
     failure: watch::Sender<Option<String>>,
 }
@@ -115,9 +121,13 @@ impl EventLog {
         }
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
-        let new = |(shard, journal)| Shard::new(shard, journal, inline, accepted.clone(), Failure(failure.clone()));
-        let shards = opened.into_iter().map(new).collect();
-        Ok(Self { shards, types, accepted, findings, failure })
+        let memory = Arc::new(Memory::open(directory, options.shards).map_err(OpenLogError::Ids)?);
+        let new = |(shard, journal)| {
+            Shard::new(shard, journal, inline, accepted.clone(), memory.clone(), Failure(failure.clone()))
+        };
+        let shards: Vec<_> = opened.into_iter().map(new).collect();
+        memory.join(&shards).map_err(OpenLogError::Ids)?;
+        Ok(Self { shards, types, accepted, memory, origin: directory.origin(), findings, failure })
     }
 
     /// The shards, by number.
@@ -136,6 +146,33 @@ impl EventLog {
     #[must_use]
     pub const fn accepted(&self) -> &Arc<Accepted> {
         &self.accepted
+    }
+
+    /// A hash for the bytes that come with an id.
+    #[must_use]
+    pub fn content_hash(&self) -> ContentHash {
+        ContentHash::new(self.origin)
+    }
+
+    /// Writes the ids that clients gave to files of their own, now and then, and at once where segments up to `needed`
+    /// wait to be freed. Returns up to where segments may be freed without forgetting ids.
+    ///
+    /// # Errors
+    /// What the file system says; the next call tries again.
+    pub fn save_ids(&self, needed: &[u64]) -> io::Result<Vec<u64>> {
+        self.memory.save(needed)
+    }
+
+    /// How far back events that come again are recognised: the age of the oldest id that is remembered.
+    #[must_use]
+    pub fn ids_age(&self) -> Duration {
+        self.memory.window().age()
+    }
+
+    /// How many ids are remembered.
+    #[must_use]
+    pub fn ids_remembered(&self) -> usize {
+        self.memory.window().len()
     }
 
     /// What recovery found that isn't as it was written, with the shard.

@@ -4,19 +4,22 @@
 //! which is the quickest where an fdatasync takes less than a millisecond. On a slower disk it is handed to a
 //! thread for each commit, so that the shard's loop stays able to refuse what it can't take.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
-use event::Position;
 use event::cells::{Counter, Histogram, SizeHistogram};
 use event::limits::{BLOCK_BYTES_MAX, PAGE_BYTES, TURN_BYTES_MAX};
-use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Records, Segments};
+use event::{EventId, Position};
+use journal::{Appender, Block, CommitError, Committer, Given, OpenBlock, OpenShard, Record, Records, Segments};
 
-use crate::accepted::{Accepted, TypeCounts};
+use crate::accepted::Accepted;
 use crate::commit_thread::{CommitThread, Job};
+use crate::duplicates::{Earlier, Memory, Place, Seen};
 use crate::handover::Handover;
 use crate::lane::LaneReader;
 use crate::log::Failure;
@@ -79,8 +82,92 @@ pub struct Shard {
     handover: Handover,
     segments: Segments,
     accepted: Arc<Accepted>,
+    memory: Arc<Memory>,
+    /// The last sequence with which an id of a client was remembered, or a later one.
+    last_given: AtomicU64,
+    failed: AtomicBool,
     counters: ShardCounters,
     failure: Failure,
+}
+
+/// What became of events that may have come before.
+pub enum Taken<'a> {
+    /// They are appended.
+    New(Append<'a>),
+    /// They came before, with the same bytes.
+    Again(Earlier),
+    /// Their id came before, with other bytes.
+    OtherBytes,
+    /// Each event of a batch came before: see what the batch says of them.
+    Nothing,
+}
+
+impl<'a> Taken<'a> {
+    /// The append, where there was one.
+    #[must_use]
+    pub fn appended(self) -> Option<Append<'a>> {
+        match self {
+            Self::New(append) => Some(append),
+            Self::Again(_) | Self::OtherBytes | Self::Nothing => None,
+        }
+    }
+}
+
+/// What an id was met with that isn't new.
+enum Met {
+    Again(Earlier),
+    OtherBytes,
+    Nothing,
+}
+
+/// The events of a batch, ready to be appended; and afterwards what of it came before.
+#[derive(Default)]
+pub struct Batch {
+    /// The events. Those that came before are dropped from them.
+    pub records: Records,
+    /// How many there are of each type.
+    pub types: Vec<(TypeId, u64)>,
+    /// What the batch as a whole is known by.
+    pub key: Option<Given>,
+    /// The events whose payloads have ids of their own.
+    pub own: Vec<Own>,
+    /// First copies of events that came before, with the same bytes.
+    pub again: Vec<Earlier>,
+    /// Numbers of events whose ids came before, with other bytes.
+    pub other_bytes: Vec<u32>,
+}
+
+impl Batch {
+    fn drop_met(&mut self, met: Vec<(Own, Met)>) {
+        if met.is_empty() {
+            return;
+        }
+        let dropped: BTreeSet<u32> = met.iter().map(|(own, _)| own.number).collect();
+        for (own, met) in met {
+            if let Some((_, events)) = self.types.iter_mut().find(|(id, _)| *id == own.type_id) {
+                *events -= 1;
+            }
+            match met {
+                Met::Again(earlier) => self.again.push(earlier),
+                Met::OtherBytes => self.other_bytes.push(own.number),
+                Met::Nothing => {}
+            }
+        }
+        self.records.retain(|number| !dropped.contains(&number));
+    }
+}
+
+/// An event of a batch that has an id of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// Its number among the batch's records, from 0.
+    pub number: u32,
+    /// Its id.
+    pub id: EventId,
+    /// The hash of its payload.
+    pub content: u64,
+    /// Its type.
+    pub type_id: TypeId,
 }
 
 struct Head {
@@ -101,6 +188,7 @@ impl Shard {
         opened: OpenShard,
         inline_commit_max: Duration,
         accepted: Arc<Accepted>,
+        memory: Arc<Memory>,
         failure: Failure,
     ) -> Arc<Self> {
         let head = Head {
@@ -121,6 +209,9 @@ impl Shard {
             handover: Handover::new(opened.durable),
             segments: opened.segments,
             accepted,
+            memory,
+            last_given: AtomicU64::new(opened.durable),
+            failed: AtomicBool::new(false),
             counters: ShardCounters::new(),
             failure,
         })
@@ -160,6 +251,16 @@ impl Shard {
         self.handover.bytes()
     }
 
+    /// Whether an id of a client may stand behind `sequence`.
+    pub(crate) fn has_given_behind(&self, sequence: u64) -> bool {
+        self.last_given.load(Ordering::Relaxed) > sequence
+    }
+
+    /// Whether the journal has failed: what isn't durable won't be.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
     pub(crate) const fn handover(&self) -> &Handover {
         &self.handover
     }
@@ -175,30 +276,33 @@ impl Shard {
     ///
     /// # Errors
     /// [`AppendError`]: the event was not appended.
-    pub fn append_one(self: &Arc<Self>, record: &Record<'_>, type_id: TypeId) -> Result<Append<'_>, AppendError> {
-        self.append_with(record.payload.len(), |appender, counts| {
-            counts.count(type_id, 1);
-            (appender.push(record), 1)
+    pub fn append_one(self: &Arc<Self>, record: &Record<'_>, type_id: TypeId) -> Result<Taken<'_>, AppendError> {
+        self.append_with(record.payload.len(), |head| {
+            if let Some(content) = record.content {
+                self.meet(head, record.id, content)?;
+            }
+            head.open.counts.count(type_id, 1);
+            Ok((head.appender.push(record), 1))
         })
     }
 
-    /// Appends all events of a request, which then survive together or not at all. `types` says how many there are
-    /// of each type.
+    /// Appends all events of a batch, which then survive together or not at all.
     ///
     /// # Errors
     /// [`AppendError`]: nothing was appended.
-    pub fn append(self: &Arc<Self>, records: &Records, types: &[(TypeId, u64)]) -> Result<Append<'_>, AppendError> {
-        self.append_with(records.bytes(), |appender, counts| {
-            types.iter().for_each(|(id, events)| counts.count(*id, *events));
-            (appender.append(records), u64::from(records.len()))
+    pub fn append(self: &Arc<Self>, batch: &mut Batch) -> Result<Taken<'_>, AppendError> {
+        self.append_with(batch.records.bytes(), |head| {
+            self.meet_batch(head, batch)?;
+            batch.types.iter().for_each(|(id, events)| head.open.counts.count(*id, *events));
+            Ok((head.appender.append(&batch.records), u64::from(batch.records.len())))
         })
     }
 
     fn append_with(
         self: &Arc<Self>,
         bytes: usize,
-        add: impl FnOnce(&mut Appender, &mut TypeCounts) -> (u64, u64),
-    ) -> Result<Append<'_>, AppendError> {
+        add: impl FnOnce(&mut Head) -> Result<(u64, u64), Met>,
+    ) -> Result<Taken<'_>, AppendError> {
         let mut head = self.head();
         if head.failed {
             return Err(AppendError::Failed);
@@ -208,15 +312,62 @@ impl Shard {
         {
             settled = Some(self.commit_now(&mut head).ok_or(AppendError::Busy)?);
         }
-        let Head { appender, open, .. } = &mut *head;
-        let (first, count) = add(appender, &mut open.counts);
-        open.records += count;
-        let fate = open.fate();
+        let added = add(&mut head);
+        let (_, count) = *added.as_ref().unwrap_or(&(0, 0));
+        head.open.records += count;
+        let fate = head.open.fate();
         let full = head.appender.open_block().padded_bytes() >= TURN_BYTES_MAX;
         let settled_too = if full { self.commit(&mut head) } else { None };
         drop(head);
         settled.into_iter().chain(settled_too).for_each(Turn::wake);
-        Ok(Append { shard: self, fate, first })
+        Ok(match added {
+            Ok((first, _)) => Taken::New(Append { shard: self, fate, first }),
+            Err(Met::Again(earlier)) => Taken::Again(earlier),
+            Err(Met::OtherBytes) => Taken::OtherBytes,
+            Err(Met::Nothing) => Taken::Nothing,
+        })
+    }
+
+    /// Remembers an id that a client gave what is appended next, unless it is known.
+    fn meet(&self, head: &mut Head, id: EventId, content: u64) -> Result<(), Met> {
+        let place = Place::new(self.number, head.appender.open_block().end());
+        match self.memory.window().meet(id, content, place) {
+            Seen::Never => {
+                head.open.given.push((id, place));
+                self.last_given.store(place.position().sequence, Ordering::Relaxed);
+                Ok(())
+            }
+            Seen::Same(place) => Err(Met::Again(Earlier { memory: self.memory.clone(), id, content, place })),
+            Seen::Other => Err(Met::OtherBytes),
+        }
+    }
+
+    /// Remembers the ids of a batch, and drops from it what came before.
+    fn meet_batch(&self, head: &mut Head, batch: &mut Batch) -> Result<(), Met> {
+        if let Some(given) = batch.key {
+            self.meet(head, given.id, given.content)?;
+        }
+        // Where in the batch an event will stand isn't known before all are met: any place in it is as durable.
+        let met = batch.own.iter().filter_map(|own| self.meet(head, own.id, own.content).err().map(|met| (*own, met)));
+        let met: Vec<_> = met.collect();
+        batch.drop_met(met);
+        if batch.records.is_empty() {
+            if let Some(given) = batch.key {
+                self.forget_last(head, given.id);
+            }
+            return Err(Met::Nothing);
+        }
+        if let Some(given) = batch.key {
+            batch.records.set_batch(given);
+        }
+        Ok(())
+    }
+
+    /// Forgets an id that was met and won't be appended: its place will be another event's.
+    fn forget_last(&self, head: &mut Head, id: EventId) {
+        if let Some(last) = head.open.given.pop_if(|(given, _)| *given == id) {
+            self.memory.forget(&[last]);
+        }
     }
 
     /// Commits what was appended in this turn. To be called when the shard's runtime has nothing else to do.
@@ -296,11 +447,17 @@ impl Shard {
                 Fate::Durable
             }
             Err(CommitError::NoSpace { .. }) => {
+                // Before the sequences are given to others: who meets an id believes that its place is its own.
+                self.memory.forget(&turn.given);
+                self.memory.forget(&head.open.given);
                 head.give_back(first);
+                self.handover.settled_without_a_block();
                 Fate::NoSpace
             }
             Err(error) => {
                 head.failed = true;
+                self.failed.store(true, Ordering::Relaxed);
+                self.handover.settled_without_a_block();
                 self.failure.report(&error);
                 Fate::Failed
             }

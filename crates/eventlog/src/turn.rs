@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Waker;
 
+use event::EventId;
+
 use crate::accepted::TypeCounts;
+use crate::duplicates::Place;
 
 /// What became of a turn's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub(crate) struct Turn {
     waiting: Vec<Waker>,
     pub(crate) counts: TypeCounts,
     pub(crate) records: u64,
+    /// The ids that clients gave, and where they were remembered to stand.
+    pub(crate) given: Vec<(EventId, Place)>,
 }
 
 impl Turn {

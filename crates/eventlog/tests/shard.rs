@@ -80,7 +80,7 @@ impl World {
 
 async fn append(log: &EventLog) -> Result<u64, AppendError> {
     let id = log.types().intern(&TypeName::new("event").unwrap());
-    let append = log.shards()[0].append_one(&record(), id)?;
+    let append = log.shards()[0].append_one(&record(), id)?.appended().unwrap();
     let sequence = append.position().sequence;
     append.await.map(|()| sequence)
 }
@@ -97,6 +97,8 @@ fn record() -> Record<'static> {
         request_start: true,
         request_end: true,
         dead: None,
+        content: None,
+        batch: None,
     }
 }
 

@@ -50,18 +50,18 @@ struct Verdict<'a> {
 }
 
 /// A single event is durable, with its id and position.
-pub(crate) fn of_event_as_json(id: EventId, position: Position) -> Response {
-    let body = format!(r#"{{"id":"{id}","position":"{position}","duplicate":false}}"#);
+pub(crate) fn of_event_as_json(id: EventId, position: Position, duplicate: bool) -> Response {
+    let body = format!(r#"{{"id":"{id}","position":"{position}","duplicate":{duplicate}}}"#);
     Response::with_body(StatusCode::OK, JSON, body.into())
 }
 
 /// The good records of a batch are durable.
 pub(crate) fn of_batch(batch: &Encoder) -> Response {
-    let refused_count: u64 = batch.refused_by_code.iter().sum();
+    let refused_count = batch.refused_count();
     let is_cut = refused_count > batch.refused.len() as u64;
     let verdict = Verdict {
         accepted: batch.accepted,
-        duplicates: 0,
+        duplicates: batch.duplicates,
         refused: &batch.refused,
         refused_count: is_cut.then_some(refused_count),
     };
@@ -72,7 +72,7 @@ pub(crate) fn of_batch(batch: &Encoder) -> Response {
 fn status(batch: &Encoder, refused: u64) -> StatusCode {
     let no_json: u64 =
         Code::ALL.iter().filter(|code| code.means_no_json()).map(|code| batch.refused_by_code[*code as usize]).sum();
-    match (batch.accepted, refused) {
+    match (batch.accepted + batch.duplicates, refused) {
         (_, 0) => StatusCode::OK,
         (0, refused) if refused == no_json => StatusCode::BAD_REQUEST,
         (0, _) => StatusCode::UNPROCESSABLE_ENTITY,

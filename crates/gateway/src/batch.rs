@@ -1,13 +1,14 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
 use event::limits::BATCH_BYTES_MAX;
+use eventlog::Taken;
 use pipeline::batch::{BodyError, Form, Splitter};
 
 use crate::admission::Permit;
 use crate::answer;
 use crate::code::Code;
 use crate::encoder::{Encoder, Envelope, Ids};
-use crate::event_request::of_append;
+use crate::event_request::{of_append, other_bytes};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
@@ -27,15 +28,36 @@ pub(crate) async fn take(
 ) -> Result<Response, Refused> {
     let mut permit = worker.permit();
     let encoder = new_encoder(worker, wishes, envelope);
-    let encoder = encode(encoder, wishes.form, body, &mut permit).await?;
-    count(worker, &encoder);
-    if !encoder.records.is_empty() {
-        let append = worker.log().append(&encoder.records, &encoder.counts);
-        append.map_err(|error| of_append(worker, error))?.await.map_err(|error| of_append(worker, error))?;
+    let mut encoder = encode(encoder, wishes.form, body, &mut permit).await?;
+    if wishes.atomic && encoder.refused_count() > 0 {
+        encoder.refuse_all();
     }
+    store(worker, &mut encoder).await?;
+    count(worker, &encoder);
     // A large batch may have been committed within the turn, whose clock would then say that it took no time.
     worker.clock().refresh();
     Ok(answer::of_batch(&encoder))
+}
+
+/// Appends the good records, and waits until they, and the first copies of those that came before, are durable.
+async fn store(worker: &Worker, encoder: &mut Encoder) -> Result<(), Refused> {
+    let of_append = |error| of_append(worker, error);
+    if encoder.batch.records.is_empty() {
+        return Ok(());
+    }
+    match worker.log().append(&mut encoder.batch).map_err(of_append)? {
+        Taken::New(append) => append.await.map_err(of_append)?,
+        Taken::Again(earlier) => {
+            earlier.durable().await.map_err(of_append)?;
+            encoder.all_came_before();
+        }
+        Taken::OtherBytes => return Err(other_bytes()),
+        Taken::Nothing => {}
+    }
+    for earlier in encoder.take_met() {
+        earlier.durable().await.map_err(of_append)?;
+    }
+    Ok(())
 }
 
 fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder {
@@ -45,7 +67,7 @@ fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder 
         Some(key) => Ids::Keyed(key.clone()),
         None => Ids::Generated(worker.new_id(envelope.received_at)),
     };
-    Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids)
+    Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash())
 }
 
 /// Encodes records as the body arrives: body and records are never held together, except for an array, of which
@@ -62,9 +84,10 @@ async fn encode(
     let mut take = |chunk: &[u8]| {
         permit.admit(chunk.len())?;
         charged += chunk.len();
+        encoder.came(chunk);
         splitter.push(chunk, &mut |item| encoder.take(item)).map_err(Problem::of_body)?;
         // Small records take more room than the body that they came in.
-        let beyond = encoder.records.bytes().saturating_sub(charged);
+        let beyond = encoder.batch.records.bytes().saturating_sub(charged);
         permit.admit(beyond)?;
         charged += beyond;
         Ok::<_, Refused>(())
@@ -90,4 +113,5 @@ fn finish(splitter: Splitter, mut encoder: Encoder) -> Result<Encoder, BodyError
 fn count(worker: &Worker, encoder: &Encoder) {
     let counted = Code::ALL.into_iter().zip(encoder.refused_by_code);
     counted.for_each(|(code, refused)| worker.cells().refused_records(code, refused));
+    worker.cells().duplicates.add(encoder.duplicates);
 }

@@ -25,6 +25,8 @@ pub enum Code {
     TooManyTypes,
     /// The key, or the id in the payload, can't be one.
     Key,
+    /// The key, or the id in the payload, came before with other bytes.
+    IdReused,
     /// The body's coding is not one that is taken.
     ContentEncoding,
     /// The body ended before its end.
@@ -53,7 +55,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -63,6 +65,7 @@ impl Code {
         Self::UnknownType,
         Self::TooManyTypes,
         Self::Key,
+        Self::IdReused,
         Self::ContentEncoding,
         Self::BodyIncomplete,
         Self::Timeout,
@@ -90,6 +93,7 @@ impl Code {
             Self::UnknownType => "unknown_type",
             Self::TooManyTypes => "too_many_types",
             Self::Key => "key",
+            Self::IdReused => "id_reused",
             Self::ContentEncoding => "content_encoding",
             Self::BodyIncomplete => "body_incomplete",
             Self::Timeout => "timeout",
@@ -119,6 +123,7 @@ impl Code {
             Self::UnknownType | Self::TooManyTypes | Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
+            Self::IdReused => StatusCode::CONFLICT,
             Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
             Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
@@ -141,6 +146,7 @@ impl Code {
             Self::UnknownType => "The type is unknown",
             Self::TooManyTypes => "There are too many types",
             Self::Key => "The key can't be used",
+            Self::IdReused => "The id was used for something else",
             Self::ContentEncoding => "The content coding is not supported",
             Self::BodyIncomplete => "The body is incomplete",
             Self::Timeout => "The request came too slowly",

@@ -53,6 +53,7 @@ pub(crate) struct ShardCells {
     pub(crate) event_time: Histogram,
     pub(crate) batch_time: Histogram,
     pub(crate) body_bytes: Counter,
+    pub(crate) duplicates: Counter,
 }
 
 impl ShardCells {
@@ -126,6 +127,12 @@ impl GatewayCounters {
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
         self.sum(|cells| &cells.body_bytes)
+    }
+
+    /// Events that came again, and were recognised.
+    #[must_use]
+    pub fn duplicates(&self) -> u64 {
+        self.sum(|cells| &cells.duplicates)
     }
 
     /// Connections open now.

@@ -6,12 +6,13 @@ use std::net::IpAddr;
 
 use event::limits::REFUSALS_LISTED_MAX;
 use event::{EventId, KeyedIds, id};
-use eventlog::{Record, Records, TypeId};
+use eventlog::{Batch, ContentHash, Earlier, Given, Own, Record};
 use pipeline::batch::Item;
 use pipeline::pointer::scalar_text;
 
 use crate::answer::Refusal;
 use crate::code::Code;
+use crate::event_request::other_bytes;
 use crate::problem::Problem;
 use crate::request::{DEFAULT_TYPE, check_key};
 use crate::type_cache::{Slot, TypeCache};
@@ -79,12 +80,13 @@ impl Envelope {
             request_start: true,
             request_end: true,
             dead: None,
+            content: None,
+            batch: None,
         }
     }
 }
 
 /// The records of a batch, and what was refused.
-#[derive(Debug)]
 pub(crate) struct Encoder {
     envelope: Envelope,
     types: TypeCache,
@@ -93,15 +95,24 @@ pub(crate) struct Encoder {
     ids: Ids,
     /// The ids of the key for the type that was last met: to hash again for each record would cost more than the rest.
     keyed: Option<(Slot, KeyedIds)>,
-    pub(crate) records: Records,
-    pub(crate) counts: Vec<(TypeId, u64)>,
+    /// For each record with an id of its own its line.
+    own_lines: Vec<u32>,
+    content: ContentHash,
+    pub(crate) batch: Batch,
     pub(crate) accepted: u64,
+    pub(crate) duplicates: u64,
     pub(crate) refused: Vec<Refusal>,
     pub(crate) refused_by_code: [u64; Code::ALL.len()],
 }
 
 impl Encoder {
-    pub(crate) fn new(envelope: Envelope, mut types: TypeCache, known: Option<Known>, ids: Ids) -> Self {
+    pub(crate) fn new(
+        envelope: Envelope,
+        mut types: TypeCache,
+        known: Option<Known>,
+        ids: Ids,
+        content: ContentHash,
+    ) -> Self {
         let slot = known.map(|known| types.add(known));
         Self {
             envelope,
@@ -109,11 +120,20 @@ impl Encoder {
             slot,
             ids,
             keyed: None,
-            records: Records::default(),
-            counts: Vec::new(),
+            own_lines: Vec::new(),
+            content,
+            batch: Batch::default(),
             accepted: 0,
+            duplicates: 0,
             refused: Vec::new(),
             refused_by_code: [0; Code::ALL.len()],
+        }
+    }
+
+    /// Takes note of bytes that came: what comes again under the same key must be the same.
+    pub(crate) fn came(&mut self, bytes: &[u8]) {
+        if matches!(self.ids, Ids::Keyed(_)) {
+            self.content.update(bytes);
         }
     }
 
@@ -121,27 +141,39 @@ impl Encoder {
     pub(crate) fn take(&mut self, item: Item<'_>) {
         let Item { line, ordinal, record } = item;
         let result = match record {
-            Ok(payload) => self.add(payload, ordinal).map_err(|problem| Refusal::of_problem(line, problem)),
+            Ok(payload) => self.add(payload, line, ordinal).map_err(|problem| Refusal::of_problem(line, problem)),
             Err(refusal) => Err(refusal.into()),
         };
         if let Err(refusal) = result {
-            self.refused_by_code[refusal.code as usize] += 1;
-            if self.refused.len() < REFUSALS_LISTED_MAX {
-                self.refused.push(refusal);
-            }
+            self.refuse(refusal);
         }
     }
 
-    fn add(&mut self, payload: &str, number: u32) -> Result<(), Problem> {
+    fn refuse(&mut self, refusal: Refusal) {
+        self.refused_by_code[refusal.code as usize] += 1;
+        if self.refused.len() < REFUSALS_LISTED_MAX {
+            self.refused.push(refusal);
+        }
+    }
+
+    fn add(&mut self, payload: &str, line: u32, number: u32) -> Result<(), Problem> {
         let slot = match self.slot {
             Some(slot) => slot,
             None => type_of(&mut self.types, payload)?,
         };
-        let id = match own_id(self.types.get(slot), payload)? {
-            Some(id) => id,
-            None => self.made_id(slot, number),
-        };
-        self.encode(id, slot, payload);
+        match own_id(self.types.get(slot), payload)? {
+            Some(id) => {
+                let content = self.content_of(payload.as_bytes());
+                let type_id = self.types.get(slot).id;
+                self.batch.own.push(Own { number: self.batch.records.len(), id, content, type_id });
+                self.own_lines.push(line);
+                self.encode(id, Some(content), slot, payload);
+            }
+            None => {
+                let id = self.made_id(slot, number);
+                self.encode(id, None, slot, payload);
+            }
+        }
         Ok(())
     }
 
@@ -159,21 +191,61 @@ impl Encoder {
         }
     }
 
-    fn encode(&mut self, id: EventId, slot: Slot, payload: &str) {
+    fn encode(&mut self, id: EventId, content: Option<u64>, slot: Slot, payload: &str) {
         let known = self.types.get(slot);
-        let request_start = self.records.is_empty();
+        let request_start = self.batch.records.is_empty();
         let record = self.envelope.record(known, id, payload.as_bytes());
-        self.records.push(&Record { request_start, request_end: false, ..record });
+        self.batch.records.push(&Record { request_start, request_end: false, content, ..record });
         let type_id = known.id;
         self.accepted += 1;
-        match self.counts.iter_mut().rfind(|(counted, _)| *counted == type_id) {
+        match self.batch.types.iter_mut().rfind(|(counted, _)| *counted == type_id) {
             Some((_, count)) => *count += 1,
-            None => self.counts.push((type_id, 1)),
+            None => self.batch.types.push((type_id, 1)),
         }
+    }
+
+    /// The hash of one record's bytes.
+    fn content_of(&self, bytes: &[u8]) -> u64 {
+        self.content.of(bytes)
     }
 
     /// Ends the batch.
     pub(crate) fn finish(&mut self) {
-        self.records.end_request();
+        self.batch.records.end_request();
+        if let Ids::Keyed(key) = &self.ids {
+            // The batch as a whole has no type: its records may have several.
+            let id = KeyedIds::of_batch(SOURCE, key);
+            self.batch.key = Some(Given { id, content: self.content.value() });
+        }
+    }
+
+    /// How many records were refused.
+    pub(crate) fn refused_count(&self) -> u64 {
+        self.refused_by_code.iter().sum()
+    }
+
+    /// Refuses what is good too.
+    pub(crate) fn refuse_all(&mut self) {
+        self.batch = Batch::default();
+        self.accepted = 0;
+    }
+
+    /// The batch came before, as a whole.
+    pub(crate) fn all_came_before(&mut self) {
+        self.duplicates = std::mem::take(&mut self.accepted);
+    }
+
+    /// Sorts out what the log has met before: the first copies of duplicates are given, the others refused.
+    pub(crate) fn take_met(&mut self) -> Vec<Earlier> {
+        let again = std::mem::take(&mut self.batch.again);
+        let others = std::mem::take(&mut self.batch.other_bytes);
+        self.duplicates += again.len() as u64;
+        self.accepted -= (again.len() + others.len()) as u64;
+        for number in others {
+            let at = self.batch.own.binary_search_by_key(&number, |own| own.number).unwrap_or_default();
+            let line = self.own_lines.get(at).copied().unwrap_or_default();
+            self.refuse(Refusal::of_problem(line, *other_bytes()));
+        }
+        again
     }
 }

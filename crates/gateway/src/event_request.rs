@@ -2,7 +2,7 @@
 
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, KeyedIds};
-use eventlog::{Append, AppendError};
+use eventlog::{AppendError, Record, Taken};
 use pipeline::json;
 
 use crate::answer;
@@ -23,10 +23,20 @@ pub(crate) async fn take(
 ) -> Result<Response, Refused> {
     let mut permit = worker.permit();
     let appended = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
-    let (append, id) = appended?;
-    let position = append.position();
-    append.await.map_err(|error| of_append(worker, error))?;
-    Ok(if wishes.json { answer::of_event_as_json(id, position) } else { Response::ok() })
+    let (taken, id) = appended?;
+    let (result, duplicate) = match taken {
+        Taken::New(append) => {
+            let position = append.position();
+            (append.await.map(|()| position), false)
+        }
+        Taken::Again(earlier) => (earlier.durable().await, true),
+        Taken::OtherBytes | Taken::Nothing => return Err(other_bytes()),
+    };
+    let position = result.map_err(|error| of_append(worker, error))?;
+    if duplicate {
+        worker.cells().duplicates.add(1);
+    }
+    Ok(if wishes.json { answer::of_event_as_json(id, position, duplicate) } else { Response::ok() })
 }
 
 fn append<'w>(
@@ -34,7 +44,7 @@ fn append<'w>(
     wishes: &Wishes,
     envelope: Envelope,
     bytes: &[u8],
-) -> Result<(Append<'w>, EventId), Refused> {
+) -> Result<(Taken<'w>, EventId), Refused> {
     let payload = json::check(bytes).map_err(Problem::of_json)?;
     let mut types = worker.types();
     let slot = match wishes.slot {
@@ -42,16 +52,18 @@ fn append<'w>(
         None => type_of(&mut types, payload)?,
     };
     let known = types.get(slot);
-    let id = match own_id(known, payload)? {
-        Some(id) => id,
-        None => match &wishes.key {
-            Some(key) => KeyedIds::new(SOURCE, &known.name, key).id(0),
-            None => worker.new_id(envelope.received_at),
-        },
-    };
-    let record = envelope.record(known, id, payload.as_bytes());
-    let append = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
-    Ok((append, id))
+    let key = || wishes.key.as_ref().map(|key| KeyedIds::new(SOURCE, &known.name, key).id(0));
+    let given = own_id(known, payload)?.or_else(key);
+    let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
+    let content = given.map(|_| worker.content_hash().of(bytes));
+    let record = Record { content, ..envelope.record(known, id, payload.as_bytes()) };
+    let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
+    Ok((taken, id))
+}
+
+/// An id may not be used for two events.
+pub(crate) fn other_bytes() -> Refused {
+    Problem::boxed(Code::IdReused, "the id or the key came before with other bytes; give this one another")
 }
 
 /// Why an append isn't durable, as its client sees it.

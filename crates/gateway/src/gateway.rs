@@ -71,7 +71,9 @@ impl Gateway {
         let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone()));
         let types = Arc::new(TypeTable::new(types, log.types()));
         let readiness = Arc::new(Readiness::default());
-        let common = Common { types, admission: admission.clone(), counters: counters.clone(), readiness };
+        let content_hash = log.content_hash();
+        let common =
+            Common { types, admission: admission.clone(), counters: counters.clone(), readiness, content_hash };
         let readiness = common.readiness.clone();
         let (end, ended) = channel();
         let shards = start_shards(log, &common, &end)?;

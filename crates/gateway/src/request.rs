@@ -23,6 +23,15 @@ fn wants_json(fields: &Fields<'_>) -> bool {
     ranges.is_some_and(|ranges| ranges.split(',').any(is_json))
 }
 
+fn atomic(fields: &Fields<'_>) -> Result<bool, Refused> {
+    match fields.atomic {
+        None => Ok(false),
+        Some(value) if value.eq_ignore_ascii_case(b"true") => Ok(true),
+        Some(value) if value.eq_ignore_ascii_case(b"false") => Ok(false),
+        Some(_) => Err(Problem::boxed(Code::BadRequest, "Forebay-Atomic is `true` or `false`")),
+    }
+}
+
 fn check_encoding(fields: &Fields<'_>) -> Result<(), Refused> {
     match fields.content_encoding {
         Some(coding) if !coding.eq_ignore_ascii_case(b"identity") => {
@@ -37,6 +46,8 @@ pub(crate) struct Wishes {
     /// The type, unless each payload names its own.
     pub(crate) slot: Option<Slot>,
     pub(crate) key: Option<Box<[u8]>>,
+    /// Of a batch all records are taken, or none.
+    pub(crate) atomic: bool,
     /// A single event's answer says where it stands.
     pub(crate) json: bool,
     /// How the records of a batch are told apart.
@@ -53,7 +64,7 @@ impl Wishes {
         types: &mut TypeCache,
     ) -> Result<Self, Refused> {
         if !route.takes_events() {
-            return Ok(Self { slot: None, key: None, json: false, form: Form::Detect });
+            return Ok(Self { slot: None, key: None, atomic: false, json: false, form: Form::Detect });
         }
         check_encoding(fields)?;
         if let Some(key) = fields.key {
@@ -68,7 +79,8 @@ impl Wishes {
         };
         // Only a batch cares for the form.
         let form = if route == RouteName::Batch { form(fields) } else { Form::Detect };
-        Ok(Self { slot, key: fields.key.map(Box::from), json: wants_json(fields), form })
+        let atomic = atomic(fields)?;
+        Ok(Self { slot, atomic, key: fields.key.map(Box::from), json: wants_json(fields), form })
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
-use eventlog::Shard;
+use eventlog::{ContentHash, Shard};
 use http::StatusCode;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -71,6 +71,7 @@ pub(crate) struct Common {
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) readiness: Arc<Readiness>,
+    pub(crate) content_hash: ContentHash,
 }
 
 /// A shard, seen by the requests on its thread.
@@ -281,6 +282,11 @@ impl Worker {
     /// Whether connections are to be closed after what is in flight.
     pub(crate) fn is_finishing(&self) -> bool {
         self.finishing.get()
+    }
+
+    /// A hash for the bytes that come with an id.
+    pub(crate) fn content_hash(&self) -> ContentHash {
+        self.common.content_hash.clone()
     }
 
     pub(crate) fn permit(&self) -> Permit<'_> {

@@ -6,7 +6,7 @@ use event::limits::PAGE_BYTES;
 
 use crate::checksum;
 use crate::layout::{get_i64, get_u32, get_u64, length_field, put, round_up};
-use crate::record::{self, HEAD_BYTES, Head, Record};
+use crate::record::{self, Given, HEAD_BYTES, Head, Record};
 
 /// Bytes of a block's header; the records follow at once.
 pub(crate) const HEADER_BYTES: usize = 80;
@@ -159,6 +159,36 @@ impl Records {
     pub fn end_request(&mut self) {
         if !self.is_empty() {
             record::end_request(&mut self.bytes[self.last_at..]);
+        }
+    }
+
+    /// Drops records: `keeps` says of each, by its number from 0, whether it stays. The first and the last that stay
+    /// begin and end the request.
+    pub fn retain(&mut self, mut keeps: impl FnMut(u32) -> bool) {
+        let all = std::mem::take(self);
+        let mut at = 0;
+        for number in 0..all.count {
+            let record = &all.bytes[at..];
+            let length = Head::trusted(record).map_or(record.len(), Head::padded_length);
+            if keeps(number) {
+                self.last_at = self.bytes.len();
+                self.bytes.extend_from_slice(&record[..length]);
+                self.count += 1;
+            }
+            at += length;
+        }
+        // Too many types do no harm: a set bit means "perhaps".
+        self.types = all.types;
+        if !self.is_empty() {
+            record::start_request(&mut self.bytes);
+            self.end_request();
+        }
+    }
+
+    /// Says by what the batch is known that the records are of.
+    pub fn set_batch(&mut self, batch: Given) {
+        if !self.is_empty() {
+            record::set_batch(&mut self.bytes, self.last_at, batch);
         }
     }
 

@@ -37,7 +37,7 @@ pub use directory::{DataDirectory, DirectoryError, shard_directory};
 pub use finding::{Finding, LOG_ENDS_EARLY, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
 pub use inspect::{Inspected, inspect_shard};
 pub use reader::{DamagedStretch, Reader, Stretch};
-pub use record::{Dead, Record};
+pub use record::{Dead, Given, Record};
 pub use recovery::{OpenError, OpenShard, ShardOptions, open_shard};
 pub use repair::{Repair, repair_shard};
 pub use reserve::Reserve;

@@ -37,6 +37,8 @@ const TAG_PAYLOAD: u8 = 5;
 const TAG_DEAD_SEQUENCE: u8 = 6;
 const TAG_DEAD_REASON: u8 = 7;
 const TAG_DEAD_SHARD: u8 = 8;
+const TAG_CONTENT: u8 = 9;
+const TAG_BATCH: u8 = 10;
 const FIELD_HEADER_BYTES: usize = 5;
 
 /// Why a sink refused an event for good; only records of a dead-letter journal carry it.
@@ -48,6 +50,15 @@ pub struct Dead<'a> {
     pub sequence: u64,
     /// The store's words.
     pub reason: &'a str,
+}
+
+/// By what a batch is known when it comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The id that the client's key gives the batch as a whole.
+    pub id: EventId,
+    /// A hash of the bytes that came with it.
+    pub content: u64,
 }
 
 /// An event and its envelope.
@@ -73,6 +84,10 @@ pub struct Record<'a> {
     pub request_end: bool,
     /// Set in dead letters only.
     pub dead: Option<Dead<'a>>,
+    /// Set where the client gave the event its id: a hash of the bytes that came with it.
+    pub content: Option<u64>,
+    /// Set in the last record of a batch that the client gave a key.
+    pub batch: Option<Given>,
 }
 
 /// Appends `record` to `bytes`, padded, without index and head check.
@@ -86,6 +101,11 @@ pub(crate) fn encode(record: &Record<'_>, bytes: &mut Vec<u8>) {
     put(&mut fixed, AT_FLAGS, &flags.to_le_bytes());
     bytes.extend_from_slice(&fixed);
     encode_fields(record, bytes);
+    finish(bytes, start);
+}
+
+/// Pads the record that begins at `start` and fills in its length and checksum.
+fn finish(bytes: &mut Vec<u8>, start: usize) {
     let length = bytes.len() - start;
     bytes.resize(start + round_up(length, ALIGNMENT), 0);
     let sum = checksum::seeded(0, &bytes[start + HEAD_BYTES..start + length]);
@@ -116,13 +136,39 @@ fn encode_fields(record: &Record<'_>, bytes: &mut Vec<u8>) {
         field(TAG_DEAD_SHARD, &dead.shard.to_le_bytes());
         field(TAG_DEAD_REASON, dead.reason.as_bytes());
     }
+    if let Some(content) = record.content {
+        field(TAG_CONTENT, &content.to_le_bytes());
+    }
     field(TAG_PAYLOAD, record.payload);
+    if let Some(batch) = record.batch {
+        field(TAG_BATCH, &batch_value(batch));
+    }
 }
 
 /// Marks the record at the start of `bytes` as the last of its request, which nobody knew when it was encoded.
 pub(crate) fn end_request(bytes: &mut [u8]) {
+    set_flag(bytes, FLAG_REQUEST_END);
+}
+
+/// Marks the record at the start of `bytes` as the first of its request.
+pub(crate) fn start_request(bytes: &mut [u8]) {
+    set_flag(bytes, FLAG_REQUEST_START);
+}
+
+/// Adds to the record at the end of `bytes`, which begins at `start`, what is known of its batch only at its end.
+pub(crate) fn set_batch(bytes: &mut Vec<u8>, start: usize, batch: Given) {
+    let length = get_u32(bytes, start + AT_LENGTH) as usize;
+    bytes.truncate(start + length);
+    bytes.push(TAG_BATCH);
+    let value = batch_value(batch);
+    bytes.extend_from_slice(&length_field(value.len()).to_le_bytes());
+    bytes.extend_from_slice(&value);
+    finish(bytes, start);
+}
+
+fn set_flag(bytes: &mut [u8], flag: u32) {
     let length = get_u32(bytes, AT_LENGTH) as usize;
-    let flags = get_u32(bytes, AT_FLAGS) | FLAG_REQUEST_END;
+    let flags = get_u32(bytes, AT_FLAGS) | flag;
     put(bytes, AT_FLAGS, &flags.to_le_bytes());
     let sum = checksum::seeded(0, &bytes[HEAD_BYTES..length]);
     put(bytes, AT_CHECKSUM, &sum.to_le_bytes());
@@ -186,6 +232,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
         request_start: get_u32(bytes, AT_FLAGS) & FLAG_REQUEST_START != 0,
         request_end: get_u32(bytes, AT_FLAGS) & FLAG_REQUEST_END != 0,
         dead: None,
+        content: None,
+        batch: None,
     };
     decode_fields(fields, &mut record)?;
     Some(record)
@@ -203,6 +251,8 @@ fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()
             TAG_CLIENT => record.client = address(value),
             TAG_EVENT_TIME => record.event_time = Some(i64::from_le_bytes(value.try_into().ok()?)),
             TAG_PAYLOAD => record.payload = value,
+            TAG_CONTENT => record.content = Some(u64::from_le_bytes(value.try_into().ok()?)),
+            TAG_BATCH => record.batch = Some(batch_of(value)?),
             TAG_DEAD_SEQUENCE => dead_sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
             TAG_DEAD_SHARD => dead_shard = u16::from_le_bytes(value.try_into().ok()?),
             TAG_DEAD_REASON => {
@@ -213,6 +263,18 @@ fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()
         }
     }
     Some(())
+}
+
+fn batch_value(batch: Given) -> [u8; 24] {
+    let mut value = [0; 24];
+    put(&mut value, 0, &batch.id.0);
+    put(&mut value, 16, &batch.content.to_le_bytes());
+    value
+}
+
+fn batch_of(value: &[u8]) -> Option<Given> {
+    let (id, content) = value.split_first_chunk()?;
+    Some(Given { id: EventId(*id), content: u64::from_le_bytes(content.try_into().ok()?) })
 }
 
 fn address(value: &[u8]) -> Option<IpAddr> {

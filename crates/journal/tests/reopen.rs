@@ -28,6 +28,8 @@ fn record(number: u64, payload: &[u8]) -> Record<'_> {
         request_start: true,
         request_end: true,
         dead: None,
+        content: None,
+        batch: None,
     }
 }
 

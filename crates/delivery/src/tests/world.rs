@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use event::{EventId, TypeName};
-use eventlog::{DataDirectory, EventLog, Reader, Record, Records, ShardOptions, Stretch, open_shard};
+use eventlog::{Batch, DataDirectory, EventLog, Reader, Record, Records, ShardOptions, Stretch, open_shard};
 use journal::simulated_disk::SimulatedDisk;
 use sink::{MemoryHandle, Sink, SinkConfig, SqliteConfig};
 use tokio::sync::watch;
@@ -169,8 +169,8 @@ impl World {
             let number = self.next;
             self.next += 1;
             let payload = format!("{{\"n\":{number}}}");
-            if let Ok(append) = shard.append_one(&record(number, type_name, payload.as_bytes()), type_id) {
-                waiting.push((number, append));
+            if let Ok(taken) = shard.append_one(&record(number, type_name, payload.as_bytes()), type_id) {
+                waiting.push((number, taken.appended().unwrap()));
             }
         }
         shard.end_of_turn();
@@ -191,7 +191,8 @@ impl World {
         self.next += count;
         let mut records = Records::default();
         numbers.iter().for_each(|number| records.push(&record(*number, type_name, payload)));
-        let append = log.shards()[0].append(&records, &[(type_id, count)]).unwrap();
+        let mut batch = Batch { records, types: vec![(type_id, count)], ..Batch::default() };
+        let append = log.shards()[0].append(&mut batch).unwrap().appended().unwrap();
         log.shards()[0].end_of_turn();
         append.await.unwrap();
         self.acknowledged.extend(numbers.into_iter().map(|number| (number, type_name.to_owned())));
@@ -300,5 +301,7 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> Record<'a> 
         request_start: true,
         request_end: true,
         dead: None,
+        content: None,
+        batch: None,
     }
 }

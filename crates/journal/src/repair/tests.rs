@@ -39,6 +39,8 @@ fn damaged() -> SimulatedDisk {
             request_start: true,
             request_end: true,
             dead: None,
+            content: None,
+            batch: None,
         });
         if number % 2 == 0 {
             shard.committer.commit(shard.appender.take(), 1).unwrap();

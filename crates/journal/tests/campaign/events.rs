@@ -37,6 +37,8 @@ impl Event {
             request_start,
             request_end,
             dead: None,
+            content: None,
+            batch: None,
         }
     }
 }

@@ -1,0 +1,14 @@
+//! Events that come again: ids that clients gave are remembered with a hash of the bytes that came with them, in memory
+//! for quick answers, and in small files of their own for the time after a restart.
+
+mod content;
+mod earlier;
+mod file;
+mod memory;
+mod part;
+mod window;
+
+pub use content::ContentHash;
+pub use earlier::Earlier;
+pub(crate) use memory::Memory;
+pub(crate) use window::{Place, Seen};

@@ -1,0 +1,278 @@
+//! Events that come again, on a simulated disk: at once, after a failure, after a restart, after their segments are gone.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event::{EventId, Position, TypeName};
+use eventlog::{AppendError, Batch, DataDirectory, EventLog, Given, LogOptions, Own, Record, Records, Shard, Taken};
+use journal::simulated_disk::{CutStyle, SimulatedDisk};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+
+const INLINE: Duration = Duration::MAX;
+const AWAY: Duration = Duration::ZERO;
+
+struct World {
+    disk: SimulatedDisk,
+    inline_commit_max: Duration,
+    _directory: DataDirectory,
+    log: EventLog,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    New(Position),
+    Again(Position),
+    OtherBytes,
+    Failed(AppendError),
+}
+
+impl World {
+    fn open(disk: &SimulatedDisk, inline_commit_max: Duration) -> Self {
+        let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
+        let options =
+            LogOptions { shards: 2, first_segment_bytes: 64 * 1024, inline_commit_max, ..LogOptions::default() };
+        let log = EventLog::open(&directory, &options).unwrap();
+        Self { disk: disk.clone(), inline_commit_max, _directory: directory, log }
+    }
+
+    /// Ends the process without a word, and opens what it left.
+    fn crash(self, power: bool) -> Self {
+        let Self { disk, inline_commit_max, _directory, log } = self;
+        drop((_directory, log));
+        if power {
+            disk.power_cut_in_style(CutStyle::LoseAll);
+        }
+        Self::open(&disk, inline_commit_max)
+    }
+
+    fn shard(&self, number: usize) -> &Arc<Shard> {
+        &self.log.shards()[number]
+    }
+
+    /// A runtime whose turn ends commit both shards, as if each had its thread.
+    fn runtime(&self) -> LocalRuntime {
+        let shards = self.log.shards().to_vec();
+        let park = move || shards.iter().for_each(Shard::end_of_turn);
+        Builder::new_current_thread().on_thread_park(park).build_local(LocalOptions::default()).unwrap()
+    }
+
+    fn run<T>(&self, work: impl AsyncFnOnce(&Self) -> T) -> T {
+        self.runtime().block_on(work(self))
+    }
+
+    async fn post(&self, shard: usize, key: u8, payload: &str) -> Outcome {
+        let type_id = self.log.types().intern(&TypeName::new("event").unwrap());
+        let content = Some(self.log.content_hash().of(payload.as_bytes()));
+        let record = Record { id: EventId([key; 16]), content, ..record(payload) };
+        match self.shard(shard).append_one(&record, type_id) {
+            Ok(Taken::New(append)) => {
+                let position = append.position();
+                append.await.map_or_else(Outcome::Failed, |()| Outcome::New(position))
+            }
+            Ok(Taken::Again(earlier)) => earlier.durable().await.map_or_else(Outcome::Failed, Outcome::Again),
+            Ok(Taken::OtherBytes) => Outcome::OtherBytes,
+            Ok(Taken::Nothing) => panic!("a single event is something"),
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    fn events(&self) -> usize {
+        self.log.shards().iter().map(|shard| usize::try_from(shard.durable()).unwrap()).sum()
+    }
+}
+
+fn record(payload: &str) -> Record<'_> {
+    Record {
+        id: EventId([0; 16]),
+        received_at: 1,
+        event_time: None,
+        type_name: "event",
+        source: "",
+        client: None,
+        payload: payload.as_bytes(),
+        request_start: true,
+        request_end: true,
+        dead: None,
+        content: None,
+        batch: None,
+    }
+}
+
+/// A batch of events, of which some have ids of their own.
+fn batch(world: &World, key: Option<u8>, events: &[(Option<u8>, &str)]) -> Batch {
+    let type_id = world.log.types().intern(&TypeName::new("event").unwrap());
+    let mut batch = Batch { types: vec![(type_id, events.len() as u64)], ..Batch::default() };
+    batch.records = Records::default();
+    for (own, payload) in events {
+        let content = own.map(|_| world.log.content_hash().of(payload.as_bytes()));
+        let number = batch.records.len();
+        let id = EventId(own.map_or([200 + u8::try_from(number).unwrap(); 16], |own| [own; 16]));
+        if let Some(content) = content {
+            batch.own.push(Own { number, id, content, type_id });
+        }
+        batch.records.push(&Record { id, content, request_start: number == 0, request_end: false, ..record(payload) });
+    }
+    batch.records.end_request();
+    batch.key = key.map(|key| Given { id: EventId([key; 16]), content: events.len() as u64 });
+    batch
+}
+
+#[test]
+fn an_id_has_one_effect_however_often_it_comes_at_once() {
+    for inline in [INLINE, AWAY] {
+        let world = World::open(&SimulatedDisk::new(1), inline);
+        let outcomes = world.run(async |world| {
+            let posts = (0..40).map(|number| world.post(number % 2, u8::try_from(number % 4).unwrap(), "{}"));
+            join_all(posts).await
+        });
+        let new: Vec<_> = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::New(_))).collect();
+        assert_eq!((new.len(), world.events()), (4, 4), "{outcomes:?}");
+        for (number, outcome) in outcomes.iter().enumerate() {
+            let Outcome::New(first) = outcomes[number % 4] else { panic!("the first of each is new") };
+            assert!(number < 4 || *outcome == Outcome::Again(first), "{number}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn other_bytes_under_an_id_are_refused() {
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let outcomes = world.run(async |world| [world.post(0, 1, "1").await, world.post(1, 1, "2").await]);
+    assert!(matches!(outcomes, [Outcome::New(_), Outcome::OtherBytes]));
+    assert_eq!(world.events(), 1);
+}
+
+#[test]
+fn a_first_copy_that_was_not_written_leaves_nothing_behind() {
+    for inline in [INLINE, AWAY] {
+        let disk = SimulatedDisk::new(1);
+        let world = World::open(&disk, inline);
+        let large = format!("\"{}\"", "x".repeat(60_000));
+        assert!(matches!(world.run(async |world| world.post(0, 1, &large).await), Outcome::New(_)));
+        disk.set_capacity(Some(disk.bytes_used()));
+        let mut key = 1;
+        let failed = loop {
+            key += 1;
+            let posts = async |world: &World| join_all((0..3).map(|shard| world.post(shard % 2, key, &large))).await;
+            let outcomes = world.run(posts);
+            if !matches!(outcomes[0], Outcome::New(_)) {
+                break outcomes;
+            }
+        };
+        assert_eq!(failed[0], Outcome::Failed(AppendError::NoSpace));
+        assert!(failed[1..].iter().all(|outcome| matches!(outcome, Outcome::Failed(_))), "{failed:?}");
+        disk.set_capacity(None);
+        let again = world.run(async |world| [world.post(0, key + 1, "0").await, world.post(1, key, "other").await]);
+        assert!(again.iter().all(|outcome| matches!(outcome, Outcome::New(_))), "{again:?}");
+    }
+}
+
+#[test]
+fn ids_are_known_after_a_restart_and_after_their_segments_are_freed() {
+    for power in [false, true] {
+        let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+        let first = world.run(async |world| world.post(0, 1, "1").await);
+        let Outcome::New(position) = first else { panic!("{first:?}") };
+        world = world.crash(power);
+        assert_eq!(world.run(async |world| world.post(1, 1, "1").await), Outcome::Again(position));
+        let filler = "x".repeat(10_000);
+        for key in 2..60 {
+            let outcome = world.run(async |world| world.post(0, key, &filler).await);
+            assert!(matches!(outcome, Outcome::New(_)), "{outcome:?}");
+        }
+        let durable = world.shard(0).durable();
+        let safe = world.log.save_ids(&[durable, 0]).unwrap();
+        assert_eq!(safe[0], durable);
+        assert!(world.shard(0).segments().free_up_to(durable).unwrap() > 1);
+        assert!(world.shard(0).segments().oldest().unwrap() > 30);
+        for _ in 0..2 {
+            world = world.crash(power);
+            for key in 1..60 {
+                let payload = if key == 1 { "1" } else { &filler };
+                let outcome = world.run(async |world| world.post(0, key, payload).await);
+                assert!(matches!(outcome, Outcome::Again(_)), "{key}: {outcome:?}");
+                assert_eq!(world.run(async |world| world.post(0, key, "other").await), Outcome::OtherBytes);
+            }
+            world.log.save_ids(&[0, 0]).unwrap();
+        }
+        assert_eq!(world.log.ids_remembered(), 59);
+    }
+}
+
+#[test]
+fn a_batch_is_known_as_a_whole() {
+    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    let events = [(None, "1"), (None, "2")];
+    for restart in 0..3 {
+        let mut batch = batch(&world, Some(9), &events);
+        let again = world.run(async |world| match world.shard(0).append(&mut batch).unwrap() {
+            Taken::New(append) => append.await.map(|()| false),
+            Taken::Again(earlier) => earlier.durable().await.map(|_| true),
+            Taken::OtherBytes | Taken::Nothing => panic!("it is the same"),
+        });
+        assert_eq!((again, world.events()), (Ok(restart > 0), 2));
+        world = world.crash(true);
+    }
+    let mut other = batch(&world, Some(9), &[(None, "3")]);
+    assert!(matches!(world.shard(0).append(&mut other), Ok(Taken::OtherBytes)));
+}
+
+#[test]
+fn events_of_a_batch_that_came_before_are_dropped_from_it() {
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let post = async |world: &World, mut batch: Batch| {
+        let taken = world.shard(0).append(&mut batch).unwrap();
+        let appended = matches!(taken, Taken::New(_));
+        if let Some(append) = taken.appended() {
+            append.await.unwrap();
+        }
+        for earlier in std::mem::take(&mut batch.again) {
+            earlier.durable().await.unwrap();
+        }
+        (appended, batch)
+    };
+    let first = batch(&world, None, &[(Some(1), "1"), (None, "2"), (Some(3), "3"), (Some(1), "1")]);
+    let (appended, first) = world.run(async |world| post(world, first).await);
+    assert!(appended && first.other_bytes.is_empty());
+    assert_eq!((world.events(), first.types[0].1), (3, 3));
+    let second = batch(&world, None, &[(Some(3), "3"), (Some(1), "other"), (Some(4), "4"), (Some(3), "3")]);
+    let (appended, second) = world.run(async |world| post(world, second).await);
+    assert!(appended);
+    assert_eq!((second.other_bytes.as_slice(), world.events()), (&[1][..], 4));
+    let third = batch(&world, Some(7), &[(Some(3), "3"), (Some(4), "4")]);
+    let (appended, _) = world.run(async |world| post(world, third).await);
+    assert!(!appended);
+    assert_eq!(world.events(), 4);
+
+    let mut lane = world.shard(0).lane(0);
+    let mut requests = Vec::new();
+    while let Some(eventlog::Stretch::Block(block)) = lane.read().unwrap() {
+        requests.extend(
+            block.records().map(|(_, record)| (record.payload.to_vec(), record.request_start, record.request_end)),
+        );
+    }
+    let expected = [("1", true, false), ("2", false, false), ("3", false, true), ("4", true, true)];
+    assert_eq!(requests, expected.map(|(payload, start, end)| (payload.as_bytes().to_vec(), start, end)));
+}
+
+/// All of them, side by side.
+async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(|context| {
+        let mut all = true;
+        for (future, output) in &mut futures {
+            if output.is_none() {
+                match future.as_mut().poll(context) {
+                    std::task::Poll::Ready(done) => *output = Some(done),
+                    std::task::Poll::Pending => all = false,
+                }
+            }
+        }
+        if all { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    futures.into_iter().filter_map(|(_, output)| output).collect()
+}
