@@ -16,10 +16,10 @@ mod turn;
 mod type_registry;
 
 pub use accepted::{Accepted, AcceptedCounts};
-pub use duplicates::{ContentHash, Earlier};
+pub use duplicates::{Batch, ContentHash, Earlier, Own};
 pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};
-pub use shard::{Append, AppendError, Batch, Own, Shard, ShardCounters, Taken};
+pub use shard::{Append, AppendError, Shard, ShardCounters, Taken};
 pub use type_registry::{TypeId, Types};
 
 pub use journal::disk::SharedDisk;

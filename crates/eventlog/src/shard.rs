@@ -4,7 +4,6 @@
 //! which is the quickest where an fdatasync takes less than a millisecond. On a slower disk it is handed to a
 //! thread for each commit, so that the shard's loop stays able to refuse what it can't take.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,14 +11,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant, SystemTime};
 
+use event::Position;
 use event::cells::{Counter, Histogram, SizeHistogram};
 use event::limits::{BLOCK_BYTES_MAX, PAGE_BYTES, TURN_BYTES_MAX};
-use event::{EventId, Position};
-use journal::{Appender, Block, CommitError, Committer, Given, OpenBlock, OpenShard, Record, Records, Segments};
+use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Segments};
 
 use crate::accepted::Accepted;
 use crate::commit_thread::{CommitThread, Job};
-use crate::duplicates::{Earlier, Memory, Place, Seen};
+use crate::duplicates::{Batch, Earlier, Meeting, Memory, Met, Place};
 use crate::handover::Handover;
 use crate::lane::LaneReader;
 use crate::log::Failure;
@@ -98,7 +97,7 @@ pub enum Taken<'a> {
     Again(Earlier),
     /// Their id came before, with other bytes.
     OtherBytes,
-    /// Each event of a batch came before: see what the batch says of them.
+    /// Nothing of a batch is appended, because each event came before, or because it is atomic: see what the batch says.
     Nothing,
 }
 
@@ -111,63 +110,6 @@ impl<'a> Taken<'a> {
             Self::Again(_) | Self::OtherBytes | Self::Nothing => None,
         }
     }
-}
-
-/// What an id was met with that isn't new.
-enum Met {
-    Again(Earlier),
-    OtherBytes,
-    Nothing,
-}
-
-/// The events of a batch, ready to be appended; and afterwards what of it came before.
-#[derive(Default)]
-pub struct Batch {
-    /// The events. Those that came before are dropped from them.
-    pub records: Records,
-    /// How many there are of each type.
-    pub types: Vec<(TypeId, u64)>,
-    /// What the batch as a whole is known by.
-    pub key: Option<Given>,
-    /// The events whose payloads have ids of their own.
-    pub own: Vec<Own>,
-    /// First copies of events that came before, with the same bytes.
-    pub again: Vec<Earlier>,
-    /// Numbers of events whose ids came before, with other bytes.
-    pub other_bytes: Vec<u32>,
-}
-
-impl Batch {
-    fn drop_met(&mut self, met: Vec<(Own, Met)>) {
-        if met.is_empty() {
-            return;
-        }
-        let dropped: BTreeSet<u32> = met.iter().map(|(own, _)| own.number).collect();
-        for (own, met) in met {
-            if let Some((_, events)) = self.types.iter_mut().find(|(id, _)| *id == own.type_id) {
-                *events -= 1;
-            }
-            match met {
-                Met::Again(earlier) => self.again.push(earlier),
-                Met::OtherBytes => self.other_bytes.push(own.number),
-                Met::Nothing => {}
-            }
-        }
-        self.records.retain(|number| !dropped.contains(&number));
-    }
-}
-
-/// An event of a batch that has an id of its own.
-#[derive(Clone, Copy, Debug)]
-pub struct Own {
-    /// Its number among the batch's records, from 0.
-    pub number: u32,
-    /// Its id.
-    pub id: EventId,
-    /// The hash of its payload.
-    pub content: u64,
-    /// Its type.
-    pub type_id: TypeId,
 }
 
 struct Head {
@@ -279,7 +221,7 @@ impl Shard {
     pub fn append_one(self: &Arc<Self>, record: &Record<'_>, type_id: TypeId) -> Result<Taken<'_>, AppendError> {
         self.append_with(record.payload.len(), |head| {
             if let Some(content) = record.content {
-                self.meet(head, record.id, content)?;
+                self.meeting(head).event(record.id, content)?;
             }
             head.open.counts.count(type_id, 1);
             Ok((head.appender.push(record), 1))
@@ -292,7 +234,9 @@ impl Shard {
     /// [`AppendError`]: nothing was appended.
     pub fn append(self: &Arc<Self>, batch: &mut Batch) -> Result<Taken<'_>, AppendError> {
         self.append_with(batch.records.bytes(), |head| {
-            self.meet_batch(head, batch)?;
+            if batch.may_have_come_before() {
+                self.meeting(head).batch(batch)?;
+            }
             batch.types.iter().for_each(|(id, events)| head.open.counts.count(*id, *events));
             Ok((head.appender.append(&batch.records), u64::from(batch.records.len())))
         })
@@ -328,46 +272,11 @@ impl Shard {
         })
     }
 
-    /// Remembers an id that a client gave what is appended next, unless it is known.
-    fn meet(&self, head: &mut Head, id: EventId, content: u64) -> Result<(), Met> {
+    /// Whoever is appended next meets those that came before.
+    fn meeting<'h>(&'h self, head: &'h mut Head) -> Meeting<'h> {
         let place = Place::new(self.number, head.appender.open_block().end());
-        match self.memory.window().meet(id, content, place) {
-            Seen::Never => {
-                head.open.given.push((id, place));
-                self.last_given.store(place.position().sequence, Ordering::Relaxed);
-                Ok(())
-            }
-            Seen::Same(place) => Err(Met::Again(Earlier { memory: self.memory.clone(), id, content, place })),
-            Seen::Other => Err(Met::OtherBytes),
-        }
-    }
-
-    /// Remembers the ids of a batch, and drops from it what came before.
-    fn meet_batch(&self, head: &mut Head, batch: &mut Batch) -> Result<(), Met> {
-        if let Some(given) = batch.key {
-            self.meet(head, given.id, given.content)?;
-        }
-        // Where in the batch an event will stand isn't known before all are met: any place in it is as durable.
-        let met = batch.own.iter().filter_map(|own| self.meet(head, own.id, own.content).err().map(|met| (*own, met)));
-        let met: Vec<_> = met.collect();
-        batch.drop_met(met);
-        if batch.records.is_empty() {
-            if let Some(given) = batch.key {
-                self.forget_last(head, given.id);
-            }
-            return Err(Met::Nothing);
-        }
-        if let Some(given) = batch.key {
-            batch.records.set_batch(given);
-        }
-        Ok(())
-    }
-
-    /// Forgets an id that was met and won't be appended: its place will be another event's.
-    fn forget_last(&self, head: &mut Head, id: EventId) {
-        if let Some(last) = head.open.given.pop_if(|(given, _)| *given == id) {
-            self.memory.forget(&[last]);
-        }
+        self.last_given.store(place.position().sequence, Ordering::Relaxed);
+        Meeting { memory: &self.memory, given: &mut head.open.given, place }
     }
 
     /// Commits what was appended in this turn. To be called when the shard's runtime has nothing else to do.

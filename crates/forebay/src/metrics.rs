@@ -68,6 +68,17 @@ impl Metrics {
         text.gauge("forebay_journal_recovery_findings", "Damaged places that the last start found.", |series| {
             series.count(&[], self.log.findings().len() as u64);
         });
+        self.duplicates(text);
+    }
+
+    fn duplicates(&self, text: &mut Exposition) {
+        let help = "How far back events that come again are recognised: the age of the oldest id.";
+        text.gauge("forebay_duplicate_window_seconds", help, |series| {
+            series.value(&[], self.log.ids_age().as_secs_f64());
+        });
+        text.gauge("forebay_duplicate_window_ids", "Ids of clients that are remembered.", |series| {
+            series.count(&[], self.log.ids_remembered() as u64);
+        });
     }
 
     fn keeper(&self, text: &mut Exposition) {
@@ -132,6 +143,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     let mut count = |name, help, value| text.counter(name, help, |series: &mut Series<'_>| series.count(&[], value));
     count("forebay_http_body_bytes_total", "Bytes of bodies received.", gateway.body_bytes());
     count("forebay_http_connections_total", "Connections taken.", gateway.connections_accepted());
+    count("forebay_duplicates_total", "Events that came again and were recognised.", gateway.duplicates());
     count("forebay_http_accept_errors_total", "Connections that couldn't be taken.", gateway.accept_errors());
     let mut gauge =
         |name, help, value: usize| text.gauge(name, help, |series: &mut Series<'_>| series.count(&[], value as u64));

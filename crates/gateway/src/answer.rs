@@ -74,6 +74,7 @@ fn status(batch: &Encoder, refused: u64) -> StatusCode {
         Code::ALL.iter().filter(|code| code.means_no_json()).map(|code| batch.refused_by_code[*code as usize]).sum();
     match (batch.accepted + batch.duplicates, refused) {
         (_, 0) => StatusCode::OK,
+        _ if batch.is_refused_for_some => StatusCode::UNPROCESSABLE_ENTITY,
         (0, refused) if refused == no_json => StatusCode::BAD_REQUEST,
         (0, _) => StatusCode::UNPROCESSABLE_ENTITY,
         _ => StatusCode::MULTI_STATUS,

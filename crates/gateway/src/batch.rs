@@ -32,7 +32,11 @@ pub(crate) async fn take(
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
+    encoder.batch.is_atomic = wishes.atomic;
     store(worker, &mut encoder).await?;
+    if wishes.atomic && encoder.refused_count() > 0 {
+        encoder.refuse_all();
+    }
     count(worker, &encoder);
     // A large batch may have been committed within the turn, whose clock would then say that it took no time.
     worker.clock().refresh();

@@ -101,6 +101,8 @@ pub(crate) struct Encoder {
     pub(crate) batch: Batch,
     pub(crate) accepted: u64,
     pub(crate) duplicates: u64,
+    /// Good records were refused because others had to be.
+    pub(crate) is_refused_for_some: bool,
     pub(crate) refused: Vec<Refusal>,
     pub(crate) refused_by_code: [u64; Code::ALL.len()],
 }
@@ -125,6 +127,7 @@ impl Encoder {
             batch: Batch::default(),
             accepted: 0,
             duplicates: 0,
+            is_refused_for_some: false,
             refused: Vec::new(),
             refused_by_code: [0; Code::ALL.len()],
         }
@@ -227,6 +230,7 @@ impl Encoder {
     /// Refuses what is good too.
     pub(crate) fn refuse_all(&mut self) {
         self.batch = Batch::default();
+        self.is_refused_for_some |= self.accepted > 0;
         self.accepted = 0;
     }
 

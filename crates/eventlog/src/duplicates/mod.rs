@@ -4,11 +4,14 @@
 mod content;
 mod earlier;
 mod file;
+mod meeting;
 mod memory;
 mod part;
 mod window;
 
 pub use content::ContentHash;
 pub use earlier::Earlier;
+pub use meeting::{Batch, Own};
+pub(crate) use meeting::{Meeting, Met};
 pub(crate) use memory::Memory;
-pub(crate) use window::{Place, Seen};
+pub(crate) use window::Place;

@@ -48,7 +48,7 @@ impl Part {
         older.iter().chain(newer).flatten().next().map(|entry| entry.at)
     }
 
-    pub(super) fn find(&self, id: EventId, hash: u64) -> Option<&Entry> {
+    pub(super) fn find(&self, id: EventId, hash: u32) -> Option<&Entry> {
         self.place_of(id, hash).and_then(|place| self.entry(self.index[place]))
     }
 
@@ -57,7 +57,7 @@ impl Part {
     }
 
     /// Where in the index an id stands.
-    fn place_of(&self, id: EventId, hash: u64) -> Option<usize> {
+    fn place_of(&self, id: EventId, hash: u32) -> Option<usize> {
         if self.index.is_empty() {
             return None;
         }
@@ -71,7 +71,7 @@ impl Part {
         None
     }
 
-    fn home(&self, hash: u64) -> usize {
+    fn home(&self, hash: u32) -> usize {
         hash as usize & (self.index.len() - 1)
     }
 
@@ -80,7 +80,7 @@ impl Part {
     }
 
     /// Adds an entry whose id isn't there. `hash_of` is asked for the hashes of others that must move.
-    pub(super) fn insert(&mut self, entry: Entry, hash: u64, hash_of: impl Fn(EventId) -> u64) {
+    pub(super) fn insert(&mut self, entry: Entry, hash: u32, hash_of: impl Fn(EventId) -> u32) {
         let at = if self.entries.len() < self.entries_max {
             self.make_room();
             self.entries.push(None);
@@ -109,7 +109,7 @@ impl Part {
         }
     }
 
-    fn grow_index(&mut self, hash_of: &impl Fn(EventId) -> u64) {
+    fn grow_index(&mut self, hash_of: &impl Fn(EventId) -> u32) {
         self.index = vec![0; (self.index.len() * 2).max(INDEX_MIN)];
         for at in 0..self.entries.len() {
             if let Some(entry) = self.entries[at] {
@@ -118,7 +118,7 @@ impl Part {
         }
     }
 
-    fn put(&mut self, slot: Slot, hash: u64) {
+    fn put(&mut self, slot: Slot, hash: u32) {
         let mut place = self.home(hash);
         while self.index[place] != 0 {
             place = self.behind(place);
@@ -127,11 +127,11 @@ impl Part {
     }
 
     /// Removes an id. Its room among the entries is free when the ring comes round to it.
-    pub(super) fn remove(&mut self, id: EventId, hash: u64, hash_of: impl Fn(EventId) -> u64) {
+    pub(super) fn remove(&mut self, id: EventId, hash: u32, hash_of: impl Fn(EventId) -> u32) {
         self.remove_with(id, hash, &hash_of);
     }
 
-    fn remove_with(&mut self, id: EventId, hash: u64, hash_of: &impl Fn(EventId) -> u64) {
+    fn remove_with(&mut self, id: EventId, hash: u32, hash_of: &impl Fn(EventId) -> u32) {
         let Some(mut hole) = self.place_of(id, hash) else { return };
         self.entries[self.index[hole] as usize - 1] = None;
         self.len -= 1;
@@ -176,8 +176,8 @@ mod tests {
     }
 
     /// So few that most ids want the same places.
-    fn hash_of(id: EventId) -> u64 {
-        u64::from(id.0[0] % 5)
+    fn hash_of(id: EventId) -> u32 {
+        u32::from(id.0[0] % 5)
     }
 
     fn entry(number: u8, sequence: u64) -> Entry {

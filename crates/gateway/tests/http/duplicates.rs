@@ -1,0 +1,109 @@
+//! Events that come again, over HTTP.
+
+use crate::stand::{Client, Stand, named_types};
+use gateway::{Code, GatewayOptions};
+
+const ACCEPT: &str = "Accept: application/json\r\n";
+
+fn key(key: &str) -> String {
+    format!("Idempotency-Key: {key}\r\n{ACCEPT}")
+}
+
+#[test]
+fn an_event_that_comes_again_is_told_so() {
+    let stand = Stand::open();
+    let first = stand.post("/ingest/event", &key("a"), "1").json();
+    assert_eq!(first["duplicate"], false);
+    let again = stand.post("/ingest/event", &key("a"), "1").json();
+    assert_eq!(
+        (&again["duplicate"], &again["id"], &again["position"]),
+        (&true.into(), &first["id"], &first["position"])
+    );
+    let other = stand.post("/ingest/event", &key("a"), "2");
+    assert_eq!((other.status, other.code().as_str()), (409, "id_reused"));
+    assert_eq!(stand.post("/ingest/event/other", &key("a"), "2").status, 200);
+    assert_eq!(stand.payloads(), ["1", "2"]);
+    assert_eq!((stand.counters().duplicates(), stand.counters().refusals(Code::IdReused)), (1, 1));
+}
+
+#[test]
+fn many_clients_with_one_key_have_one_effect() {
+    let stand = Stand::with_shards(3);
+    let address = stand.address();
+    let threads: Vec<_> = (0..24)
+        .map(|_| {
+            std::thread::spawn(move || {
+                let mut client = Client::connect(address);
+                for number in 0..50 {
+                    client.post("/ingest/event", &key(&number.to_string()), number.to_string().as_bytes());
+                    assert_eq!(client.answer().status, 200);
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(stand.stored().len(), 50);
+    assert_eq!(stand.counters().duplicates(), 23 * 50);
+}
+
+#[test]
+fn a_batch_that_comes_again_is_counted_as_duplicates() {
+    let stand = Stand::open();
+    let body = "1\n2\nx\n";
+    let first = stand.post("/ingest/batch", &key("a"), body);
+    assert_eq!((first.status, &first.json()["accepted"], &first.json()["duplicates"]), (207, &2.into(), &0.into()));
+    let again = stand.post("/ingest/batch", &key("a"), body);
+    assert_eq!((again.status, &again.json()["accepted"], &again.json()["duplicates"]), (207, &0.into(), &2.into()));
+    assert_eq!(again.json()["refused"][0]["line"], 3);
+    let other = stand.post("/ingest/batch", &key("a"), "1\n3\n");
+    assert_eq!((other.status, other.code().as_str()), (409, "id_reused"));
+    // The key of an event is another one.
+    assert_eq!(stand.post("/ingest/event", &key("a"), "4").status, 200);
+    assert_eq!(stand.payloads(), ["1", "2", "4"]);
+}
+
+#[test]
+fn records_with_ids_of_their_own_are_told_apart() {
+    let stand = Stand::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
+    let body = [r#"{"id":1}"#, "", r#"{"id":2}"#, r#"{"id":1,"other":0}"#, r#"{"id":2}"#, "{}"].join("\n");
+    let answer = stand.post("/ingest/batch", "", body);
+    assert_eq!((answer.status, &answer.json()["accepted"], &answer.json()["duplicates"]), (207, &2.into(), &2.into()));
+    let refused = &answer.json()["refused"];
+    assert_eq!((&refused[0]["line"], &refused[0]["code"]), (&4.into(), &"id_reused".into()));
+    assert_eq!(stand.payloads(), [r#"{"id":1}"#, r#"{"id":2}"#, "{}"]);
+    let again = stand.post("/ingest/batch", "", "{\"id\":2}\n{\"id\":1}");
+    assert_eq!((again.status, &again.json()["duplicates"]), (200, &2.into()));
+    assert_eq!(stand.stored().len(), 3);
+}
+
+#[test]
+fn an_atomic_batch_is_taken_as_a_whole_or_not_at_all() {
+    let stand = Stand::open();
+    let atomic = "Forebay-Atomic: true\r\n";
+    let answer = stand.post("/ingest/batch", atomic, "1\nx\n2\n");
+    assert_eq!((answer.status, &answer.json()["accepted"]), (422, &0.into()));
+    assert_eq!(answer.json()["refused"][0]["line"], 2);
+    assert!(stand.stored().is_empty());
+    assert_eq!(stand.post("/ingest/batch", atomic, "1\n2\n").status, 200);
+    assert_eq!(stand.post("/ingest/batch", "Forebay-Atomic: false\r\n", "3\nx").status, 207);
+    let odd = stand.post("/ingest/batch", "Forebay-Atomic: perhaps\r\n", "4");
+    assert_eq!((odd.status, odd.code().as_str()), (400, "bad_request"));
+    assert_eq!(stand.payloads(), ["1", "2", "3"]);
+}
+
+#[test]
+fn an_atomic_batch_with_an_id_that_was_used_is_not_taken() {
+    let stand = Stand::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
+    let atomic = "Forebay-Atomic: true\r\nIdempotency-Key: k\r\n";
+    let answer = stand.post("/ingest/batch", atomic, "{\"id\":2}\n{\"id\":1,\"other\":0}\n{}");
+    assert_eq!((answer.status, &answer.json()["accepted"]), (422, &0.into()));
+    assert_eq!(
+        (&answer.json()["refused"][0]["line"], &answer.json()["refused"][0]["code"]),
+        (&2.into(), &"id_reused".into())
+    );
+    assert_eq!(stand.stored().len(), 1);
+    let mended = stand.post("/ingest/batch", atomic, "{\"id\":2,\"mended\":1}\n{}");
+    assert_eq!((mended.status, &mended.json()["accepted"]), (200, &2.into()));
+}
