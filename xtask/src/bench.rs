@@ -40,6 +40,8 @@ enum Bench {
     SingleNull,
     /// One event a POST into SQLite, 256 connections, against `reference http-durable`.
     SingleSqlite,
+    /// One event a POST, each with an Idempotency-Key of its own, into the null sink, against `reference http-durable`.
+    SingleKeyed,
     /// NDJSON in batches of 1 MiB into the null sink, against `reference check-loop`.
     BatchNull(batch::Options),
     /// Events accepted and stored in SQLite, against `sqlite3 .import` of the same rows.
@@ -84,6 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let rows = match &arguments.bench {
         Bench::SingleNull => single::into_null(&setup),
         Bench::SingleSqlite => single::into_sqlite(&setup),
+        Bench::SingleKeyed => single::keyed(&setup),
         Bench::BatchNull(options) => batch::into_null(&setup, options),
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),

@@ -5,6 +5,7 @@
 //! in the steps of `cargo xtask test`.
 
 pub(crate) mod batches;
+pub(crate) mod duplicates;
 pub(crate) mod kills;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
@@ -27,6 +28,8 @@ enum Campaign {
     Kills(kills::Options),
     /// Batches with keys, with SIGKILLs on the way: every record is stored as often as it was sent.
     Batches(batches::Options),
+    /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
+    Duplicates(duplicates::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
     Order(order::Options),
 }
@@ -37,6 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::PowerCuts(options) => power_cuts::run(options),
         Campaign::Kills(options) => kills::run(options),
         Campaign::Batches(options) => batches::run(options),
+        Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::Order(options) => order::run(options),
     }
 }

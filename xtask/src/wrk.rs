@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +18,8 @@ const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd0e6b
 pub(crate) struct Load {
     pub(crate) connections: u32,
     pub(crate) duration: Duration,
+    /// Each request has an Idempotency-Key of its own.
+    pub(crate) is_keyed: bool,
 }
 
 /// What `wrk` saw.
@@ -30,7 +33,7 @@ pub(crate) struct Report {
 /// a server that refuses is quick.
 pub(crate) fn run(server: SocketAddr, load: Load, folder: &Path) -> Result<Report> {
     let script = folder.join("post.lua");
-    std::fs::write(&script, script_text()).with_context(|| format!("writing {}", script.display()))?;
+    std::fs::write(&script, script_text(load.is_keyed)).with_context(|| format!("writing {}", script.display()))?;
     let mut command = Command::new("wrk");
     command.args(["-t1", "--timeout", "10s"]);
     command.args([format!("-c{}", load.connections), format!("-d{}", load.duration.as_secs().max(1))]);
@@ -39,8 +42,21 @@ pub(crate) fn run(server: SocketAddr, load: Load, folder: &Path) -> Result<Repor
     parse(&printed)
 }
 
-fn script_text() -> String {
-    format!("wrk.method = \"POST\"\nwrk.headers[\"Content-Type\"] = \"application/json\"\nwrk.body = [==[{BODY}]==]\n")
+fn script_text(is_keyed: bool) -> String {
+    let fixed = format!(
+        "wrk.method = \"POST\"\nwrk.headers[\"Content-Type\"] = \"application/json\"\nwrk.body = [==[{BODY}]==]\n"
+    );
+    if !is_keyed {
+        return fixed;
+    }
+    // Unlike those of every other run.
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    let run = format!("{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
+    fixed
+        + &format!(
+            "local number = 0\nrequest = function()\n  number = number + 1\n  \
+             wrk.headers[\"Idempotency-Key\"] = \"{run}-\" .. number\n  return wrk.format()\nend\n"
+        )
 }
 
 fn parse(printed: &str) -> Result<Report> {

@@ -70,7 +70,7 @@ fn busy_with_backlog(setup: &Setup, backlog: u64) -> Result<Row> {
 
 fn busy(setup: &Setup, launch: &Launch, server: &Server) -> Result<u64> {
     server.process.forget_peak()?;
-    let load = Load { connections: BUSY_CONNECTIONS, duration: setup.duration };
+    let load = Load { connections: BUSY_CONNECTIONS, duration: setup.duration, is_keyed: false };
     wrk::run(launch.intake, load, &setup.folder)?;
     Ok(server.process.memory()?.most)
 }

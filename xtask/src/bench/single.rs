@@ -33,8 +33,8 @@ const TURN: Duration = Duration::from_secs(2);
 const TURNS_MIN: u64 = 3;
 
 pub(super) fn into_null(setup: &Setup) -> Result<Vec<Row>> {
-    let many = in_turn(setup, 256, Some(NULL_SINK))?;
-    let one = in_turn(setup, 1, Some(NULL_SINK))?;
+    let many = in_turn(setup, 256, Some(NULL_SINK), false)?;
+    let one = in_turn(setup, 1, Some(NULL_SINK), false)?;
     let cpu: Vec<_> = many.iter().map(|turn| (turn.server.cpu, turn.reference.cpu)).collect();
     Ok(vec![
         rate_row("null, 256 connections", &many, 0.75),
@@ -44,7 +44,7 @@ pub(super) fn into_null(setup: &Setup) -> Result<Vec<Row>> {
 }
 
 pub(super) fn into_sqlite(setup: &Setup) -> Result<Vec<Row>> {
-    let turns = in_turn(setup, 256, None)?;
+    let turns = in_turn(setup, 256, None, false)?;
     let pending = Row {
         what: "SQLite, pending of accepted when the load ends".into(),
         measured: median(turns.iter().map(|turn| turn.pending).collect()),
@@ -55,15 +55,21 @@ pub(super) fn into_sqlite(setup: &Setup) -> Result<Vec<Row>> {
     Ok(vec![rate_row("SQLite, 256 connections", &turns, 0.5), pending])
 }
 
+/// Each request with a key of its own: the load generator works more for each, for the ceiling as for the server.
+pub(super) fn keyed(setup: &Setup) -> Result<Vec<Row>> {
+    let turns = in_turn(setup, 256, Some(NULL_SINK), true)?;
+    Ok(vec![rate_row("null, 256 connections, a key for each request", &turns, 0.65)])
+}
+
 fn rate_row(what: &str, turns: &[Turn], least: f64) -> Row {
     let rates = |turn: &Turn| (turn.server.requests_per_second, turn.reference.requests_per_second);
     Row::in_turn(what, "requests/s", &turns.iter().map(rates).collect::<Vec<_>>(), Bar::AtLeast(least))
 }
 
 /// Both run all the time, and are loaded in turn. The first turn, in which files grow, isn't counted.
-fn in_turn(setup: &Setup, connections: u32, config: Option<&str>) -> Result<Vec<Turn>> {
+fn in_turn(setup: &Setup, connections: u32, config: Option<&str>, is_keyed: bool) -> Result<Vec<Turn>> {
     let turns = (u64::from(setup.rounds) * setup.duration.as_secs()).div_ceil(TURN.as_secs()).max(TURNS_MIN);
-    let load = Load { connections, duration: TURN };
+    let load = Load { connections, duration: TURN, is_keyed };
     let (address, reference) = start_reference(setup)?;
     let launch = setup.fresh_server(config)?;
     let mut server = launch.start()?;

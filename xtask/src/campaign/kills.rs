@@ -3,7 +3,7 @@
 //!
 //! A SIGKILL leaves the page cache alone, so this proves nothing about fsync: the power cuts do that.
 
-mod clients;
+pub(super) mod clients;
 mod oracle;
 
 use std::io::{BufRead, BufReader};

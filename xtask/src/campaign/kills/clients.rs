@@ -12,7 +12,7 @@ use crate::http::{self, Connection};
 use crate::random::Random;
 
 /// What the clients share with the one that kills.
-pub(super) struct Shared {
+pub(in crate::campaign) struct Shared {
     server: SocketAddr,
     seed: u64,
     stop: AtomicBool,
@@ -29,14 +29,14 @@ struct ServerState {
 }
 
 impl Shared {
-    pub(super) fn new(server: SocketAddr, seed: u64) -> Self {
+    pub(in crate::campaign) fn new(server: SocketAddr, seed: u64) -> Self {
         let state = Mutex::new(ServerState { is_up: false, starts: 0 });
         let (stop, in_flight) = (AtomicBool::new(false), AtomicUsize::new(0));
         Self { server, seed, stop, in_flight, state, changed: Condvar::new() }
     }
 
     /// The server is ready: clients may connect.
-    pub(super) fn server_is_up(&self) {
+    pub(in crate::campaign) fn server_is_up(&self) {
         let mut state = self.state();
         state.starts += 1;
         state.is_up = true;
@@ -44,24 +44,24 @@ impl Shared {
     }
 
     /// The server is about to be killed: says how many requests are sent and not answered.
-    pub(super) fn server_goes_down(&self) -> usize {
+    pub(in crate::campaign) fn server_goes_down(&self) -> usize {
         self.state().is_up = false;
         self.in_flight.load(Ordering::SeqCst)
     }
 
     /// Every client ends once it has its answer, or can't have one.
-    pub(super) fn stop(&self) {
+    pub(in crate::campaign) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
         let _state = self.state();
         self.changed.notify_all();
     }
 
-    fn is_stopped(&self) -> bool {
+    pub(in crate::campaign) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 
     /// Connects to the server once it is up; none when it is time to stop.
-    fn connect(&self) -> Option<Connection> {
+    pub(in crate::campaign) fn connect(&self) -> Option<Connection> {
         while !self.is_stopped() {
             let starts = self.wait_until_up()?;
             match Connection::open(self.server) {
