@@ -126,7 +126,7 @@ impl EventLog {
             Shard::new(shard, journal, inline, accepted.clone(), memory.clone(), Failure(failure.clone()))
         };
         let shards: Vec<_> = opened.into_iter().map(new).collect();
-        memory.join(&shards).map_err(OpenLogError::Ids)?;
+        memory.join(&shards, &findings).map_err(OpenLogError::Ids)?;
         Ok(Self { shards, types, accepted, memory, origin: directory.origin(), findings, failure })
     }
 
@@ -154,13 +154,14 @@ impl EventLog {
         ContentHash::new(self.origin)
     }
 
-    /// Writes the ids that clients gave to files of their own, now and then, and at once where segments up to `needed`
-    /// wait to be freed. Returns up to where segments may be freed without forgetting ids.
+    /// Writes the ids that clients gave to files of their own, now and then, and at once where a segment up to `limits`,
+    /// one for each shard, waits to be freed. Returns up to where segments may be freed without forgetting ids.
     ///
     /// # Errors
     /// What the file system says; the next call tries again.
-    pub fn save_ids(&self, needed: &[u64]) -> io::Result<Vec<u64>> {
-        self.memory.save(needed)
+    pub fn save_ids(&self, limits: &[u64]) -> io::Result<Vec<u64>> {
+        let limit = |shard: &Shard| limits.get(usize::from(shard.number())).copied().unwrap_or_default();
+        self.memory.save(|shard| shard.segments().can_free_up_to(limit(shard)))
     }
 
     /// How far back events that come again are recognised: the age of the oldest id that is remembered.

@@ -203,6 +203,24 @@ fn ids_are_known_after_a_restart_and_after_their_segments_are_freed() {
 }
 
 #[test]
+fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
+    let disk = SimulatedDisk::new(1);
+    let world = World::open(&disk, INLINE);
+    for key in 1..=3 {
+        assert!(matches!(world.run(async |world| world.post(0, key, "1").await), Outcome::New(_)));
+    }
+    assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [3, 0]);
+    drop(world);
+    // An older copy of the journal is put back, but not of the ids.
+    for path in disk.paths().into_iter().filter(|path| path.starts_with("/data/journal")) {
+        disk.put(path, b"").unwrap();
+    }
+    let world = World::open(&disk, INLINE);
+    let outcome = world.run(async |world| world.post(0, 2, "1").await);
+    assert!(matches!(outcome, Outcome::New(_)), "{outcome:?} {}", world.shard(0).durable());
+}
+
+#[test]
 fn a_batch_is_known_as_a_whole() {
     let mut world = World::open(&SimulatedDisk::new(1), INLINE);
     let events = [(None, "1"), (None, "2")];

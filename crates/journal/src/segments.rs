@@ -90,6 +90,12 @@ impl Segments {
         Ok(freed)
     }
 
+    /// Whether [`Self::free_up_to`] would free a segment.
+    #[must_use]
+    pub fn can_free_up_to(&self, sequence: u64) -> bool {
+        self.headers().get(1).is_some_and(|second| second.first <= sequence.saturating_add(1))
+    }
+
     fn take_oldest(&self, sequence: u64) -> Option<SegmentHeader> {
         let mut headers = self.headers();
         let ends_before = headers.get(1)?.first;
@@ -154,10 +160,13 @@ mod tests {
     #[test]
     fn a_segment_is_freed_once_all_of_its_events_may_go() {
         let segments = segments(&[1, 10, 20]);
+        assert!(!segments.can_free_up_to(8));
         assert_eq!(segments.free_up_to(8).unwrap(), 0);
+        assert!(segments.can_free_up_to(9));
         assert_eq!(segments.free_up_to(9).unwrap(), 1);
         assert_eq!(segments.oldest(), Some(10));
         assert_eq!(segments.free_up_to(u64::MAX).unwrap(), 1);
+        assert!(!segments.can_free_up_to(u64::MAX));
         let names = segments.disk.list(&segments.directory).unwrap();
         assert_eq!(names.iter().filter(|name| segment::generation_of(name).is_some()).count(), 1);
         assert_eq!(names.len(), 3, "the files are kept for later");

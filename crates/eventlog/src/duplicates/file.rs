@@ -17,6 +17,8 @@ const HEADER_BYTES: usize = 48;
 const ENTRY_BYTES: usize = 32;
 /// A file that has so many bytes is followed by a new one.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// More files than this are made one at the next start.
+const FILES_MAX: usize = 16;
 const PREFIX: &str = "ids-";
 
 /// The ids of the stretch `(after, up_to]` of a shard.
@@ -120,7 +122,22 @@ impl IdFiles {
             this.files.push_back((number, read.iter().map(|frame| frame.ids.len()).sum()));
             frames.extend(read);
         }
+        if this.files.len() > FILES_MAX {
+            // Where there is no space for it, the next start tries again.
+            drop(this.join_files(&frames));
+        }
         Ok((this, frames))
+    }
+
+    /// Makes one file of all: each process leaves one, and it may have written little.
+    fn join_files(&mut self, frames: &[Frame]) -> io::Result<()> {
+        let old: Vec<u64> = self.files.iter().map(|(number, _)| *number).collect();
+        self.append(frames)?;
+        for number in old {
+            self.remove(number)?;
+            self.files.retain(|(known, _)| *known != number);
+        }
+        Ok(())
     }
 
     fn path(&self, number: u64) -> PathBuf {
@@ -176,13 +193,17 @@ impl IdFiles {
             if newer < self.ids_kept || self.files.len() == 1 {
                 break;
             }
-            match self.disk.remove(&self.path(number)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => removed?,
-            }
+            self.remove(number)?;
             self.files.pop_front();
         }
         Ok(())
+    }
+
+    fn remove(&self, number: u64) -> io::Result<()> {
+        match self.disk.remove(&self.path(number)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 }
 
@@ -238,6 +259,17 @@ mod tests {
         }
         let frames = open(&disk, 25).1;
         assert_eq!(frames.iter().map(|frame| frame.after).collect::<Vec<_>>(), [70, 80, 90]);
+    }
+
+    #[test]
+    fn many_small_files_are_made_one() {
+        let disk = SimulatedDisk::new(1);
+        for start in 0..40 {
+            open(&disk, 1000).0.append(&[frame(start, 1)]).unwrap();
+            assert!(disk.paths().iter().filter(|path| path.starts_with(DIRECTORY)).count() <= FILES_MAX + 2);
+        }
+        let afters: Vec<_> = open(&disk, 1000).1.iter().map(|frame| frame.after).collect();
+        assert_eq!(afters, (0..40).collect::<Vec<_>>());
     }
 
     #[test]

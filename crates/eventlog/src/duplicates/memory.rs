@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use event::limits::DUPLICATE_WINDOW_BYTES;
 use event::{EventId, Position};
-use journal::{DataDirectory, Given, Reader};
+use journal::{DataDirectory, Finding, Given, LOG_ENDS_EARLY, Reader, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
 
 use super::file::{Frame, IdFiles, Remembered};
 use super::window::{Entry, Place, Seen, Window};
@@ -18,6 +18,8 @@ use crate::shard::Shard;
 const DIRECTORY: &str = "duplicates";
 /// What the files hold costs an fdatasync: it is written so often, unless segments wait to be freed.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
+/// Ids that are read and written at once: 2 MiB.
+const FRAME_IDS_MAX: usize = 65_536;
 /// Ids that the files hold at least: about as many as the window.
 const IDS_KEPT: usize = DUPLICATE_WINDOW_BYTES / 64;
 
@@ -30,6 +32,8 @@ pub(crate) struct Memory {
 
 struct Saved {
     files: IdFiles,
+    /// What the files said at the start, until the shards are there.
+    loaded: Vec<Frame>,
     /// For each shard, up to where the files have its ids.
     up_to: Vec<u64>,
     at: Option<Instant>,
@@ -39,36 +43,41 @@ impl Memory {
     /// Reads the files of a data directory.
     pub(crate) fn open(directory: &DataDirectory, shards: u16) -> io::Result<Self> {
         let path = directory.path().join(DIRECTORY);
-        let (files, frames) = IdFiles::open(directory.disk().clone(), &path, IDS_KEPT)?;
-        let window = Window::new(getrandom::u64()?);
-        let mut up_to = vec![0; usize::from(shards)];
-        let now = unix_microseconds();
-        for frame in frames {
-            remember(&window, &frame, now);
-            // Where a frame is missing, what stands behind it is read from the log again, as far as it is there.
-            if let Some(known) = up_to.get_mut(usize::from(frame.shard))
-                && (frame.after <= *known || *known == 0)
-            {
-                *known = frame.up_to.max(*known);
-            }
-        }
-        let files = Mutex::new(Saved { files, up_to, at: None });
-        Ok(Self { window, shards: OnceLock::new(), files })
+        let (files, loaded) = IdFiles::open(directory.disk().clone(), &path, IDS_KEPT)?;
+        let saved = Saved { files, loaded, up_to: vec![0; usize::from(shards)], at: None };
+        Ok(Self { window: Window::new(getrandom::u64()?), shards: OnceLock::new(), files: Mutex::new(saved) })
     }
 
     fn saved(&self) -> MutexGuard<'_, Saved> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Learns of the shards, and what their logs say of ids that the files don't have.
-    pub(crate) fn join(&self, shards: &[Arc<Shard>]) -> io::Result<()> {
+    /// Learns of the shards: what the files know of them, and what only their logs say. An event that recovery has
+    /// found lost isn't stored, whatever a file says: it may come again.
+    pub(crate) fn join(&self, shards: &[Arc<Shard>], findings: &[(u16, Finding)]) -> io::Result<()> {
         let mut saved = self.saved();
+        let now = unix_microseconds();
+        for mut frame in std::mem::take(&mut saved.loaded) {
+            let shard = usize::from(frame.shard);
+            let durable = shards.get(shard).map_or(0, |shard| shard.durable());
+            let found = findings.iter().filter(|(number, _)| *number == frame.shard).map(|(_, finding)| finding);
+            let is_lost = |sequence| sequence > durable || found.clone().any(|finding| loses(finding, sequence));
+            frame.ids.retain(|known| !is_lost(known.sequence));
+            remember(&self.window, &frame, now);
+            // Where a frame is missing, what stands behind it is read from the log again, as far as it is there.
+            if let Some(known) = saved.up_to.get_mut(shard)
+                && (frame.after <= *known || *known == 0)
+            {
+                *known = frame.up_to.max(*known).min(durable);
+            }
+        }
         for shard in shards {
-            let known = &mut saved.up_to[usize::from(shard.number())];
-            // Files that are ahead of the log are of another one.
-            *known = (*known).min(shard.durable());
-            let frame = read(shard, *known)?;
-            remember(&self.window, &frame, unix_microseconds());
+            let mut after = saved.up_to[usize::from(shard.number())];
+            while after < shard.durable() {
+                let frame = read(shard, after)?;
+                remember(&self.window, &frame, now);
+                after = frame.up_to;
+            }
         }
         // Once, by whoever opened the shards.
         let _ = self.shards.set(shards.iter().map(Arc::downgrade).collect());
@@ -94,25 +103,39 @@ impl Memory {
         ids.iter().for_each(|(id, place)| self.window.forget(*id, *place));
     }
 
-    /// Writes what is new, if it is time or `needed` up to there; returns up to where each shard's ids are safe.
-    pub(crate) fn save(&self, needed: &[u64]) -> io::Result<Vec<u64>> {
+    /// Writes what is new, if it is time or a shard `needs` it to free a segment; returns up to where each shard's ids
+    /// are safe.
+    pub(crate) fn save(&self, needs: impl Fn(&Shard) -> bool) -> io::Result<Vec<u64>> {
         self.window.tick();
         let mut saved = self.saved();
         let is_due = saved.at.is_none_or(|at| at.elapsed() >= SAVE_INTERVAL);
-        let is_needed = saved.up_to.iter().zip(needed).any(|(up_to, needed)| up_to < needed);
-        if is_due || is_needed {
+        let shards: Vec<_> = self.shards.get().into_iter().flatten().filter_map(Weak::upgrade).collect();
+        if is_due || shards.iter().any(|shard| needs(shard)) {
             saved.at = Some(Instant::now());
-            let shards = self.shards.get().into_iter().flatten().filter_map(Weak::upgrade);
-            let moved = shards.filter(|shard| shard.durable() > saved.up_to[usize::from(shard.number())]);
-            let frames: Vec<_> =
-                moved.map(|shard| read(&shard, saved.up_to[usize::from(shard.number())])).collect::<io::Result<_>>()?;
-            if !frames.is_empty() {
-                saved.files.append(&frames)?;
-                frames.iter().for_each(|frame| saved.up_to[usize::from(frame.shard)] = frame.up_to);
-            }
+            shards.iter().try_for_each(|shard| saved.catch_up(shard))?;
         }
         Ok(saved.up_to.clone())
     }
+}
+
+impl Saved {
+    fn catch_up(&mut self, shard: &Arc<Shard>) -> io::Result<()> {
+        let known = usize::from(shard.number());
+        let durable = shard.durable();
+        while self.up_to[known] < durable {
+            let frame = read(shard, self.up_to[known])?;
+            let up_to = frame.up_to;
+            self.files.append(&[frame])?;
+            self.up_to[known] = up_to;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a finding means that this event is lost. Where files are missing nobody knows which are.
+fn loses(finding: &Finding, sequence: u64) -> bool {
+    matches!(finding.letter, SEGMENT_HEADER_DAMAGED | SEGMENT_TRUNCATED | LOG_ENDS_EARLY)
+        || finding.lost.iter().any(|lost| lost.contains(&sequence))
 }
 
 fn remember(window: &Window, frame: &Frame, now: i64) {
@@ -125,23 +148,29 @@ fn remember(window: &Window, frame: &Frame, now: i64) {
     }
 }
 
-/// The ids of all that is durable behind `after`.
+/// The ids of what is durable behind `after`, up to [`FRAME_IDS_MAX`] and the rest of a block.
 fn read(shard: &Arc<Shard>, after: u64) -> io::Result<Frame> {
-    let up_to = shard.durable();
-    let mut ids = Vec::new();
+    let durable = shard.durable();
+    let mut frame =
+        Frame { shard: shard.number(), after, up_to: after, written_at: unix_microseconds(), ids: Vec::new() };
     if shard.has_given_behind(after) {
         let mut reader = Reader::new(shard.segments().clone(), after + 1);
-        while let Some(stretch) = reader.read(up_to)? {
+        while frame.ids.len() < FRAME_IDS_MAX {
+            let Some(stretch) = reader.read(durable)? else { break };
             stretch.for_each_record(|sequence, record| {
-                if sequence > after && sequence <= up_to {
+                if sequence > after && sequence <= durable {
                     let own = record.content.map(|content| Given { id: record.id, content });
                     let given = own.into_iter().chain(record.batch);
-                    ids.extend(given.map(|Given { id, content }| Remembered { id, content, sequence }));
+                    frame.ids.extend(given.map(|Given { id, content }| Remembered { id, content, sequence }));
                 }
             });
+            frame.up_to = frame.up_to.max(stretch.end() - 1).min(durable);
         }
     }
-    Ok(Frame { shard: shard.number(), after, up_to, written_at: unix_microseconds(), ids })
+    if frame.ids.len() < FRAME_IDS_MAX {
+        frame.up_to = durable;
+    }
+    Ok(frame)
 }
 
 fn unix_microseconds() -> i64 {
