@@ -26,6 +26,17 @@ impl Outcomes {
         self.skipped += other.skipped;
     }
 
+    /// An event that was dead is stored, or the other way round. Where none was counted nothing changes, so that
+    /// the sum stays what it is.
+    pub(crate) const fn turn(&mut self, is_stored: bool) {
+        let (from, to) =
+            if is_stored { (&mut self.dead, &mut self.stored) } else { (&mut self.stored, &mut self.dead) };
+        if *from > 0 {
+            *from -= 1;
+            *to += 1;
+        }
+    }
+
     /// `None` where there are fewer.
     pub(crate) fn less(self, other: Self) -> Option<Self> {
         Some(Self {
@@ -84,6 +95,8 @@ pub(crate) struct SinkBook {
     /// By shard.
     pub(crate) lanes: Vec<LaneBook>,
     pub(crate) pairs: BTreeMap<TypeName, Pair>,
+    /// Up to where the outcomes take the journal of the sink's dead letters into account.
+    pub(crate) dead_up_to: u64,
     /// Whether the sink is in the configuration. Not saved.
     pub(crate) configured: bool,
 }

@@ -1,18 +1,41 @@
 //! The dead letters of one sink: a journal of their own, durable before any cursor passes them.
+//!
+//! It only grows at its end: a letter, the letter once more with a newer reason, or its end. For each event the last
+//! counts (`index.rs`). What is settled is freed from the front, a segment at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod filter;
+mod index;
+mod office;
+mod offline;
+mod reading;
+mod replay;
+
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use event::limits::RESERVE_BYTES;
+use event::{Origin, TypeName};
 use eventlog::{
     Appender, CommitError, Committer, DataDirectory, Dead, Finding, OpenError, OpenShard, Reader, Record, Reserve,
-    ShardOptions, open_shard,
+    Segments, Settled, ShardOptions, SharedDisk, open_shard,
 };
 
+pub use filter::{DeadFilter, DeadLetter, DeadList};
+pub(crate) use index::Recount;
+pub(crate) use office::Desk;
+pub use office::{DeadError, DeadLetterOffice};
+pub use offline::read_dead_letters;
+pub(crate) use offline::sinks_with_letters;
+pub(crate) use replay::{Clerk, clerk};
+pub use replay::{DeadAction, DeadOutcome};
+
 use crate::options::Reporter;
+use crate::status::DeadCounters;
+use crate::{Ledger, SinkName};
+use index::Index;
 
 const DIRECTORY: &str = "dead";
 /// Small, so that the first dead letter and each start cost little.
@@ -51,149 +74,255 @@ pub(crate) struct Letter<'a> {
     pub(crate) reason: &'a str,
 }
 
+impl<'a> Letter<'a> {
+    fn in_shard(&self, shard: u16) -> Record<'a> {
+        let dead = Dead { shard, sequence: self.sequence, reason: self.reason, settled: None };
+        Record { dead: Some(dead), ..self.record }
+    }
+}
+
+/// What ends a letter in the journal.
+fn end_of<'a>(letter: &Record<'a>, settled: Settled) -> Record<'a> {
+    let dead = letter.dead.map(|dead| Dead { reason: "", settled: Some(settled), ..dead });
+    Record { dead, payload: &[], ..*letter }
+}
+
 /// The journal of a sink's dead letters. It is opened when it is needed, or when it is there.
 pub(crate) struct DeadLetters {
-    options: ShardOptions,
+    sink: SinkName,
+    disk: SharedDisk,
     data: PathBuf,
-    journal: Mutex<Option<Journal>>,
+    origin: Origin,
+    journal: Mutex<Slot>,
     reserve: Arc<Reserve>,
+    ledger: Arc<Ledger>,
     reporter: Arc<dyn Reporter>,
-    sink: String,
+    pub(crate) counters: Arc<DeadCounters>,
     #[cfg(test)]
     pub(crate) forgetful: std::sync::atomic::AtomicBool,
 }
 
-struct Journal {
-    appender: Appender,
-    committer: Option<Committer>,
-    /// Letters in the open block: shard and sequence.
-    open: Vec<(u16, u64)>,
-    durable: Index,
+enum Slot {
+    Unopened,
+    Open(Box<Journal>),
+    /// Sealed: nothing is written any more.
+    Closed,
 }
 
-/// By shard the sequences of the events that are durable dead letters.
-type Index = BTreeMap<u16, BTreeSet<u64>>;
+struct Journal {
+    appender: Appender,
+    committer: Committer,
+    segments: Segments,
+    index: Index,
+    durable: u64,
+    /// While somebody reads, no segment is freed.
+    readers: usize,
+    /// What the last look for segments to free began with: the same finds nothing more.
+    freed_at: Option<(u64, u64, Vec<u64>)>,
+}
 
 impl DeadLetters {
-    pub(crate) fn new(directory: &DataDirectory, sink: &str, reporter: Arc<dyn Reporter>) -> Self {
-        let path = directory.path().join(DIRECTORY).join(sink);
-        let options = ShardOptions {
-            first_segment_bytes: FIRST_SEGMENT_BYTES,
-            segment_bytes_max: SEGMENT_BYTES_MAX,
-            segments_ahead: false,
-            ..ShardOptions::new(directory.disk().clone(), path, directory.origin(), 0)
-        };
+    pub(crate) fn new(
+        directory: &DataDirectory,
+        sink: SinkName,
+        ledger: Arc<Ledger>,
+        reporter: Arc<dyn Reporter>,
+    ) -> Self {
         Self {
-            options,
+            sink,
+            disk: directory.disk().clone(),
             data: directory.path().into(),
-            journal: Mutex::new(None),
+            origin: directory.origin(),
+            journal: Mutex::new(Slot::Unopened),
             reserve: directory.reserve().clone(),
+            ledger,
             reporter,
-            sink: sink.to_owned(),
+            counters: Arc::default(),
             #[cfg(test)]
             forgetful: false.into(),
         }
     }
 
-    fn journal(&self) -> MutexGuard<'_, Option<Journal>> {
+    pub(crate) const fn sink(&self) -> &SinkName {
+        &self.sink
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.data.join(DIRECTORY).join(&*self.sink)
     }
 
     /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
     /// already aren't written again.
     pub(crate) fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
-        match self.try_write(shard, letters) {
+        let records: Vec<Record<'_>> = letters.iter().map(|letter| letter.in_shard(shard)).collect();
+        self.append(&records, Index::is_dead)
+    }
+
+    /// Writes letters that are held once more, with newer reasons.
+    pub(crate) fn amend(&self, letters: &[Record<'_>]) -> Result<(), BuryError> {
+        self.append(letters, |index, dead| !index.is_held(dead))
+    }
+
+    /// Ends letters that are held. The ledger counts them anew when that is durable, in the same breath.
+    pub(crate) fn settle(&self, letters: &[Record<'_>], settled: Settled) -> Result<(), BuryError> {
+        let records: Vec<Record<'_>> = letters.iter().map(|letter| end_of(letter, settled)).collect();
+        self.append(&records, |index, dead| !index.is_held(dead))
+    }
+
+    fn append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), BuryError> {
+        match self.try_append(records, is_known) {
             // It may be for want of space: the reserve has some, and is filled again before long.
-            Err(BuryError::Later(_)) if self.reserve.release() => self.try_write(shard, letters),
+            Err(BuryError::Later(_)) if self.reserve.release() => self.try_append(records, is_known),
             written => written,
         }
     }
 
-    fn try_write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
-        let mut slot = self.journal();
-        let journal = match &mut *slot {
-            Some(journal) => journal,
-            empty => empty.insert(self.open()?),
-        };
-        for letter in letters {
-            if journal.durable.get(&shard).is_some_and(|sequences| sequences.contains(&letter.sequence)) {
+    fn try_append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), BuryError> {
+        let mut slot = self.slot();
+        let journal = self.opened(&mut slot)?;
+        for record in records {
+            if record.dead.is_none_or(|dead| is_known(&journal.index, &dead)) {
                 continue;
             }
-            let dead = Some(Dead { shard, sequence: letter.sequence, reason: letter.reason });
-            journal.appender.push(&Record { dead, ..letter.record });
-            journal.open.push((shard, letter.sequence));
+            journal.appender.push(record);
             if journal.appender.open_block().padded_bytes() >= BLOCK_BYTES {
-                journal.commit()?;
+                self.commit(journal)?;
             }
         }
         #[cfg(test)]
         if self.forgetful.load(std::sync::atomic::Ordering::Relaxed) {
             return Ok(());
         }
-        journal.commit()
+        self.commit(journal)
     }
 
-    /// The sequences of the events from `shard` behind `cursor` that are dead letters.
+    fn commit(&self, journal: &mut Journal) -> Result<(), BuryError> {
+        let recounts = journal.commit()?;
+        self.ledger.count_dead(&self.sink, journal.durable, &recounts);
+        Ok(())
+    }
+
+    /// The sequences of the events from `shard` behind `cursor` that are dead letters, or were dropped.
     pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, BuryError> {
-        let mut slot = self.journal();
-        if slot.is_none() && !self.exists()? {
-            return Ok(BTreeSet::new());
+        let found = self.with_existing(|journal| journal.index.beyond(shard, cursor))?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// How many letters of a type are held. 0 while nobody knows.
+    pub(crate) fn held(&self, type_name: &TypeName) -> u64 {
+        match &*self.slot() {
+            Slot::Open(journal) => journal.index.held().get(type_name.as_str()).copied().unwrap_or(0),
+            Slot::Unopened | Slot::Closed => 0,
         }
-        let journal = match &mut *slot {
-            Some(journal) => journal,
-            empty => empty.insert(self.open()?),
-        };
-        let behind = journal.durable.get(&shard).map(|sequences| sequences.range(cursor.saturating_add(1)..).copied());
-        Ok(behind.into_iter().flatten().collect())
+    }
+
+    /// The last position of the journal, if it is open.
+    #[cfg(test)]
+    pub(crate) fn position(&self) -> u64 {
+        if let Slot::Open(journal) = &*self.slot() { journal.durable } else { 0 }
+    }
+
+    /// Does `work` with the journal, which is opened for it. `None` where there is none.
+    fn with_existing<T>(&self, work: impl FnOnce(&mut Journal) -> T) -> Result<Option<T>, BuryError> {
+        let mut slot = self.slot();
+        if matches!(*slot, Slot::Unopened) && !self.exists()? {
+            return Ok(None);
+        }
+        Ok(Some(work(self.opened(&mut slot)?)))
     }
 
     fn exists(&self) -> Result<bool, BuryError> {
-        match self.options.disk.list(&self.options.directory) {
+        match self.disk.list(&self.directory()) {
             Ok(names) => Ok(!names.is_empty()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(later(error)),
         }
     }
 
+    fn opened<'a>(&self, slot: &'a mut Slot) -> Result<&'a mut Journal, BuryError> {
+        if matches!(slot, Slot::Unopened) {
+            *slot = Slot::Open(Box::new(self.open()?));
+        }
+        match slot {
+            Slot::Open(journal) => Ok(journal),
+            Slot::Unopened | Slot::Closed => Err(BuryError::Later("Forebay is stopping".into())),
+        }
+    }
+
     /// The journal makes its own directory durable within the one above, but not that one.
     fn open(&self) -> Result<Journal, BuryError> {
-        let disk = &self.options.disk;
-        disk.create_directory(&self.data.join(DIRECTORY)).map_err(later)?;
-        disk.sync_directory(&self.data).map_err(later)?;
-        let OpenShard { appender, committer, segments, durable, mut findings } = open_shard(&self.options)?;
-        let durable = read_index(Reader::new(segments, 1), durable, &mut findings).map_err(later)?;
+        self.disk.create_directory(&self.data.join(DIRECTORY)).map_err(later)?;
+        self.disk.sync_directory(&self.data).map_err(later)?;
+        let counted = self.ledger.dead_up_to(&self.sink);
+        let options = ShardOptions {
+            first_segment_bytes: FIRST_SEGMENT_BYTES,
+            segment_bytes_max: SEGMENT_BYTES_MAX,
+            segments_ahead: false,
+            // A position that the ledger has counted is never given to another record.
+            next_at_least: counted + 1,
+            ..ShardOptions::new(self.disk.clone(), self.directory(), self.origin, 0)
+        };
+        let OpenShard { appender, committer, segments, durable, mut findings } = open_shard(&options)?;
+        let reader = Reader::new(segments.clone(), 1);
+        let (index, recounts) = read_index(reader, durable, counted, &mut findings).map_err(later)?;
         for finding in findings {
             self.reporter.report(&format!("dead letters of sink {}: {finding}", self.sink));
         }
-        Ok(Journal { appender, committer: Some(committer), open: Vec::new(), durable })
+        // What was durable and didn't come into the ledger that was saved.
+        self.ledger.count_dead(&self.sink, durable, &recounts);
+        Ok(Journal { appender, committer, segments, index, durable, readers: 0, freed_at: None })
+    }
+
+    /// Frees segments in which nothing is needed: no letter that is held, no end of a letter whose event a lane may
+    /// read again (`oldest` by shard is the first that is retained), and nothing beyond `counted`, which is where
+    /// both generations of the saved ledger have counted the journal up to.
+    pub(crate) fn free(&self, counted: u64, oldest: &[u64]) -> io::Result<usize> {
+        let mut slot = self.slot();
+        let Slot::Open(journal) = &mut *slot else { return Ok(0) };
+        if journal.readers > 0 || journal.segments.count() < 2 {
+            return Ok(0);
+        }
+        let now = (journal.durable, counted, oldest.to_vec());
+        if journal.freed_at.as_ref() == Some(&now) {
+            return Ok(0);
+        }
+        if journal.index.any_settled() {
+            journal.index.forget_settled(oldest);
+        }
+        let needed = journal.index.first_needed().unwrap_or(u64::MAX);
+        let freed = journal.segments.free_up_to(needed.saturating_sub(1).min(counted).min(journal.durable))?;
+        journal.freed_at = Some(now);
+        Ok(freed)
     }
 
     /// Ends the journal in an orderly way. Nothing can be written afterwards.
     pub(crate) fn close(&self) -> Result<(), CommitError> {
-        let Some(mut journal) = self.journal().take() else { return Ok(()) };
+        let Slot::Open(journal) = std::mem::replace(&mut *self.slot(), Slot::Closed) else { return Ok(()) };
         let next = journal.appender.open_block().first();
-        journal.committer.take().map_or(Ok(()), |committer| committer.seal(next, unix_microseconds()))
+        let Journal { committer, .. } = *journal;
+        committer.seal(next, unix_microseconds())
     }
 }
 
 impl Journal {
-    fn commit(&mut self) -> Result<(), BuryError> {
-        let Some(committer) = &mut self.committer else { return Ok(()) };
+    /// Makes the open block durable, and says what the ledger should know of it.
+    fn commit(&mut self) -> Result<Vec<Recount>, BuryError> {
         let block = self.appender.take();
         if block.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let first = block.first();
-        match committer.commit(block, unix_microseconds()) {
-            Ok(_) => {
-                for (shard, sequence) in self.open.drain(..) {
-                    self.durable.entry(shard).or_default().insert(sequence);
-                }
-                Ok(())
+        match self.committer.commit(block, unix_microseconds()) {
+            Ok(block) => {
+                self.durable = block.header().end() - 1;
+                Ok(block.records().filter_map(|(at, record)| self.index.note(at, &record)).collect())
             }
             Err(error @ CommitError::NoSpace { .. }) => {
                 self.appender.rewind(first);
-                self.open.clear();
                 Err(BuryError::Later(error.to_string()))
             }
             Err(error) => Err(BuryError::Failed(error.to_string())),
@@ -201,23 +330,27 @@ impl Journal {
     }
 }
 
-/// Reads all letters once. Damage in older segments is added to what recovery found in the newest.
-fn read_index(mut reader: Reader, last: u64, findings: &mut Vec<Finding>) -> io::Result<Index> {
-    let mut index = Index::new();
-    let mut note = |record: &Record<'_>| {
-        if let Some(dead) = record.dead {
-            index.entry(dead.shard).or_default().insert(dead.sequence);
-        }
-    };
+/// Reads all records once, and gathers what those beyond `counted` change in the ledger. Damage in older segments is
+/// added to what recovery found in the newest.
+fn read_index(
+    mut reader: Reader,
+    last: u64,
+    counted: u64,
+    findings: &mut Vec<Finding>,
+) -> io::Result<(Index, Vec<Recount>)> {
+    let mut index = Index::default();
+    let mut recounts = Vec::new();
     while let Some(stretch) = reader.read(last)? {
-        stretch.for_each_record(|_, record| note(record));
+        stretch.for_each_record(|at, record| {
+            recounts.extend(index.note(at, record).filter(|_| at > counted));
+        });
         let known =
             |new: &Finding| findings.iter().any(|old| (old.generation, old.offset) == (new.generation, new.offset));
         if let Some(new) = stretch.finding().filter(|new| !known(new)) {
             findings.push(new.clone());
         }
     }
-    Ok(index)
+    Ok((index, recounts))
 }
 
 fn later(error: io::Error) -> BuryError {

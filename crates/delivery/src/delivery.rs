@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::engine::{Engine, Order};
 use crate::status::KeeperCounters;
-use crate::{LaneStatus, Ledger, Options, Routes, Saved, SinkSetup};
+use crate::{DeadLetterOffice, LaneStatus, Ledger, Options, Routes, Saved, SinkSetup};
 
 /// Why delivery can't start.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,9 @@ pub enum StartError {
     /// Routes have changed, and where they begin can't be saved.
     #[error("routes have changed and the ledger can't be saved; free space on the disk of the data directory")]
     Save,
+    /// The directory of dead letters can't be read.
+    #[error("can't read the directory of dead letters: {0}")]
+    DeadLetters(#[source] io::Error),
     /// The thread can't be started.
     #[error("can't start the delivery thread: {0}")]
     Thread(#[source] io::Error),
@@ -34,6 +37,7 @@ pub struct Delivery {
     ledger: Arc<Ledger>,
     lanes: Vec<Arc<LaneStatus>>,
     keeper: Arc<KeeperCounters>,
+    dead_letters: DeadLetterOffice,
 }
 
 impl Delivery {
@@ -51,11 +55,12 @@ impl Delivery {
     ) -> Result<Self, StartError> {
         let engine = Engine::new(log, directory, routes, sinks, saved, options)?;
         let (ledger, lanes, keeper) = (engine.ledger.clone(), engine.statuses.clone(), engine.keeper_counters());
+        let dead_letters = engine.dead_letters.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
         let (orders, received) = watch::channel(Order::Run);
         let deliver = move || runtime.block_on(engine.run(received));
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
-        Ok(Self { orders, thread: Some(thread), ledger, lanes, keeper })
+        Ok(Self { orders, thread: Some(thread), ledger, lanes, keeper, dead_letters })
     }
 
     /// The ledger.
@@ -74,6 +79,12 @@ impl Delivery {
     #[must_use]
     pub const fn keeper(&self) -> &Arc<KeeperCounters> {
         &self.keeper
+    }
+
+    /// The dead letters of all sinks.
+    #[must_use]
+    pub const fn dead_letters(&self) -> &DeadLetterOffice {
+        &self.dead_letters
     }
 
     /// Delivers what is durable, for at most `deadline`, then closes the sinks, saves the ledger and ends. Blocks

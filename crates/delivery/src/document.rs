@@ -7,6 +7,7 @@
 //! route access local,search            a type's own routes
 //! others local                         the routes of all other types
 //! sink local                           what follows, up to the next sink, is this one's
+//! dead 12                              its journal of dead letters is counted up to here; left out where that is 0
 //! lane 0 0 118 0 -                     shard, start, cursor, lost positions, `ahead` or `-`
 //! outcome 0 access 117 1 0             shard, type, stored, dead, skipped
 //! pair access 0 - - -                  type, base, from by shard; of a closed route: accepted, until by shard
@@ -94,6 +95,9 @@ impl Document {
 }
 
 fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
+    if sink.dead_up_to > 0 {
+        writeln!(text, "dead {}", sink.dead_up_to)?;
+    }
     for (shard, lane) in sink.lanes.iter().enumerate() {
         let ahead = if lane.ahead { "ahead" } else { "-" };
         writeln!(text, "lane {shard} {} {} {} {ahead}", lane.start, lane.cursor, lane.lost)?;
@@ -113,6 +117,10 @@ fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
 
 fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace<'_>) -> Option<()> {
     match fact {
+        "dead" => {
+            sink.dead_up_to = number(words)?;
+            Some(())
+        }
         "lane" => {
             let shard: usize = word(words)?;
             let (start, cursor, lost) = (number(words)?, number(words)?, number(words)?);
@@ -192,7 +200,7 @@ mod tests {
             (name("a.b"), Pair { base: 5, from: vec![1, 2], closed: Some(closed) }),
             (name("c"), Pair::default()),
         ]);
-        let sink = SinkBook { lanes: vec![lane, LaneBook::default()], pairs, configured: false };
+        let sink = SinkBook { lanes: vec![lane, LaneBook::default()], pairs, dead_up_to: 6, configured: false };
         let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);
         let sinks = BTreeMap::from([("x".into(), sink), ("y".into(), SinkBook::default())]);
         let book = Book { routes: routes.with_others(["y".into()]), sinks };

@@ -10,14 +10,14 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::backoff::Backoff;
-use crate::dead_letters::DeadLetters;
+use crate::dead_letters::{Clerk, DeadLetters, Desk, clerk, sinks_with_letters};
 use crate::delivery::StartError;
 use crate::join::Start;
 use crate::keeper::Keeper;
 use crate::lane::Lane;
 use crate::race::{First, changed, race};
 use crate::status::KeeperCounters;
-use crate::{LaneState, LaneStatus, Ledger, Options, Routes, Saved, SinkSetup};
+use crate::{DeadLetterOffice, LaneState, LaneStatus, Ledger, Options, Routes, Saved, SinkName, SinkSetup};
 
 /// How long a sink may take to close.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
@@ -34,10 +34,12 @@ pub(crate) enum Order {
 
 pub(crate) struct Engine {
     lanes: Vec<Lane>,
+    clerks: Vec<Clerk>,
     keeper: Keeper,
     stop: watch::Sender<bool>,
     sinks: Vec<SinkSetup>,
     pub(crate) dead: Vec<Arc<DeadLetters>>,
+    pub(crate) dead_letters: DeadLetterOffice,
     options: Arc<Options>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) statuses: Vec<Arc<LaneStatus>>,
@@ -86,10 +88,12 @@ impl Engine {
         }
         let mut engine = Self {
             lanes: Vec::new(),
+            clerks: Vec::new(),
             keeper,
             stop: watch::Sender::new(false),
             sinks: Vec::new(),
             dead: Vec::new(),
+            dead_letters: DeadLetterOffice::new(Vec::new()),
             options: Arc::new(options),
             ledger,
             statuses: Vec::new(),
@@ -97,11 +101,37 @@ impl Engine {
         for setup in sinks {
             engine.add_sink(log, directory, setup);
         }
+        engine.open_office(directory).map_err(StartError::DeadLetters)?;
         Ok(engine)
     }
 
+    /// Gives the dead letters of each sink a clerk, also of those that aren't configured any more.
+    fn open_office(&mut self, directory: &DataDirectory) -> std::io::Result<()> {
+        for name in sinks_with_letters(directory)? {
+            if self.dead.iter().all(|dead| *dead.sink() != name) {
+                self.dead.push(self.new_dead_letters(directory, name));
+            }
+        }
+        let mut desks = Vec::new();
+        for dead in &self.dead {
+            let setup = self.sinks.iter().find(|setup| setup.name == *dead.sink());
+            let sink = setup.map(|setup| setup.sink.clone());
+            let stop = self.stop.subscribe();
+            let (clerk, orders) = clerk(dead, sink, directory.origin(), self.ledger.clone(), stop);
+            self.clerks.push(clerk);
+            desks.push(Desk { dead: dead.clone(), orders });
+        }
+        self.keeper.keep_dead_letters(self.dead.clone());
+        self.dead_letters = DeadLetterOffice::new(desks);
+        Ok(())
+    }
+
+    fn new_dead_letters(&self, directory: &DataDirectory, sink: SinkName) -> Arc<DeadLetters> {
+        Arc::new(DeadLetters::new(directory, sink, self.ledger.clone(), self.options.reporter.clone()))
+    }
+
     fn add_sink(&mut self, log: &Arc<EventLog>, directory: &DataDirectory, setup: SinkSetup) {
-        let dead = Arc::new(DeadLetters::new(directory, &setup.name, self.options.reporter.clone()));
+        let dead = self.new_dead_letters(directory, setup.name.clone());
         #[cfg(test)]
         dead.forgetful.store(
             self.options.mutation == Some(crate::tests::Mutation::UnsyncedDead),
@@ -140,6 +170,9 @@ impl Engine {
             let status = lane.status.clone();
             let task = lanes.tasks.spawn(lane.run());
             lanes.statuses.insert(task.id(), status);
+        }
+        for clerk in self.clerks.drain(..) {
+            lanes.tasks.spawn(clerk.run());
         }
         loop {
             let order = *orders.borrow_and_update();

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{EventLog, Reserve, StateFile};
+use eventlog::{EventLog, Reserve, Shard, StateFile};
 use tokio::time::Instant;
 
+use crate::dead_letters::DeadLetters;
 use crate::document::Document;
 use crate::options::Reporter;
 use crate::status::KeeperCounters;
@@ -27,14 +28,32 @@ pub(crate) struct Keeper {
     reporter: Arc<dyn Reporter>,
     text: String,
     /// Up to where the two saved generations need no segments.
-    newer: Cursors,
-    older: Cursors,
+    newer: Reached,
+    older: Reached,
+    dead: Vec<Arc<DeadLetters>>,
     /// For each sink that may lose a tail: where its lanes stood, and when.
     settling: BTreeMap<SinkName, Settling>,
     failing: bool,
     ids_failing: bool,
     /// Shards of which a segment couldn't be freed, which was reported.
     stuck: BTreeSet<u16>,
+    /// The same of sinks' dead letters.
+    stuck_dead: BTreeSet<SinkName>,
+}
+
+/// Up to where a saved generation needs nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Reached {
+    cursors: Cursors,
+    /// By sink: of its journal of dead letters.
+    dead: BTreeMap<SinkName, u64>,
+}
+
+impl Reached {
+    fn of(document: &Document) -> Self {
+        let dead = document.book.sinks.iter().map(|(name, sink)| (name.clone(), sink.dead_up_to));
+        Self { cursors: document.book.passed(&document.counted_up_to), dead: dead.collect() }
+    }
 }
 
 struct Settling {
@@ -62,10 +81,11 @@ impl Keeper {
         loaded: Option<&Document>,
         reporter: Arc<dyn Reporter>,
     ) -> Self {
-        let nothing = vec![0; log.shards().len()];
+        let nothing = Reached { cursors: vec![0; log.shards().len()], dead: BTreeMap::new() };
         Self {
-            newer: loaded.map_or_else(|| nothing.clone(), |loaded| loaded.book.passed(&loaded.counted_up_to)),
+            newer: loaded.map_or_else(|| nothing.clone(), Reached::of),
             older: nothing,
+            dead: Vec::new(),
             log,
             ledger,
             file,
@@ -77,7 +97,12 @@ impl Keeper {
             failing: false,
             ids_failing: false,
             stuck: BTreeSet::new(),
+            stuck_dead: BTreeSet::new(),
         }
+    }
+
+    pub(crate) fn keep_dead_letters(&mut self, dead: Vec<Arc<DeadLetters>>) {
+        self.dead = dead;
     }
 
     pub(crate) fn settle(&mut self, sink: SinkName, settle: Duration) {
@@ -95,7 +120,7 @@ impl Keeper {
         let document = self.ledger.document();
         self.remember(&document);
         let text = document.encode();
-        let passed = document.book.passed(&document.counted_up_to);
+        let passed = Reached::of(&document);
         // Once more after the last change: then both generations agree, and all that was delivered can be freed.
         if text != self.text || self.newer != passed || self.older != self.newer {
             if let Err(error) = self.write(text.as_bytes()) {
@@ -107,7 +132,8 @@ impl Keeper {
             self.text = text;
             self.older = std::mem::replace(&mut self.newer, passed.clone());
         }
-        self.free(&passed);
+        self.free(&passed.cursors);
+        self.free_dead_letters();
         self.reserve.restore();
         true
     }
@@ -169,8 +195,8 @@ impl Keeper {
                 *limit = (*limit).min(other.get(shard).copied().unwrap_or(0));
             }
         };
-        lower(&mut limits, &self.newer);
-        lower(&mut limits, &self.older);
+        lower(&mut limits, &self.newer.cursors);
+        lower(&mut limits, &self.older.cursors);
         for settling in self.settling.values_mut() {
             lower(&mut limits, settling.passed(now).map_or(&[], Vec::as_slice));
         }
@@ -186,6 +212,29 @@ impl Keeper {
                     if self.stuck.insert(shard.number()) {
                         let number = shard.number();
                         self.reporter.report(&format!("can't free a segment of shard {number}, and tries on: {error}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Behind what both generations have counted, and what no lane can read again.
+    fn free_dead_letters(&mut self) {
+        let oldest = |shard: &Arc<Shard>| shard.segments().oldest().unwrap_or(0);
+        let oldest: Vec<u64> = self.log.shards().iter().map(oldest).collect();
+        for dead in &self.dead {
+            let counted = |reached: &Reached| reached.dead.get(dead.sink()).copied().unwrap_or(0);
+            match dead.free(counted(&self.newer).min(counted(&self.older)), &oldest) {
+                Ok(freed) => {
+                    self.counters.freed_segments.add(freed as u64);
+                    self.stuck_dead.remove(dead.sink());
+                }
+                Err(error) => {
+                    self.counters.failed_frees.add(1);
+                    if self.stuck_dead.insert(dead.sink().clone()) {
+                        let sink = dead.sink();
+                        let message = format!("can't free a segment of the dead letters of sink {sink}, and tries on");
+                        self.reporter.report(&format!("{message}: {error}"));
                     }
                 }
             }

@@ -11,6 +11,7 @@ use eventlog::{Accepted, AcceptedCounts, EventLog, Types};
 
 use crate::SinkName;
 use crate::book::{Book, LaneBook, Outcomes, SinkBook};
+use crate::dead_letters::Recount;
 use crate::document::Document;
 
 /// One type in the ledger.
@@ -189,6 +190,32 @@ impl Ledger {
                 }
             }
         });
+    }
+
+    /// Up to where the journal of the sink's dead letters has been taken into account.
+    pub(crate) fn dead_up_to(&self, sink: &str) -> u64 {
+        self.book().sinks.get(sink).map_or(0, |sink| sink.dead_up_to)
+    }
+
+    /// The journal of the sink's dead letters goes up to `position`, and `recounts` is what its newest part says of
+    /// older letters. Those beyond their lane's cursor aren't counted yet: the lane will count them as they are.
+    pub(crate) fn count_dead(&self, sink: &str, position: u64, recounts: &[Recount]) {
+        let mut book = self.book();
+        let Some(sink) = book.sinks.get_mut(sink) else { return };
+        for Recount { shard, sequence, type_name, is_stored } in recounts {
+            let lane = sink.lanes.get_mut(usize::from(*shard)).filter(|lane| *sequence <= lane.cursor);
+            if let Some(outcomes) = lane.and_then(|lane| lane.outcomes.get_mut(type_name)) {
+                outcomes.turn(*is_stored);
+            }
+        }
+        sink.dead_up_to = sink.dead_up_to.max(position);
+    }
+
+    /// Whether the lane of the sink and shard has passed an event, so that it is counted.
+    pub(crate) fn has_passed(&self, sink: &str, shard: u16, sequence: u64) -> bool {
+        let book = self.book();
+        let lane = book.sinks.get(sink).and_then(|sink| sink.lanes.get(usize::from(shard)));
+        lane.is_some_and(|lane| sequence <= lane.cursor)
     }
 
     /// The store has lost what stood beyond `cursor`: those events are pending again.

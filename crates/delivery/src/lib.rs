@@ -25,9 +25,12 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use dead_letters::{
+    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, read_dead_letters,
+};
 pub use delivery::{Delivery, StartError};
 pub use ledger::{Ledger, Row, SinkRow};
 pub use options::{Begin, Options, Reporter, SinkSetup};
 pub use routes::{Routes, SinkName};
 pub use saved::{LoadError, Saved};
-pub use status::{KeeperCounters, LaneState, LaneStatus};
+pub use status::{DeadCounters, KeeperCounters, LaneState, LaneStatus};

@@ -24,6 +24,7 @@ pub use type_registry::{TypeId, Types};
 
 pub use journal::disk::SharedDisk;
 pub use journal::{
-    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, Given, OpenError, OpenShard,
-    Reader, Record, Records, Reserve, Segments, ShardOptions, State, StateFile, Stretch, open_shard,
+    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, Given, Inspected, OpenError,
+    OpenShard, Reader, Record, Records, Reserve, Segments, Settled, ShardOptions, State, StateFile, Stretch,
+    inspect_shard, open_shard,
 };

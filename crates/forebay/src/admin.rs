@@ -1,14 +1,20 @@
-//! The admin port: metrics, and whether the process lives. It is on another listener than the intake, so that
+//! The admin port: metrics, dead letters, and whether the process lives. It is on another listener than the intake, so that
 //! nothing of it can be reached from there.
+
+mod dead;
+mod guard;
+mod query;
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use delivery::DeadLetterOffice;
+use event::Origin;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -19,6 +25,7 @@ use tokio::sync::Semaphore;
 use crate::exposition;
 use crate::log;
 use crate::metrics::Metrics;
+pub(crate) use query::DeadQuery;
 
 /// Connections at a time: a few scrapers and people. More wait.
 const CONNECTIONS_MAX: usize = 64;
@@ -27,8 +34,15 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait after the listener failed, for instance for want of a descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What can be asked for here.
+pub(crate) struct Admin {
+    pub(crate) metrics: Metrics,
+    pub(crate) dead_letters: DeadLetterOffice,
+    pub(crate) origin: Origin,
+}
+
 /// Serves until the future is dropped.
-pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
+pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -40,9 +54,12 @@ pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
                 continue;
             }
         };
-        let metrics = metrics.clone();
+        let admin = admin.clone();
         tokio::spawn(async move {
-            let answer = service_fn(|request| std::future::ready(Ok::<_, Infallible>(respond(&request, &metrics))));
+            let answer = service_fn(|request| {
+                let admin = admin.clone();
+                async move { Ok::<_, Infallible>(respond(&request, &admin).await) }
+            });
             let mut server = http1::Builder::new();
             server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
             // A client that breaks off is its own business.
@@ -52,14 +69,18 @@ pub(crate) async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
     }
 }
 
-fn respond(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {
-    let (status, content_type, body) = match request.uri().path() {
+async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
+    let path = request.uri().path();
+    if let Some(rest) = path.strip_prefix(dead::PATH).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+        return respond_dead(request, rest, admin).await;
+    }
+    let (status, content_type, body) = match path {
         _ if request.method() != Method::GET && request.method() != Method::HEAD => {
             return not_allowed();
         }
-        "/metrics" => (StatusCode::OK, exposition::CONTENT_TYPE, metrics.render()),
+        "/metrics" => (StatusCode::OK, exposition::CONTENT_TYPE, admin.metrics.render()),
         "/healthz" => (StatusCode::OK, TEXT, "alive\n".into()),
-        _ => (StatusCode::NOT_FOUND, TEXT, "not found: the admin port has /metrics and /healthz\n".into()),
+        _ => (StatusCode::NOT_FOUND, TEXT, "not found: the admin port has /metrics, /healthz and /api/dead\n".into()),
     };
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
@@ -67,16 +88,35 @@ fn respond(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Byte
     response
 }
 
+async fn respond_dead(request: &Request<Incoming>, rest: &str, admin: &Admin) -> Response<Full<Bytes>> {
+    let answer = match guard::refuse(request.headers()) {
+        Some(why) => dead::problem(StatusCode::FORBIDDEN, "page", why.into()),
+        None => {
+            let (method, query) = (request.method(), request.uri().query());
+            dead::respond(method, rest, query, &admin.dead_letters, admin.origin).await
+        }
+    };
+    let mut response = Response::new(Full::from(answer.body));
+    *response.status_mut() = answer.status;
+    set(response.headers_mut(), if answer.status == StatusCode::OK { JSON } else { PROBLEM });
+    if let Some(allow) = answer.allow {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    }
+    response
+}
+
+const JSON: &str = "application/json";
+const PROBLEM: &str = "application/problem+json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 fn set(headers: &mut HeaderMap, content_type: &'static str) {
-    headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content_type));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
 }
 
 fn not_allowed() -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from("only GET and HEAD\n"));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     set(response.headers_mut(), TEXT);
-    response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     response
 }

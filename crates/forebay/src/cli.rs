@@ -1,10 +1,13 @@
 //! The command line: what can be typed, as types. Nothing is done here.
 
+mod dead;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::Flags;
+pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
@@ -38,6 +41,12 @@ pub(crate) enum Command {
     /// Looks into the journal of a data directory that no Forebay is running on
     #[command(subcommand, after_help = "Example: forebay journal verify --data /var/lib/forebay")]
     Journal(JournalCommand),
+    /// Lists, shows, replays and drops events that a sink has refused for good
+    ///
+    /// Where a server runs on the data directory it is asked over its admin address. `list` and `show` also work while
+    /// none runs.
+    #[command(subcommand, after_help = "Example: forebay dead list --data /var/lib/forebay")]
+    Dead(DeadCommand),
 }
 
 /// Flags of every command that has a configuration.

@@ -6,10 +6,13 @@ mod banner;
 mod check;
 mod cli;
 mod config;
+mod dead_command;
+mod dead_json;
 mod exposition;
 mod journal_command;
 mod log;
 mod metrics;
+mod rfc3339;
 mod serve;
 
 use std::fmt::Display;
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         Command::Serve(common) => exit(serve::run(&common, &environment)),
         Command::Check(common) => exit(check::run(&common, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
+        Command::Dead(command) => exit(dead_command::run(&command)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use delivery::{Delivery, KeeperCounters, LaneState, LaneStatus, Ledger, Row, SinkRow};
+use delivery::{DeadCounters, DeadLetterOffice, Delivery, KeeperCounters, LaneState, LaneStatus, Ledger, Row, SinkRow};
 use eventlog::{EventLog, Shard};
 use gateway::{Code, GatewayCounters, RouteName, StatusClass};
 
@@ -16,19 +16,23 @@ pub(crate) struct Metrics {
     ledger: Arc<Ledger>,
     lanes: Vec<Arc<LaneStatus>>,
     keeper: Arc<KeeperCounters>,
+    dead_letters: DeadLetterOffice,
     started: SystemTime,
 }
 
 impl Metrics {
     pub(crate) fn new(log: Arc<EventLog>, gateway: Arc<GatewayCounters>, delivery: &Delivery) -> Self {
         let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().to_vec(), delivery.keeper().clone());
-        Self { log, gateway, ledger, lanes, keeper, started: SystemTime::now() }
+        let dead_letters = delivery.dead_letters().clone();
+        Self { log, gateway, ledger, lanes, keeper, dead_letters, started: SystemTime::now() }
     }
 
     /// The metrics of this moment as text.
     pub(crate) fn render(&self) -> String {
         let mut text = Exposition::new();
-        ledger(&mut text, &self.ledger.snapshot());
+        let rows = self.ledger.snapshot();
+        ledger(&mut text, &rows);
+        dead_letters(&mut text, &rows, &self.dead_letters);
         text.counter("forebay_ledger_errors_total", "Times that the ledger didn't add up: a bug.", |series| {
             series.count(&[], self.ledger.errors().get());
         });
@@ -114,6 +118,27 @@ fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
     let help = "Events without an outcome yet, by type and sink.";
     text.gauge("forebay_events_pending", help, |series| each_sink(rows, series, |sink| sink.pending));
+}
+
+fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) {
+    text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
+        for row in rows {
+            for sink in &row.sinks {
+                let labels = [("type", row.type_name.as_str()), ("sink", &*sink.sink)];
+                series.count(&labels, office.held(&sink.sink, &row.type_name));
+            }
+        }
+    });
+    let mut count = |name, help, of: fn(&DeadCounters) -> u64| {
+        text.counter(name, help, |series| {
+            office.counters().for_each(|(sink, counters)| series.count(&[("sink", sink)], of(counters)));
+        });
+    };
+    count("forebay_dead_replayed_total", "Dead letters that were replayed and stored.", |dead| dead.replayed.get());
+    count("forebay_dead_refused_again_total", "Dead letters that were replayed and refused again.", |dead| {
+        dead.refused_again.get()
+    });
+    count("forebay_dead_dropped_total", "Dead letters that were given up.", |dead| dead.dropped.get());
 }
 
 fn each_sink(rows: &[Row], series: &mut Series<'_>, of: impl Fn(&SinkRow) -> u64) {

@@ -18,6 +18,7 @@ use journal::disk::OsDisk;
 use sink::Sink;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::admin::Admin;
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, TypeConfig};
@@ -107,7 +108,7 @@ async fn serve(configuration: &Configuration, data: PathBuf) -> Result<u8, Serve
     let (intake, admin) = bind(configuration)?;
     let running = Running::start(configuration, &data, intake)?;
     let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
-    tokio::spawn(admin::serve(admin, running.metrics.clone()));
+    tokio::spawn(admin::serve(admin, running.admin.clone()));
     banner::show(running.gateway.local_addr(), admin_address, configuration, &data);
 
     tokio::select! {
@@ -146,7 +147,7 @@ struct Running {
     log: Arc<EventLog>,
     delivery: Delivery,
     gateway: Gateway,
-    metrics: Arc<Metrics>,
+    admin: Arc<Admin>,
     /// Given back last.
     _directory: DataDirectory,
 }
@@ -171,7 +172,9 @@ impl Running {
         let gateway = Gateway::start(intake, &log, types(configuration), GatewayOptions::default())
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery);
-        Ok(Self { log, delivery, gateway, metrics: Arc::new(metrics), _directory: directory })
+        let admin =
+            Arc::new(Admin { metrics, dead_letters: delivery.dead_letters().clone(), origin: directory.origin() });
+        Ok(Self { log, delivery, gateway, admin, _directory: directory })
     }
 
     fn stop(self) -> Result<u8, ServeError> {

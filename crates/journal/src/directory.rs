@@ -107,6 +107,15 @@ impl DataDirectory {
     }
 }
 
+/// The origin of a data directory that another process may have; `None` where there is none. Changes nothing.
+///
+/// # Errors
+/// What the file system says.
+pub fn origin_of(disk: SharedDisk, path: &Path) -> io::Result<Option<Origin>> {
+    let (_, state) = StateFile::open(disk, path, ORIGIN_FILE)?;
+    Ok(state.content.and_then(|content| content.try_into().ok()).map(Origin))
+}
+
 /// Where the journal of a shard lies in a data directory.
 #[must_use]
 pub fn shard_directory(data_directory: &Path, shard: u16) -> PathBuf {
@@ -164,6 +173,7 @@ mod tests {
         let origin = first.origin();
         let second = DataDirectory::open(shared.clone(), Path::new("a/b/data")).map(drop);
         assert!(matches!(second, Err(DirectoryError::InUse(_))));
+        assert_eq!(origin_of(shared.clone(), Path::new("a/b/data")).unwrap(), Some(origin));
         drop(first);
         disk.power_cut_in_style(CutStyle::LoseAll);
         let again = DataDirectory::open(shared.clone(), Path::new("a/b/data")).unwrap();

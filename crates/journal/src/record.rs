@@ -39,9 +39,37 @@ const TAG_DEAD_REASON: u8 = 7;
 const TAG_DEAD_SHARD: u8 = 8;
 const TAG_CONTENT: u8 = 9;
 const TAG_BATCH: u8 = 10;
+const TAG_DEAD_SETTLED: u8 = 11;
 const FIELD_HEADER_BYTES: usize = 5;
 
-/// Why a sink refused an event for good; only records of a dead-letter journal carry it.
+/// What put an end to a dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The sink took it when it was sent again.
+    Replayed,
+    /// A person has given it up.
+    Dropped,
+}
+
+impl Settled {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Replayed => 1,
+            Self::Dropped => 2,
+        }
+    }
+
+    const fn of_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Replayed),
+            2 => Some(Self::Dropped),
+            _ => None,
+        }
+    }
+}
+
+/// Why a sink refused an event for good; only records of a dead-letter journal carry it. Of several with the same
+/// shard and sequence the last counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dead<'a> {
     /// The shard that the event came from.
@@ -50,6 +78,8 @@ pub struct Dead<'a> {
     pub sequence: u64,
     /// The store's words.
     pub reason: &'a str,
+    /// Set where the record is no letter, but the end of one.
+    pub settled: Option<Settled>,
 }
 
 /// By what a batch is known when it comes again.
@@ -134,6 +164,9 @@ fn encode_fields(record: &Record<'_>, bytes: &mut Vec<u8>) {
     if let Some(dead) = record.dead {
         field(TAG_DEAD_SEQUENCE, &dead.sequence.to_le_bytes());
         field(TAG_DEAD_SHARD, &dead.shard.to_le_bytes());
+        if let Some(settled) = dead.settled {
+            field(TAG_DEAD_SETTLED, &[settled.code()]);
+        }
         field(TAG_DEAD_REASON, dead.reason.as_bytes());
     }
     if let Some(content) = record.content {
@@ -240,7 +273,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
 }
 
 fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()> {
-    let (mut dead_sequence, mut dead_shard) = (None, 0);
+    let (mut dead_sequence, mut dead_shard, mut settled) = (None, 0, None);
     while !fields.is_empty() {
         let (header, rest) = fields.split_at_checked(FIELD_HEADER_BYTES)?;
         let (value, rest) = rest.split_at_checked(get_u32(header, 1) as usize)?;
@@ -255,9 +288,10 @@ fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()
             TAG_BATCH => record.batch = Some(batch_of(value)?),
             TAG_DEAD_SEQUENCE => dead_sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
             TAG_DEAD_SHARD => dead_shard = u16::from_le_bytes(value.try_into().ok()?),
+            TAG_DEAD_SETTLED => settled = Some(Settled::of_code(*value.first()?)?),
             TAG_DEAD_REASON => {
                 let reason = std::str::from_utf8(value).ok()?;
-                record.dead = Some(Dead { shard: dead_shard, sequence: dead_sequence?, reason });
+                record.dead = Some(Dead { shard: dead_shard, sequence: dead_sequence?, reason, settled });
             }
             _ => {}
         }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
 mod dead_letters;
+mod replays;
 mod sequences;
 mod single;
 mod trouble;

@@ -1,13 +1,13 @@
 //! A process that delivers from a simulated disk to stores in memory, and can be killed at any moment.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use event::{EventId, TypeName};
-use eventlog::{Batch, DataDirectory, EventLog, Reader, Record, Records, ShardOptions, Stretch, open_shard};
+use eventlog::{Batch, DataDirectory, EventLog, Reader, Record, Records, Settled, ShardOptions, Stretch, open_shard};
 use journal::simulated_disk::SimulatedDisk;
 use sink::{MemoryHandle, Sink, SinkConfig, SqliteConfig};
 use tokio::sync::watch;
@@ -16,7 +16,10 @@ use tokio::task::JoinHandle;
 use super::Mutation;
 use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
-use crate::{Begin, LaneStatus, Ledger, Options, Reporter, Routes, Row, Saved, SinkSetup};
+use crate::{
+    Begin, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, LaneStatus, Ledger, Options, Reporter,
+    Routes, Row, Saved, SinkSetup,
+};
 
 pub(super) const FENCED: &str = "fenced";
 pub(super) const KEYED: &str = "keyed";
@@ -46,6 +49,8 @@ pub(super) struct World {
     pub(super) begin: Begin,
     /// What takes the place of the fenced store, if anything.
     pub(super) sqlite: Option<SqliteConfig>,
+    /// Letters that were dropped, by sink; of some the answer was lost.
+    pub(super) dropped: BTreeSet<(String, EventId)>,
     next: u64,
 }
 
@@ -56,6 +61,7 @@ pub(super) struct Process {
     pub(super) lanes: Vec<Arc<LaneStatus>>,
     pub(super) sinks: Vec<Sink>,
     pub(super) dead: Vec<Arc<DeadLetters>>,
+    pub(super) office: DeadLetterOffice,
     orders: watch::Sender<Order>,
     task: JoinHandle<()>,
 }
@@ -98,6 +104,7 @@ impl World {
             messages: Arc::default(),
             begin: Begin::End,
             sqlite: None,
+            dropped: BTreeSet::new(),
             next: 1,
         }
     }
@@ -119,9 +126,10 @@ impl World {
         let engine = Engine::new(&log, &directory, self.routes.clone(), sinks, saved, options);
         let engine = engine.map_err(|error| text(&error))?;
         let (ledger, lanes, dead) = (engine.ledger.clone(), engine.statuses.clone(), engine.dead.clone());
+        let office = engine.dead_letters.clone();
         let (orders, received) = watch::channel(Order::Run);
         let task = tokio::spawn(engine.run(received));
-        self.process = Some(Process { directory, log, ledger, lanes, sinks: handles, dead, orders, task });
+        self.process = Some(Process { directory, log, ledger, lanes, sinks: handles, dead, office, orders, task });
         Ok(())
     }
 
@@ -142,7 +150,7 @@ impl World {
         if let Some(process) = self.process.take() {
             process.task.abort();
             let _ = process.task.await;
-            drop((process.log, process.dead, process.directory));
+            drop((process.log, process.dead, process.office, process.directory));
         }
         self.disk = self.disk.fork(seed);
     }
@@ -248,13 +256,12 @@ impl World {
         let rows = self.rows();
         self.stop().await;
         for (sink, store) in [(FENCED, self.fenced.clone()), (KEYED, self.keyed.clone())] {
-            let dead = self.dead_letters(sink);
-            let ids: BTreeSet<EventId> = dead.iter().map(|letter| letter.2).collect();
-            let places: BTreeSet<(u16, u64)> = dead.iter().map(|letter| (letter.0, letter.1)).collect();
-            assert_eq!(places.len(), dead.len(), "a dead letter stands there twice: {dead:?}");
+            let mut dead: BTreeSet<EventId> = self.dead_letters(sink);
+            let dropped = self.dropped.iter().filter(|(name, id)| name == sink && store.get(*id).is_none());
+            dead.extend(dropped.map(|(_, id)| *id));
             for (number, type_name) in &self.acknowledged {
                 let routed = self.routes.leads(&name(type_name), sink);
-                let found = (store.get(id(*number)).is_some(), ids.contains(&id(*number)));
+                let found = (store.get(id(*number)).is_some(), dead.contains(&id(*number)));
                 let wanted = if routed { found.0 != found.1 } else { found == (false, false) };
                 assert!(wanted, "{sink}, event {number} of {type_name}: (stored, dead) = {found:?}");
             }
@@ -266,8 +273,8 @@ impl World {
         }
     }
 
-    /// Shard, sequence and id of all dead letters of a sink.
-    pub(super) fn dead_letters(&self, sink: &str) -> Vec<(u16, u64, EventId)> {
+    /// The ids of all letters of a sink that are on the disk and held or dropped.
+    pub(super) fn dead_letters(&self, sink: &str) -> BTreeSet<EventId> {
         let directory = DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).unwrap();
         let path = Path::new(DATA).join("dead").join(sink);
         let options = ShardOptions {
@@ -277,15 +284,51 @@ impl World {
         };
         let opened = open_shard(&options).unwrap();
         let mut reader = Reader::new(opened.segments, 1);
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
         while let Some(Stretch::Block(block)) = reader.read(opened.durable).unwrap() {
-            found.extend(block.records().map(|(_, record)| {
+            for (at, record) in block.records() {
                 let dead = record.dead.unwrap();
-                assert!(dead.reason.contains("told to"), "{}", dead.reason);
-                (dead.shard, dead.sequence, record.id)
-            }));
+                let before = found.insert((dead.shard, dead.sequence), (record.id, dead.settled));
+                let amends = dead.settled.is_some() || before.is_none() || before.unwrap().1.is_some();
+                assert!(amends, "a letter stands there twice with the same reason, at {at}");
+                assert!(dead.settled.is_some() || dead.reason.contains("told to"), "{}", dead.reason);
+            }
         }
-        found
+        let dead = found.into_values().filter(|(_, settled)| *settled != Some(Settled::Replayed));
+        dead.map(|(id, _)| id).collect()
+    }
+
+    /// The letters that are held.
+    pub(super) fn list(&self, filter: &DeadFilter) -> DeadList {
+        self.process().office.list(filter, 1000, true).unwrap()
+    }
+
+    /// The numbers of the events that are held as dead letters of a sink.
+    pub(super) fn held(&self, sink: &str) -> Vec<u64> {
+        let filter = DeadFilter { sink: Some(sink.into()), ..DeadFilter::default() };
+        let number = |id: EventId| u64::try_from(u128::from_be_bytes(id.0)).unwrap();
+        self.list(&filter).letters.iter().map(|letter| number(letter.id)).collect()
+    }
+
+    /// Replays or drops, and sums up.
+    pub(super) async fn act(&self, action: DeadAction, filter: &DeadFilter) -> DeadOutcome {
+        let outcomes = self.process().office.act(action, filter, u64::MAX).await;
+        let mut sum = outcomes[0].clone();
+        for other in &outcomes[1..] {
+            sum.stored += other.stored;
+            sum.refused += other.refused;
+            sum.dropped += other.dropped;
+            sum.left += other.left;
+            sum.failure = sum.failure.or_else(|| other.failure.clone());
+        }
+        sum
+    }
+
+    /// The sums of one sink's rows: stored and dead.
+    pub(super) fn stored_and_dead(&self, sink: &str) -> (u64, u64) {
+        let rows = self.rows();
+        let of_sink = rows.iter().flat_map(|row| &row.sinks).filter(|row| &*row.sink == sink);
+        of_sink.fold((0, 0), |(stored, dead), row| (stored + row.stored, dead + row.dead))
     }
 }
 

@@ -1,0 +1,211 @@
+//! What is known of a sink's dead letters without reading them: for each event the newest record of it in their
+//! journal, and what became of it.
+//!
+//! A letter's key is the event's place in its shard. Its id is not: two events may have been refused under one id.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use event::TypeName;
+use eventlog::{Dead, Record, Settled};
+
+/// What became of a refused event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It waits for a person.
+    Held,
+    /// The sink has taken it after all.
+    Replayed,
+    /// A person has given it up.
+    Dropped,
+}
+
+impl Fate {
+    pub(crate) const fn of(dead: &Dead<'_>) -> Self {
+        match dead.settled {
+            None => Self::Held,
+            Some(Settled::Replayed) => Self::Replayed,
+            Some(Settled::Dropped) => Self::Dropped,
+        }
+    }
+
+    /// Whether the ledger counts it as dead; else as stored.
+    const fn counts_as_dead(self) -> bool {
+        !matches!(self, Self::Replayed)
+    }
+}
+
+/// An event that is to be counted otherwise, if it was counted at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Recount {
+    pub(crate) shard: u16,
+    pub(crate) sequence: u64,
+    pub(crate) type_name: TypeName,
+    /// Whether it is stored now and was dead; else the other way round.
+    pub(crate) is_stored: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// The newest record's position in the journal of dead letters.
+    at: u64,
+    fate: Fate,
+}
+
+/// All dead letters of a sink whose records are still there, by shard and sequence of their events.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    entries: BTreeMap<u16, BTreeMap<u64, Entry>>,
+    held: BTreeMap<Box<str>, u64>,
+    settled: usize,
+}
+
+impl Index {
+    /// Takes in a record that stands at `at`, and says what the ledger should know of it.
+    pub(crate) fn note(&mut self, at: u64, record: &Record<'_>) -> Option<Recount> {
+        let dead = record.dead?;
+        let fate = Fate::of(&dead);
+        let before = self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate });
+        let before = before.map(|entry| entry.fate);
+        match before {
+            Some(Fate::Held) => self.count_held(record.type_name, |held| held.saturating_sub(1)),
+            Some(_) => self.settled = self.settled.saturating_sub(1),
+            None => {}
+        }
+        if fate == Fate::Held {
+            self.count_held(record.type_name, |held| held + 1);
+        } else {
+            self.settled += 1;
+        }
+        // A letter's end without the letter: its segment was freed, and it was counted as what it was before.
+        let was_dead = before.is_none_or(Fate::counts_as_dead);
+        (was_dead != fate.counts_as_dead()).then_some(())?;
+        let type_name = TypeName::new(record.type_name).ok()?;
+        Some(Recount { shard: dead.shard, sequence: dead.sequence, type_name, is_stored: was_dead })
+    }
+
+    fn count_held(&mut self, type_name: &str, change: impl FnOnce(u64) -> u64) {
+        match self.held.get_mut(type_name) {
+            Some(held) => *held = change(*held),
+            None => drop(self.held.insert(type_name.into(), change(0))),
+        }
+    }
+
+    fn fate(&self, shard: u16, sequence: u64) -> Option<Fate> {
+        self.entries.get(&shard)?.get(&sequence).map(|entry| entry.fate)
+    }
+
+    pub(crate) fn is_held(&self, dead: &Dead<'_>) -> bool {
+        self.fate(dead.shard, dead.sequence) == Some(Fate::Held)
+    }
+
+    /// Whether the event isn't to be sent by its lane: it is held or dropped.
+    pub(crate) fn is_dead(&self, dead: &Dead<'_>) -> bool {
+        self.fate(dead.shard, dead.sequence).is_some_and(Fate::counts_as_dead)
+    }
+
+    /// Whether the record at `at` is a letter that is held, and no newer record has taken its place.
+    pub(crate) fn is_held_at(&self, at: u64, dead: &Dead<'_>) -> bool {
+        let entry = self.entries.get(&dead.shard).and_then(|entries| entries.get(&dead.sequence));
+        entry.is_some_and(|entry| entry.fate == Fate::Held && entry.at == at)
+    }
+
+    /// The sequences of the events from `shard` behind `cursor` that its lane doesn't send.
+    pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
+        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1)..));
+        let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.fate.counts_as_dead());
+        dead.map(|(sequence, _)| *sequence).collect()
+    }
+
+    /// How many letters of each type are held.
+    pub(crate) fn held(&self) -> &BTreeMap<Box<str>, u64> {
+        &self.held
+    }
+
+    /// Where the first letter that is held stands.
+    pub(crate) fn first_held(&self) -> Option<u64> {
+        self.all().filter(|entry| entry.fate == Fate::Held).map(|entry| entry.at).min()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().flat_map(BTreeMap::values)
+    }
+
+    pub(crate) const fn any_settled(&self) -> bool {
+        self.settled > 0
+    }
+
+    /// Forgets what is settled of events that no lane can meet again: by shard the oldest sequence that is retained.
+    pub(crate) fn forget_settled(&mut self, oldest: &[u64]) {
+        for (shard, entries) in &mut self.entries {
+            let oldest = oldest.get(usize::from(*shard)).copied().unwrap_or(0);
+            entries.retain(|sequence, entry| entry.fate == Fate::Held || *sequence >= oldest);
+        }
+        self.settled = self.all().filter(|entry| entry.fate != Fate::Held).count();
+    }
+
+    /// The first position of the journal that is still needed.
+    pub(crate) fn first_needed(&self) -> Option<u64> {
+        self.all().map(|entry| entry.at).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::EventId;
+
+    use super::*;
+
+    fn record(sequence: u64, settled: Option<Settled>) -> Record<'static> {
+        Record {
+            id: EventId([1; 16]),
+            received_at: 1,
+            event_time: None,
+            type_name: "job",
+            source: "",
+            client: None,
+            payload: b"{}",
+            request_start: true,
+            request_end: true,
+            dead: Some(Dead { shard: 0, sequence, reason: "", settled }),
+            content: None,
+            batch: None,
+        }
+    }
+
+    #[test]
+    fn the_last_record_of_an_event_counts() {
+        let mut index = Index::default();
+        let mut note = |at, settled| index.note(at, &record(7, settled)).map(|recount| recount.is_stored);
+        assert_eq!(note(1, None), None);
+        assert_eq!(note(2, None), None, "a newer reason");
+        assert_eq!(note(3, Some(Settled::Replayed)), Some(true));
+        assert_eq!(note(4, None), Some(false), "refused by another store");
+        assert_eq!(note(5, Some(Settled::Dropped)), None);
+        let dead = record(7, None).dead.unwrap();
+        assert!(index.is_dead(&dead) && !index.is_held(&dead));
+        assert_eq!((index.held()["job"], index.first_held(), index.first_needed()), (0, None, Some(5)));
+    }
+
+    #[test]
+    fn what_a_lane_may_meet_again_is_not_forgotten() {
+        let mut index = Index::default();
+        index.note(1, &record(7, Some(Settled::Dropped)));
+        index.note(2, &record(8, Some(Settled::Replayed)));
+        index.note(3, &record(9, None));
+        assert_eq!(index.beyond(0, 0).into_iter().collect::<Vec<_>>(), [7, 9]);
+        index.forget_settled(&[7]);
+        assert_eq!(index.first_needed(), Some(1));
+        index.forget_settled(&[10]);
+        assert_eq!((index.first_needed(), index.any_settled()), (Some(3), false));
+    }
+
+    #[test]
+    fn only_the_newest_record_of_a_letter_is_shown() {
+        let mut index = Index::default();
+        index.note(1, &record(7, None));
+        index.note(2, &record(7, None));
+        let dead = record(7, None).dead.unwrap();
+        assert!(!index.is_held_at(1, &dead) && index.is_held_at(2, &dead));
+        assert_eq!(index.held()["job"], 1);
+    }
+}

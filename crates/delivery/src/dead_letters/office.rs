@@ -1,0 +1,88 @@
+//! The door to the dead letters of all sinks: lists, shows, replays and drops them.
+
+use std::sync::Arc;
+
+use event::TypeName;
+use tokio::sync::{mpsc, oneshot};
+
+use super::filter::{DeadFilter, DeadList};
+use super::replay::{DeadAction, DeadOrder, DeadOutcome};
+use super::{DeadLetters, reading};
+use crate::SinkName;
+use crate::status::DeadCounters;
+
+/// Why dead letters can't be read now.
+#[derive(Debug, thiserror::Error)]
+#[error("dead letters of sink {sink}: {reason}")]
+pub struct DeadError {
+    sink: SinkName,
+    reason: String,
+}
+
+/// The dead letters of one sink, and who works on them.
+pub(crate) struct Desk {
+    pub(crate) dead: Arc<DeadLetters>,
+    pub(crate) orders: mpsc::Sender<DeadOrder>,
+}
+
+/// The dead letters of all sinks. Cheap to clone.
+#[derive(Clone)]
+pub struct DeadLetterOffice {
+    desks: Arc<Vec<Desk>>,
+}
+
+impl DeadLetterOffice {
+    pub(crate) fn new(desks: Vec<Desk>) -> Self {
+        Self { desks: Arc::new(desks) }
+    }
+
+    fn chosen(&self, filter: &DeadFilter) -> impl Iterator<Item = &Desk> {
+        self.desks.iter().filter(|desk| filter.names(desk.dead.sink()))
+    }
+
+    /// The letters that are held now, at most `limit`. Reads the disk: call it where that may block.
+    ///
+    /// # Errors
+    /// [`DeadError`] where a journal can't be read.
+    pub fn list(&self, filter: &DeadFilter, limit: usize, with_payload: bool) -> Result<DeadList, DeadError> {
+        let mut found = DeadList::default();
+        for Desk { dead, .. } in self.chosen(filter) {
+            let listed = reading::list(dead, filter, limit, with_payload, &mut found);
+            listed.map_err(|error| DeadError { sink: dead.sink().clone(), reason: error.to_string() })?;
+        }
+        Ok(found)
+    }
+
+    /// Replays or drops the letters that are held now and fit the filter, at most `limit` of each sink, and says what
+    /// became of them. The work goes on where nobody waits for it.
+    pub async fn act(&self, action: DeadAction, filter: &DeadFilter, limit: u64) -> Vec<DeadOutcome> {
+        let mut outcomes = Vec::new();
+        for Desk { dead, orders } in self.chosen(filter) {
+            let (reply, answer) = oneshot::channel();
+            let order = DeadOrder { action, filter: filter.clone(), limit, reply };
+            let sent = orders.send(order).await.is_ok();
+            let outcome = if sent { answer.await.ok() } else { None };
+            outcomes.push(outcome.unwrap_or_else(|| DeadOutcome {
+                sink: dead.sink().clone(),
+                stored: 0,
+                refused: 0,
+                dropped: 0,
+                left: 0,
+                failure: Some("it was broken off, because Forebay is stopping".into()),
+            }));
+        }
+        outcomes
+    }
+
+    /// How many letters of a sink and type are held.
+    #[must_use]
+    pub fn held(&self, sink: &str, type_name: &TypeName) -> u64 {
+        let desk = self.desks.iter().find(|desk| **desk.dead.sink() == *sink);
+        desk.map_or(0, |desk| desk.dead.held(type_name))
+    }
+
+    /// What was done with the letters of each sink since the start of the process.
+    pub fn counters(&self) -> impl Iterator<Item = (&SinkName, &DeadCounters)> {
+        self.desks.iter().map(|desk| (desk.dead.sink(), &*desk.dead.counters))
+    }
+}

@@ -1,0 +1,73 @@
+//! Reads the letters that are held, beside whoever writes new ones.
+
+use std::io;
+use std::sync::Arc;
+
+use eventlog::{Reader, Record, Stretch};
+
+use super::filter::{DeadFilter, DeadLetter, DeadList};
+use super::{BuryError, DeadLetters, Slot};
+
+/// A walk over a journal of dead letters as it was when the walk began. While it lasts no segment is freed.
+pub(crate) struct Reading {
+    dead: Arc<DeadLetters>,
+    reader: Reader,
+    end: u64,
+}
+
+impl Reading {
+    /// `None` where no letter is held.
+    pub(crate) fn begin(dead: &Arc<DeadLetters>) -> Result<Option<Self>, BuryError> {
+        let began = dead.with_existing(|journal| {
+            let first = journal.index.first_held()?;
+            journal.readers += 1;
+            Some((Reader::new(journal.segments.clone(), first), journal.durable))
+        })?;
+        Ok(began.flatten().map(|(reader, end)| Self { dead: dead.clone(), reader, end }))
+    }
+
+    /// The next part of the journal.
+    pub(crate) fn read(&mut self) -> io::Result<Option<Stretch>> {
+        self.reader.read(self.end)
+    }
+
+    /// The letters in `stretch` that are held and fit the filter, with their positions.
+    pub(crate) fn held_in<'a>(&self, stretch: &'a Stretch, filter: &DeadFilter) -> Vec<(u64, Record<'a>)> {
+        let mut records: Vec<(u64, Record<'a>)> = match stretch {
+            Stretch::Block(block) => block.records().collect(),
+            Stretch::Damaged(damaged) => damaged.survivors(),
+        };
+        let slot = self.dead.slot();
+        let Slot::Open(journal) = &*slot else { return Vec::new() };
+        let held = |at: u64, record: &Record<'_>| record.dead.is_some_and(|dead| journal.index.is_held_at(at, &dead));
+        records.retain(|(at, record)| *at <= self.end && filter.takes(record) && held(*at, record));
+        records
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if let Slot::Open(journal) = &mut *self.dead.slot() {
+            journal.readers -= 1;
+        }
+    }
+}
+
+/// Adds a sink's letters to a list until it is full.
+pub(crate) fn list(
+    dead: &Arc<DeadLetters>,
+    filter: &DeadFilter,
+    limit: usize,
+    with_payload: bool,
+    found: &mut DeadList,
+) -> Result<(), BuryError> {
+    let Some(mut reading) = Reading::begin(dead)? else { return Ok(()) };
+    while let Some(stretch) = reading.read().map_err(super::later)? {
+        for (_, record) in reading.held_in(&stretch, filter) {
+            if !found.add(limit, || DeadLetter::of(dead.sink(), &record, with_payload)) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}

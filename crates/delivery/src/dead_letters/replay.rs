@@ -1,0 +1,354 @@
+//! Replays and drops a sink's dead letters, one order at a time.
+//!
+//! A replay is a lane of its own, `SINK/replay`, so that the cursors of the sink's other lanes stay what they are. Its
+//! positions say nothing: each batch begins behind wherever the store's cursor stands. What makes a repetition harmless is
+//! the id, which the store has once. Replaying a letter is this sequence:
+//!
+//! 1. The letter is read. Only letters that their lane has passed are taken: of the others the lane still has to say
+//!    what became of them.
+//! 2. The store writes the event, under its old id, and commits.
+//! 3. *Stored:* the letter's end is appended to the journal of dead letters and fsynced. *Refused:* the letter is
+//!    appended once more if the reason is another one, and fsynced.
+//! 4. The ledger moves the event from dead to stored, in the same breath: no other task runs in between.
+//! 5. The keeper saves the ledger, with the position in the journal of dead letters up to which it is counted.
+//! 6. When both generations of the saved ledger have counted the end, and the event's own segment is freed, the
+//!    letter's segment is freed.
+//!
+//! A SIGKILL or a power cut
+//!
+//! * before 2 has taken effect leaves everything as it was;
+//! * between 2 and 3 leaves the event in the store and the letter held, and the event counted as dead. The next replay
+//!   sends it again, the store finds the same event under its id and answers *stored*. A person who drops it instead
+//!   leaves it counted as dead;
+//! * during 3 leaves the end whole or not at all: as before, or as after;
+//! * between 3 and 5 leaves an end that the saved ledger hasn't counted: opening the journal counts it, if the lane's
+//!   saved cursor has passed the event. If it hasn't, the lane reads the event again, finds no letter that is held, and
+//!   counts it as stored, for the store's cursor has passed it;
+//! * between 5 and 6 leaves one generation that hasn't counted the end. Should the other be damaged, it is as above.
+//!
+//! Dropping is 3, 5 and 6 with another kind of end; the event stays counted as dead, and its lane never sends it again.
+
+use std::sync::Arc;
+
+use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
+use event::{Lane, Origin};
+use eventlog::{Record, Settled, Stretch};
+use sink::{Batch, Cursor, Refusal, Report, Sink, SinkError, Write};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::DeadLetters;
+use super::filter::DeadFilter;
+use super::reading::Reading;
+use crate::race::{First, changed, race};
+use crate::{Ledger, SinkName};
+
+/// Orders that wait for a sink's clerk.
+const ORDERS_MAX: usize = 16;
+
+/// What is to be done with dead letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadAction {
+    /// Sent to their sink again.
+    Replay,
+    /// Given up.
+    Drop,
+}
+
+/// What became of the letters of one sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadOutcome {
+    /// The sink.
+    pub sink: SinkName,
+    /// Letters whose events the store has now.
+    pub stored: u64,
+    /// Letters that the store refused again: they stay, with its newest reason.
+    pub refused: u64,
+    /// Letters that were given up.
+    pub dropped: u64,
+    /// Letters that stay as they were: the store takes them later, or their lane isn't done with them.
+    pub left: u64,
+    /// Why the work broke off, if it did. What was done until then stands.
+    pub failure: Option<String>,
+}
+
+/// What somebody wants of a clerk.
+pub(crate) struct DeadOrder {
+    pub(crate) action: DeadAction,
+    pub(crate) filter: DeadFilter,
+    pub(crate) limit: u64,
+    pub(crate) reply: oneshot::Sender<DeadOutcome>,
+}
+
+/// Works on the dead letters of one sink.
+pub(crate) struct Clerk {
+    dead: Arc<DeadLetters>,
+    /// `None` for a sink that isn't configured any more.
+    sink: Option<Sink>,
+    lane: Lane,
+    ledger: Arc<Ledger>,
+    orders: mpsc::Receiver<DeadOrder>,
+    stop: watch::Receiver<bool>,
+}
+
+/// A clerk for the sink of `dead`, and where its orders go.
+pub(crate) fn clerk(
+    dead: &Arc<DeadLetters>,
+    sink: Option<Sink>,
+    origin: Origin,
+    ledger: Arc<Ledger>,
+    stop: watch::Receiver<bool>,
+) -> (Clerk, mpsc::Sender<DeadOrder>) {
+    let (sender, orders) = mpsc::channel(ORDERS_MAX);
+    // No configured sink has a slash in its name.
+    let lane = Lane { origin, shard: 0, sink: format!("{}/replay", dead.sink()).into() };
+    (Clerk { dead: dead.clone(), sink, lane, ledger, orders, stop }, sender)
+}
+
+/// Letters that are handled together, and the bytes that they are slices of.
+#[derive(Default)]
+struct Page {
+    stretches: Vec<Stretch>,
+    /// Positions in the journal of dead letters, ascending.
+    letters: Vec<u64>,
+    payload_bytes: usize,
+    held_bytes: usize,
+}
+
+impl Page {
+    fn is_full(&self) -> bool {
+        self.letters.len() >= DELIVERY_RECORDS_MAX
+            || self.payload_bytes >= DELIVERY_BYTES_MAX
+            || self.held_bytes >= DELIVERY_HELD_BYTES_MAX
+    }
+
+    /// The letters at these positions, which ascend.
+    fn records(&self, wanted: &[u64]) -> Vec<Record<'_>> {
+        let mut records = Vec::with_capacity(wanted.len());
+        let mut take = |at: u64, record| {
+            if wanted.binary_search(&at).is_ok() {
+                records.push(record);
+            }
+        };
+        for stretch in &self.stretches {
+            match stretch {
+                Stretch::Block(block) => block.records().for_each(|(at, record)| take(at, record)),
+                Stretch::Damaged(damaged) => {
+                    damaged.survivors().into_iter().for_each(|(at, record)| take(at, record));
+                }
+            }
+        }
+        records
+    }
+
+    /// The letters as a batch behind `cursor`.
+    fn batch(&self, lane: &Lane, cursor: u64) -> Batch {
+        let mut batch = Batch::new(lane.clone(), cursor + 1);
+        let mut sequence = cursor;
+        for stretch in &self.stretches {
+            let mut push = |at: u64, record: &Record<'_>, block| {
+                if self.letters.binary_search(&at).is_ok() {
+                    sequence += 1;
+                    batch.push(block, &as_sent(record, sequence));
+                }
+            };
+            match stretch {
+                Stretch::Block(block) => block.records().for_each(|(at, record)| push(at, &record, block.bytes())),
+                Stretch::Damaged(damaged) => {
+                    let survivors = damaged.survivors();
+                    survivors.iter().for_each(|(at, record)| push(*at, record, damaged.bytes()));
+                }
+            }
+        }
+        batch
+    }
+}
+
+fn as_sent<'a>(record: &Record<'a>, sequence: u64) -> sink::Record<'a> {
+    sink::Record {
+        sequence,
+        id: record.id,
+        type_name: record.type_name,
+        source: record.source,
+        received_at: record.received_at,
+        event_time: record.event_time,
+        write: Write::Insert,
+        payload: record.payload,
+    }
+}
+
+impl Clerk {
+    /// Takes one order after the other until it is told to stop.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let First::One(Some(order)) = race(self.orders.recv(), changed(&mut self.stop)).await else { return };
+            let nothing = |failure| DeadOutcome {
+                sink: self.dead.sink().clone(),
+                stored: 0,
+                refused: 0,
+                dropped: 0,
+                left: 0,
+                failure,
+            };
+            let mut outcome = nothing(None);
+            outcome.failure = self.work(&order, &mut outcome).await.err();
+            // Whoever asked may have left: the work is done all the same.
+            let _ = order.reply.send(outcome);
+            if *self.stop.borrow() {
+                return;
+            }
+        }
+    }
+
+    async fn work(&self, order: &DeadOrder, outcome: &mut DeadOutcome) -> Result<(), String> {
+        // Letters that are refused again stand behind the end of this walk, so that each is sent once.
+        let Some(mut reading) = Reading::begin(&self.dead).map_err(|error| error.to_string())? else { return Ok(()) };
+        let mut room = order.limit;
+        let mut page = Page::default();
+        loop {
+            let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
+            let Some(stretch) = read else { break };
+            // A store that takes its time, or many letters that aren't asked for: others have their turn.
+            tokio::task::yield_now().await;
+            if *self.stop.borrow() {
+                return Err("Forebay is stopping".into());
+            }
+            self.gather(&reading, stretch, order, &mut page, &mut room, outcome);
+            if room == 0 {
+                break;
+            }
+            if page.is_full() {
+                self.handle(order.action, std::mem::take(&mut page), outcome).await?;
+            }
+        }
+        self.handle(order.action, page, outcome).await
+    }
+
+    /// Adds the letters of a stretch that are wanted to the page.
+    fn gather(
+        &self,
+        reading: &Reading,
+        stretch: Stretch,
+        order: &DeadOrder,
+        page: &mut Page,
+        room: &mut u64,
+        outcome: &mut DeadOutcome,
+    ) {
+        let before = page.letters.len();
+        for (at, record) in reading.held_in(&stretch, &order.filter) {
+            if *room == 0 {
+                break;
+            }
+            if order.action == DeadAction::Replay && !self.lane_has_passed(&record) {
+                outcome.left += 1;
+                continue;
+            }
+            *room -= 1;
+            page.letters.push(at);
+            page.payload_bytes += record.payload.len();
+        }
+        if page.letters.len() > before {
+            page.held_bytes += match &stretch {
+                Stretch::Block(block) => block.bytes().len(),
+                Stretch::Damaged(damaged) => damaged.bytes().len(),
+            };
+            page.stretches.push(stretch);
+        }
+    }
+
+    fn lane_has_passed(&self, letter: &Record<'_>) -> bool {
+        letter.dead.is_some_and(|dead| self.ledger.has_passed(self.dead.sink(), dead.shard, dead.sequence))
+    }
+
+    async fn handle(&self, action: DeadAction, page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
+        if page.letters.is_empty() {
+            return Ok(());
+        }
+        match action {
+            DeadAction::Replay => self.replay(page, outcome).await,
+            DeadAction::Drop => {
+                let records = page.records(&page.letters);
+                self.dead.settle(&records, Settled::Dropped).map_err(|error| error.to_string())?;
+                outcome.dropped += records.len() as u64;
+                self.dead.counters.dropped.add(records.len() as u64);
+                Ok(())
+            }
+        }
+    }
+
+    async fn replay(&self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
+        let sink = self.sink.as_ref().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
+        let failed = |error: SinkError| error.to_string();
+        sink.connect().await.map_err(failed)?;
+        let cursor = match sink.cursor(&self.lane).await.map_err(failed)? {
+            Cursor::Store(position) => position,
+            Cursor::Delivery => 0,
+        };
+        let mut batch = page.batch(&self.lane, cursor);
+        while !batch.is_empty() {
+            match sink.write(&batch).await.map_err(failed)? {
+                Report::Stored => {
+                    let letters = std::mem::take(&mut page.letters);
+                    return self.has_stored(&page, &letters, outcome);
+                }
+                Report::Withheld { refused } if refused.is_empty() => {
+                    return Err("the sink withheld a batch and named no record".into());
+                }
+                Report::Withheld { refused } => {
+                    self.was_refused(&page, &refused, outcome)?;
+                    let out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
+                    batch = batch.without(&out);
+                    page.letters = without(&page.letters, &out);
+                }
+                Report::Except { refused, retry } => {
+                    self.was_refused(&page, &refused, outcome)?;
+                    outcome.left += retry.len() as u64;
+                    let mut out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
+                    out.extend(retry.iter().map(|retry| retry.index));
+                    out.sort_unstable();
+                    let stored = without(&page.letters, &out);
+                    return self.has_stored(&page, &stored, outcome);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The store has these letters' events: ends the letters. One whose lane has gone back meanwhile, since its store
+    /// was exchanged, stays, because the lane has taken it for a dead letter already.
+    fn has_stored(&self, page: &Page, letters: &[u64], outcome: &mut DeadOutcome) -> Result<(), String> {
+        let mut records = page.records(letters);
+        let all = records.len();
+        records.retain(|record| self.lane_has_passed(record));
+        self.dead.settle(&records, Settled::Replayed).map_err(|error| error.to_string())?;
+        outcome.stored += records.len() as u64;
+        outcome.left += (all - records.len()) as u64;
+        self.dead.counters.replayed.add(records.len() as u64);
+        Ok(())
+    }
+
+    /// The store refuses these again: notes its reasons where they have changed.
+    fn was_refused(&self, page: &Page, refused: &[Refusal], outcome: &mut DeadOutcome) -> Result<(), String> {
+        let with_reason = |refusal: &Refusal| Some((*page.letters.get(refusal.index)?, refusal.reason.clone()));
+        let reasons: Vec<_> = refused.iter().filter_map(with_reason).collect();
+        let letters: Vec<u64> = reasons.iter().map(|(at, _)| *at).collect();
+        let records = page.records(&letters);
+        let amended: Vec<Record<'_>> = records
+            .into_iter()
+            .zip(&reasons)
+            .filter_map(|(record, (_, reason))| {
+                let dead = record.dead.filter(|dead| dead.reason != &**reason)?;
+                Some(Record { dead: Some(eventlog::Dead { reason, ..dead }), ..record })
+            })
+            .collect();
+        self.dead.amend(&amended).map_err(|error| error.to_string())?;
+        outcome.refused += refused.len() as u64;
+        self.dead.counters.refused_again.add(refused.len() as u64);
+        Ok(())
+    }
+}
+
+/// The letters without those at the indices `out`, which ascend.
+fn without(letters: &[u64], out: &[usize]) -> Vec<u64> {
+    let kept = letters.iter().enumerate().filter(|(index, _)| out.binary_search(index).is_err());
+    kept.map(|(_, at)| *at).collect()
+}

@@ -1,0 +1,122 @@
+//! The query of a request for dead letters: read by the admin API, written by the command.
+
+use delivery::DeadFilter;
+
+use crate::rfc3339;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeadQuery {
+    pub(crate) filter: DeadFilter,
+    pub(crate) limit: Option<u64>,
+    /// Nothing says which, and all are meant.
+    pub(crate) all: bool,
+    /// The data directory that is meant, by its origin.
+    pub(crate) origin: Option<String>,
+}
+
+impl DeadQuery {
+    /// Reads what stands behind the question mark; else says what is wrong.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let mut query = Self::default();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
+            let wrong = |wanted: &str| format!("{key}={value}: {wanted}");
+            let filter = &mut query.filter;
+            match key {
+                "sink" => filter.sink = Some(value),
+                "type" => filter.type_name = Some(value),
+                "id" => filter.id = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
+                "since" => filter.since = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
+                "until" => filter.until = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
+                "limit" => query.limit = Some(value.parse().map_err(|_| wrong("wanted a number"))?),
+                "all" => query.all = value.parse().map_err(|_| wrong("wanted true or false"))?,
+                "origin" => query.origin = Some(value),
+                _ => {
+                    return Err(format!(
+                        "{key} is unknown: there are sink, type, id, since, until, limit, all and origin"
+                    ));
+                }
+            }
+        }
+        Ok(query)
+    }
+
+    /// Writes it, with the question mark.
+    pub(crate) fn write(&self) -> String {
+        let DeadFilter { sink, type_name, id, since, until } = &self.filter;
+        let pairs = [
+            ("sink", sink.clone()),
+            ("type", type_name.clone()),
+            ("id", id.map(|id| id.to_string())),
+            ("since", since.map(rfc3339::format)),
+            ("until", until.map(rfc3339::format)),
+            ("limit", self.limit.map(|limit| limit.to_string())),
+            ("all", self.all.then(|| "true".to_owned())),
+            ("origin", self.origin.clone()),
+        ];
+        let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", encode(&value?))));
+        format!("?{}", set.collect::<Vec<_>>().join("&"))
+    }
+}
+
+fn encode(value: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    value.bytes().map(byte).collect()
+}
+
+fn decode(value: &str) -> Option<String> {
+    let mut bytes = value.bytes();
+    let mut decoded = Vec::with_capacity(value.len());
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(bytes.next()?).to_digit(16);
+                u8::try_from(digit()? * 16 + digit()?).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(decoded).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let id = "2651fa94-4d60-8482-855f-ec6e00000007".parse().ok();
+        let filter = DeadFilter {
+            sink: Some("a&b=é %".into()),
+            type_name: Some("t".into()),
+            id,
+            since: Some(1_000_000),
+            until: Some(2),
+        };
+        let query = DeadQuery { filter, limit: Some(3), all: true, origin: Some("0f".into()) };
+        let text = query.write();
+        assert_eq!(DeadQuery::read(text.strip_prefix('?').unwrap()), Ok(query), "{text}");
+        assert_eq!(DeadQuery::read(""), Ok(DeadQuery::default()));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, wanted) in [
+            ("sinks=a", "sinks is unknown"),
+            ("id=1", "a UUID"),
+            ("since=now", "wanted a time"),
+            ("limit=-1", "wanted a number"),
+            ("all=yes", "true or false"),
+            ("sink=%f", "percent"),
+            ("sink=%ff", "percent"),
+        ] {
+            let wrong = DeadQuery::read(text).unwrap_err();
+            assert!(wrong.contains(wanted), "{text}: {wrong}");
+        }
+    }
+}

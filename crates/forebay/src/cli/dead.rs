@@ -1,0 +1,116 @@
+//! What can be typed after `forebay dead`.
+
+use std::net::SocketAddr;
+
+use clap::{Args, Subcommand};
+use event::EventId;
+
+use super::Data;
+use crate::rfc3339;
+
+/// What can be done with dead letters.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadCommand {
+    /// Prints a line for each: time of receipt, sink, type, id, reason
+    #[command(after_help = "Example: forebay dead list --sink local --since 2026-11-21T00:00:00Z")]
+    List(DeadList),
+    /// Prints envelope, reason and payload of the event with this id
+    #[command(after_help = "Example: forebay dead show 2651fa94-4d60-8482-855f-ec6e00000007")]
+    Show(DeadShow),
+    /// Sends the events to their sinks again, under the same ids
+    ///
+    /// What the sink stores is counted as stored instead of dead. What it refuses again stays a dead letter, with the
+    /// newer reason. Exits with 0 if all were stored, and with 1 if some stay.
+    #[command(after_help = "Example: forebay dead replay --sink local --type access")]
+    Replay(DeadReplay),
+    /// Gives the events up for good; they stay counted as dead
+    #[command(after_help = "Example: forebay dead drop --id 2651fa94-4d60-8482-855f-ec6e00000007")]
+    Drop(DeadDrop),
+}
+
+/// Where dead letters are.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeadAt {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// The admin address of the running server [default: 127.0.0.1:9000]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin: Option<SocketAddr>,
+}
+
+/// Which dead letters; without any of these, all.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DeadChoice {
+    /// Only those that this sink refused
+    #[arg(long)]
+    pub(crate) sink: Option<String>,
+    /// Only those of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) type_name: Option<String>,
+    /// Only the one with this id
+    #[arg(long)]
+    pub(crate) id: Option<EventId>,
+    /// Only those received at this time or later (RFC 3339)
+    #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
+    pub(crate) since: Option<i64>,
+    /// Only those received before this time (RFC 3339)
+    #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
+    pub(crate) until: Option<i64>,
+}
+
+/// `forebay dead list`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeadList {
+    #[command(flatten)]
+    pub(crate) at: DeadAt,
+    #[command(flatten)]
+    pub(crate) choice: DeadChoice,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) limit: u64,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `forebay dead show`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeadShow {
+    #[command(flatten)]
+    pub(crate) at: DeadAt,
+    /// The event's id
+    pub(crate) id: EventId,
+    /// Only the letter that this sink refused
+    #[arg(long)]
+    pub(crate) sink: Option<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `forebay dead replay`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeadReplay {
+    #[command(flatten)]
+    pub(crate) at: DeadAt,
+    #[command(flatten)]
+    pub(crate) choice: DeadChoice,
+    /// At most so many of each sink
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+}
+
+/// `forebay dead drop`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeadDrop {
+    #[command(flatten)]
+    pub(crate) at: DeadAt,
+    #[command(flatten)]
+    pub(crate) choice: DeadChoice,
+    /// At most so many of each sink
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Drops all there are, where nothing says which
+    #[arg(long)]
+    pub(crate) all: bool,
+}

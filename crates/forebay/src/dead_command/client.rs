@@ -1,0 +1,52 @@
+//! One request to the admin port, and its answer.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// The server is on this machine, or near.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// An answer.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) body: String,
+}
+
+/// Sends a request without a body, and waits for its answer as long as that takes.
+pub(super) fn call(address: SocketAddr, method: &str, target: &str) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect_timeout(&address, CONNECT_MAX)?;
+    let head =
+        format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    parse(&text).ok_or_else(|| io::Error::other("it broke off its answer, or doesn't speak HTTP"))
+}
+
+/// Reads an answer that must be there as a whole.
+fn parse(text: &str) -> Option<Answer> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let mut lines = head.split("\r\n");
+    let status = lines.next()?.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+    let mut fields = lines.filter_map(|line| line.split_once(':'));
+    let (_, length) = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
+    let length: usize = length.trim().parse().ok()?;
+    (body.len() == length).then(|| Answer { status, body: body.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_an_answer_is_none() {
+        let whole = "HTTP/1.1 404 Not Found\r\nX: y\r\ncontent-length: 3\r\n\r\nno\n";
+        let answer = parse(whole).unwrap();
+        assert_eq!((answer.status, &*answer.body), (404, "no\n"));
+        for end in 0..whole.len() {
+            assert!(parse(&whole[..end]).is_none(), "{end}");
+        }
+        assert!(parse("SSH-2.0\r\n\r\n").is_none());
+    }
+}

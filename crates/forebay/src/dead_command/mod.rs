@@ -1,0 +1,206 @@
+//! `forebay dead …`: looks at dead letters, sends them again, gives them up.
+//!
+//! A running server has the data directory to itself, so it is asked over its admin port. Where none runs, the letters
+//! are read from the directory; replaying and dropping are the server's.
+
+mod client;
+mod print;
+
+use std::io::{self, BufWriter, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use delivery::{DeadFilter, read_dead_letters};
+use journal::disk::OsDisk;
+use journal::{DataDirectory, DirectoryError};
+use serde::de::DeserializeOwned;
+
+use crate::admin::DeadQuery;
+use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
+use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
+use crate::log;
+
+const ADMIN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
+/// Letters of one event: one for each sink, unless ids were used twice.
+const SHOW_MAX: u64 = 1000;
+/// What the command exits with when letters stay, or there is none.
+const EXIT_SOME_STAY: u8 = 1;
+
+/// Why the command can't do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DeadCommandError {
+    /// There is no such directory.
+    #[error("there is no data directory {0}; name one with --data, or a running server with --admin")]
+    Missing(PathBuf),
+    /// It can't be used.
+    #[error(transparent)]
+    Directory(DirectoryError),
+    /// No server works on the directory.
+    #[error("no Forebay is running on {0}: start it, and then replay or drop; only list and show work without it")]
+    NotRunning(PathBuf),
+    /// The server can't be asked.
+    #[error("can't ask the server at {address}: {source}; name the admin address of the running one with --admin")]
+    Call {
+        /// Its admin address.
+        address: SocketAddr,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The server said no.
+    #[error("the server at {address} refused: {detail}")]
+    Refused {
+        /// Its admin address.
+        address: SocketAddr,
+        /// Its words.
+        detail: String,
+    },
+    /// Something can't be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// What was read or written.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// [`DeadCommandError`] says what stands in the way.
+pub(crate) fn run(command: &DeadCommand) -> Result<u8, DeadCommandError> {
+    match command {
+        DeadCommand::List(list) => run_list(list),
+        DeadCommand::Show(show) => run_show(show),
+        DeadCommand::Replay(replay) => act(&replay.at, "replay", query(&replay.choice, replay.limit, false)),
+        DeadCommand::Drop(drop) => act(&drop.at, "drop", query(&drop.choice, drop.limit, drop.all)),
+    }
+}
+
+/// Where the letters are.
+enum Place {
+    Directory(DataDirectory),
+    /// A server's admin address, and the origin of the data directory that it should have.
+    Server(SocketAddr, Option<String>),
+}
+
+impl Place {
+    fn find(at: &DeadAt) -> Result<Self, DeadCommandError> {
+        let path = &at.data.directory;
+        if let Some(address) = at.admin {
+            return Ok(Self::Server(address, None));
+        }
+        if !path.is_dir() {
+            return Err(DeadCommandError::Missing(path.clone()));
+        }
+        match DataDirectory::open(Arc::new(OsDisk), path) {
+            Ok(directory) => Ok(Self::Directory(directory)),
+            Err(DirectoryError::InUse(_)) => Ok(Self::Server(ADMIN_DEFAULT, Some(origin(path)?))),
+            Err(error) => Err(DeadCommandError::Directory(error)),
+        }
+    }
+}
+
+/// So that the server of another data directory isn't taken for the right one.
+fn origin(path: &Path) -> Result<String, DeadCommandError> {
+    let failed = |source| DeadCommandError::Io { path: path.into(), source };
+    let origin = journal::origin_of(Arc::new(OsDisk), path).map_err(failed)?;
+    Ok(origin.map(|origin| origin.to_string()).unwrap_or_default())
+}
+
+fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
+    let DeadChoice { sink, type_name, id, since, until } = choice.clone();
+    DeadQuery { filter: DeadFilter { sink, type_name, id, since, until }, limit, all, origin: None }
+}
+
+fn run_list(list: &DeadList) -> Result<u8, DeadCommandError> {
+    let found = read(&list.at, query(&list.choice, Some(list.limit), false), "")?;
+    print_letters(&found, if list.json { print::json } else { print::line })?;
+    if found.more {
+        log::info(format_args!("there are more than {}: choose with filters, or raise --limit", list.limit));
+    }
+    Ok(0)
+}
+
+fn run_show(show: &DeadShow) -> Result<u8, DeadCommandError> {
+    let choice = DeadChoice { sink: show.sink.clone(), id: Some(show.id), ..DeadChoice::default() };
+    let found = read(&show.at, query(&choice, Some(SHOW_MAX), false), &format!("/{}", show.id))?;
+    if found.letters.is_empty() {
+        log::warning(format_args!("no dead letter that is held has the id {}", show.id));
+        return Ok(EXIT_SOME_STAY);
+    }
+    print_letters(&found, if show.json { print::json } else { print::whole })?;
+    Ok(0)
+}
+
+type Output = BufWriter<io::StdoutLock<'static>>;
+
+fn print_letters(
+    found: &ListJson,
+    print: fn(&mut Output, &LetterJson) -> io::Result<()>,
+) -> Result<(), DeadCommandError> {
+    let mut output = BufWriter::new(io::stdout().lock());
+    let printed = found.letters.iter().try_for_each(|letter| print(&mut output, letter));
+    printed.and_then(|()| output.flush()).map_err(output_error)
+}
+
+/// The letters of a query; `path` names one id where payloads are wanted.
+fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadCommandError> {
+    match Place::find(at)? {
+        Place::Server(address, origin) => {
+            query.origin = origin;
+            match ask(address, "GET", &format!("/api/dead{path}{}", query.write()))? {
+                Answered::Json(list) => Ok(list),
+                Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false }),
+            }
+        }
+        Place::Directory(directory) => {
+            let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+            let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
+            let found = found.map_err(|source| DeadCommandError::Io { path: directory.path().join("dead"), source })?;
+            Ok(ListJson { letters: found.letters.iter().map(LetterJson::of).collect(), more: found.more })
+        }
+    }
+}
+
+fn act(at: &DeadAt, action: &str, mut query: DeadQuery) -> Result<u8, DeadCommandError> {
+    let address = match Place::find(at)? {
+        Place::Server(address, origin) => {
+            query.origin = origin;
+            address
+        }
+        Place::Directory(directory) => return Err(DeadCommandError::NotRunning(directory.path().into())),
+    };
+    let answered = ask::<OutcomesJson>(address, "POST", &format!("/api/dead/{action}{}", query.write()))?;
+    let Answered::Json(OutcomesJson { sinks }) = answered else { return Ok(EXIT_SOME_STAY) };
+    let mut output = BufWriter::new(io::stdout().lock());
+    let printed = sinks.iter().try_for_each(|outcome| print::outcome(&mut output, outcome));
+    printed.and_then(|()| output.flush()).map_err(output_error)?;
+    let some_stay = sinks.iter().any(|sink| sink.refused > 0 || sink.left > 0 || sink.failure.is_some());
+    Ok(if some_stay { EXIT_SOME_STAY } else { 0 })
+}
+
+/// What a server answers.
+enum Answered<T> {
+    Json(T),
+    /// No letter has this id.
+    NoLetter,
+}
+
+fn ask<T: DeserializeOwned>(address: SocketAddr, method: &str, target: &str) -> Result<Answered<T>, DeadCommandError> {
+    let failed = |source| DeadCommandError::Call { address, source };
+    let answer = client::call(address, method, target).map_err(failed)?;
+    if answer.status == 200 {
+        return serde_json::from_str(&answer.body).map(Answered::Json).map_err(|error| failed(error.into()));
+    }
+    match serde_json::from_str::<ProblemJson>(&answer.body) {
+        Ok(problem) if problem.code == "letter" => Ok(Answered::NoLetter),
+        Ok(problem) => Err(DeadCommandError::Refused { address, detail: problem.detail }),
+        Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
+    }
+}
+
+fn output_error(source: io::Error) -> DeadCommandError {
+    DeadCommandError::Io { path: "standard output".into(), source }
+}

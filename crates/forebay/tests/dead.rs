@@ -1,0 +1,273 @@
+//! Dead letters as people meet them: a store that refuses, `forebay dead`, and the admin API, with the real binary.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const TABLE: &str = "create table events (id blob not null unique, type text, source text, received_at integer, \
+                     payload text)";
+/// Refuses rows as a constraint of the table would, and can be taken away.
+const REFUSE: &str = "create trigger refuse before insert on events when new.payload like '%bad%' \
+                      begin select raise(abort, 'no bad ones'); end";
+
+/// A data directory whose store refuses payloads with `bad` in them, and the server on it.
+struct Stand {
+    /// Killed before its directory goes.
+    server: Option<Server>,
+    folder: tempfile::TempDir,
+}
+
+struct Server {
+    process: Child,
+    intake: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Stand {
+    fn new() -> Self {
+        let mut stand = Self { server: None, folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(stand.data()).unwrap();
+        stand.sql(TABLE);
+        stand.sql(REFUSE);
+        stand.start();
+        stand
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.data().join("events.db")).unwrap()
+    }
+
+    fn sql(&self, text: &str) {
+        self.database().execute_batch(text).unwrap();
+    }
+
+    fn payloads(&self) -> Vec<String> {
+        let connection = self.database();
+        let mut statement = connection.prepare("select payload from events order by payload").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    /// Starts it on ports that the operating system chooses, and reads from the banner which they are.
+    fn start(&mut self) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(self.data());
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut address = |mark: &str| -> SocketAddr {
+            let line = banner.find(|line| line.contains(mark)).unwrap();
+            let rest = line.split("http://").nth(1).unwrap();
+            rest.split(['/', ' ']).next().unwrap().parse().unwrap()
+        };
+        let (intake, admin) = (address("takes events on"), address("/metrics"));
+        self.server = Some(Server { process, intake, admin });
+    }
+
+    fn stop(&mut self, signal: &str) {
+        let mut server = self.server.take().unwrap();
+        assert!(Command::new("kill").args([signal, &server.process.id().to_string()]).status().unwrap().success());
+        server.process.wait().unwrap();
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    fn post(&self, type_name: &str, body: &str) {
+        let length = body.len();
+        let request = format!("POST /ingest/event/{type_name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
+        let request = format!("{request}Content-Length: {length}\r\n\r\n{body}");
+        assert_eq!(exchange(self.server().intake, &request).0, 200);
+    }
+
+    /// Three events, of which the store refuses two, each another type.
+    fn post_three(&self) {
+        self.post("good", "{\"n\":1}");
+        self.post("access", "{\"bad\" : 2}");
+        self.post("job", "{\"bad\":\n3}");
+        for type_name in ["good", "access", "job"] {
+            self.wait("forebay_events_pending", type_name, 0);
+        }
+    }
+
+    fn api(&self, method: &str, target: &str, headers: &str) -> (u16, String) {
+        let admin = self.server().admin;
+        let host = if headers.contains("Host:") { String::new() } else { format!("Host: {admin}\r\n") };
+        exchange(admin, &format!("{method} {target} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n"))
+    }
+
+    fn metric(&self, name: &str, labels: &str) -> u64 {
+        let text = self.api("GET", "/metrics", "").1;
+        let series = format!("{name}{labels}");
+        let line = text.lines().find(|line| line.starts_with(&series)).unwrap_or_else(|| panic!("{series} in {text}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    }
+
+    fn of_type(&self, name: &str, type_name: &str) -> u64 {
+        self.metric(name, &format!("{{type=\"{type_name}\""))
+    }
+
+    fn wait(&self, name: &str, type_name: &str, value: u64) {
+        while self.of_type(name, type_name) != value {
+            std::thread::yield_now();
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> (i32, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+        command.arg("dead").args(arguments).arg("--data").arg(self.data());
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    }
+
+    /// Asks the running server.
+    fn dead(&self, arguments: &[&str]) -> (i32, String) {
+        let admin = self.server().admin.to_string();
+        let arguments = [arguments, &["--admin", &admin]].concat();
+        let (code, output, error) = self.command(&arguments);
+        assert_eq!(error, "", "{arguments:?}");
+        (code, output)
+    }
+
+    fn id_of(&self, type_name: &str) -> String {
+        let (_, line) = self.dead(&["list", "--type", type_name]);
+        line.split("  ").nth(3).unwrap_or_else(|| panic!("{line}")).to_owned()
+    }
+}
+
+fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+}
+
+#[test]
+fn letters_are_listed_and_shown() {
+    let stand = Stand::new();
+    stand.post_three();
+    let (code, text) = stand.dead(&["list"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(code == 0 && lines.len() == 2, "{text}");
+    let words: Vec<&str> = lines[0].split("  ").collect();
+    assert!(words[0].ends_with('Z') && words[1..3] == ["local", "access"] && words[3].len() == 36, "{text}");
+    assert!(words[4].contains("no bad ones"), "{text}");
+    for filter in [["--type", "job"], ["--limit", "2"], ["--sink", "local"], ["--since", "2001-01-01T00:00:00Z"]] {
+        let expected = if filter[0] == "--type" { 1 } else { 2 };
+        assert_eq!(stand.dead(&["list", filter[0], filter[1]]).1.lines().count(), expected, "{filter:?}");
+    }
+    let nobody = "00000000-0000-0000-0000-000000000000";
+    for filter in [["--sink", "other"], ["--until", "2001-01-01T00:00:00+01:00"], ["--id", nobody]] {
+        assert_eq!(stand.dead(&["list", filter[0], filter[1]]).1, "", "{filter:?}");
+    }
+    let id = stand.id_of("job");
+    let (code, text) = stand.dead(&["show", &id]);
+    assert!(code == 0 && text.contains(&format!("id          {id}\ntype        job\n")), "{text}");
+    assert!(text.contains("client      127.0.0.1\n") && text.ends_with("payload\n{\"bad\":\n3}\n"), "{text}");
+    let json = stand.dead(&["show", &id, "--json"]).1;
+    assert!(json.lines().count() == 1 && json.contains("\"payload\":{\"bad\": 3}"), "{json}");
+    let json = stand.dead(&["list", "--json"]).1;
+    assert!(json.lines().all(|line| line.starts_with("{\"sink\":\"local\"") && !line.contains("payload\":")), "{json}");
+    assert_eq!(stand.of_type("forebay_dead_letters", "job"), 1);
+    assert_eq!(stand.of_type("forebay_dead_letters", "good"), 0);
+}
+
+#[test]
+fn what_is_replayed_is_stored_once_and_what_is_dropped_stays_dead() {
+    let mut stand = Stand::new();
+    stand.post_three();
+    let (code, text) = stand.dead(&["replay"]);
+    assert_eq!((code, &*text), (1, "local: 0 stored, 2 refused again, 0 dropped, 0 left for later\n"));
+    stand.sql("drop trigger refuse");
+    let id = stand.id_of("job");
+    let (code, text) = stand.dead(&["drop", "--id", &id]);
+    assert_eq!((code, &*text), (0, "local: 0 stored, 0 refused again, 1 dropped, 0 left for later\n"));
+    for expected in ["local: 1 stored", "local: 0 stored"] {
+        let (code, text) = stand.dead(&["replay", "--sink", "local"]);
+        assert!(code == 0 && text.starts_with(expected), "{text}");
+    }
+    for (name, value) in [("replayed", 1), ("dropped", 1), ("refused_again", 2)] {
+        assert_eq!(stand.metric(&format!("forebay_dead_{name}_total"), "{sink=\"local\"}"), value, "{name}");
+    }
+    for signal in ["-KILL", "-TERM", "-KILL"] {
+        stand.stop(signal);
+        stand.start();
+        stand.wait("forebay_events_stored_total", "access", 1);
+        for (type_name, stored, dead) in [("good", 1, 0), ("access", 1, 0), ("job", 0, 1)] {
+            let counts = ["stored_total", "dead_total", "accepted_total", "pending", "skipped_total"]
+                .map(|name| stand.of_type(&format!("forebay_events_{name}"), type_name));
+            assert_eq!(counts, [stored, dead, 1, 0, 0], "{type_name} after {signal}");
+            assert_eq!(stand.of_type("forebay_dead_letters", type_name), 0);
+        }
+        assert_eq!(stand.dead(&["list"]).1, "");
+    }
+    assert_eq!(stand.metric("forebay_ledger_errors_total", ""), 0);
+    assert_eq!(stand.payloads(), ["{\"bad\" : 2}", "{\"n\":1}"]);
+}
+
+#[test]
+fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
+    let mut stand = Stand::new();
+    stand.post_three();
+    let id = stand.id_of("access");
+    let online = [stand.dead(&["list"]).1, stand.dead(&["show", &id]).1];
+    for signal in ["-KILL", "-TERM"] {
+        stand.stop(signal);
+        let offline = [stand.command(&["list"]).1, stand.command(&["show", &id]).1];
+        assert_eq!(offline, online, "after {signal}");
+        for action in ["replay", "drop"] {
+            let (code, _, error) = stand.command(&[action]);
+            assert!(code == 1 && error.contains("no Forebay is running on") && error.contains("start it"), "{error}");
+        }
+        stand.start();
+    }
+    let (code, _, error) = stand.command(&["show", "00000000-0000-0000-0000-000000000000"]);
+    assert!(code == 1 && error.contains("127.0.0.1:9000"), "the directory is in use: {error}");
+    let missing = Path::new("missing").display().to_string();
+    let output = Command::new(env!("CARGO_BIN_EXE_forebay")).args(["dead", "list", "--data", &missing]).output();
+    let error = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(error.contains("--data") && error.contains("--admin"), "{error}");
+}
+
+#[test]
+fn the_api_refuses_what_it_should() {
+    let stand = Stand::new();
+    stand.post_three();
+    let code = |method, target, headers| {
+        let (status, body) = stand.api(method, target, headers);
+        let code = body.split("\"code\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        (status, code.unwrap_or_default().to_owned())
+    };
+    let refused = |status, name: &str| (status, name.to_owned());
+    let nobody = "/api/dead/00000000-0000-0000-0000-000000000000";
+    assert_eq!(code("GET", nobody, ""), refused(404, "letter"));
+    assert_eq!(code("GET", "/api/dead/x", ""), refused(404, "id"));
+    assert_eq!(code("GET", "/api/dead?what=1", ""), refused(400, "query"));
+    assert_eq!(code("POST", "/api/dead", ""), refused(405, "method"));
+    assert_eq!(code("GET", "/api/dead/drop", ""), refused(405, "method"));
+    assert_eq!(code("POST", "/api/dead/drop", ""), refused(400, "all"));
+    assert_eq!(code("POST", "/api/dead/drop?sink=other", ""), refused(404, "sink"));
+    assert_eq!(code("POST", "/api/dead/drop?all=true&origin=00", ""), refused(409, "origin"));
+    assert_eq!(code("POST", "/api/dead/drop?all=true", "Origin: http://evil.example\r\n"), refused(403, "page"));
+    assert_eq!(code("GET", "/api/dead", "Host: evil.example\r\n"), refused(403, "page"));
+    assert_eq!(stand.of_type("forebay_dead_letters", "job"), 1, "nothing was dropped");
+    let (status, body) = stand.api("POST", "/api/dead/drop?all=true", "");
+    assert!(status == 200 && body.contains("\"dropped\":2"), "{body}");
+    assert_eq!(stand.api("GET", "/api/dead", ""), (200, "{\"letters\":[],\"more\":false}\n".to_owned()));
+}
