@@ -27,6 +27,8 @@ pub enum Code {
     Key,
     /// The body's coding is not one that is taken.
     ContentEncoding,
+    /// The body isn't what its coding wants.
+    Encoding,
     /// The body ended before its end.
     BodyIncomplete,
     /// The request came too slowly.
@@ -53,7 +55,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -64,6 +66,7 @@ impl Code {
         Self::TooManyTypes,
         Self::Key,
         Self::ContentEncoding,
+        Self::Encoding,
         Self::BodyIncomplete,
         Self::Timeout,
         Self::BadRequest,
@@ -91,6 +94,7 @@ impl Code {
             Self::TooManyTypes => "too_many_types",
             Self::Key => "key",
             Self::ContentEncoding => "content_encoding",
+            Self::Encoding => "encoding",
             Self::BodyIncomplete => "body_incomplete",
             Self::Timeout => "timeout",
             Self::BadRequest => "bad_request",
@@ -114,6 +118,7 @@ impl Code {
             | Self::Depth
             | Self::Surrogate
             | Self::Key
+            | Self::Encoding
             | Self::BodyIncomplete
             | Self::BadRequest => StatusCode::BAD_REQUEST,
             Self::UnknownType | Self::TooManyTypes | Self::NotFound => StatusCode::NOT_FOUND,
@@ -142,6 +147,7 @@ impl Code {
             Self::TooManyTypes => "There are too many types",
             Self::Key => "The key can't be used",
             Self::ContentEncoding => "The content coding is not supported",
+            Self::Encoding => "The body can't be decoded",
             Self::BodyIncomplete => "The body is incomplete",
             Self::Timeout => "The request came too slowly",
             Self::BadRequest => "The request is not sound HTTP",

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use event::limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 use http::StatusCode;
 
 use crate::code::Code;
@@ -38,7 +39,11 @@ pub(crate) fn begin(worker: &Worker, client: IpAddr, head: &Head<'_>) -> Begun {
 
 /// Answers a request. Where its connection is aborted, the rest is dropped at any await: what was appended is
 /// committed all the same, and what wasn't never will be.
-pub(crate) async fn answer(worker: &Worker, begun: &Begun, body: &mut Body<'_>) -> Response {
+pub(crate) async fn answer<'a>(worker: &'a Worker, begun: &Begun, body: &mut Body<'a>) -> Response {
+    if let Ok(Wishes { coding: Some(coding), .. }) = begun.wishes {
+        let bytes_max = if begun.route == RouteName::Batch { BATCH_BYTES_MAX } else { EVENT_BYTES_MAX };
+        body.decode(worker, coding, bytes_max);
+    }
     let answer = match (&begun.wishes, begun.route) {
         (Err(refused), _) => return refuse(worker, refused),
         (Ok(wishes), RouteName::Event) => event_request::take(worker, wishes, begun.envelope, body).await,

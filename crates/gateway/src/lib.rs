@@ -9,6 +9,8 @@ mod answer;
 mod batch;
 mod code;
 mod counters;
+mod decoder;
+mod decoding;
 mod encoder;
 mod event_request;
 mod gateway;

@@ -33,6 +33,8 @@ use crate::type_table::TypeTable;
 
 /// Bytes that are read from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
+/// Bytes that are decoded of a body at once.
+const DECODED_BYTES: usize = 64 * 1024;
 /// Buffers that are kept for the next connection that needs one, and how large they may be: it may need it for long.
 const SPARE_BUFFERS_MAX: usize = 16;
 const SPARE_BUFFER_BYTES_MAX: usize = 4096;
@@ -83,6 +85,7 @@ pub(crate) struct Worker {
     ids: RefCell<IdGenerator>,
     scratch: RefCell<Box<[u8]>>,
     write_buffer: RefCell<Vec<u8>>,
+    decoded: RefCell<Vec<u8>>,
     spare_buffers: RefCell<Vec<Vec<u8>>>,
     /// The value of `Date`.
     date: RefCell<String>,
@@ -141,6 +144,7 @@ impl Worker {
             ids: RefCell::new(IdGenerator::new(seed)),
             scratch: RefCell::new(vec![0; READ_BYTES].into()),
             write_buffer: RefCell::default(),
+            decoded: RefCell::default(),
             spare_buffers: RefCell::default(),
             date: RefCell::new(http_date()),
             ticks: Cell::new(0),
@@ -258,6 +262,14 @@ impl Worker {
     /// Where answers are written to before they are sent. It is never held over an await.
     pub(crate) fn write_buffer(&self) -> RefMut<'_, Vec<u8>> {
         self.write_buffer.borrow_mut()
+    }
+
+    /// Where bodies are decoded to, piece by piece. It is never held over an await, and takes memory from the first
+    /// encoded body on.
+    pub(crate) fn decoded(&self) -> RefMut<'_, Vec<u8>> {
+        let mut decoded = self.decoded.borrow_mut();
+        decoded.resize(DECODED_BYTES, 0);
+        decoded
     }
 
     /// An empty buffer for what a connection must hold for a while.

@@ -54,10 +54,18 @@ impl<'a> Fields<'a> {
             12 if is("forebay-type") => once(&mut self.type_name, value, "Forebay-Type"),
             14 if is("content-length") => self.take_length(value),
             15 if is("idempotency-key") => once(&mut self.key, value, "Idempotency-Key"),
-            16 if is("content-encoding") => once(&mut self.content_encoding, value, "Content-Encoding"),
+            16 if is("content-encoding") => {
+                self.take_content_encoding(value);
+                Ok(())
+            }
             17 if is("transfer-encoding") => self.take_coding(value),
             _ => Ok(()),
         }
+    }
+
+    /// Two lines are a list, as one line with a comma is.
+    fn take_content_encoding(&mut self, value: &'a [u8]) {
+        self.content_encoding = Some(if self.content_encoding.is_none() { value } else { b"," });
     }
 
     fn take_connection(&mut self, value: &[u8]) {

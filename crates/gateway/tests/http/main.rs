@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod batches;
+mod codings;
 mod events;
 mod json_parsing;
 mod stand;
