@@ -62,8 +62,9 @@ impl Decoder {
         Ok(Self { kind, at: At::Start })
     }
 
-    /// Decodes from the start of `input` into `output`, up to the end of a member or frame. Where it fills the output
-    /// there may be more to come without further input.
+    /// Decodes from the start of `input` into `output`, up to the end of a member or frame: some of the input, or
+    /// all of it. Where that fills the output more may come out with the next input; there is always one, as no coding
+    /// ends with bytes that stand for something.
     ///
     /// # Errors
     /// The input isn't what the coding wants; nothing behind it can be decoded.
@@ -79,6 +80,10 @@ impl Decoder {
             Kind::Zstd(context) => step_zstd(context, input, output)?,
         };
         self.at = at;
+        if step.read == 0 && step.written == 0 && !input.is_empty() {
+            // Decoders go on or fail. One that did neither would be asked for ever.
+            return Err(Broken("it can't be understood".into()));
+        }
         Ok(step)
     }
 

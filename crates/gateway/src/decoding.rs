@@ -1,5 +1,5 @@
-//! A request's body in a coding: decoded as it arrives, never more at once than a piece, and held against the limits
-//! before and behind the decoder.
+//! A request's body in a coding: decoded as it arrives, never more at once than a piece. Its bytes are limited before
+//! the decoder here; what comes out is limited and counted by who takes it, as every body is.
 
 use event::limits::DECODER_BYTES;
 
@@ -16,7 +16,7 @@ const STEP_BYTES: usize = 1024;
 pub(crate) struct Decoding<'a> {
     worker: &'a Worker,
     coding: Coding,
-    /// Encoded and decoded, each.
+    /// Encoded.
     bytes_max: usize,
     /// There from the body's first byte on: who only announces a body costs nothing.
     decoder: Option<Decoder>,
@@ -25,10 +25,7 @@ pub(crate) struct Decoding<'a> {
     /// The last piece that was received, and how much of it is decoded.
     input: Vec<u8>,
     taken: usize,
-    /// The last step filled its output: more may come out without further input.
-    has_more: bool,
     encoded: usize,
-    decoded: usize,
 }
 
 impl<'a> Decoding<'a> {
@@ -41,15 +38,13 @@ impl<'a> Decoding<'a> {
             permit: worker.permit(),
             input: Vec::new(),
             taken: 0,
-            has_more: false,
             encoded: 0,
-            decoded: 0,
         }
     }
 
     /// Whether there is something to decode.
     pub(crate) fn has_work(&self) -> bool {
-        self.has_more || self.taken < self.input.len()
+        self.taken < self.input.len()
     }
 
     /// Takes the next piece that was received; the one before it is decoded.
@@ -59,7 +54,8 @@ impl<'a> Decoding<'a> {
     pub(crate) fn add(&mut self, piece: &[u8]) -> Result<(), Refused> {
         self.encoded += piece.len();
         if self.encoded > self.bytes_max {
-            return Err(self.too_large("encoded"));
+            let detail = format!("the body has more than {} bytes, encoded", self.bytes_max);
+            return Err(Problem::boxed(Code::TooLarge, detail));
         }
         if self.decoder.is_none() {
             self.permit.admit(DECODER_BYTES)?;
@@ -74,22 +70,13 @@ impl<'a> Decoding<'a> {
     /// Decodes a bounded piece and gives it to `take`, if there is one, and says what that cost in bytes passed.
     ///
     /// # Errors
-    /// What came can't be decoded, or too much comes out of it.
+    /// What came can't be decoded.
     pub(crate) fn step<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<(usize, Option<T>), Refused> {
         let Some(decoder) = &mut self.decoder else { return Ok((0, None)) };
         let mut output = self.worker.decoded();
         let step = decoder.step(&self.input[self.taken..], &mut output);
         let Step { read, written } = step.map_err(|error| broken(self.coding, error))?;
         self.taken += read;
-        self.decoded += written;
-        self.has_more = written == output.len() && !decoder.is_complete();
-        if self.decoded > self.bytes_max {
-            return Err(self.too_large("decoded"));
-        }
-        if read == 0 && written == 0 && self.taken < self.input.len() {
-            // Decoders go on or fail. One that did neither would keep us here for ever.
-            return Err(broken(self.coding, Broken("it can't be understood".into())));
-        }
         Ok((STEP_BYTES + written, (written > 0).then(|| take(&output[..written]))))
     }
 
@@ -102,10 +89,6 @@ impl<'a> Decoding<'a> {
             Some(decoder) if decoder.is_complete() => Ok(()),
             _ => Err(broken(self.coding, Broken("it ends too early".into()))),
         }
-    }
-
-    fn too_large(&self, what: &str) -> Refused {
-        Problem::boxed(Code::TooLarge, format!("the body has more than {} bytes {what}", self.bytes_max))
     }
 }
 

@@ -36,12 +36,10 @@ fn decode_pieces(coding: Coding, pieces: &[&[u8]], room: usize) -> Result<Vec<u8
     let mut decoded = Vec::new();
     for piece in pieces {
         let mut at = 0;
-        let mut has_more = false;
-        while at < piece.len() || has_more {
+        while at < piece.len() {
             let Step { read, written } = decoder.step(&piece[at..], &mut output)?;
             at += read;
             decoded.extend_from_slice(&output[..written]);
-            has_more = written == room && !decoder.is_complete();
         }
     }
     if decoder.is_complete() { Ok(decoded) } else { Err(Broken("too early".into())) }

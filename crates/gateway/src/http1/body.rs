@@ -43,7 +43,7 @@ impl<'a> Body<'a> {
         Self { socket, framing, expects_continue, decoding: None, received: 0, stretch: 0 }
     }
 
-    /// From here on the body is what comes out of its coding: at most `bytes_max` bytes of at most as many.
+    /// From here on the body is what comes out of its coding, of which at most `bytes_max` bytes come in.
     pub(crate) fn decode(&mut self, worker: &'a Worker, coding: Coding, bytes_max: usize) {
         self.decoding = Some(Box::new(Decoding::new(worker, coding, bytes_max)));
     }

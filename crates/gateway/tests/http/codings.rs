@@ -278,3 +278,18 @@ fn a_client_that_waits_for_a_go_ahead_may_encode() {
     client.send(body);
     assert_eq!(client.answer().status, 200);
 }
+
+#[test]
+fn the_rest_of_what_is_refused_isnt_decoded() {
+    let stand = Stand::open();
+    let mut client = stand.connect();
+    let too_much = gzip(vec![b' '; 2 * EVENT_BYTES_MAX]);
+    let request = with_length("/ingest/event", "gzip", &[&too_much[..], b"no gzip"].concat());
+    let (most, rest) = request.split_at(request.len() - 5);
+    client.send(most);
+    stand.wait("it is refused", |counters| counters.refusals(Code::TooLarge) == 1);
+    client.send(rest);
+    let answer = client.answer();
+    assert_eq!(refused(&answer), (413, "too_large".to_owned()));
+    assert_eq!(answer.header("connection"), None);
+}
