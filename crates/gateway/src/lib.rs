@@ -8,6 +8,7 @@ mod admission;
 mod answer;
 mod batch;
 mod code;
+mod cors;
 mod counters;
 mod decoder;
 mod decoding;

@@ -21,6 +21,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::admission::{Admission, Permit};
+use crate::cors::Cors;
 use crate::counters::{GatewayCounters, ShardCells};
 use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
@@ -73,6 +74,8 @@ pub(crate) struct Common {
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) readiness: Arc<Readiness>,
+    /// Whose web pages may ask, if any.
+    pub(crate) cors: Option<Arc<Cors>>,
 }
 
 /// A shard, seen by the requests on its thread.
@@ -244,6 +247,10 @@ impl Worker {
 
     pub(crate) fn readiness(&self) -> &Readiness {
         &self.common.readiness
+    }
+
+    pub(crate) fn cors(&self) -> Option<&Cors> {
+        self.common.cors.as_deref()
     }
 
     pub(crate) fn cells(&self) -> &ShardCells {

@@ -16,6 +16,10 @@ pub(crate) struct Fields<'a> {
     pub(crate) accept: Option<&'a [u8]>,
     pub(crate) type_name: Option<&'a [u8]>,
     pub(crate) key: Option<&'a [u8]>,
+    /// The page whose script asks, where a browser says so.
+    pub(crate) origin: Option<&'a [u8]>,
+    /// The method that such a script would use.
+    pub(crate) method_wished: Option<&'a [u8]>,
     pub(super) host: Option<&'a [u8]>,
     pub(super) expect: Option<&'a [u8]>,
     length: Option<u64>,
@@ -46,6 +50,7 @@ impl<'a> Fields<'a> {
                 self.accept.get_or_insert(value);
                 Ok(())
             }
+            6 if is("origin") => once(&mut self.origin, value, "Origin"),
             10 if is("connection") => {
                 self.take_connection(value);
                 Ok(())
@@ -59,6 +64,9 @@ impl<'a> Fields<'a> {
                 Ok(())
             }
             17 if is("transfer-encoding") => self.take_coding(value),
+            29 if is("access-control-request-method") => {
+                once(&mut self.method_wished, value, "Access-Control-Request-Method")
+            }
             _ => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 
 mod batches;
 mod codings;
+mod cors;
 mod events;
 mod json_parsing;
 mod stand;
