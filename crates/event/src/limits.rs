@@ -13,6 +13,12 @@ pub const REFUSALS_LISTED_MAX: usize = 1_000;
 pub const JSON_DEPTH_MAX: usize = 128;
 /// Bytes of bodies that have arrived and are not durable yet, over the whole process.
 pub const IN_FLIGHT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What a body in a content coding costs beside its bytes, from its first byte to its last: the decoder's tables and
+/// its buffers. It counts as in flight.
+pub const DECODER_BYTES: usize = 256 * 1024;
+/// The largest window of a zstd body, as a power of two: what every decoder must take, and none needs to exceed
+/// (RFC 9659). Only what was decoded of it takes memory.
+pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// Bytes of a request's line and headers.
 pub const HEADER_BYTES_MAX: usize = 16 * 1024;
 /// Connections on the intake port.
@@ -60,6 +66,7 @@ pub const RESERVE_BYTES: u64 = 1024 * 1024;
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");
 const _: () = assert!(BLOCK_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "so are its records");
+const _: () = assert!(BLOCK_BYTES_MAX + DECODER_BYTES <= IN_FLIGHT_BYTES_MAX, "so is one that comes encoded");
 const _: () = assert!(
     BLOCK_BYTES_MAX as u64 + 2 * PAGE_BYTES as u64 <= SEGMENT_BYTES_MAX,
     "a segment holds its header, the largest block and a seal"

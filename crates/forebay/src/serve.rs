@@ -169,7 +169,9 @@ impl Running {
             saved,
             Options::new(Arc::new(Log)),
         )?;
-        let gateway = Gateway::start(intake, &log, types(configuration), GatewayOptions::default())
+        let cors_origins = configuration.gateway.cors_origins.clone();
+        let options = GatewayOptions { cors_origins, ..GatewayOptions::default() };
+        let gateway = Gateway::start(intake, &log, types(configuration), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery);
         let admin =

@@ -29,6 +29,8 @@ pub enum Code {
     IdReused,
     /// The body's coding is not one that is taken.
     ContentEncoding,
+    /// The body isn't what its coding wants.
+    Encoding,
     /// The body ended before its end.
     BodyIncomplete,
     /// The request came too slowly.
@@ -55,7 +57,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -67,6 +69,7 @@ impl Code {
         Self::Key,
         Self::IdReused,
         Self::ContentEncoding,
+        Self::Encoding,
         Self::BodyIncomplete,
         Self::Timeout,
         Self::BadRequest,
@@ -95,6 +98,7 @@ impl Code {
             Self::Key => "key",
             Self::IdReused => "id_reused",
             Self::ContentEncoding => "content_encoding",
+            Self::Encoding => "encoding",
             Self::BodyIncomplete => "body_incomplete",
             Self::Timeout => "timeout",
             Self::BadRequest => "bad_request",
@@ -118,6 +122,7 @@ impl Code {
             | Self::Depth
             | Self::Surrogate
             | Self::Key
+            | Self::Encoding
             | Self::BodyIncomplete
             | Self::BadRequest => StatusCode::BAD_REQUEST,
             Self::UnknownType | Self::TooManyTypes | Self::NotFound => StatusCode::NOT_FOUND,
@@ -148,6 +153,7 @@ impl Code {
             Self::Key => "The key can't be used",
             Self::IdReused => "The id was used for something else",
             Self::ContentEncoding => "The content coding is not supported",
+            Self::Encoding => "The body can't be decoded",
             Self::BodyIncomplete => "The body is incomplete",
             Self::Timeout => "The request came too slowly",
             Self::BadRequest => "The request is not sound HTTP",

@@ -13,6 +13,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::admission::Admission;
+use crate::cors::Cors;
 use crate::counters::GatewayCounters;
 use crate::listener::Listener;
 use crate::readiness::Readiness;
@@ -22,7 +23,7 @@ use crate::worker::{self, Common, Message};
 const TICK: Duration = Duration::from_secs(1);
 
 /// The limits of a gateway; tests take small ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayOptions {
     /// Bytes of bodies that have arrived and are not durable yet.
     pub in_flight_bytes_max: usize,
@@ -30,11 +31,18 @@ pub struct GatewayOptions {
     pub connections_max: usize,
     /// How often connections are held to their deadlines, which are counted in ticks of this length; a second.
     pub tick: Duration,
+    /// The origins whose web pages may post events, as browsers write them, or `*` for all.
+    pub cors_origins: Vec<String>,
 }
 
 impl Default for GatewayOptions {
     fn default() -> Self {
-        Self { in_flight_bytes_max: IN_FLIGHT_BYTES_MAX, connections_max: CONNECTIONS_MAX, tick: TICK }
+        Self {
+            in_flight_bytes_max: IN_FLIGHT_BYTES_MAX,
+            connections_max: CONNECTIONS_MAX,
+            tick: TICK,
+            cors_origins: Vec::new(),
+        }
     }
 }
 
@@ -72,8 +80,9 @@ impl Gateway {
         let types = Arc::new(TypeTable::new(types, log.types()));
         let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();
+        let cors = Cors::new(&options.cors_origins).map(Arc::new);
         let common =
-            Common { types, admission: admission.clone(), counters: counters.clone(), readiness, content_hash };
+            Common { types, admission: admission.clone(), counters: counters.clone(), readiness, content_hash, cors };
         let readiness = common.readiness.clone();
         let (end, ended) = channel();
         let shards = start_shards(log, &common, &end)?;

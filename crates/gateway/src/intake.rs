@@ -1,14 +1,16 @@
 //! One request: its route, its answer, and what is counted of it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use event::limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 use http::StatusCode;
 
 use crate::code::Code;
 use crate::encoder::Envelope;
 use crate::http1::body::Body;
-use crate::http1::head::Head;
+use crate::http1::head::{Head, Method};
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
@@ -24,29 +26,64 @@ pub(crate) struct Begun {
     route: RouteName,
     envelope: Envelope,
     /// What it asks for, unless it can't be taken whatever its body says.
-    wishes: Result<Wishes, Refused>,
+    asked: Result<Asked, Refused>,
+    /// What its answer says to a browser.
+    cors: Option<Arc<str>>,
+}
+
+/// What a request asks for.
+enum Asked {
+    /// To take events, or how things stand.
+    Wishes(Wishes),
+    /// Which of these methods there are.
+    Methods(&'static str),
 }
 
 /// Looks at a request's head.
 pub(crate) fn begin(worker: &Worker, client: IpAddr, head: &Head<'_>) -> Begun {
     let (route, path_type) = route::find(head.target.path);
-    let checked = route.check(head.method);
-    let wishes = checked.and_then(|()| Wishes::of(&head.fields, route, path_type, &mut worker.types()));
+    let asked = match head.method {
+        Method::Options if head.target.path == "*" => Ok(Asked::Methods(route::ALL_METHODS)),
+        Method::Options => route.check(head.method).map(|()| Asked::Methods(route.methods())),
+        _ => route
+            .check(head.method)
+            .and_then(|()| Wishes::of(&head.fields, route, path_type, &mut worker.types()))
+            .map(Asked::Wishes),
+    };
+    let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
+    let cors = head.fields.origin.and_then(|origin| worker.cors()?.lines(origin, is_preflight.then_some(route)));
     let envelope = Envelope { received_at: worker.clock().microseconds(), client };
-    Begun { started: worker.clock().elapsed(), route, envelope, wishes }
+    Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
 }
 
 /// Answers a request. Where its connection is aborted, the rest is dropped at any await: what was appended is
 /// committed all the same, and what wasn't never will be.
-pub(crate) async fn answer(worker: &Worker, begun: &Begun, body: &mut Body<'_>) -> Response {
-    let answer = match (&begun.wishes, begun.route) {
-        (Err(refused), _) => return refuse(worker, refused),
-        (Ok(wishes), RouteName::Event) => event_request::take(worker, wishes, begun.envelope, body).await,
-        (Ok(wishes), RouteName::Batch) => Box::pin(batch::take(worker, wishes, begun.envelope, body)).await,
-        (Ok(_), RouteName::Ready) => ready(worker),
-        (Ok(_), RouteName::Health | RouteName::Other) => Ok(Response::ok()),
+pub(crate) async fn answer<'a>(worker: &'a Worker, begun: &Begun, body: &mut Body<'a>) -> Response {
+    let answer = match &begun.asked {
+        Ok(Asked::Wishes(wishes)) => follow(worker, wishes, begun, body).await,
+        Ok(Asked::Methods(methods)) => Ok(Response::with_methods(methods)),
+        Err(refused) => return Response { cors: begun.cors.clone(), ..refuse(worker, refused) },
     };
-    answer.unwrap_or_else(|refused| refuse(worker, &refused))
+    let response = answer.unwrap_or_else(|refused| refuse(worker, &refused));
+    Response { cors: begun.cors.clone(), ..response }
+}
+
+async fn follow<'a>(
+    worker: &'a Worker,
+    wishes: &Wishes,
+    begun: &Begun,
+    body: &mut Body<'a>,
+) -> Result<Response, Refused> {
+    if let Some(coding) = wishes.coding {
+        let bytes_max = if begun.route == RouteName::Batch { BATCH_BYTES_MAX } else { EVENT_BYTES_MAX };
+        body.decode(worker, coding, bytes_max);
+    }
+    match begun.route {
+        RouteName::Event => event_request::take(worker, wishes, begun.envelope, body).await,
+        RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope, body)).await,
+        RouteName::Ready => ready(worker),
+        RouteName::Health | RouteName::Other => Ok(Response::ok()),
+    }
 }
 
 /// The answer to a request that isn't taken, counted.

@@ -4,6 +4,7 @@ use event::limits::KEY_BYTES_MAX;
 use pipeline::batch::Form;
 
 use crate::code::Code;
+use crate::decoder::Coding;
 use crate::http1::fields::Fields;
 use crate::problem::{Problem, Refused};
 use crate::route::RouteName;
@@ -32,12 +33,18 @@ fn atomic(fields: &Fields<'_>) -> Result<bool, Refused> {
     }
 }
 
-fn check_encoding(fields: &Fields<'_>) -> Result<(), Refused> {
-    match fields.content_encoding {
-        Some(coding) if !coding.eq_ignore_ascii_case(b"identity") => {
-            Err(Problem::boxed(Code::ContentEncoding, "send the body without a Content-Encoding"))
-        }
-        _ => Ok(()),
+/// One coding, if there is any: each more would multiply what a few bytes can become.
+fn coding(fields: &Fields<'_>) -> Result<Option<Coding>, Refused> {
+    let Some(name) = fields.content_encoding else { return Ok(None) };
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    if is("gzip") || is("x-gzip") {
+        Ok(Some(Coding::Gzip))
+    } else if is("zstd") {
+        Ok(Some(Coding::Zstd))
+    } else if is("identity") {
+        Ok(None)
+    } else {
+        Err(Problem::boxed(Code::ContentEncoding, "the codings that are taken are gzip and zstd, one of them and once"))
     }
 }
 
@@ -50,6 +57,8 @@ pub(crate) struct Wishes {
     pub(crate) atomic: bool,
     /// A single event's answer says where it stands.
     pub(crate) json: bool,
+    /// How the body is encoded.
+    pub(crate) coding: Option<Coding>,
     /// How the records of a batch are told apart.
     pub(crate) form: Form,
 }
@@ -64,9 +73,9 @@ impl Wishes {
         types: &mut TypeCache,
     ) -> Result<Self, Refused> {
         if !route.takes_events() {
-            return Ok(Self { slot: None, key: None, atomic: false, json: false, form: Form::Detect });
+            return Ok(Self { slot: None, key: None, atomic: false, json: false, coding: None, form: Form::Detect });
         }
-        check_encoding(fields)?;
+        let coding = coding(fields)?;
         if let Some(key) = fields.key {
             check_key(key, "the Idempotency-Key")?;
         }
@@ -80,7 +89,7 @@ impl Wishes {
         // Only a batch cares for the form.
         let form = if route == RouteName::Batch { form(fields) } else { Form::Detect };
         let atomic = atomic(fields)?;
-        Ok(Self { slot, atomic, key: fields.key.map(Box::from), json: wants_json(fields), form })
+        Ok(Self { slot, key: fields.key.map(Box::from), atomic, json: wants_json(fields), coding, form })
     }
 }
 

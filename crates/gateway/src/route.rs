@@ -4,6 +4,9 @@ use crate::code::Code;
 use crate::http1::head::Method;
 use crate::problem::{Problem, Refused};
 
+/// The methods of all routes.
+pub(crate) const ALL_METHODS: &str = "GET, HEAD, OPTIONS, POST";
+
 /// The routes, as metrics name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteName {
@@ -40,15 +43,16 @@ impl RouteName {
         matches!(self, Self::Event | Self::Batch)
     }
 
-    const fn methods(self) -> &'static str {
+    pub(crate) const fn methods(self) -> &'static str {
         match self {
-            Self::Event | Self::Batch => "POST",
-            _ => "GET, HEAD",
+            Self::Event | Self::Batch => "OPTIONS, POST",
+            _ => "GET, HEAD, OPTIONS",
         }
     }
 
     fn takes(self, method: Method) -> bool {
         match self {
+            _ if method == Method::Options => true,
             Self::Event | Self::Batch => method == Method::Post,
             _ => matches!(method, Method::Get | Method::Head),
         }

@@ -21,6 +21,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::admission::{Admission, Permit};
+use crate::cors::Cors;
 use crate::counters::{GatewayCounters, ShardCells};
 use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
@@ -33,6 +34,8 @@ use crate::type_table::TypeTable;
 
 /// Bytes that are read from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
+/// Bytes that are decoded of a body at once.
+const DECODED_BYTES: usize = 64 * 1024;
 /// Buffers that are kept for the next connection that needs one, and how large they may be: it may need it for long.
 const SPARE_BUFFERS_MAX: usize = 16;
 const SPARE_BUFFER_BYTES_MAX: usize = 4096;
@@ -72,6 +75,8 @@ pub(crate) struct Common {
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) content_hash: ContentHash,
+    /// Whose web pages may ask, if any.
+    pub(crate) cors: Option<Arc<Cors>>,
 }
 
 /// A shard, seen by the requests on its thread.
@@ -84,6 +89,7 @@ pub(crate) struct Worker {
     ids: RefCell<IdGenerator>,
     scratch: RefCell<Box<[u8]>>,
     write_buffer: RefCell<Vec<u8>>,
+    decoded: RefCell<Vec<u8>>,
     spare_buffers: RefCell<Vec<Vec<u8>>>,
     /// The value of `Date`.
     date: RefCell<String>,
@@ -142,6 +148,7 @@ impl Worker {
             ids: RefCell::new(IdGenerator::new(seed)),
             scratch: RefCell::new(vec![0; READ_BYTES].into()),
             write_buffer: RefCell::default(),
+            decoded: RefCell::default(),
             spare_buffers: RefCell::default(),
             date: RefCell::new(http_date()),
             ticks: Cell::new(0),
@@ -243,6 +250,10 @@ impl Worker {
         &self.common.readiness
     }
 
+    pub(crate) fn cors(&self) -> Option<&Cors> {
+        self.common.cors.as_deref()
+    }
+
     pub(crate) fn cells(&self) -> &ShardCells {
         self.common.counters.shard(self.index)
     }
@@ -259,6 +270,14 @@ impl Worker {
     /// Where answers are written to before they are sent. It is never held over an await.
     pub(crate) fn write_buffer(&self) -> RefMut<'_, Vec<u8>> {
         self.write_buffer.borrow_mut()
+    }
+
+    /// Where bodies are decoded to, piece by piece. It is never held over an await, and takes memory from the first
+    /// encoded body on.
+    pub(crate) fn decoded(&self) -> RefMut<'_, Vec<u8>> {
+        let mut decoded = self.decoded.borrow_mut();
+        decoded.resize(DECODED_BYTES, 0);
+        decoded
     }
 
     /// An empty buffer for what a connection must hold for a while.

@@ -6,13 +6,13 @@ use std::num::{NonZeroU16, NonZeroUsize};
 use pipeline::pointer::JsonPointer;
 
 use super::Flags;
-use super::pointer;
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
+use super::{origin, pointer};
 
 /// The settings of `[gateway]`.
-pub(super) const KEYS: &[&str] = &["listen", "admin", "open", "shards", "type_pointer"];
+pub(super) const KEYS: &[&str] = &["listen", "admin", "open", "shards", "type_pointer", "cors_origins"];
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
@@ -32,6 +32,8 @@ pub(crate) struct Gateway {
     pub(crate) shards: Option<NonZeroU16>,
     /// The JSON pointer to an event's type within its payload.
     pub(crate) type_pointer: Option<JsonPointer>,
+    /// The origins whose web pages may post.
+    pub(crate) cors_origins: Vec<String>,
 }
 
 impl Gateway {
@@ -49,6 +51,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
     let open = reader.boolean(section, "open");
     let shards = reader.integer(section, "shards", shards);
     let type_pointer = reader.text(section, "type_pointer", pointer::parse);
+    let cors_origins = origin::read(reader, section, "cors_origins");
 
     let is_open = open.is_some_and(|found| found.value);
     check_reach(reader, listen.as_ref(), admin.as_ref(), is_open);
@@ -59,6 +62,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
         open: is_open,
         shards: shards.map(|found| found.value),
         type_pointer: type_pointer.map(|found| found.value),
+        cors_origins,
     }
 }
 
@@ -132,6 +136,7 @@ mod tests {
             open: false,
             shards: NonZeroU16::new(shards),
             type_pointer: None,
+            cors_origins: Vec::new(),
         };
         for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {
             let cores = NonZeroUsize::new(cores).unwrap();

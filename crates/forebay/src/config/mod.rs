@@ -7,6 +7,7 @@
 mod environment;
 mod event_type;
 mod gateway;
+mod origin;
 mod pointer;
 mod reader;
 mod report;

@@ -5,7 +5,10 @@ use std::task::{Context, Poll, ready};
 
 use crate::admission::Permit;
 use crate::code::Code;
+use crate::decoder::Coding;
+use crate::decoding::Decoding;
 use crate::problem::{Problem, Refused};
+use crate::worker::Worker;
 
 use super::connection::{Order, Phase};
 use super::framing::Framing;
@@ -22,6 +25,8 @@ pub(crate) struct Body<'a> {
     framing: Framing,
     /// The client waits for a go-ahead.
     expects_continue: bool,
+    /// How the content is decoded, until its end. Boxed: few bodies are encoded.
+    decoding: Option<Box<Decoding<'a>>>,
     /// Bytes of content received.
     pub(super) received: usize,
     /// Bytes passed since the shard's other requests had their turn.
@@ -35,7 +40,12 @@ impl<'a> Body<'a> {
     pub(super) fn new(socket: &'a mut Socket, framing: Framing, expects_continue: bool) -> Self {
         let phase = if framing.has_ended() { Phase::Answer } else { Phase::Body };
         socket.connection().enter(phase, socket.now());
-        Self { socket, framing, expects_continue, received: 0, stretch: 0 }
+        Self { socket, framing, expects_continue, decoding: None, received: 0, stretch: 0 }
+    }
+
+    /// From here on the body is what comes out of its coding, of which at most `bytes_max` bytes come in.
+    pub(crate) fn decode(&mut self, worker: &'a Worker, coding: Coding, bytes_max: usize) {
+        self.decoding = Some(Box::new(Decoding::new(worker, coding, bytes_max)));
     }
 
     /// Whether all of it was read.
@@ -45,12 +55,48 @@ impl<'a> Body<'a> {
 
     /// Gives the next piece of the content to `take`; `None` at the end.
     pub(crate) async fn next<T>(&mut self, mut take: impl FnMut(&[u8]) -> T) -> Result<Option<T>, Refused> {
+        match self.decoding.take() {
+            None => self.next_received(take).await,
+            Some(decoding) => Box::pin(self.next_decoded(decoding, &mut take)).await,
+        }
+    }
+
+    async fn next_received<T>(&mut self, mut take: impl FnMut(&[u8]) -> T) -> Result<Option<T>, Refused> {
         self.go_ahead().await?;
+        self.pause().await;
+        poll_fn(|context| self.poll_next(context, &mut take)).await
+    }
+
+    /// Where the decoding fails or ends it isn't put back, so that its memory is free.
+    async fn next_decoded<T>(
+        &mut self,
+        mut decoding: Box<Decoding<'a>>,
+        take: &mut impl FnMut(&[u8]) -> T,
+    ) -> Result<Option<T>, Refused> {
+        loop {
+            if decoding.has_work() {
+                self.pause().await;
+                let (passed, taken) = decoding.step(&mut *take)?;
+                self.stretch += passed;
+                if taken.is_some() {
+                    self.decoding = Some(decoding);
+                    return Ok(taken);
+                }
+                continue;
+            }
+            match self.next_received(|piece| decoding.add(piece)).await? {
+                Some(added) => added?,
+                None => return decoding.finish().map(|()| None),
+            }
+        }
+    }
+
+    /// Lets the shard's other requests have their turn.
+    async fn pause(&mut self) {
         if self.stretch >= STRETCH_BYTES {
             self.stretch = 0;
             tokio::task::yield_now().await;
         }
-        poll_fn(|context| self.poll_next(context, &mut take)).await
     }
 
     /// Tells a client that waits for it to send the body.
@@ -116,7 +162,7 @@ impl<'a> Body<'a> {
         take: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, Refused> {
         self.check_announced(bytes_max)?;
-        let Framing::Length(length) = self.framing else {
+        let (&Framing::Length(length), None) = (&self.framing, &self.decoding) else {
             return Box::pin(self.gather(bytes_max, permit)).await.map(|whole| take(&whole));
         };
         let length = usize::try_from(length).map_err(|_| too_large(bytes_max))?;
@@ -178,6 +224,7 @@ impl<'a> Body<'a> {
     /// Reads a body that nobody wants to its end; `false` if that is too far, or nobody knows how far, and the
     /// connection must end.
     pub(super) async fn drain(&mut self) -> bool {
+        self.decoding = None;
         if self.has_ended() {
             return true;
         }

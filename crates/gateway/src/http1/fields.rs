@@ -17,6 +17,10 @@ pub(crate) struct Fields<'a> {
     pub(crate) type_name: Option<&'a [u8]>,
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) atomic: Option<&'a [u8]>,
+    /// The page whose script asks, where a browser says so.
+    pub(crate) origin: Option<&'a [u8]>,
+    /// The method that such a script would use.
+    pub(crate) method_wished: Option<&'a [u8]>,
     pub(super) host: Option<&'a [u8]>,
     pub(super) expect: Option<&'a [u8]>,
     length: Option<u64>,
@@ -47,6 +51,7 @@ impl<'a> Fields<'a> {
                 self.accept.get_or_insert(value);
                 Ok(())
             }
+            6 if is("origin") => once(&mut self.origin, value, "Origin"),
             10 if is("connection") => {
                 self.take_connection(value);
                 Ok(())
@@ -56,10 +61,21 @@ impl<'a> Fields<'a> {
             14 if is("content-length") => self.take_length(value),
             14 if is("forebay-atomic") => once(&mut self.atomic, value, "Forebay-Atomic"),
             15 if is("idempotency-key") => once(&mut self.key, value, "Idempotency-Key"),
-            16 if is("content-encoding") => once(&mut self.content_encoding, value, "Content-Encoding"),
+            16 if is("content-encoding") => {
+                self.take_content_encoding(value);
+                Ok(())
+            }
             17 if is("transfer-encoding") => self.take_coding(value),
+            29 if is("access-control-request-method") => {
+                once(&mut self.method_wished, value, "Access-Control-Request-Method")
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Two lines are a list, as one line with a comma is.
+    fn take_content_encoding(&mut self, value: &'a [u8]) {
+        self.content_encoding = Some(if self.content_encoding.is_none() { value } else { b"," });
     }
 
     fn take_connection(&mut self, value: &[u8]) {

@@ -28,6 +28,8 @@ pub(crate) enum Method {
     Head,
     /// To take a body.
     Post,
+    /// To learn what may be asked.
+    Options,
     /// Nothing that is done here.
     Other,
 }
@@ -154,6 +156,7 @@ fn method(name: &str) -> Method {
         "POST" => Method::Post,
         "GET" => Method::Get,
         "HEAD" => Method::Head,
+        "OPTIONS" => Method::Options,
         _ => Method::Other,
     }
 }

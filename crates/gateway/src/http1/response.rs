@@ -1,5 +1,7 @@
 //! Answers, and how they are written.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 
 use super::head::Persistence;
@@ -13,6 +15,8 @@ pub(crate) struct Response {
     pub(crate) retry_after: Option<u32>,
     /// The methods that the path takes.
     pub(crate) allow: Option<&'static str>,
+    /// Lines about who may read it, as they are sent.
+    pub(crate) cors: Option<Arc<str>>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -32,7 +36,19 @@ pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 impl Response {
     /// 200 without a body.
     pub(crate) const fn ok() -> Self {
-        Self { status: StatusCode::OK, content_type: None, retry_after: None, allow: None, body: Vec::new() }
+        Self {
+            status: StatusCode::OK,
+            content_type: None,
+            retry_after: None,
+            allow: None,
+            cors: None,
+            body: Vec::new(),
+        }
+    }
+
+    /// 204 with the methods that may be used.
+    pub(crate) fn with_methods(methods: &'static str) -> Self {
+        Self { status: StatusCode::NO_CONTENT, allow: Some(methods), ..Self::ok() }
     }
 
     /// An answer with a body.
@@ -47,6 +63,8 @@ impl Response {
             status => text(&["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason().unwrap_or_default(), "\r\n"]),
         }
         match self.body.len() {
+            // RFC 9110 §8.6: it has none, and no length of none.
+            0 if self.status == StatusCode::NO_CONTENT => {}
             0 => text(&["content-length: 0\r\n"]),
             length => text(&["content-length: ", &length.to_string(), "\r\n"]),
         }
@@ -59,6 +77,9 @@ impl Response {
         }
         if let Some(methods) = self.allow {
             text(&["allow: ", methods, "\r\n"]);
+        }
+        if let Some(lines) = &self.cors {
+            text(&[lines]);
         }
         match manner.persistence {
             Persistence::Open => {}
@@ -89,12 +110,15 @@ mod tests {
         let full = Response {
             retry_after: Some(7),
             allow: Some("GET"),
+            cors: Some("x: y\r\n".into()),
             ..Response::with_body(StatusCode::NOT_FOUND, "a/b", b"what".to_vec())
         };
         let head = "before HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\ndate: D\r\ncontent-type: a/b\r\n\
-                    retry-after: 7\r\nallow: GET\r\nconnection: close\r\n\r\n";
+                    retry-after: 7\r\nallow: GET\r\nx: y\r\nconnection: close\r\n\r\n";
         assert_eq!(written(&full, Persistence::Close, true), head);
         assert_eq!(written(&full, Persistence::Close, false), head.to_owned() + "what");
+        let methods = "before HTTP/1.1 204 No Content\r\ndate: D\r\nallow: GET\r\n\r\n";
+        assert_eq!(written(&Response::with_methods("GET"), Persistence::Open, false), methods);
         assert!(written(&full, Persistence::KeptAlive, false).contains("\r\nconnection: keep-alive\r\n"));
     }
 }

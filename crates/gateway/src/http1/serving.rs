@@ -88,6 +88,7 @@ async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStr
         let response = intake::answer(&worker, &begun, &mut body).await;
         let is_read = body.drain().await;
         begun.answered(&worker, response.status, body.received);
+        drop(body);
         let persistence = if is_read && !worker.is_finishing() { persistence } else { Persistence::Close };
         respond(&worker, &mut socket, &response, persistence, is_head).await?;
         if persistence == Persistence::Close {

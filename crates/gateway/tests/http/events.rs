@@ -196,16 +196,6 @@ fn a_client_that_waits_for_a_go_ahead_is_refused_at_once() {
 }
 
 #[test]
-fn codings_are_refused() {
-    let stand = Stand::open();
-    assert_eq!(stand.post("/ingest/event", "Content-Encoding: identity\r\n", "1").status, 200);
-    for path in ["/ingest/event", "/ingest/batch"] {
-        let answer = stand.post(path, "Content-Encoding: gzip\r\n", "1");
-        assert_eq!((answer.status, answer.code().as_str()), (415, "content_encoding"));
-    }
-}
-
-#[test]
 fn chunks_make_one_payload() {
     let stand = Stand::open();
     let mut client = stand.connect();

@@ -4,6 +4,8 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod batches;
+mod codings;
+mod cors;
 mod duplicates;
 mod events;
 mod json_parsing;

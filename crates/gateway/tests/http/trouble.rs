@@ -18,9 +18,9 @@ fn other_paths_and_methods_are_refused() {
     for (method, path, status, code, allow) in [
         ("GET", "/", 404, "not_found", None),
         ("POST", "/ingest", 404, "not_found", None),
-        ("GET", "/ingest/event", 405, "method_not_allowed", Some("POST")),
-        ("PUT", "/ingest/batch/a", 405, "method_not_allowed", Some("POST")),
-        ("DELETE", "/healthz", 405, "method_not_allowed", Some("GET, HEAD")),
+        ("GET", "/ingest/event", 405, "method_not_allowed", Some("OPTIONS, POST")),
+        ("PUT", "/ingest/batch/a", 405, "method_not_allowed", Some("OPTIONS, POST")),
+        ("DELETE", "/healthz", 405, "method_not_allowed", Some("GET, HEAD, OPTIONS")),
     ] {
         client.send(format!("{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
         let answer = client.answer();

@@ -1,0 +1,76 @@
+//! Which web pages may post events and read the answers: what a browser is told (CORS, <https://fetch.spec.whatwg.org>).
+
+use std::sync::Arc;
+
+use crate::route::RouteName;
+
+/// What scripts may set beside what every browser lets them.
+const HEADERS: &str = "content-encoding, content-type, forebay-atomic, forebay-type, idempotency-key";
+/// How long a browser may remember: longer than most do.
+const MAX_AGE_SECONDS: u32 = 7200;
+/// Every origin.
+const ANY: &str = "*";
+
+/// The origins that are allowed, with the lines that an answer to them has.
+#[derive(Debug)]
+pub(crate) struct Cors {
+    allowed: Box<[(Box<str>, Arc<str>)]>,
+}
+
+impl Cors {
+    /// `None` where no origin is allowed.
+    pub(crate) fn new(origins: &[String]) -> Option<Self> {
+        let lines = |origin: &String| {
+            // An answer that names an origin is another one for each.
+            let vary = if origin == ANY { "" } else { "vary: origin\r\n" };
+            // Scripts see few headers unless they are told that they may.
+            let text = format!(
+                "access-control-allow-origin: {origin}\r\n{vary}access-control-expose-headers: retry-after\r\n"
+            );
+            (origin.as_str().into(), text.into())
+        };
+        let allowed: Box<[_]> = origins.iter().map(lines).collect();
+        (!allowed.is_empty()).then_some(Self { allowed })
+    }
+
+    /// The lines of an answer to `origin`, if it is allowed. A browser that asks first is told what it may send to
+    /// the route.
+    pub(crate) fn lines(&self, origin: &[u8], preflight: Option<RouteName>) -> Option<Arc<str>> {
+        let matches = |allowed: &str| allowed == ANY || allowed.as_bytes() == origin;
+        let (_, lines) = self.allowed.iter().find(|(allowed, _)| matches(allowed))?;
+        Some(match preflight {
+            None => lines.clone(),
+            Some(route) => format!(
+                "{lines}access-control-allow-methods: {}\r\naccess-control-allow-headers: {HEADERS}\r\n\
+                 access-control-max-age: {MAX_AGE_SECONDS}\r\n",
+                route.methods()
+            )
+            .into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_allowed_origins_are_told_anything() {
+        assert!(Cors::new(&[]).is_none());
+        let cors = Cors::new(&["https://a.example".to_owned(), "http://b:81".to_owned()]).unwrap();
+        let plain = "access-control-allow-origin: http://b:81\r\nvary: origin\r\n\
+                     access-control-expose-headers: retry-after\r\n";
+        assert_eq!(cors.lines(b"http://b:81", None).as_deref(), Some(plain));
+        let preflight = cors.lines(b"http://b:81", Some(RouteName::Batch)).unwrap();
+        assert!(
+            preflight.starts_with(plain) && preflight.contains("\r\naccess-control-allow-methods: OPTIONS, POST\r\n")
+        );
+        for origin in [&b"http://b"[..], b"http://b:811", b"https://b:81", b"null", b"*", b"", b"https://a.example/"] {
+            assert_eq!(cors.lines(origin, None), None);
+            assert_eq!(cors.lines(origin, Some(RouteName::Event)), None);
+        }
+        let any = Cors::new(&["*".to_owned()]).unwrap();
+        let lines = any.lines(b"null", None).unwrap();
+        assert!(lines.starts_with("access-control-allow-origin: *\r\n") && !lines.contains("vary"));
+    }
+}

@@ -1,0 +1,118 @@
+//! What may be asked, and by whose web pages.
+
+use gateway::{Code, GatewayOptions, RouteName, StatusClass};
+
+use crate::stand::{Answer, Stand, named_types, open_types};
+
+fn ask(stand: &Stand, request: &str, headers: &str) -> Answer {
+    let mut client = stand.connect();
+    client.send(format!("{request} HTTP/1.1\r\nHost: x\r\n{headers}\r\n"));
+    client.answer()
+}
+
+/// The headers that are a browser's business.
+fn told(answer: &Answer) -> Vec<(&str, &str)> {
+    let is_told = |name: &str| name.starts_with("access-control-") || name == "vary";
+    answer
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .filter(|(name, _)| is_told(name))
+        .collect()
+}
+
+fn allowing(origins: &[&str]) -> Stand {
+    let cors_origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
+    Stand::with(open_types(), GatewayOptions { cors_origins, ..GatewayOptions::default() })
+}
+
+const PREFLIGHT: &str = "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: content-type\r\n";
+
+#[test]
+fn options_tell_the_methods() {
+    let stand = Stand::with(named_types(&[("a", None)]), GatewayOptions::default());
+    for (path, allow) in [
+        ("*", "GET, HEAD, OPTIONS, POST"),
+        ("/ingest/event", "OPTIONS, POST"),
+        ("/ingest/event/unknown", "OPTIONS, POST"),
+        ("/ingest/batch/a", "OPTIONS, POST"),
+        ("/healthz", "GET, HEAD, OPTIONS"),
+        ("/readyz", "GET, HEAD, OPTIONS"),
+    ] {
+        let answer = ask(&stand, &format!("OPTIONS {path}"), &format!("Origin: http://a\r\n{PREFLIGHT}"));
+        assert_eq!((answer.status, answer.header("allow")), (204, Some(allow)), "{path}");
+        assert_eq!((answer.header("content-length"), told(&answer)), (None, Vec::new()));
+    }
+    assert_eq!(ask(&stand, "OPTIONS /nowhere", "").code(), "not_found");
+    assert_eq!(ask(&stand, "GET *", "").code(), "not_found");
+    let mut client = stand.connect();
+    client.send("OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n12");
+    assert_eq!(client.answer().status, 204);
+    client.post("/ingest/event/a", "", b"1");
+    assert_eq!(client.answer().status, 200);
+    assert_eq!(stand.counters().requests(RouteName::Event, StatusClass::Success), 3);
+    assert_eq!(stand.counters().refusals(Code::NotFound), 2);
+}
+
+#[test]
+fn pages_of_allowed_origins_are_told_so() {
+    let stand = allowing(&["https://a.example", "http://b:81"]);
+    for origin in ["https://a.example", "http://b:81"] {
+        let header = format!("Origin: {origin}\r\n");
+        let always = [
+            ("access-control-allow-origin", origin),
+            ("vary", "origin"),
+            ("access-control-expose-headers", "retry-after"),
+        ];
+        let preflight = ask(&stand, "OPTIONS /ingest/event", &(header.clone() + PREFLIGHT));
+        let more = [
+            ("access-control-allow-methods", "OPTIONS, POST"),
+            (
+                "access-control-allow-headers",
+                "content-encoding, content-type, forebay-atomic, forebay-type, idempotency-key",
+            ),
+            ("access-control-max-age", "7200"),
+        ];
+        assert_eq!((preflight.status, told(&preflight)), (204, [&always[..], &more].concat()));
+        for (path, body, status) in [
+            ("/ingest/event", "1", 200),
+            ("/ingest/event", "x", 400),
+            ("/ingest/batch", "1", 200),
+            ("/ingest/event/A", "1", 404),
+            ("/nowhere", "1", 404),
+        ] {
+            let answer = stand.post(path, &header, body);
+            assert_eq!((answer.status, told(&answer)), (status, always.to_vec()), "{path}");
+        }
+        assert_eq!(told(&ask(&stand, "GET /healthz", &header)), always);
+        assert_eq!(told(&ask(&stand, "OPTIONS /ingest/event", &header)), always);
+    }
+}
+
+#[test]
+fn pages_of_other_origins_are_told_nothing() {
+    let stand = allowing(&["https://a.example"]);
+    for origin in ["http://a.example", "https://a.example:444", "https://A.example", "null", ""] {
+        let header = format!("Origin: {origin}\r\n");
+        assert_eq!(told(&stand.post("/ingest/event", &header, "1")), []);
+        let preflight = ask(&stand, "OPTIONS /ingest/event", &(header + PREFLIGHT));
+        assert_eq!((preflight.status, told(&preflight)), (204, Vec::new()));
+    }
+    assert_eq!(told(&stand.post("/ingest/event", "", "1")), []);
+    let twice = stand.post("/ingest/event", "Origin: https://a.example\r\nOrigin: https://b\r\n", "1");
+    assert_eq!((twice.status, twice.code().as_str()), (400, "bad_request"));
+}
+
+#[test]
+fn all_origins_may_be_allowed() {
+    let stand = allowing(&["*"]);
+    let answer = stand.post("/ingest/event", "Origin: null\r\n", "1");
+    assert_eq!(told(&answer)[0], ("access-control-allow-origin", "*"));
+    assert_eq!(answer.header("vary"), None);
+}
+
+#[test]
+fn no_origin_is_allowed_unless_it_is_said() {
+    let stand = Stand::open();
+    assert_eq!(told(&stand.post("/ingest/event", "Origin: https://a.example\r\n", "1")), []);
+}
