@@ -1,10 +1,13 @@
 //! The command line: what can be typed, as types. Nothing is done here.
 
+mod load;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::Flags;
+pub(crate) use load::LoadFlags;
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
@@ -38,6 +41,12 @@ pub(crate) enum Command {
     /// Looks into the journal of a data directory that no Forebay is running on
     #[command(subcommand, after_help = "Example: forebay journal verify --data /var/lib/forebay")]
     Journal(JournalCommand),
+    /// Loads files, each line once, however often it is started again
+    ///
+    /// It remembers how far it came beside each file. Exits with 0 if all lines were taken, and with 3 if some were
+    /// refused.
+    #[command(after_help = "Example: forebay load access.ndjson.gz --type access --refused refused.ndjson")]
+    Load(Box<LoadFlags>),
 }
 
 /// Flags of every command that has a configuration.

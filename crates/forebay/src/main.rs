@@ -7,7 +7,9 @@ mod check;
 mod cli;
 mod config;
 mod exposition;
+mod interrupt;
 mod journal_command;
+mod load_command;
 mod log;
 mod metrics;
 mod serve;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Command::Serve(common) => exit(serve::run(&common, &environment)),
         Command::Check(common) => exit(check::run(&common, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
+        Command::Load(flags) => exit(load_command::run(&flags)),
     }
 }
 
