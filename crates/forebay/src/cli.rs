@@ -1,5 +1,6 @@
 //! The command line: what can be typed, as types. Nothing is done here.
 
+mod bench;
 mod load;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::Flags;
+pub(crate) use bench::BenchFlags;
 pub(crate) use load::LoadFlags;
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
@@ -47,6 +49,11 @@ pub(crate) enum Command {
     /// refused.
     #[command(after_help = "Example: forebay load access.ndjson.gz --type access --refused refused.ndjson")]
     Load(Box<LoadFlags>),
+    /// Sends events and measures how many are taken, and how long each request takes
+    ///
+    /// Exits with 3 if something wasn't answered 200, or isn't in the store once.
+    #[command(after_help = "Example: forebay bench --rate 20000 --duration 30s --verify forebay-data/events.db")]
+    Bench(Box<BenchFlags>),
 }
 
 /// Flags of every command that has a configuration.

@@ -3,6 +3,7 @@
 mod admin;
 mod allocator;
 mod banner;
+mod bench_command;
 mod check;
 mod cli;
 mod config;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Serve(common) => exit(serve::run(&common, &environment)),
         Command::Check(common) => exit(check::run(&common, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
+        Command::Bench(flags) => exit(bench_command::run(&flags)),
         Command::Load(flags) => exit(load_command::run(&flags)),
     }
 }

@@ -1,5 +1,6 @@
 //! What puts Forebay under load and looks at what came of it. It speaks public HTTP, like any other client.
 
+pub mod bench;
 pub mod generator;
 mod http;
 pub mod loader;
