@@ -1,13 +1,17 @@
 //! The command line: what can be typed, as types. Nothing is done here.
 
+mod bench;
 mod dead;
+mod load;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::Flags;
+pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
+pub(crate) use load::LoadFlags;
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
@@ -47,6 +51,17 @@ pub(crate) enum Command {
     /// none runs.
     #[command(subcommand, after_help = "Example: forebay dead list --data /var/lib/forebay")]
     Dead(DeadCommand),
+    /// Loads files, each line once, however often it is started again
+    ///
+    /// It remembers how far it came beside each file. Exits with 0 if all lines were taken, and with 3 if some were
+    /// refused.
+    #[command(after_help = "Example: forebay load access.ndjson.gz --type access --refused refused.ndjson")]
+    Load(Box<LoadFlags>),
+    /// Sends events and measures how many are taken, and how long each request takes
+    ///
+    /// Exits with 3 if something wasn't answered 200, or isn't in the store once.
+    #[command(after_help = "Example: forebay bench --rate 20000 --duration 30s --verify forebay-data/events.db")]
+    Bench(Box<BenchFlags>),
 }
 
 /// Flags of every command that has a configuration.

@@ -3,13 +3,16 @@
 mod admin;
 mod allocator;
 mod banner;
+mod bench_command;
 mod check;
 mod cli;
 mod config;
 mod dead_command;
 mod dead_json;
 mod exposition;
+mod interrupt;
 mod journal_command;
+mod load_command;
 mod log;
 mod metrics;
 mod rfc3339;
@@ -30,6 +33,8 @@ fn main() -> ExitCode {
         Command::Check(common) => exit(check::run(&common, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
         Command::Dead(command) => exit(dead_command::run(&command)),
+        Command::Bench(flags) => exit(bench_command::run(&flags)),
+        Command::Load(flags) => exit(load_command::run(&flags)),
     }
 }
 

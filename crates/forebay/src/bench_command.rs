@@ -1,0 +1,60 @@
+//! `forebay bench`: hands the flags to crate `load`, and shows the result.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use load::bench::{self, BenchError, BenchOptions, Events};
+
+use crate::cli::BenchFlags;
+use crate::interrupt;
+
+/// What `bench` exits with when something was not answered 200, or isn't stored once.
+const EXIT_NOT_CLEAN: u8 = 3;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BenchCommandError {
+    /// Nothing could be measured.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// The operating system refused something.
+    #[error("can't {what}: {source}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// [`BenchCommandError`] says why there is no result.
+pub(crate) fn run(flags: &BenchFlags) -> Result<u8, BenchCommandError> {
+    let system = |what| move |source| BenchCommandError::System { what, source };
+    let stop = Arc::new(AtomicBool::new(false));
+    interrupt::sets(stop.clone()).map_err(system("wait for signals"))?;
+    let seed = flags.seed.unwrap_or_else(bench::any_seed);
+    let report = bench::run(&options(flags, seed), &stop)?;
+    let text = if flags.json { report.to_json() + "\n" } else { report.to_string() };
+    io::stdout().lock().write_all(text.as_bytes()).map_err(system("write to the standard output"))?;
+    Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })
+}
+
+fn options(flags: &BenchFlags, seed: u64) -> BenchOptions {
+    BenchOptions {
+        target: flags.url.clone(),
+        event_type: flags.event_type.clone(),
+        token: flags.token.clone(),
+        connections: usize::from(flags.connections),
+        rate: flags.rate,
+        duration: flags.duration,
+        batch: flags.batch,
+        events: flags.file.clone().map_or_else(|| Events::Generated(flags.kind.into()), Events::File),
+        has_keys: flags.key,
+        seed,
+        verify: flags.verify.clone(),
+    }
+}

@@ -1,0 +1,108 @@
+//! `forebay load`: hands the flags to crate `load`, and shows what comes of it.
+
+mod progress;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use load::loader::{self, Counters, Counts, Input, InputError, LoadOptions};
+
+use crate::cli::LoadFlags;
+use crate::{interrupt, log};
+use progress::Progress;
+
+/// What `load` exits with when everything was answered, and some lines were refused.
+const EXIT_REFUSED: u8 = 3;
+
+/// Why a load can't be done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadCommandError {
+    /// More than one input, or none that can be followed.
+    #[error("--follow goes on for ever: give it one file")]
+    FollowsOne,
+    /// An input failed.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The operating system refused something.
+    #[error("can't {what}: {source}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// [`LoadCommandError`] says what stands in the way. Starting again goes on from there.
+pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
+    if flags.follow && flags.files.len() > 1 {
+        return Err(LoadCommandError::FollowsOne);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    // While only counting there is nothing to end in good order.
+    if !flags.count {
+        interrupt::sets(stop.clone())
+            .map_err(|source| LoadCommandError::System { what: "wait for signals", source })?;
+    }
+    let counters = Counters::default();
+    let shows_progress = io::stderr().is_terminal();
+    let ended = thread::scope(|scope| {
+        let progress = shows_progress.then(|| Progress::start(scope, &counters));
+        let notify = |message: &str| {
+            progress::clear(shows_progress);
+            log::warning(message);
+        };
+        let ended = loader::run(&options(flags), &counters, &stop, &notify);
+        if let Some(progress) = progress {
+            progress.end();
+        }
+        ended
+    });
+    let counts = counters.read();
+    let text = if flags.count { format!("{}\n", counts.matched) } else { summary(&counts) };
+    let shown = io::stdout().lock().write_all(text.as_bytes());
+    ended?;
+    shown.map_err(|source| LoadCommandError::System { what: "write to the standard output", source })?;
+    Ok(if counts.refused > 0 { EXIT_REFUSED } else { 0 })
+}
+
+fn options(flags: &LoadFlags) -> LoadOptions {
+    let input = |path: &std::path::PathBuf| {
+        if path.as_path() == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) }
+    };
+    LoadOptions {
+        target: flags.url.clone(),
+        event_type: flags.event_type.clone(),
+        token: flags.token.clone(),
+        inputs: flags.files.iter().map(input).collect(),
+        workers: usize::from(flags.workers),
+        batch_bytes: flags.batch_bytes,
+        id: flags.id.clone(),
+        state: flags.state.clone(),
+        refused: flags.refused.clone(),
+        filter: flags.filter.clone(),
+        edits: flags.edits(),
+        count_only: flags.count,
+        follow: flags.follow,
+    }
+}
+
+fn summary(counts: &Counts) -> String {
+    let Counts { lines_read, matched, accepted, duplicates, refused, batches_again, .. } = counts;
+    let rows = [
+        ("lines read", lines_read),
+        ("matched", matched),
+        ("sent", &counts.sent()),
+        ("accepted", accepted),
+        ("duplicates", duplicates),
+        ("refused", refused),
+        ("batches sent again", batches_again),
+    ];
+    rows.iter().map(|(name, count)| format!("{name:<20}{count}\n")).collect()
+}

@@ -1,0 +1,126 @@
+//! Sends events as fast as they are answered, or at a fixed rate, and measures how long each takes.
+//!
+//! One thread with epoll: what the load itself costs is taken from the server where both share a machine.
+
+mod client;
+mod payload;
+mod report;
+mod run;
+mod verify;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+pub use report::Report;
+pub use verify::Verdict;
+
+use crate::Target;
+use crate::generator::Kind;
+use payload::Payloads;
+use run::Run;
+use verify::Verifier;
+
+/// What to send, and how.
+#[derive(Clone, Debug)]
+pub struct BenchOptions {
+    /// The server.
+    pub target: Target,
+    /// The type of the events; without it the server decides.
+    pub event_type: Option<String>,
+    /// What shows the server that the sender may.
+    pub token: Option<String>,
+    /// Connections that are kept open.
+    pub connections: usize,
+    /// Requests a second on a fixed schedule; without it each connection sends as soon as it is answered.
+    pub rate: Option<f64>,
+    /// How long to send.
+    pub duration: Duration,
+    /// Events of a request; without it each is posted alone.
+    pub batch: Option<u32>,
+    /// What the events are.
+    pub events: Events,
+    /// Whether each request has an `Idempotency-Key`.
+    pub has_keys: bool,
+    /// Chooses the generated records, and is part of the keys.
+    pub seed: u64,
+    /// The SQLite file of the server, in which every acknowledged event must be found once.
+    pub verify: Option<PathBuf>,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub enum Events {
+    /// Records made here; all differ.
+    Generated(Kind),
+    /// The lines of a file, again and again.
+    File(PathBuf),
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// There are no events to send.
+    #[error("{path}: {source}")]
+    Payload {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
+    },
+    /// The server can't be reached, or not any more.
+    #[error("{target}: {source}")]
+    Server {
+        /// Its address.
+        target: Target,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The operating system refused something.
+    #[error("can't {what}: {source}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+    /// Lines of a file can't be told apart.
+    #[error("only generated events can be verified: lines of a file come more than once")]
+    NothingToVerify,
+    /// The store can't be read.
+    #[error("the store {path}: {source}")]
+    Store {
+        /// Its path.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+/// Measures. Ends early once `stop` is set.
+///
+/// # Errors
+/// [`BenchError`] says why there is nothing to report.
+pub fn run(options: &BenchOptions, stop: &AtomicBool) -> Result<Report, BenchError> {
+    let verifier = match (&options.verify, &options.events) {
+        (None, _) => None,
+        (Some(path), Events::Generated(kind)) => Some(Verifier::new(path, *kind, options.seed)?),
+        (Some(_), Events::File(_)) => return Err(BenchError::NothingToVerify),
+    };
+    let payloads = Payloads::new(&options.events, options.seed)?;
+    let measured = Run::new(options, payloads, stop)?.measure()?;
+    let verdict = verifier.map(|verifier| verifier.verify(&measured.acknowledged, stop)).transpose()?;
+    Ok(Report::new(measured, options, verdict))
+}
+
+/// A seed that no other run has: the time of its start.
+#[must_use]
+pub fn any_seed() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> BenchError {
+    move |source| BenchError::System { what, source }
+}

@@ -1,0 +1,117 @@
+//! One connection: a request goes out, its answer comes in, never waiting.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use crate::Target;
+use crate::http::answer;
+
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// A connection and the request on it.
+pub(super) struct Client {
+    stream: TcpStream,
+    out: Vec<u8>,
+    sent: usize,
+    received: Vec<u8>,
+    /// Whether epoll tells when it can be written to.
+    watches_out: bool,
+    /// The request that isn't answered.
+    pub(super) flight: Option<Flight>,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    pub(super) number: u64,
+    /// When it should have been sent.
+    pub(super) intended: Instant,
+}
+
+/// A whole answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answered {
+    pub(super) status: u16,
+    pub(super) closes: bool,
+}
+
+impl Client {
+    /// Connects, and lets epoll tell of it as `number`.
+    pub(super) fn connect(target: &Target, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
+        let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
+        for address in target.addresses()? {
+            match TcpStream::connect_timeout(&address, CONNECT_MAX) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    stream.set_nonblocking(true)?;
+                    epoll::add(epoll, stream.as_fd(), EventData::new_u64(number), EventFlags::IN)?;
+                    let (out, received) = (Vec::new(), Vec::new());
+                    return Ok(Self { stream, out, sent: 0, received, watches_out: false, flight: None });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Where the next request goes.
+    pub(super) fn out(&mut self) -> &mut Vec<u8> {
+        self.sent = 0;
+        &mut self.out
+    }
+
+    /// Sends what can be sent now.
+    pub(super) fn send(&mut self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
+        while self.sent < self.out.len() {
+            match self.stream.write(&self.out[self.sent..]) {
+                Ok(length) => self.sent += length,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return self.watch_out(epoll, number, true),
+                Err(error) => return Err(error),
+            }
+        }
+        self.watch_out(epoll, number, false)
+    }
+
+    fn watch_out(&mut self, epoll: &OwnedFd, number: u64, watches: bool) -> io::Result<()> {
+        if self.watches_out != watches {
+            let flags = if watches { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+            epoll::modify(epoll, self.stream.as_fd(), EventData::new_u64(number), flags)?;
+            self.watches_out = watches;
+        }
+        Ok(())
+    }
+
+    /// Reads what has come. `scratch` is room to read into: nearly every answer comes in one piece and is read there.
+    pub(super) fn receive(&mut self, scratch: &mut [u8]) -> io::Result<Option<Answered>> {
+        let length = match self.stream.read(scratch) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(length) => length,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let new = &scratch[..length];
+        let bytes = if self.received.is_empty() {
+            new
+        } else {
+            self.received.extend_from_slice(new);
+            &self.received
+        };
+        let Some(answer) = answer::parse(bytes).map_err(io::Error::other)? else {
+            if self.received.is_empty() {
+                self.received.extend_from_slice(new);
+            }
+            return Ok(None);
+        };
+        if answer.length != bytes.len() || self.flight.is_none() {
+            return Err(io::Error::other("the server sent more than one answer"));
+        }
+        let answered = Answered { status: answer.status, closes: answer.closes };
+        self.received.clear();
+        Ok(Some(answered))
+    }
+}

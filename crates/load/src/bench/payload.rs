@@ -1,0 +1,144 @@
+//! The events of requests, and the bytes around them.
+
+use std::fs;
+use std::io::{self, Write};
+
+use super::{BenchError, BenchOptions, Events};
+use crate::generator::Generator;
+
+/// Gives events one after the other.
+pub(super) enum Payloads {
+    Generated(Generator),
+    Lines { lines: Vec<Vec<u8>>, next: usize },
+}
+
+impl Payloads {
+    pub(super) fn new(events: &Events, seed: u64) -> Result<Self, BenchError> {
+        let path = match events {
+            Events::Generated(kind) => return Ok(Self::Generated(Generator::new(*kind, seed))),
+            Events::File(path) => path,
+        };
+        let failed = |source| BenchError::Payload { path: path.clone(), source };
+        let text = fs::read(path).map_err(failed)?;
+        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        let lines: Vec<_> = lines.map(|line| [line, b"\n"].concat()).collect();
+        if lines.is_empty() {
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidData, "there is no line in it")));
+        }
+        Ok(Self::Lines { lines, next: 0 })
+    }
+
+    fn append(&mut self, into: &mut Vec<u8>) {
+        match self {
+            Self::Generated(generator) => generator.next_line(into),
+            Self::Lines { lines, next } => {
+                into.extend_from_slice(&lines[*next]);
+                *next = (*next + 1) % lines.len();
+            }
+        }
+    }
+}
+
+/// Makes whole requests.
+pub(super) struct Requests {
+    payloads: Payloads,
+    /// Up to the headers that differ.
+    head: Vec<u8>,
+    /// What the keys begin with.
+    key: Option<String>,
+    events: u32,
+    body: Vec<u8>,
+    next: u64,
+}
+
+impl Requests {
+    pub(super) fn new(options: &BenchOptions, payloads: Payloads) -> Self {
+        let BenchOptions { target, event_type, token, batch, has_keys, seed, .. } = options;
+        let what = if batch.is_some() { "batch" } else { "event" };
+        let path = match event_type {
+            Some(name) => format!("/ingest/{what}/{name}"),
+            None => format!("/ingest/{what}"),
+        };
+        let mut head = format!("POST {} HTTP/1.1\r\nHost: {}\r\n", target.path(&path), target.authority());
+        if batch.is_some() {
+            head += "Content-Type: application/x-ndjson\r\n";
+        }
+        if let Some(token) = token {
+            head += &format!("Authorization: Bearer {token}\r\n");
+        }
+        let key = has_keys.then(|| format!("bench-{seed:016x}"));
+        Self { payloads, head: head.into_bytes(), key, events: batch.unwrap_or(1), body: Vec::new(), next: 0 }
+    }
+
+    /// How many events each request has.
+    pub(super) const fn events(&self) -> u32 {
+        self.events
+    }
+
+    /// Puts the next request into `out`, and says which it is, from 0.
+    pub(super) fn next(&mut self, out: &mut Vec<u8>) -> u64 {
+        self.body.clear();
+        (0..self.events).for_each(|_| self.payloads.append(&mut self.body));
+        let number = self.next;
+        self.next += 1;
+        out.clear();
+        out.extend_from_slice(&self.head);
+        if let Some(key) = &self.key {
+            let _ = write!(out, "Idempotency-Key: {key}-{number}\r\n");
+        }
+        let _ = write!(out, "Content-Length: {}\r\n\r\n", self.body.len());
+        out.extend_from_slice(&self.body);
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn options(batch: Option<u32>, has_keys: bool, events: Events) -> BenchOptions {
+        BenchOptions {
+            target: "http://a:1/b".parse().unwrap(),
+            event_type: Some("t".into()),
+            token: Some("x".into()),
+            connections: 1,
+            rate: None,
+            duration: Duration::ZERO,
+            batch,
+            events,
+            has_keys,
+            seed: 7,
+            verify: None,
+        }
+    }
+
+    #[test]
+    fn requests_are_whole_and_differ() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"1\n\n22").unwrap();
+        let events = Events::File(file.path().into());
+        let make = |batch, has_keys| {
+            let options = options(batch, has_keys, events.clone());
+            let mut requests = Requests::new(&options, Payloads::new(&options.events, 7).unwrap());
+            let mut out = Vec::new();
+            requests.next(&mut out);
+            assert_eq!(requests.next(&mut out), 1);
+            String::from_utf8(out).unwrap()
+        };
+        let common = "HTTP/1.1\r\nHost: a:1\r\n";
+        assert_eq!(
+            make(None, false),
+            format!("POST /b/ingest/event/t {common}Authorization: Bearer x\r\nContent-Length: 3\r\n\r\n22\n")
+        );
+        assert_eq!(
+            make(Some(3), true),
+            format!(
+                "POST /b/ingest/batch/t {common}Content-Type: application/x-ndjson\r\nAuthorization: Bearer x\r\n\
+                 Idempotency-Key: bench-0000000000000007-1\r\nContent-Length: 8\r\n\r\n22\n1\n22\n"
+            )
+        );
+        file.as_file().set_len(0).unwrap();
+        assert!(Payloads::new(&events, 7).is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! What came out, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::BenchOptions;
+use super::run::Measured;
+use super::verify::Verdict;
+
+/// The result of a run. Latencies are of requests answered 200, in microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Seconds of sending.
+    pub seconds: f64,
+    /// Connections.
+    pub connections: usize,
+    /// Requests a second of the schedule; none where each connection sent as soon as it was answered.
+    pub rate: Option<f64>,
+    /// Requests that were sent.
+    pub requests: u64,
+    /// Requests of the schedule that were due and not sent: all connections were waiting.
+    pub unsent: u64,
+    /// Events of requests that were answered 200.
+    pub events: u64,
+    /// Those a second.
+    pub events_per_second: f64,
+    /// Requests by status.
+    pub answers: BTreeMap<u16, u64>,
+    /// Requests without an answer, by reason.
+    pub errors: BTreeMap<String, u64>,
+    /// By percentile.
+    pub latency_us: Vec<(String, f64)>,
+    /// What sending and receiving cost this process for each request.
+    pub own_cpu_us: f64,
+    /// What the store says: acknowledged, lost, doubled, stored without acknowledgement.
+    pub verified: Option<Verdict>,
+}
+
+const PERCENTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
+
+impl Report {
+    pub(super) fn new(measured: Measured, options: &BenchOptions, verdict: Option<Verdict>) -> Self {
+        let microseconds = |nanoseconds: u64| (nanoseconds as f64 / 100.0).round() / 10.0;
+        let latency = &measured.latency;
+        let at = |(name, quantile): (&str, f64)| (name.to_owned(), microseconds(latency.value_at_quantile(quantile)));
+        let mut latency_us: Vec<_> = PERCENTILES.into_iter().map(at).collect();
+        latency_us.push(("max".to_owned(), microseconds(latency.max())));
+        let seconds = measured.elapsed.as_secs_f64();
+        let events = measured.acknowledged.iter().filter(|is_acknowledged| **is_acknowledged).count() as u64;
+        Self {
+            seconds,
+            connections: options.connections,
+            rate: options.rate,
+            requests: measured.sent,
+            unsent: measured.unsent,
+            events,
+            events_per_second: events as f64 / seconds.max(f64::MIN_POSITIVE),
+            answers: measured.answers,
+            errors: measured.errors,
+            latency_us,
+            own_cpu_us: measured.cpu.as_secs_f64() * 1e6 / (measured.sent.max(1)) as f64,
+            verified: verdict,
+        }
+    }
+
+    /// Whether every request was answered 200, and the store has what it should have.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        let is_verified = self.verified.is_none_or(|verified| verified.lost == 0 && verified.doubled == 0);
+        self.errors.is_empty() && self.answers.keys().all(|status| *status == 200) && is_verified
+    }
+
+    /// As one line of JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("numbers and texts can be written as JSON")
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = |name: &str, value: String| writeln!(f, "{name:<20}{value}");
+        let schedule = self.rate.map_or_else(String::new, |rate| format!(", {rate} requests/s wanted"));
+        row(
+            "sent",
+            format!("{} requests in {:.1} s, {} connections{schedule}", self.requests, self.seconds, self.connections),
+        )?;
+        if self.unsent > 0 {
+            row("not sent in time", self.unsent.to_string())?;
+        }
+        row("events answered 200", format!("{}, {:.0}/s", self.events, self.events_per_second))?;
+        for (status, count) in self.answers.iter().filter(|(status, _)| **status != 200) {
+            row(&format!("answered {status}"), count.to_string())?;
+        }
+        for (error, count) in &self.errors {
+            row("no answer", format!("{count}: {error}"))?;
+        }
+        for (name, value) in &self.latency_us {
+            row(&format!("latency {name}"), format!("{:.3} ms", value / 1000.0))?;
+        }
+        row("own CPU a request", format!("{:.1} µs", self.own_cpu_us))?;
+        if let Some(Verdict { acknowledged, lost, doubled, unacknowledged_stored }) = self.verified {
+            row("in the store", format!("{lost} lost, {doubled} doubled of {acknowledged} acknowledged"))?;
+            row("", format!("{unacknowledged_stored} stored without an answer"))?;
+        }
+        Ok(())
+    }
+}

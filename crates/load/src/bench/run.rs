@@ -1,0 +1,329 @@
+//! The loop: who sends when, and what comes back.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
+    timerfd_settime,
+};
+
+use super::client::{Client, Flight};
+use super::payload::{Payloads, Requests};
+use super::{BenchError, BenchOptions, system};
+
+const READY_MAX: usize = 1024;
+const SCRATCH_BYTES: usize = 64 * 1024;
+/// What is in flight at the end gets so long to be answered.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// How soon a stop is seen.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Latencies up to a minute, in nanoseconds, to a thousandth.
+const LATENCY_MAX: u64 = 60_000_000_000;
+const DIGITS: u8 = 3;
+/// The timer among the clients' numbers.
+const TIMER: u64 = u64::MAX;
+
+/// What was measured.
+pub(super) struct Measured {
+    pub(super) elapsed: Duration,
+    pub(super) sent: u64,
+    /// Requests of the schedule that nobody was free to send in time, not even late.
+    pub(super) unsent: u64,
+    pub(super) answers: BTreeMap<u16, u64>,
+    /// Requests whose connection broke, by what the operating system said.
+    pub(super) errors: BTreeMap<String, u64>,
+    /// Of requests that were answered 200.
+    pub(super) latency: Histogram<u64>,
+    /// Events that were answered 200, by number; a request has as many as all others.
+    pub(super) acknowledged: Vec<bool>,
+    pub(super) cpu: Duration,
+}
+
+/// A run with all its connections.
+pub(super) struct Run<'a> {
+    options: &'a BenchOptions,
+    stop: &'a AtomicBool,
+    requests: Requests,
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    timer_due: Option<Instant>,
+    clients: Vec<Option<Client>>,
+    /// Those without a request.
+    free: Vec<usize>,
+    in_flight: usize,
+    measured: Measured,
+    ready: Vec<epoll::Event>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Run<'a> {
+    /// Opens all connections.
+    pub(super) fn new(options: &'a BenchOptions, payloads: Payloads, stop: &'a AtomicBool) -> Result<Self, BenchError> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| system("make an epoll")(error.into()))?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags);
+        let timer = timer.map_err(|error| system("make a timer")(error.into()))?;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)
+            .map_err(|error| system("watch a timer")(error.into()))?;
+        let latency = Histogram::new_with_bounds(1, LATENCY_MAX, DIGITS);
+        let latency = latency.map_err(|error| system("make a histogram")(io::Error::other(error)))?;
+        let measured = Measured {
+            elapsed: Duration::ZERO,
+            sent: 0,
+            unsent: 0,
+            answers: BTreeMap::new(),
+            errors: BTreeMap::new(),
+            latency,
+            acknowledged: Vec::new(),
+            cpu: Duration::ZERO,
+        };
+        let mut run = Self {
+            requests: Requests::new(options, payloads),
+            options,
+            stop,
+            epoll,
+            timer,
+            timer_due: None,
+            clients: Vec::new(),
+            free: Vec::new(),
+            in_flight: 0,
+            measured,
+            ready: Vec::with_capacity(READY_MAX),
+            scratch: vec![0; SCRATCH_BYTES],
+        };
+        for at in 0..options.connections {
+            run.clients.push(None);
+            run.connect(at)?;
+        }
+        Ok(run)
+    }
+
+    /// A connection that can't be opened ends the run: there is no server to measure.
+    fn connect(&mut self, at: usize) -> Result<(), BenchError> {
+        let target = &self.options.target;
+        let failed = |source| BenchError::Server { target: target.clone(), source };
+        self.clients[at] = Some(Client::connect(target, &self.epoll, at as u64).map_err(failed)?);
+        self.free.push(at);
+        Ok(())
+    }
+
+    /// Sends for the whole duration and waits for the last answers.
+    pub(super) fn measure(mut self) -> Result<Measured, BenchError> {
+        let cpu_before = own_cpu();
+        let begun = Instant::now();
+        let mut schedule = Schedule::new(self.options, begun);
+        while !schedule.is_over(Instant::now()) && !self.stop.load(Ordering::Relaxed) {
+            self.send_due(&mut schedule)?;
+            self.wait(schedule.next_due().filter(|_| !self.free.is_empty()), LOOK_EVERY.min(schedule.left()))?;
+        }
+        self.measured.elapsed = begun.elapsed();
+        self.measured.unsent = schedule.overdue(Instant::now());
+        let last = Instant::now() + ANSWER_MAX;
+        while self.in_flight > 0 && Instant::now() < last && !self.stop.load(Ordering::Relaxed) {
+            self.wait(None, LOOK_EVERY)?;
+        }
+        if self.in_flight > 0 {
+            *self.measured.errors.entry("not answered at the end".into()).or_default() += self.in_flight as u64;
+        }
+        self.measured.cpu = own_cpu().saturating_sub(cpu_before);
+        Ok(self.measured)
+    }
+
+    fn send_due(&mut self, schedule: &mut Schedule) -> Result<(), BenchError> {
+        while let Some(at) = self.free.pop() {
+            let Some(intended) = schedule.take(Instant::now()) else {
+                self.free.push(at);
+                return Ok(());
+            };
+            self.send(at, intended)?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, at: usize, intended: Instant) -> Result<(), BenchError> {
+        let Some(client) = &mut self.clients[at] else { return Ok(()) };
+        let number = self.requests.next(client.out());
+        client.flight = Some(Flight { number, intended });
+        self.in_flight += 1;
+        self.measured.sent += 1;
+        let events = self.requests.events() as usize;
+        self.measured.acknowledged.resize(self.measured.acknowledged.len() + events, false);
+        match client.send(&self.epoll, at as u64) {
+            Ok(()) => Ok(()),
+            Err(error) => self.lost(at, &error),
+        }
+    }
+
+    /// Waits until something happens, the next request is due, or `at_most` is over.
+    fn wait(&mut self, due: Option<Instant>, at_most: Duration) -> Result<(), BenchError> {
+        let mut wait = at_most;
+        if let Some(due) = due {
+            let left = due.saturating_duration_since(Instant::now());
+            if left < at_most && !left.is_zero() {
+                self.set_timer(due, left)?;
+            } else {
+                wait = wait.min(left);
+            }
+        }
+        let timeout = Timespec::try_from(wait).ok();
+        self.ready.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), timeout.as_ref()) {
+            Err(Errno::INTR) => return Ok(()),
+            waited => waited.map_err(|error| system("wait")(error.into()))?,
+        };
+        for at in 0..self.ready.len() {
+            let event = self.ready[at];
+            if event.data.u64() != TIMER {
+                self.happened(usize::try_from(event.data.u64()).unwrap_or(usize::MAX), event.flags)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// epoll itself counts in milliseconds: too coarse for a schedule.
+    fn set_timer(&mut self, due: Instant, left: Duration) -> Result<(), BenchError> {
+        if self.timer_due == Some(due) {
+            return Ok(());
+        }
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let it_value = Timespec::try_from(left).unwrap_or(zero);
+        let once = Itimerspec { it_interval: zero, it_value };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)
+            .map_err(|error| system("set a timer")(error.into()))?;
+        self.timer_due = Some(due);
+        Ok(())
+    }
+
+    fn happened(&mut self, at: usize, flags: EventFlags) -> Result<(), BenchError> {
+        let Some(client) = self.clients.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
+        if flags.contains(EventFlags::OUT)
+            && let Err(error) = client.send(&self.epoll, at as u64)
+        {
+            return self.lost(at, &error);
+        }
+        if !flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+            return Ok(());
+        }
+        match client.receive(&mut self.scratch) {
+            Ok(None) => Ok(()),
+            Err(error) => self.lost(at, &error),
+            Ok(Some(answered)) => {
+                if let Some(flight) = client.flight.take() {
+                    self.in_flight -= 1;
+                    self.note(flight, answered.status);
+                }
+                if answered.closes {
+                    self.clients[at] = None;
+                    return self.connect(at);
+                }
+                self.free.push(at);
+                Ok(())
+            }
+        }
+    }
+
+    fn note(&mut self, flight: Flight, status: u16) {
+        *self.measured.answers.entry(status).or_default() += 1;
+        if status != 200 {
+            return;
+        }
+        let nanoseconds = u64::try_from(flight.intended.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.measured.latency.saturating_record(nanoseconds);
+        let events = u64::from(self.requests.events());
+        let first = usize::try_from(flight.number * events).unwrap_or(usize::MAX);
+        let range = first..first.saturating_add(self.requests.events() as usize);
+        if let Some(acknowledged) = self.measured.acknowledged.get_mut(range) {
+            acknowledged.fill(true);
+        }
+    }
+
+    /// The connection broke: what was in flight has failed, and another connection takes its place.
+    fn lost(&mut self, at: usize, error: &io::Error) -> Result<(), BenchError> {
+        if let Some(client) = self.clients[at].take()
+            && client.flight.is_some()
+        {
+            self.in_flight -= 1;
+            *self.measured.errors.entry(error.to_string()).or_default() += 1;
+        }
+        self.free.retain(|free| *free != at);
+        self.connect(at)
+    }
+}
+
+/// When requests are due.
+struct Schedule {
+    end: Instant,
+    /// The time between two; none where each is due at once.
+    every: Option<Duration>,
+    begun: Instant,
+    taken: u32,
+}
+
+impl Schedule {
+    fn new(options: &BenchOptions, begun: Instant) -> Self {
+        let every = options.rate.map(|rate| Duration::from_secs_f64(1.0 / rate));
+        Self { end: begun + options.duration, every, begun, taken: 0 }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        now >= self.end
+    }
+
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    /// When the next one is due: none if it may be sent at any time.
+    fn next_due(&self) -> Option<Instant> {
+        self.every.map(|every| self.begun + every * self.taken)
+    }
+
+    /// Takes the next one if it is due, and gives the moment at which it was.
+    fn take(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.next_due().unwrap_or(now);
+        if due > now || due >= self.end {
+            return None;
+        }
+        self.taken += 1;
+        Some(due)
+    }
+
+    /// How many were due and not taken.
+    fn overdue(&self, now: Instant) -> u64 {
+        let Some(every) = self.every else { return 0 };
+        let due = now.min(self.end).saturating_duration_since(self.begun).as_nanos().div_ceil(every.as_nanos().max(1));
+        u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(u64::from(self.taken))
+    }
+}
+
+/// What this process has cost so far.
+fn own_cpu() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_gives_the_moments_at_which_requests_were_due() {
+        let begun = Instant::now();
+        let second = Duration::from_secs(1);
+        let mut schedule = Schedule { end: begun + 3 * second, every: Some(second), begun, taken: 0 };
+        assert_eq!(schedule.take(begun), Some(begun));
+        assert_eq!(schedule.take(begun), None);
+        // However late, the latency counts from when it should have been sent.
+        assert_eq!(schedule.take(begun + 9 * second), Some(begun + second));
+        assert_eq!(schedule.overdue(begun + 9 * second), 1);
+        assert_eq!(schedule.take(begun + 9 * second), Some(begun + 2 * second));
+        assert_eq!((schedule.take(begun + 9 * second), schedule.overdue(begun + 9 * second)), (None, 0));
+    }
+}

@@ -1,0 +1,171 @@
+//! Looks for every acknowledged event in the server's SQLite store, with SQLite alone and nothing of the server's own
+//! code: each must be there once.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags};
+use serde::Serialize;
+
+use super::BenchError;
+use crate::generator::{Generator, Kind};
+
+/// Delivery that stores nothing for so long has nothing more to store.
+const QUIET_MAX: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What the store says of the events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Answered 200.
+    pub acknowledged: u64,
+    /// Answered 200 and not stored.
+    pub lost: u64,
+    /// Stored more than once.
+    pub doubled: u64,
+    /// Stored though they were not acknowledged: that may be, as their answer may have been lost.
+    pub unacknowledged_stored: u64,
+}
+
+/// The store before the first event is sent.
+pub(super) struct Verifier {
+    path: PathBuf,
+    kind: Kind,
+    seed: u64,
+    /// Rows up to here are older, or were looked at.
+    last_row: i64,
+}
+
+impl Verifier {
+    pub(super) fn new(path: &Path, kind: Kind, seed: u64) -> Result<Self, BenchError> {
+        let mut verifier = Self { path: path.to_owned(), kind, seed, last_row: 0 };
+        // Before its first event a server has no table yet, and perhaps no file.
+        if path.exists() && verifier.has_table().map_err(|source| verifier.failed(source))? {
+            let query = "select coalesce(max(rowid), 0) from events";
+            let last_row = verifier.open().and_then(|store| store.query_row(query, [], |row| row.get(0)));
+            verifier.last_row = last_row.map_err(|source| verifier.failed(source))?;
+        }
+        Ok(verifier)
+    }
+
+    fn open(&self) -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(QUIET_MAX)?;
+        Ok(connection)
+    }
+
+    fn has_table(&self) -> rusqlite::Result<bool> {
+        let query = "select count(*) from sqlite_master where type = 'table' and name = 'events'";
+        self.open()?.query_row(query, [], |row| row.get(0))
+    }
+
+    fn failed(&self, source: rusqlite::Error) -> BenchError {
+        BenchError::Store { path: self.path.clone(), source }
+    }
+
+    /// Waits until everything that was acknowledged is there, or nothing comes any more.
+    pub(super) fn verify(mut self, acknowledged: &[bool], stop: &AtomicBool) -> Result<Verdict, BenchError> {
+        let numbers = self.numbers(acknowledged.len());
+        let mut stored = vec![0_u32; acknowledged.len()];
+        let mut news_at = Instant::now();
+        loop {
+            // Delivery may not have made the table yet; but a path that leads nowhere must not look like a loss.
+            let is_quiet = news_at.elapsed() > QUIET_MAX || stop.load(Ordering::Relaxed);
+            match self.look(&numbers, &mut stored) {
+                Ok(0) => {}
+                Ok(_) => news_at = Instant::now(),
+                Err(error) if is_quiet => return Err(self.failed(error)),
+                Err(_) => {}
+            }
+            let verdict = judge(acknowledged, &stored);
+            if verdict.lost == 0 || is_quiet {
+                return Ok(verdict);
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// The number of each event by a checksum of its text: the records of a seed all differ, and of 128 bits no two
+    /// are alike.
+    fn numbers(&self, count: usize) -> HashMap<u128, usize> {
+        let mut generator = Generator::new(self.kind, self.seed);
+        let mut line = Vec::new();
+        let number = |number| {
+            line.clear();
+            generator.next_line(&mut line);
+            (checksum(line.trim_ascii_end()), number)
+        };
+        (0..count).map(number).collect()
+    }
+
+    /// Counts the rows that are new since the last look, and which events they are.
+    fn look(&mut self, numbers: &HashMap<u128, usize>, stored: &mut [u32]) -> rusqlite::Result<u64> {
+        let store = self.open()?;
+        let mut statement = store.prepare("select rowid, payload from events where rowid > ?1 order by rowid")?;
+        let mut rows = statement.query([self.last_row])?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            let payload = row.get_ref(1)?.as_bytes()?;
+            // Others may send events too.
+            if let Some(number) = numbers.get(&checksum(payload)) {
+                stored[*number] += 1;
+            }
+            self.last_row = row.get(0)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+fn checksum(payload: &[u8]) -> u128 {
+    xxhash_rust::xxh3::xxh3_128(payload)
+}
+
+fn judge(acknowledged: &[bool], stored: &[u32]) -> Verdict {
+    let mut verdict = Verdict::default();
+    for (is_acknowledged, count) in acknowledged.iter().zip(stored) {
+        verdict.acknowledged += u64::from(*is_acknowledged);
+        verdict.lost += u64::from(*is_acknowledged && *count == 0);
+        verdict.doubled += u64::from(*count > 1);
+        verdict.unacknowledged_stored += u64::from(!*is_acknowledged && *count > 0);
+    }
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_not_there_is_no_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let verifier = Verifier::new(&folder.path().join("none"), Kind::Access, 5).unwrap();
+        assert!(matches!(verifier.verify(&[true], &AtomicBool::new(true)), Err(BenchError::Store { .. })));
+    }
+
+    #[test]
+    fn lost_and_doubled_events_are_found() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let writer = Connection::open(file.path()).unwrap();
+        writer.execute_batch("create table events (payload text); insert into events values ('before')").unwrap();
+        let verifier = Verifier::new(file.path(), Kind::Access, 5).unwrap();
+        let mut generator = Generator::new(Kind::Access, 5);
+        let mut insert = |times| {
+            let mut line = Vec::new();
+            generator.next_line(&mut line);
+            let text = std::str::from_utf8(&line).unwrap().trim_end();
+            (0..times).for_each(|_| {
+                writer.execute("insert into events values (?1)", [text]).unwrap();
+            });
+        };
+        [1, 2, 0, 1, 0].into_iter().for_each(&mut insert);
+        writer.execute("insert into events values ('of somebody else')", []).unwrap();
+        // Stopped, so that it doesn't wait for the lost one.
+        let verdict = verifier.verify(&[true, true, true, false, false], &AtomicBool::new(true)).unwrap();
+        let expected = Verdict { acknowledged: 3, lost: 1, doubled: 1, unacknowledged_stored: 1 };
+        assert_eq!(verdict, expected);
+    }
+}

@@ -1,0 +1,162 @@
+//! Finds the end of an answer in the bytes that came so far.
+
+use std::borrow::Cow;
+
+use httparse::{EMPTY_HEADER, Header, Response, Status};
+
+/// Far above what Forebay and the proxies in front of it send.
+const HEADERS_MAX: usize = 64;
+
+/// A whole answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer<'a> {
+    pub(crate) status: u16,
+    /// Seconds, where the answer says how long to wait.
+    pub(crate) retry_after: Option<u64>,
+    /// Whether the server closes the connection after it.
+    pub(crate) closes: bool,
+    pub(crate) body: Cow<'a, [u8]>,
+    /// How many of the bytes belong to it.
+    pub(crate) length: usize,
+}
+
+/// Bytes that are no answer.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server's answer is no HTTP/1.1 with a length")]
+pub(crate) struct Malformed;
+
+/// The first answer in `bytes`; none while its end isn't there.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Answer<'_>>, Malformed> {
+    let mut before = 0;
+    loop {
+        let Some((head, facts)) = parse_head(&bytes[before..])? else { return Ok(None) };
+        let start = before + head;
+        // 100 Continue and its like only announce the answer.
+        if (100..200).contains(&facts.status) {
+            before = start;
+            continue;
+        }
+        let Some((body, taken)) = body(&bytes[start..], &facts)? else { return Ok(None) };
+        let Facts { status, retry_after, closes, .. } = facts;
+        return Ok(Some(Answer { status, retry_after, closes, body, length: start + taken }));
+    }
+}
+
+/// What a head says.
+struct Facts {
+    status: u16,
+    retry_after: Option<u64>,
+    closes: bool,
+    framing: Option<Framing>,
+}
+
+enum Framing {
+    Length(usize),
+    Chunked,
+}
+
+fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Facts)>, Malformed> {
+    let mut headers = [EMPTY_HEADER; HEADERS_MAX];
+    let mut response = Response::new(&mut headers);
+    let Status::Complete(length) = response.parse(bytes).map_err(|_| Malformed)? else { return Ok(None) };
+    let status = response.code.ok_or(Malformed)?;
+    // HTTP/1.0 closes unless it says otherwise, and what says so there isn't worth reading.
+    let mut facts = Facts { status, retry_after: None, closes: response.version != Some(1), framing: None };
+    for header in &*response.headers {
+        take_header(&mut facts, header)?;
+    }
+    if matches!(status, 204 | 304) {
+        facts.framing = Some(Framing::Length(0));
+    }
+    Ok(Some((length, facts)))
+}
+
+fn take_header(facts: &mut Facts, header: &Header<'_>) -> Result<(), Malformed> {
+    let value = header.value.trim_ascii();
+    let number = || std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());
+    let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+    if is("content-length") {
+        let length = number().and_then(|length| usize::try_from(length).ok()).ok_or(Malformed)?;
+        facts.framing.get_or_insert(Framing::Length(length));
+    } else if is("transfer-encoding") {
+        facts.framing = Some(Framing::Chunked);
+    } else if is("connection") {
+        facts.closes |= value.eq_ignore_ascii_case(b"close");
+    } else if is("retry-after") {
+        facts.retry_after = number();
+    }
+    Ok(())
+}
+
+type Body<'a> = Option<(Cow<'a, [u8]>, usize)>;
+
+fn body<'a>(bytes: &'a [u8], facts: &Facts) -> Result<Body<'a>, Malformed> {
+    match facts.framing {
+        Some(Framing::Length(length)) => Ok(bytes.get(..length).map(|body| (Cow::Borrowed(body), length))),
+        Some(Framing::Chunked) => chunks(bytes),
+        None => Err(Malformed),
+    }
+}
+
+fn chunks(bytes: &[u8]) -> Result<Body<'_>, Malformed> {
+    let (mut body, mut at) = (Vec::new(), 0);
+    loop {
+        let Status::Complete((line, size)) = httparse::parse_chunk_size(&bytes[at..]).map_err(|_| Malformed)? else {
+            return Ok(None);
+        };
+        let start = at + line;
+        if size == 0 {
+            // Trailers are passed over: nobody asked for any.
+            let mut trailers = [EMPTY_HEADER; HEADERS_MAX];
+            let parsed = httparse::parse_headers(&bytes[start..], &mut trailers).map_err(|_| Malformed)?;
+            let Status::Complete((end, _)) = parsed else { return Ok(None) };
+            return Ok(Some((Cow::Owned(body), start + end)));
+        }
+        let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size)).ok_or(Malformed)?;
+        let Some(chunk) = bytes.get(start..end) else { return Ok(None) };
+        body.extend_from_slice(chunk);
+        at = end + 2;
+        if at > bytes.len() {
+            return Ok(None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cut anywhere before its end, an answer isn't there yet; whatever follows doesn't belong to it.
+    fn check(text: &str, expected: (u16, Option<u64>, bool, &str)) {
+        for end in 0..text.len() {
+            assert_eq!(parse(&text.as_bytes()[..end]), Ok(None), "{:?}", &text[..end]);
+        }
+        let more = format!("{text}HTTP/1.1 200 OK");
+        let answer = parse(more.as_bytes()).unwrap().unwrap();
+        assert_eq!(answer.length, text.len());
+        let body = std::str::from_utf8(&answer.body).unwrap();
+        assert_eq!((answer.status, answer.retry_after, answer.closes, body), expected);
+    }
+
+    #[test]
+    fn an_answer_ends_where_its_head_says() {
+        check("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", (200, None, false, "hi"));
+        check(
+            "HTTP/1.1 503 No\r\nRetry-After: 7\r\nConnection: Close\r\nContent-Length:0\r\n\r\n",
+            (503, Some(7), true, ""),
+        );
+        check("HTTP/1.1 204 No Content\r\n\r\n", (204, None, false, ""));
+        check("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", (200, None, true, "x"));
+        check(
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 207 M\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1;x=y\r\nd\r\n0\r\n\r\n",
+            (207, None, false, "abcd"),
+        );
+    }
+
+    #[test]
+    fn what_has_no_end_is_refused() {
+        for text in ["SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"] {
+            assert_eq!(parse(text.as_bytes()), Err(Malformed), "{text}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Loads files: reads lines, sends them in batches under keys that a repetition gives again, and remembers up to where
+//! everything was answered.
+//!
+//! A batch's key says which load it belongs to, which input, and where in it the batch begins. Batches are cut the same
+//! way each time, so whatever is sent again after a crash comes under the keys that it had before.
+
+mod array;
+mod body;
+mod counters;
+mod edit;
+mod filter;
+mod follow;
+mod frontier;
+mod input;
+mod lines;
+mod refused;
+mod sender;
+mod source;
+mod state;
+mod verdict;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+pub use counters::{Counters, Counts};
+pub use edit::{Edit, InvalidEdit};
+pub use filter::{InvalidFilter, LineFilter};
+pub use input::Input;
+
+use crate::Target;
+use body::{Piece, Shape};
+use frontier::Frontier;
+use refused::RefusedFile;
+use sender::{Post, Sender};
+use source::{Block, Reading, Source};
+use state::{Settings, State};
+
+/// The bytes of a batch, where nothing else is said.
+pub const BATCH_BYTES: usize = 1024 * 1024;
+/// The most that a batch may be told to have: with one line more it must fit the server's limit.
+pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+const _: () = assert!(BATCH_BYTES_MAX + lines::LINE_BYTES_MAX < event::limits::BATCH_BYTES_MAX);
+
+/// Hears what a person should know while it goes on.
+pub type Notify<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// What to load, and how.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// The server.
+    pub target: Target,
+    /// The type of the events; without it the server decides.
+    pub event_type: Option<String>,
+    /// What shows the server that the sender may.
+    pub token: Option<String>,
+    /// One after the other.
+    pub inputs: Vec<Input>,
+    /// Threads, each with a connection.
+    pub workers: usize,
+    /// About the bytes of a batch, at most [`BATCH_BYTES_MAX`].
+    pub batch_bytes: usize,
+    /// A name of the load; without it one is made and kept in the state.
+    pub id: Option<String>,
+    /// Where the state is kept; without it beside each file.
+    pub state: Option<PathBuf>,
+    /// Where refused lines are kept.
+    pub refused: Option<PathBuf>,
+    /// Only lines that match are loaded.
+    pub filter: Option<LineFilter>,
+    /// What is done with each line.
+    pub edits: Vec<Edit>,
+    /// Lines are counted and not sent.
+    pub count_only: bool,
+    /// The end of the (last) file isn't the end.
+    pub follow: bool,
+}
+
+/// Why a load ends before its end.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// An input can't be opened.
+    #[error("can't open {path}: {source}")]
+    Open {
+        /// Its path.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// An input can't be read on.
+    #[error("can't be read on: {0}")]
+    Read(#[source] io::Error),
+    /// There are no line breaks.
+    #[error("a line has more than {} bytes: this isn't NDJSON", lines::LINE_BYTES_MAX)]
+    LineTooLong,
+    /// The input begins with `[` but isn't an array.
+    #[error("it begins like a JSON array, and something stands behind the array's end")]
+    NoArray,
+    /// The array's closing bracket is missing.
+    #[error("it ends within a JSON array: the elements before were loaded")]
+    OpenArray,
+    /// Only files can be followed.
+    #[error("only a file of lines that isn't compressed can be followed")]
+    CannotFollow,
+    /// The standard input isn't the one of before.
+    #[error("the standard input isn't the one that this state belongs to: give another --state")]
+    OtherInput,
+    /// The state can't be read or written.
+    #[error("the state {path}: {source}; --state names another place for it")]
+    State {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// The state belongs to a load with other settings.
+    #[error(
+        "{path} belongs to load {id} with other settings ({was}): give the same to go on with it, another --state to \
+         load anew, or remove it"
+    )]
+    OtherSettings {
+        /// The state's path.
+        path: PathBuf,
+        /// The load's name.
+        id: String,
+        /// Its settings as JSON.
+        was: String,
+    },
+    /// The file of refused lines can't be written.
+    #[error("{path}: {source}")]
+    Refused {
+        /// Its path.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The server doesn't take the batches, and won't.
+    #[error("the server answered {status}: {answer}")]
+    Rejected {
+        /// The answer's status.
+        status: u16,
+        /// Its body.
+        answer: String,
+    },
+    /// No random number for the load's name.
+    #[error("no random number for the load's id: {0}; name it with --id")]
+    Random(#[source] io::Error),
+}
+
+/// An error, and the input that it befell.
+#[derive(Debug, thiserror::Error)]
+#[error("{input}: {source}")]
+pub struct InputError {
+    input: String,
+    source: LoadError,
+}
+
+/// Loads everything. Ends early, and in good order, once `stop` is set.
+///
+/// # Errors
+/// [`InputError`] says which input failed. What was answered before is remembered.
+pub fn run(
+    options: &LoadOptions,
+    counters: &Counters,
+    stop: &AtomicBool,
+    notify: Notify<'_>,
+) -> Result<(), InputError> {
+    let load = Load { options, counters, stop, notify };
+    for input in &options.inputs {
+        load.load(input).map_err(|source| InputError { input: input.name(), source })?;
+    }
+    Ok(())
+}
+
+struct Load<'a> {
+    options: &'a LoadOptions,
+    counters: &'a Counters,
+    stop: &'a AtomicBool,
+    notify: Notify<'a>,
+}
+
+/// What one input's workers share.
+struct Work<'a> {
+    input: &'a str,
+    /// What the keys of its batches begin with.
+    key: String,
+    shape: Shape,
+    source: Mutex<Source<'a>>,
+    frontier: &'a Frontier<'a>,
+    post: Option<Post<'a>>,
+    refused: Option<RefusedFile>,
+    halt: Halt<'a>,
+}
+
+/// When to end: somebody asks for it, or a worker has failed.
+struct Halt<'a> {
+    stop: &'a AtomicBool,
+    has_failed: AtomicBool,
+}
+
+impl Halt<'_> {
+    fn is_set(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.has_failed.load(Ordering::Relaxed)
+    }
+}
+
+impl Load<'_> {
+    fn load(&self, input: &Input) -> Result<(), LoadError> {
+        let name = input.name();
+        let mut state = self.state(input)?;
+        self.counters.bytes_read.store(0, Ordering::Relaxed);
+        let reading = Reading {
+            block_bytes: self.options.batch_bytes,
+            follow: self.options.follow,
+            stop: self.stop,
+            read: self.counters.bytes_read.clone(),
+            notify: self.notify,
+        };
+        let (source, size) = Source::open(input, state.entry(&name), reading)?;
+        self.counters.bytes_all.store(size, Ordering::Relaxed);
+        let entry = source.entry().clone();
+        let key = key_of(state.id(), &name);
+        let frontier = Frontier::new(&mut state, &name, entry.clone());
+        frontier.begin(entry)?;
+        let work = Work {
+            input: &name,
+            key,
+            shape: self.shape(),
+            source: Mutex::new(source),
+            frontier: &frontier,
+            post: (!self.options.count_only).then(|| self.post()),
+            refused: self.options.refused.as_deref().map(RefusedFile::open).transpose()?,
+            halt: Halt { stop: self.stop, has_failed: AtomicBool::new(false) },
+        };
+        let worked = self.work(&work);
+        frontier.finish().and(worked)
+    }
+
+    fn state(&self, input: &Input) -> Result<State, LoadError> {
+        let LoadOptions { target, event_type, batch_bytes, filter, edits, id, .. } = self.options;
+        let path = match (&self.options.state, input) {
+            _ if self.options.count_only => None,
+            (Some(path), _) => Some(path.clone()),
+            (None, Input::Stdin) => None,
+            (None, Input::File(path)) => {
+                let mut path = path.clone().into_os_string();
+                path.push(".forebay-load");
+                Some(path.into())
+            }
+        };
+        let settings = Settings {
+            url: target.to_string(),
+            r#type: event_type.clone(),
+            batch_bytes: *batch_bytes,
+            r#match: filter.as_ref().map(ToString::to_string),
+            edits: edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        };
+        State::open(path, id.as_deref(), settings)
+    }
+
+    fn shape(&self) -> Shape {
+        let LoadOptions { filter, edits, batch_bytes, .. } = self.options;
+        Shape { filter: filter.clone(), edits: edits.clone(), bytes: *batch_bytes }
+    }
+
+    fn post(&self) -> Post<'_> {
+        let LoadOptions { target, event_type, token, .. } = self.options;
+        let path = match event_type {
+            Some(name) => format!("/ingest/batch/{name}"),
+            None => "/ingest/batch".to_owned(),
+        };
+        let path = target.path(&path);
+        Post { target, path, token: token.as_deref(), counters: self.counters, notify: self.notify }
+    }
+
+    fn work(&self, work: &Work<'_>) -> Result<(), LoadError> {
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.options.workers.max(1)).map(|_| scope.spawn(|| self.worker(work))).collect();
+            let ended = workers.into_iter().map(|worker| match worker.join() {
+                Ok(ended) => ended,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            // All are waited for, and the first error counts.
+            ended.fold(Ok(()), Result::and)
+        })
+    }
+
+    fn worker(&self, work: &Work<'_>) -> Result<(), LoadError> {
+        let mut sender = work.post.as_ref().map(Sender::new);
+        let mut block = Vec::new();
+        let mut all = || {
+            while !work.halt.is_set() {
+                let next =
+                    work.source.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block, work.frontier)?;
+                let Some(found) = next else { break };
+                if !self.take(work, &found, &block, sender.as_mut())? {
+                    break;
+                }
+                work.frontier.answered(found.number, found.place)?;
+            }
+            Ok(())
+        };
+        let ended = all();
+        if ended.is_err() {
+            work.halt.has_failed.store(true, Ordering::Relaxed);
+        }
+        if work.halt.is_set() {
+            work.frontier.give_up();
+        }
+        ended
+    }
+
+    /// Does with a block what is to be done; false if it wasn't done because it is time to stop.
+    fn take(
+        &self,
+        work: &Work<'_>,
+        block: &Block,
+        bytes: &[u8],
+        sender: Option<&mut Sender<'_>>,
+    ) -> Result<bool, LoadError> {
+        let mut is_done = true;
+        let matched = match (sender, &work.shape.filter) {
+            (Some(sender), _) => work.shape.pieces(bytes, block.lines, |piece| {
+                is_done = is_done && self.send(work, block, piece, sender)?;
+                Ok(())
+            })?,
+            (None, Some(filter)) => filter.count(bytes),
+            (None, None) => block.lines,
+        };
+        Counters::add(&self.counters.lines_read, block.lines);
+        Counters::add(&self.counters.matched, matched);
+        Ok(is_done)
+    }
+
+    fn send(
+        &self,
+        work: &Work<'_>,
+        block: &Block,
+        piece: &Piece<'_>,
+        sender: &mut Sender<'_>,
+    ) -> Result<bool, LoadError> {
+        let key = format!("{}-{}-{}", work.key, block.generation, block.offset + piece.offset as u64);
+        let Some(verdict) = sender.send(&key, piece.body, &work.halt)? else { return Ok(false) };
+        if let Some(refused) = work.refused.as_ref().filter(|_| !verdict.refused.is_empty()) {
+            refused.write(work.input, block.lines_before, piece, &verdict)?;
+        }
+        Counters::add(&self.counters.accepted, verdict.accepted);
+        Counters::add(&self.counters.duplicates, verdict.duplicates);
+        Counters::add(&self.counters.refused, verdict.refused_count());
+        Ok(true)
+    }
+}
+
+/// What all keys of an input's batches begin with: the load and, shortened to a checksum, the input's name.
+fn key_of(id: &str, input: &str) -> String {
+    format!("load-{id}-{:016x}", state::sum(input.as_bytes()))
+}

@@ -1,0 +1,192 @@
+//! Fields that are set, lowered or trimmed while lines are read. What isn't touched stays byte for byte.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use pipeline::json;
+use pipeline::pointer::JsonPointer;
+
+/// What is done with what stands at a pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Change {
+    /// It becomes this JSON text.
+    Set(String),
+    /// A string becomes lower case.
+    Lower,
+    /// A string loses the white space around it.
+    Trim,
+}
+
+/// One edit of every line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pointer: JsonPointer,
+    change: Change,
+    /// The object that a member is added to, and the member's name as JSON, where nothing stands at the pointer.
+    parent: Option<(JsonPointer, String)>,
+}
+
+/// Why a text is no edit.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidEdit {
+    /// There is no value to set.
+    #[error("write /pointer=JSON, for example /source=\"web\" (and quote it for the shell)")]
+    NoValue,
+    /// The pointer is wrong.
+    #[error(transparent)]
+    Pointer(#[from] pipeline::pointer::InvalidPointer),
+    /// The value is no JSON.
+    #[error("what is set must be JSON: {0}")]
+    Json(json::JsonError),
+}
+
+impl Edit {
+    /// From `/pointer=JSON`.
+    ///
+    /// # Errors
+    /// [`InvalidEdit`] where the text isn't that.
+    pub fn set(text: &str) -> Result<Self, InvalidEdit> {
+        let (pointer, value) = text.split_once('=').ok_or(InvalidEdit::NoValue)?;
+        let value = json::check(value.as_bytes()).map_err(InvalidEdit::Json)?;
+        // A line stays a line: within a checked text, line breaks are white space between tokens.
+        Self::new(pointer, Change::Set(value.replace(['\n', '\r'], " ")))
+    }
+
+    /// Lowers the string at a pointer.
+    ///
+    /// # Errors
+    /// [`InvalidEdit`] where the text is no pointer.
+    pub fn lower(pointer: &str) -> Result<Self, InvalidEdit> {
+        Self::new(pointer, Change::Lower)
+    }
+
+    /// Trims the string at a pointer.
+    ///
+    /// # Errors
+    /// [`InvalidEdit`] where the text is no pointer.
+    pub fn trim(pointer: &str) -> Result<Self, InvalidEdit> {
+        Self::new(pointer, Change::Trim)
+    }
+
+    fn new(pointer: &str, change: Change) -> Result<Self, InvalidEdit> {
+        let parent = match pointer.rsplit_once('/') {
+            Some((parent, name)) => {
+                let name = name.replace("~1", "/").replace("~0", "~");
+                Some((parent.parse()?, serde_json::Value::from(name).to_string()))
+            }
+            None => None,
+        };
+        Ok(Self { pointer: pointer.parse()?, change, parent })
+    }
+
+    /// Changes a text that was checked; says whether there was anything to change.
+    fn apply(&self, text: &mut String) -> bool {
+        let Some((place, new)) = self.replacement(text) else { return false };
+        text.replace_range(place, &new);
+        true
+    }
+
+    fn replacement(&self, text: &str) -> Option<(Range<usize>, String)> {
+        let Some(old) = self.pointer.lookup(text) else { return self.addition(text) };
+        let new = match &self.change {
+            Change::Set(value) => Cow::Borrowed(value.as_str()),
+            Change::Lower => changed(old, |string| string.to_lowercase())?,
+            Change::Trim => changed(old, |string| string.trim().to_owned())?,
+        };
+        (new != old).then(|| (place(text, old), new.into_owned()))
+    }
+
+    /// A member that isn't there is added as the last one of its object.
+    fn addition(&self, text: &str) -> Option<(Range<usize>, String)> {
+        let (Change::Set(value), Some((parent, name))) = (&self.change, &self.parent) else { return None };
+        let object = parent.lookup(text)?;
+        let members = object.strip_prefix('{')?.strip_suffix('}')?;
+        let comma = if members.trim().is_empty() { "" } else { "," };
+        let end = place(text, object).end - 1;
+        Some((end..end, format!("{comma}{name}:{value}")))
+    }
+}
+
+/// A JSON string after a change of what it says; none for another value.
+fn changed<'a>(raw: &str, change: impl Fn(&str) -> String) -> Option<Cow<'a, str>> {
+    let said: String = raw.starts_with('"').then(|| serde_json::from_str(raw).ok())??;
+    let new = change(&said);
+    (new != said).then(|| Cow::Owned(serde_json::Value::from(new).to_string()))
+}
+
+impl fmt::Display for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.change {
+            Change::Set(value) => write!(f, "set {}={value}", self.pointer),
+            Change::Lower => write!(f, "lower {}", self.pointer),
+            Change::Trim => write!(f, "trim {}", self.pointer),
+        }
+    }
+}
+
+/// Where `part`, which was borrowed from `text`, stands in it.
+fn place(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - text.as_ptr().addr();
+    start..start + part.len()
+}
+
+/// Appends a line as the edits make it. A line that is no JSON stays as it is: the server says what is wrong with it.
+pub(crate) fn apply(edits: &[Edit], line: &[u8], into: &mut Vec<u8>) {
+    let Ok(value) = json::check(line) else { return into.extend_from_slice(line) };
+    let mut text = value.to_owned();
+    let mut is_changed = false;
+    for edit in edits {
+        is_changed |= edit.apply(&mut text);
+    }
+    into.extend_from_slice(if is_changed { text.as_bytes() } else { line });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(edits: &[Edit], line: &str) -> String {
+        let mut out = Vec::new();
+        apply(edits, line.as_bytes(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn only_what_a_pointer_names_is_changed() {
+        let set = |text| Edit::set(text).unwrap();
+        for (edit, line, expected) in [
+            (set("/a=1"), r#"{ "a" : 2.50 , "b":1e2}"#, r#"{ "a" : 1 , "b":1e2}"#),
+            (set("/c=[1,\n2]"), r#"{"a":1 }"#, r#"{"a":1 ,"c":[1, 2]}"#),
+            (set("/a=\"x\""), "{ }", r#"{ "a":"x"}"#),
+            (set("/a/b~1\"=1"), r#"{"a":{}}"#, r#"{"a":{"b/\"":1}}"#),
+            (set("/a/b=1"), r#"{"a":3}"#, r#"{"a":3}"#),
+            (set("/1=9"), "[1, 2]", "[1, 9]"),
+            (set("/2=9"), "[1, 2]", "[1, 2]"),
+            (set("=null"), "{}", "null"),
+            (set("/a=1"), r#"{"a":1}  "#, r#"{"a":1}  "#),
+            (set("/a=1"), "{no", "{no"),
+            (Edit::lower("/a").unwrap(), r#"{"a":"ÄB\n","b":"C"}"#, r#"{"a":"äb\n","b":"C"}"#),
+            (Edit::lower("/a").unwrap(), r#"{"a":"\u0061"}"#, r#"{"a":"\u0061"}"#),
+            (Edit::lower("/a").unwrap(), r#"{"a":[]}"#, r#"{"a":[]}"#),
+            (Edit::trim("/a").unwrap(), r#"{"a":"\t x  "}"#, r#"{"a":"x"}"#),
+            (Edit::trim("/a").unwrap(), "{}", "{}"),
+        ] {
+            assert_eq!(edited(std::slice::from_ref(&edit), line), expected, "{edit:?}");
+        }
+    }
+
+    #[test]
+    fn edits_follow_each_other() {
+        let edits = [Edit::set("/a=\" X \"").unwrap(), Edit::lower("/a").unwrap(), Edit::trim("/a").unwrap()];
+        assert_eq!(edited(&edits, "{}"), r#"{"a":"x"}"#);
+    }
+
+    #[test]
+    fn what_is_no_edit_is_refused() {
+        for text in ["/a", "a=1", "/a=x", "/a=", "/~2=1"] {
+            assert!(Edit::set(text).is_err(), "{text}");
+        }
+        assert!(Edit::lower("a").is_err() && Edit::trim("/~").is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! Up to where all batches were answered, though they are answered in any order.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::LoadError;
+use super::state::{Entry, Place, State};
+
+/// A crash costs so much of sending again; what was sent before is known by its keys.
+const SAVE_EVERY: Duration = Duration::from_millis(500);
+
+/// The answered part of one input.
+pub(super) struct Frontier<'a> {
+    inner: Mutex<Inner<'a>>,
+    moved: Condvar,
+}
+
+struct Inner<'a> {
+    state: &'a mut State,
+    input: &'a str,
+    entry: Entry,
+    /// The number of the first block that isn't answered.
+    next: u64,
+    answered: BTreeMap<u64, Place>,
+    saved_at: Option<Instant>,
+    /// Nobody goes on: a worker has failed.
+    is_given_up: bool,
+}
+
+impl<'a> Frontier<'a> {
+    pub(super) fn new(state: &'a mut State, input: &'a str, entry: Entry) -> Self {
+        let answered = BTreeMap::new();
+        let inner = Inner { state, input, entry, next: 0, answered, saved_at: None, is_given_up: false };
+        Self { inner: Mutex::new(inner), moved: Condvar::new() }
+    }
+
+    /// A file begins or goes on: durable before its first batch is sent, since the batch's key says which file it is.
+    pub(super) fn begin(&self, entry: Entry) -> Result<(), LoadError> {
+        let mut inner = self.lock();
+        inner.entry = entry;
+        inner.save()
+    }
+
+    /// Everything in block `number`, which ends at `place`, was answered.
+    pub(super) fn answered(&self, number: u64, place: Place) -> Result<(), LoadError> {
+        let mut inner = self.lock();
+        inner.answered.insert(number, place);
+        let before = inner.next;
+        while let Some(place) = inner.pop_next() {
+            inner.entry.place = place;
+        }
+        if inner.next > before {
+            if inner.saved_at.is_none_or(|saved_at| saved_at.elapsed() >= SAVE_EVERY) {
+                inner.save()?;
+            }
+            self.moved.notify_all();
+        }
+        Ok(())
+    }
+
+    /// Waits until all blocks before `number` are answered and remembered; false if that will never be.
+    pub(super) fn wait(&self, number: u64) -> Result<bool, LoadError> {
+        let waits = |inner: &mut Inner<'_>| inner.next < number && !inner.is_given_up;
+        let waited = self.moved.wait_while(self.lock(), waits);
+        let mut inner = waited.unwrap_or_else(PoisonError::into_inner);
+        if inner.is_given_up {
+            return Ok(false);
+        }
+        inner.save()?;
+        Ok(true)
+    }
+
+    /// Ends all waiting.
+    pub(super) fn give_up(&self) {
+        self.lock().is_given_up = true;
+        self.moved.notify_all();
+    }
+
+    pub(super) fn is_given_up(&self) -> bool {
+        self.lock().is_given_up
+    }
+
+    /// Remembers the end.
+    pub(super) fn finish(&self) -> Result<(), LoadError> {
+        self.lock().save()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<'a>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner<'_> {
+    /// The place behind the next block, if that is answered.
+    fn pop_next(&mut self) -> Option<Place> {
+        let place = self.answered.remove(&self.next)?;
+        self.next += 1;
+        Some(place)
+    }
+
+    fn save(&mut self) -> Result<(), LoadError> {
+        self.state.save(self.input, self.entry.clone())?;
+        self.saved_at = Some(Instant::now());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loader::state::Settings;
+
+    #[test]
+    fn the_state_never_passes_an_unanswered_block() {
+        let mut state = State::open(None, None, Settings::default()).unwrap();
+        let place = |offset| Place { offset, ..Place::default() };
+        let frontier = Frontier::new(&mut state, "a", Entry::default());
+        frontier.begin(Entry::default()).unwrap();
+        for (number, offset, expected) in [(1, 20, 0), (2, 30, 0), (0, 10, 30), (4, 50, 30), (3, 40, 50)] {
+            frontier.answered(number, place(offset)).unwrap();
+            assert_eq!(frontier.lock().entry.place.offset, expected);
+        }
+        assert!(frontier.wait(5).unwrap());
+        frontier.finish().unwrap();
+        drop(frontier);
+        assert_eq!(state.entry("a").unwrap().place.offset, 50);
+    }
+
+    #[test]
+    fn nobody_waits_for_what_never_comes() {
+        let mut state = State::open(None, None, Settings::default()).unwrap();
+        let frontier = Frontier::new(&mut state, "a", Entry::default());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| frontier.wait(1).unwrap());
+            frontier.give_up();
+            assert!(!waiting.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,256 @@
+//! Opens what is to be loaded: a file or the standard input, as it is or compressed.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+use pipeline::json;
+
+use super::LoadError;
+
+/// What is to be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file.
+    File(PathBuf),
+    /// The standard input, `-` on the command line.
+    Stdin,
+}
+
+impl Input {
+    /// The name as it was given.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Stdin => "-".to_owned(),
+        }
+    }
+}
+
+/// Whether a stream is lines or an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Lines,
+    Array,
+}
+
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct FileId {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+}
+
+impl FileId {
+    pub(super) fn of(metadata: &std::fs::Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
+/// A stream at its beginning.
+pub(super) struct Opened {
+    pub(super) stream: Stream,
+    pub(super) form: Form,
+    pub(super) file: FileId,
+    /// Bytes that the file has; 0 for the standard input.
+    pub(super) size: u64,
+}
+
+/// Decoded bytes.
+pub(super) enum Stream {
+    /// A file that is read as it is: it can be gone on with anywhere.
+    Plain(Counted<File>),
+    /// What can only be read from its beginning.
+    Decoded(Box<dyn Read + Send>),
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(buffer),
+            Self::Decoded(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Stream {
+    /// A file from where it stands on.
+    pub(super) const fn plain(file: File, count: Arc<AtomicU64>) -> Self {
+        Self::Plain(Counted { inner: file, count })
+    }
+
+    /// Appends at most `bytes`: fewer only at the end.
+    pub(super) fn append(&mut self, into: &mut Vec<u8>, bytes: u64) -> io::Result<()> {
+        match self {
+            // Straight from the file: it alone reads into memory that wasn't cleared before.
+            Self::Plain(file) => {
+                let length = file.inner.by_ref().take(bytes).read_to_end(into)?;
+                file.count.fetch_add(length as u64, Ordering::Relaxed);
+            }
+            Self::Decoded(stream) => {
+                stream.take(bytes).read_to_end(into)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves from the beginning to `offset`.
+    pub(super) fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        match self {
+            Self::Plain(file) => file.inner.seek(SeekFrom::Start(offset)).map(|_| ()),
+            Self::Decoded(stream) => {
+                let skipped = io::copy(&mut stream.take(offset), &mut io::sink())?;
+                if skipped < offset { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+            }
+        }
+    }
+}
+
+/// Counts what is read, for the progress: of a compressed file the size when decoded isn't known.
+pub(super) struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(buffer)?;
+        self.count.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+}
+
+/// So many bytes decide whether an array is lines of arrays.
+const HEAD_BYTES: usize = 64 * 1024;
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Opens an input; `count` is told how many of its bytes are read.
+pub(super) fn open(input: &Input, count: &Arc<AtomicU64>) -> Result<Opened, LoadError> {
+    match input {
+        Input::File(path) => open_file(path, File::open(path).map_err(|error| failed(path, error))?, count),
+        Input::Stdin => {
+            let (stream, form) =
+                decode(Counted { inner: io::stdin(), count: count.clone() }).map_err(LoadError::Read)?;
+            Ok(Opened { stream: Stream::Decoded(stream), form, file: FileId::default(), size: 0 })
+        }
+    }
+}
+
+pub(super) fn open_file(path: &Path, mut file: File, count: &Arc<AtomicU64>) -> Result<Opened, LoadError> {
+    let metadata = file.metadata().map_err(|error| failed(path, error))?;
+    let (id, size) = (FileId::of(&metadata), metadata.len());
+    let counted = |inner| Counted { inner, count: count.clone() };
+    if !metadata.is_file() {
+        // A pipe with a name: nothing that was read can be read again.
+        let (stream, form) = decode(counted(file)).map_err(LoadError::Read)?;
+        return Ok(Opened { stream: Stream::Decoded(stream), form, file: id, size: 0 });
+    }
+    let begin = |file: &mut File| file.seek(SeekFrom::Start(0)).map_err(LoadError::Read);
+    let head = head(&mut file).map_err(|error| failed(path, error))?;
+    begin(&mut file)?;
+    if head.starts_with(GZIP) || head.starts_with(ZSTD) {
+        let (stream, form) = decode(counted(file)).map_err(LoadError::Read)?;
+        return Ok(Opened { stream: Stream::Decoded(stream), form, file: id, size });
+    }
+    Ok(Opened { stream: Stream::plain(file, count.clone()), form: form(&head), file: id, size })
+}
+
+fn failed(path: &Path, source: io::Error) -> LoadError {
+    LoadError::Open { path: path.to_owned(), source }
+}
+
+/// Decodes what is compressed, and looks at the first bytes of what comes out.
+fn decode(mut raw: impl Read + Send + 'static) -> io::Result<(Box<dyn Read + Send>, Form)> {
+    let magic = head_of(&mut raw, ZSTD.len())?;
+    let is_gzip = magic.starts_with(GZIP);
+    let is_zstd = magic == ZSTD;
+    let whole = BufReader::with_capacity(HEAD_BYTES, Cursor::new(magic).chain(raw));
+    let mut decoded: Box<dyn Read + Send> = match (is_gzip, is_zstd) {
+        (true, _) => Box::new(MultiGzDecoder::new(whole)),
+        (_, true) => Box::new(zstd::Decoder::with_buffer(whole)?),
+        _ => Box::new(whole),
+    };
+    let head = head(&mut decoded)?;
+    let form = form(&head);
+    Ok((Box::new(Cursor::new(head).chain(decoded)), form))
+}
+
+fn head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    head_of(stream, HEAD_BYTES)
+}
+
+fn head_of(stream: &mut impl Read, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(bytes);
+    stream.by_ref().take(bytes as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// What begins with `[` is an array, unless its first line is a value of its own and others follow.
+fn form(head: &[u8]) -> Form {
+    let text = head.trim_ascii_start();
+    if text.first() != Some(&b'[') {
+        return Form::Lines;
+    }
+    match memchr::memchr(b'\n', text) {
+        Some(end) if json::check(&text[..end]).is_ok() && !text[end..].trim_ascii().is_empty() => Form::Lines,
+        _ => Form::Array,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(bytes: Vec<u8>) -> (String, Form) {
+        let (mut stream, form) = decode(Cursor::new(bytes)).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        (text, form)
+    }
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn the_first_bytes_say_how_a_stream_is_packed() {
+        let zstd = |text: &str| zstd::encode_all(text.as_bytes(), 1).unwrap();
+        for bytes in [b"{}\n[]\n".to_vec(), gzip("{}\n[]\n"), [gzip("{}\n"), gzip("[]\n")].concat(), zstd("{}\n[]\n")] {
+            assert_eq!(read(bytes), ("{}\n[]\n".to_owned(), Form::Lines));
+        }
+        assert_eq!(read([zstd("[1"), zstd("]")].concat()), ("[1]".to_owned(), Form::Array));
+        assert_eq!(read(Vec::new()), (String::new(), Form::Lines));
+        assert_eq!(read(vec![0x1f]).1, Form::Lines);
+    }
+
+    #[test]
+    fn a_broken_stream_is_an_error() {
+        let mut cut = gzip(&"x\n".repeat(100));
+        cut.truncate(cut.len() - 9);
+        assert!(decode(Cursor::new(cut)).is_err());
+    }
+
+    #[test]
+    fn lines_of_arrays_are_lines() {
+        for (head, expected) in [
+            ("[1]\n[2]\n", Form::Lines),
+            ("[1]\n", Form::Array),
+            ("[1]", Form::Array),
+            (" \n[\n1\n]", Form::Array),
+            ("[1,\n2]\n", Form::Array),
+            ("{}\n", Form::Lines),
+            ("no", Form::Lines),
+        ] {
+            assert_eq!(form(head.as_bytes()), expected, "{head:?}");
+        }
+    }
+}

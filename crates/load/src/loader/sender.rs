@@ -1,0 +1,152 @@
+//! Sends a batch until it is answered.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use super::counters::Counters;
+use super::state::sum;
+use super::verdict::Verdict;
+use super::{Halt, LoadError, Notify};
+use crate::http::connection::Connection;
+use crate::http::target::Target;
+
+/// The first wait after a failure; each further one is twice as long.
+const WAIT_MIN: Duration = Duration::from_millis(50);
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// However long a server asks to wait, somebody may have started it again.
+const RETRY_AFTER_MAX_SECONDS: u64 = 60;
+/// How soon a waiting sender hears that it is time to stop.
+const STEP: Duration = Duration::from_millis(50);
+
+/// What all senders of a load share.
+pub(super) struct Post<'a> {
+    pub(super) target: &'a Target,
+    /// The path with the type.
+    pub(super) path: String,
+    pub(super) token: Option<&'a str>,
+    pub(super) counters: &'a Counters,
+    pub(super) notify: Notify<'a>,
+}
+
+/// One worker's connection.
+pub(super) struct Sender<'a> {
+    post: &'a Post<'a>,
+    connection: Option<Connection>,
+}
+
+/// What one attempt came to.
+enum Attempt {
+    Answered(Verdict),
+    /// Worth another one, after so many seconds where the server says so.
+    Failed {
+        why: String,
+        retry_after: Option<u64>,
+    },
+}
+
+impl<'a> Sender<'a> {
+    pub(super) const fn new(post: &'a Post<'a>) -> Self {
+        Self { post, connection: None }
+    }
+
+    /// Sends until there is an answer; none when it is time to stop.
+    pub(super) fn send(&mut self, key: &str, body: &[u8], halt: &Halt<'_>) -> Result<Option<Verdict>, LoadError> {
+        let head = self.head(key, body.len());
+        let mut attempt = 0;
+        loop {
+            let (why, retry_after) = match self.attempt(head.as_bytes(), body)? {
+                Attempt::Answered(verdict) => return Ok(Some(verdict)),
+                Attempt::Failed { why, retry_after } => (why, retry_after),
+            };
+            attempt += 1;
+            Counters::add(&self.post.counters.batches_again, 1);
+            // The first failures may be a server that is started anew: not worth a message.
+            if attempt == 4 {
+                (self.post.notify)(&format!("{}: {why}; trying again until it answers", self.post.target));
+            }
+            if !sleep(wait(key, attempt, retry_after), halt) {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn head(&self, key: &str, length: usize) -> String {
+        let Post { target, path, token, .. } = self.post;
+        let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: forebay-load\r\nContent-Type: application/x-ndjson\r\n\
+             Idempotency-Key: {key}\r\n{token}Content-Length: {length}\r\n\r\n",
+            target.authority()
+        )
+    }
+
+    fn attempt(&mut self, head: &[u8], body: &[u8]) -> Result<Attempt, LoadError> {
+        let opened = self.connection.take().map_or_else(|| Connection::open(self.post.target), Ok);
+        let mut connection = match opened {
+            Ok(connection) => connection,
+            Err(error) => return Ok(failed(&error)),
+        };
+        let answer = match connection.exchange(head, body) {
+            Ok(answer) => answer,
+            Err(error) => return Ok(failed(&error)),
+        };
+        let (closes, retry_after) = (answer.closes, answer.retry_after);
+        let attempt = match answer.status {
+            200 | 207 | 400 | 422 => Verdict::parse(&answer.body, body).map(Attempt::Answered),
+            408 | 429 | 500..=599 => Some(Attempt::Failed { why: format!("answered {}", answer.status), retry_after }),
+            _ => None,
+        };
+        let text = || String::from_utf8_lossy(&answer.body).into_owned();
+        let attempt = attempt.ok_or_else(|| LoadError::Rejected { status: answer.status, answer: text() })?;
+        if !closes {
+            self.connection = Some(connection);
+        }
+        Ok(attempt)
+    }
+}
+
+fn failed(error: &io::Error) -> Attempt {
+    Attempt::Failed { why: error.to_string(), retry_after: None }
+}
+
+/// How long to wait before the next attempt. Half of it follows from the key, so that workers don't come all at once.
+fn wait(key: &str, attempt: u32, retry_after: Option<u64>) -> Duration {
+    if let Some(seconds) = retry_after {
+        return Duration::from_secs(seconds.min(RETRY_AFTER_MAX_SECONDS));
+    }
+    let whole = (WAIT_MIN * (1 << (attempt - 1).min(16))).min(WAIT_MAX);
+    let share = sum(format!("{key} {attempt}").as_bytes()) % 1000;
+    whole / 2 + whole * u32::try_from(share).unwrap_or(0) / 2000
+}
+
+/// False where it is time to stop.
+fn sleep(duration: Duration, halt: &Halt<'_>) -> bool {
+    let mut left = duration;
+    while !left.is_zero() {
+        if halt.is_set() {
+            return false;
+        }
+        let step = left.min(STEP);
+        thread::sleep(step);
+        left -= step;
+    }
+    !halt.is_set()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_a_limit_and_differ() {
+        for attempt in 1..40 {
+            let waited = wait("key", attempt, None);
+            let whole = (WAIT_MIN * (1 << (attempt - 1).min(10))).min(WAIT_MAX);
+            assert!(waited >= whole / 2 && waited <= whole, "{attempt}: {waited:?}");
+        }
+        assert_ne!(wait("a", 5, None), wait("b", 5, None));
+        assert_eq!(wait("a", 1, Some(7)), Duration::from_secs(7));
+        assert_eq!(wait("a", 1, Some(7000)), Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,220 @@
+//! The blocks of one input, from where the last load left off, to its end or for ever.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::array::Array;
+use super::follow::{Change, Follow};
+use super::frontier::Frontier;
+use super::input::{self, Form, Input, Opened, Stream};
+use super::lines::{LastLine, Lines};
+use super::state::{self, Entry, Place};
+use super::{LoadError, Notify};
+
+/// Whole lines of an input.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    /// Counted from 0 in this run.
+    pub(super) number: u64,
+    /// The file under the input's name, see [`Entry`].
+    pub(super) generation: u64,
+    /// Where it begins, in decoded bytes.
+    pub(super) offset: u64,
+    /// Lines before it.
+    pub(super) lines_before: u64,
+    /// Lines in it.
+    pub(super) lines: u64,
+    /// Its end.
+    pub(super) place: Place,
+}
+
+/// One input.
+pub(super) struct Source<'a> {
+    cutter: Cutter,
+    entry: Entry,
+    block_bytes: usize,
+    follow: Option<Follow>,
+    stop: &'a AtomicBool,
+    read: Arc<AtomicU64>,
+    number: u64,
+    is_at_end: bool,
+    /// The last block may grow: until it is answered as it is, nothing behind it may be sent, or a crash would leave
+    /// lines under two keys.
+    must_wait: bool,
+}
+
+enum Cutter {
+    Lines(Lines),
+    Array(Array<Stream>),
+}
+
+/// How a source is read.
+pub(super) struct Reading<'a> {
+    pub(super) block_bytes: usize,
+    pub(super) follow: bool,
+    pub(super) stop: &'a AtomicBool,
+    /// Counts the bytes read of the file.
+    pub(super) read: Arc<AtomicU64>,
+    pub(super) notify: Notify<'a>,
+}
+
+impl<'a> Source<'a> {
+    /// Opens an input where `entry` left off. Also says how large it is.
+    pub(super) fn open(input: &Input, entry: Option<&Entry>, reading: Reading<'a>) -> Result<(Self, u64), LoadError> {
+        let found = find(input, entry, &reading)?;
+        let Found { opened, entry, is_rotated } = found;
+        let Opened { stream, form, file: _, size } = opened;
+        let follow = match input {
+            Input::File(path) if reading.follow => {
+                if !matches!(stream, Stream::Plain(_)) {
+                    return Err(LoadError::CannotFollow);
+                }
+                Some(Follow::new(path.clone(), entry.file, is_rotated))
+            }
+            _ if reading.follow => return Err(LoadError::CannotFollow),
+            _ => None,
+        };
+        let Place { offset, is_end, .. } = entry.place;
+        let is_array = form == Form::Array && follow.is_none();
+        let cutter =
+            if is_array { Cutter::Array(Array::new(stream, offset)) } else { Cutter::Lines(Lines::new(stream)) };
+        let Reading { block_bytes, stop, read, .. } = reading;
+        let is_at_end = is_array && is_end;
+        let source = Self { cutter, entry, block_bytes, follow, stop, read, number: 0, is_at_end, must_wait: false };
+        Ok((source, size))
+    }
+
+    /// Where it begins.
+    pub(super) const fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Puts the next lines into `block`; none at the end, or when it is time to stop.
+    pub(super) fn next(&mut self, block: &mut Vec<u8>, frontier: &Frontier<'_>) -> Result<Option<Block>, LoadError> {
+        while !self.is_at_end && !self.stop.load(Ordering::Relaxed) {
+            if self.must_wait && !frontier.wait(self.number)? {
+                return Ok(None);
+            }
+            let has_ended = self.cut(block)?;
+            self.must_wait = has_ended && self.follow.is_some();
+            self.is_at_end = has_ended && self.follow.is_none();
+            if !block.is_empty() {
+                return Ok(Some(self.block(block)));
+            }
+            if !self.wait_for_more(frontier)? {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    fn cut(&mut self, block: &mut Vec<u8>) -> Result<bool, LoadError> {
+        match &mut self.cutter {
+            Cutter::Array(array) => array.next(block, self.block_bytes),
+            Cutter::Lines(lines) => {
+                let is_growing = self.follow.as_ref().is_some_and(|follow| !follow.is_draining());
+                let last_line = if is_growing { LastLine::Awaited } else { LastLine::Taken };
+                lines.next(block, self.block_bytes, last_line)
+            }
+        }
+    }
+
+    fn block(&mut self, bytes: &[u8]) -> Block {
+        let before = self.entry.place;
+        let breaks = memchr::memchr_iter(b'\n', bytes).count() as u64;
+        let (tail, offset) = match &self.cutter {
+            Cutter::Array(array) => (array.tail(), array.offset()),
+            Cutter::Lines(_) => (bytes, before.offset + bytes.len() as u64),
+        };
+        let place = Place::behind(tail, offset, before.lines + breaks, self.is_at_end);
+        self.entry.place = place;
+        let number = self.number;
+        self.number += 1;
+        let generation = self.entry.generation;
+        let lines = breaks + u64::from(bytes.last() != Some(&b'\n'));
+        Block { number, generation, offset: before.offset, lines_before: before.lines, lines, place }
+    }
+
+    /// Nothing is there to be read: false if nothing will come any more.
+    fn wait_for_more(&mut self, frontier: &Frontier<'_>) -> Result<bool, LoadError> {
+        let (Some(follow), Cutter::Lines(lines)) = (&mut self.follow, &self.cutter) else { return Ok(false) };
+        let read_up_to = self.entry.place.offset + lines.read_ahead() as u64;
+        match follow.look(read_up_to)? {
+            Change::None => follow.wait(),
+            Change::Draining => {}
+            Change::Replaced(file) => {
+                if !frontier.wait(self.number)? {
+                    return Ok(false);
+                }
+                self.replace(file, frontier)?;
+            }
+        }
+        Ok(!frontier.is_given_up())
+    }
+
+    fn replace(&mut self, file: File, frontier: &Frontier<'_>) -> Result<(), LoadError> {
+        let metadata = file.metadata().map_err(LoadError::Read)?;
+        let id = input::FileId::of(&metadata);
+        self.entry = Entry { generation: self.entry.generation + 1, file: id, place: Place::default() };
+        self.cutter = Cutter::Lines(Lines::new(Stream::plain(file, self.read.clone())));
+        frontier.begin(self.entry.clone())
+    }
+}
+
+struct Found {
+    opened: Opened,
+    entry: Entry,
+    /// It no longer stands under its name.
+    is_rotated: bool,
+}
+
+/// The input, moved to where the load goes on.
+fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<Found, LoadError> {
+    let mut opened = input::open(input, &reading.read)?;
+    let Some(entry) = entry else {
+        let entry = Entry { generation: 0, file: opened.file, place: Place::default() };
+        return Ok(Found { opened, entry, is_rotated: false });
+    };
+    if goes_on(&mut opened, entry, reading.follow)? {
+        let entry = Entry { file: opened.file, ..entry.clone() };
+        if matches!(opened.stream, Stream::Plain(_)) {
+            // It was skipped without being read.
+            reading.read.store(entry.place.offset, Ordering::Relaxed);
+        }
+        return Ok(Found { opened, entry, is_rotated: false });
+    }
+    let Input::File(path) = input else { return Err(LoadError::OtherInput) };
+    if reading.follow
+        && let Some(file) = super::follow::rotated(path, entry.file)?
+    {
+        let mut opened = input::open_file(path, file, &reading.read)?;
+        if goes_on(&mut opened, entry, true)? {
+            return Ok(Found { opened, entry: entry.clone(), is_rotated: true });
+        }
+    }
+    (reading.notify)(&format!("{} isn't the file that was loaded before: all of it is loaded", input.name()));
+    reading.read.store(0, Ordering::Relaxed);
+    let opened = input::open(input, &reading.read)?;
+    let entry = Entry { generation: entry.generation + 1, file: opened.file, place: Place::default() };
+    Ok(Found { opened, entry, is_rotated: false })
+}
+
+/// Whether what stands before the place where the load goes on is what stood there, and the file therefore the same.
+fn goes_on(opened: &mut Opened, entry: &Entry, must_be_same_file: bool) -> Result<bool, LoadError> {
+    let Place { offset, tail_bytes, tail_sum, .. } = entry.place;
+    if opened.file != entry.file && (must_be_same_file || tail_bytes == 0) {
+        return Ok(false);
+    }
+    let mut tail = Vec::with_capacity(tail_bytes);
+    let mut read = || {
+        opened.stream.skip_to(offset - tail_bytes as u64)?;
+        opened.stream.by_ref().take(tail_bytes as u64).read_to_end(&mut tail)
+    };
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(LoadError::Read(error)),
+        Ok(_) => Ok(tail.len() == tail_bytes && (tail_bytes == 0 || state::sum(&tail) == tail_sum)),
+    }
+}

@@ -1,0 +1,179 @@
+//! What a load remembers in a file, so that it goes on after a crash: its id, its settings, and for each input up to
+//! where everything was answered.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::LoadError;
+use super::input::FileId;
+
+/// Bytes before the place where a load goes on that must still be the same.
+pub(super) const TAIL_BYTES: usize = 4096;
+
+/// What decides which records are sent under which key: with other settings the keys would mean other records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Settings {
+    pub(super) url: String,
+    pub(super) r#type: Option<String>,
+    pub(super) batch_bytes: usize,
+    pub(super) r#match: Option<String>,
+    /// All edits, in their order.
+    pub(super) edits: String,
+}
+
+/// How far an input was loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// Counts the files that stood under the name.
+    pub(super) generation: u64,
+    pub(super) file: FileId,
+    pub(super) place: Place,
+}
+
+/// A place between two lines, and what stands before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    /// Decoded bytes.
+    pub(super) offset: u64,
+    /// Line breaks, or elements.
+    pub(super) lines: u64,
+    /// How many bytes before it are known, and their checksum.
+    pub(super) tail_bytes: usize,
+    pub(super) tail_sum: u64,
+    /// Whether the input ended there.
+    pub(super) is_end: bool,
+}
+
+impl Place {
+    /// The place behind a block.
+    pub(super) fn behind(block: &[u8], offset: u64, lines: u64, is_end: bool) -> Self {
+        let tail = &block[block.len().saturating_sub(TAIL_BYTES)..];
+        Self { offset, lines, tail_bytes: tail.len(), tail_sum: sum(tail), is_end }
+    }
+}
+
+pub(super) fn sum(bytes: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(bytes)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Content {
+    version: u32,
+    id: String,
+    settings: Settings,
+    inputs: BTreeMap<String, Entry>,
+}
+
+const VERSION: u32 = 1;
+
+/// The state of a load: in a file, or in memory alone for an input that can't be read again.
+pub(super) struct State {
+    path: Option<PathBuf>,
+    content: Content,
+}
+
+impl State {
+    /// Reads the file, or begins a load of its own where there is none. `id` names the load; without it one is made.
+    pub(super) fn open(path: Option<PathBuf>, id: Option<&str>, settings: Settings) -> Result<Self, LoadError> {
+        let read = path.as_deref().map(read).transpose()?.flatten();
+        let Some(content) = read else {
+            let id = id.map_or_else(new_id, |id| Ok(id.to_owned()))?;
+            return Ok(Self { path, content: Content { version: VERSION, id, settings, inputs: BTreeMap::new() } });
+        };
+        let state = Self { path, content };
+        if state.content.settings != settings || id.is_some_and(|id| id != state.content.id) {
+            let path = state.path.unwrap_or_default();
+            let was = serde_json::to_string(&state.content.settings).unwrap_or_default();
+            return Err(LoadError::OtherSettings { path, id: state.content.id, was });
+        }
+        Ok(state)
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.content.id
+    }
+
+    pub(super) fn entry(&self, input: &str) -> Option<&Entry> {
+        self.content.inputs.get(input)
+    }
+
+    /// Remembers how far an input was loaded, durably.
+    pub(super) fn save(&mut self, input: &str, entry: Entry) -> Result<(), LoadError> {
+        self.content.inputs.insert(input.to_owned(), entry);
+        let Some(path) = &self.path else { return Ok(()) };
+        write(path, &self.content).map_err(|source| LoadError::State { path: path.clone(), source })
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Content>, LoadError> {
+    let failed = |source| LoadError::State { path: path.to_owned(), source };
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let content: Content = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+    if content.version != VERSION {
+        return Err(failed(io::Error::other("it was written by another version of Forebay")));
+    }
+    Ok(Some(content))
+}
+
+/// Written new, made durable, renamed: at every moment one whole state stands there.
+fn write(path: &Path, content: &Content) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let mut file = File::create(&new)?;
+    file.write_all(&serde_json::to_vec_pretty(content)?)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+fn new_id() -> Result<String, LoadError> {
+    let number = getrandom::u64().map_err(|error| LoadError::Random(error.into()))?;
+    Ok(format!("{number:016x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(offset: u64) -> Entry {
+        Entry { generation: 2, file: FileId { device: 1, inode: 3 }, place: Place::behind(b"x\n", offset, 7, false) }
+    }
+
+    #[test]
+    fn a_state_is_found_again_with_its_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let settings = Settings { batch_bytes: 5, ..Settings::default() };
+        let mut state = State::open(Some(path.clone()), None, settings.clone()).unwrap();
+        let id = state.id().to_owned();
+        assert_eq!(state.entry("a"), None);
+        state.save("a", entry(9)).unwrap();
+        state.save("b", entry(1)).unwrap();
+        let again = State::open(Some(path.clone()), Some(&id), settings.clone()).unwrap();
+        assert_eq!((again.id(), again.entry("a"), again.entry("b")), (id.as_str(), Some(&entry(9)), Some(&entry(1))));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+        for (id, settings) in [(Some("other"), settings.clone()), (None, Settings::default())] {
+            let refused = State::open(Some(path.clone()), id, settings);
+            assert!(matches!(refused, Err(LoadError::OtherSettings { .. })));
+        }
+        fs::write(&path, "{\"version\":1").unwrap();
+        assert!(matches!(State::open(Some(path), None, settings), Err(LoadError::State { .. })));
+    }
+
+    #[test]
+    fn two_loads_have_two_ids() {
+        let open = || State::open(None, None, Settings::default()).unwrap();
+        assert_ne!(open().id(), open().id());
+        assert_eq!(State::open(None, Some("x"), Settings::default()).unwrap().id(), "x");
+    }
+}
