@@ -44,8 +44,9 @@ pub(super) fn clear(is_shown: bool) {
 
 fn line(first: &Counts, now: &Counts, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(0.001);
-    let rate = (now.lines_read - first.lines_read) as f64 / seconds;
-    let counted = format!("{} lines  {rate:.0}/s", now.lines_read);
+    let lines = now.lines_read.max(now.matched);
+    let rate = (lines - first.lines_read.max(first.matched)) as f64 / seconds;
+    let counted = format!("{lines} lines  {rate:.0}/s");
     if now.bytes_all == 0 {
         return counted;
     }

@@ -124,6 +124,8 @@ impl<'a> Run<'a> {
             self.send_due(&mut schedule)?;
             self.wait(schedule.next_due().filter(|_| !self.free.is_empty()), LOOK_EVERY.min(schedule.left()))?;
         }
+        // What became due during the last wait.
+        self.send_due(&mut schedule)?;
         self.measured.elapsed = begun.elapsed();
         self.measured.unsent = schedule.overdue(Instant::now());
         let last = Instant::now() + ANSWER_MAX;

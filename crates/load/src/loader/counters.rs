@@ -23,7 +23,7 @@ pub struct Counts {
     pub bytes_read: u64,
     /// Bytes that it has; 0 where that isn't known.
     pub bytes_all: u64,
-    /// Lines read in this run, blank ones too.
+    /// Lines read in this run, blank ones too; 0 where only those that match are counted.
     pub lines_read: u64,
     /// Lines that match; all of them where nothing is to be matched.
     pub matched: u64,

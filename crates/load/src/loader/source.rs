@@ -36,6 +36,7 @@ pub(super) struct Source<'a> {
     entry: Entry,
     block_bytes: usize,
     follow: Option<Follow>,
+    counts_lines: bool,
     stop: &'a AtomicBool,
     read: Arc<AtomicU64>,
     number: u64,
@@ -54,6 +55,8 @@ enum Cutter {
 pub(super) struct Reading<'a> {
     pub(super) block_bytes: usize,
     pub(super) follow: bool,
+    /// Whether blocks say how many lines they have.
+    pub(super) counts_lines: bool,
     pub(super) stop: &'a AtomicBool,
     /// Counts the bytes read of the file.
     pub(super) read: Arc<AtomicU64>,
@@ -80,9 +83,20 @@ impl<'a> Source<'a> {
         let is_array = form == Form::Array && follow.is_none();
         let cutter =
             if is_array { Cutter::Array(Array::new(stream, offset)) } else { Cutter::Lines(Lines::new(stream)) };
-        let Reading { block_bytes, stop, read, .. } = reading;
+        let Reading { block_bytes, counts_lines, stop, read, .. } = reading;
         let is_at_end = is_array && is_end;
-        let source = Self { cutter, entry, block_bytes, follow, stop, read, number: 0, is_at_end, must_wait: false };
+        let source = Self {
+            cutter,
+            entry,
+            block_bytes,
+            follow,
+            counts_lines,
+            stop,
+            read,
+            number: 0,
+            is_at_end,
+            must_wait: false,
+        };
         Ok((source, size))
     }
 
@@ -123,7 +137,7 @@ impl<'a> Source<'a> {
 
     fn block(&mut self, bytes: &[u8]) -> Block {
         let before = self.entry.place;
-        let breaks = memchr::memchr_iter(b'\n', bytes).count() as u64;
+        let breaks = if self.counts_lines { memchr::memchr_iter(b'\n', bytes).count() as u64 } else { 0 };
         let (tail, offset) = match &self.cutter {
             Cutter::Array(array) => (array.tail(), array.offset()),
             Cutter::Lines(_) => (bytes, before.offset + bytes.len() as u64),
@@ -133,7 +147,8 @@ impl<'a> Source<'a> {
         let number = self.number;
         self.number += 1;
         let generation = self.entry.generation;
-        let lines = breaks + u64::from(bytes.last() != Some(&b'\n'));
+        let is_cut = self.counts_lines && bytes.last() != Some(&b'\n');
+        let lines = breaks + u64::from(is_cut);
         Block { number, generation, offset: before.offset, lines_before: before.lines, lines, place }
     }
 
