@@ -1,11 +1,8 @@
-//! Dead letters as people meet them: a store that refuses, `forebay dead`, and the admin API, with the real binary.
+//! Dead letters as people meet them: a store that refuses, `forebay dead`, and the admin API.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
+use std::path::Path;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use crate::support::{Folder, Server, exchange, forebay, payloads};
 
 const TABLE: &str = "create table events (id blob not null unique, type text, source text, received_at integer, \
                      payload text)";
@@ -17,69 +14,30 @@ const REFUSE: &str = "create trigger refuse before insert on events when new.pay
 struct Stand {
     /// Killed before its directory goes.
     server: Option<Server>,
-    folder: tempfile::TempDir,
-}
-
-struct Server {
-    process: Child,
-    intake: SocketAddr,
-    admin: SocketAddr,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+    folder: Folder,
 }
 
 impl Stand {
     fn new() -> Self {
-        let mut stand = Self { server: None, folder: tempfile::tempdir().unwrap() };
-        std::fs::create_dir(stand.data()).unwrap();
+        let mut stand = Self { server: None, folder: Folder::new() };
+        std::fs::create_dir(stand.folder.data()).unwrap();
         stand.sql(TABLE);
         stand.sql(REFUSE);
         stand.start();
         stand
     }
 
-    fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
-    }
-
-    fn database(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.data().join("events.db")).unwrap()
-    }
-
     fn sql(&self, text: &str) {
-        self.database().execute_batch(text).unwrap();
+        let store = rusqlite::Connection::open(self.folder.data().join("events.db")).unwrap();
+        store.execute_batch(text).unwrap();
     }
 
-    fn payloads(&self) -> Vec<String> {
-        let connection = self.database();
-        let mut statement = connection.prepare("select payload from events order by payload").unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
-    }
-
-    /// Starts it on ports that the operating system chooses, and reads from the banner which they are.
     fn start(&mut self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(self.data());
-        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let mut address = |mark: &str| -> SocketAddr {
-            let line = banner.find(|line| line.contains(mark)).unwrap();
-            let rest = line.split("http://").nth(1).unwrap();
-            rest.split(['/', ' ']).next().unwrap().parse().unwrap()
-        };
-        let (intake, admin) = (address("takes events on"), address("/metrics"));
-        self.server = Some(Server { process, intake, admin });
+        self.server = Some(Server::start(&self.folder.data()));
     }
 
     fn stop(&mut self, signal: &str) {
-        let mut server = self.server.take().unwrap();
-        assert!(Command::new("kill").args([signal, &server.process.id().to_string()]).status().unwrap().success());
-        server.process.wait().unwrap();
+        self.server.take().unwrap().stop(signal);
     }
 
     fn server(&self) -> &Server {
@@ -87,10 +45,7 @@ impl Stand {
     }
 
     fn post(&self, type_name: &str, body: &str) {
-        let length = body.len();
-        let request = format!("POST /ingest/event/{type_name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
-        let request = format!("{request}Content-Length: {length}\r\n\r\n{body}");
-        assert_eq!(exchange(self.server().intake, &request).0, 200);
+        assert_eq!(self.server().post(&format!("/ingest/event/{type_name}"), body).0, 200);
     }
 
     /// Three events, of which the store refuses two, each another type.
@@ -110,25 +65,20 @@ impl Stand {
     }
 
     fn metric(&self, name: &str, labels: &str) -> u64 {
-        let text = self.api("GET", "/metrics", "").1;
-        let series = format!("{name}{labels}");
-        let line = text.lines().find(|line| line.starts_with(&series)).unwrap_or_else(|| panic!("{series} in {text}"));
-        line.rsplit(' ').next().unwrap().parse().unwrap()
+        self.server().metric(&format!("{name}{labels}"))
     }
 
     fn of_type(&self, name: &str, type_name: &str) -> u64 {
-        self.metric(name, &format!("{{type=\"{type_name}\""))
+        self.server().metric(&series(name, type_name))
     }
 
     fn wait(&self, name: &str, type_name: &str, value: u64) {
-        while self.of_type(name, type_name) != value {
-            std::thread::yield_now();
-        }
+        self.server().wait(&series(name, type_name), |now| now == value);
     }
 
     fn command(&self, arguments: &[&str]) -> (i32, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-        command.arg("dead").args(arguments).arg("--data").arg(self.data());
+        let mut command = forebay();
+        command.arg("dead").args(arguments).arg("--data").arg(self.folder.data());
         let output = command.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
@@ -149,13 +99,8 @@ impl Stand {
     }
 }
 
-fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-    (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+fn series(name: &str, type_name: &str) -> String {
+    format!("{name}{{type=\"{type_name}\"")
 }
 
 #[test]
@@ -218,7 +163,7 @@ fn what_is_replayed_is_stored_once_and_what_is_dropped_stays_dead() {
         assert_eq!(stand.dead(&["list"]).1, "");
     }
     assert_eq!(stand.metric("forebay_ledger_errors_total", ""), 0);
-    assert_eq!(stand.payloads(), ["{\"bad\" : 2}", "{\"n\":1}"]);
+    assert_eq!(payloads(&stand.folder.data()), ["{\"bad\" : 2}", "{\"n\":1}"]);
 }
 
 #[test]
@@ -240,7 +185,7 @@ fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
     let (code, _, error) = stand.command(&["show", "00000000-0000-0000-0000-000000000000"]);
     assert!(code == 1 && error.contains("127.0.0.1:9000"), "the directory is in use: {error}");
     let missing = Path::new("missing").display().to_string();
-    let output = Command::new(env!("CARGO_BIN_EXE_forebay")).args(["dead", "list", "--data", &missing]).output();
+    let output = forebay().args(["dead", "list", "--data", &missing]).output();
     let error = String::from_utf8(output.unwrap().stderr).unwrap();
     assert!(error.contains("--data") && error.contains("--admin"), "{error}");
 }

@@ -1,74 +1,19 @@
 //! `forebay load` against the real server: killed on both sides, packed inputs, bad lines, rotated files.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 use load::generator::{Generator, Kind};
 
-/// A process that is killed when it is dropped.
-struct Running(Child);
+use crate::support::{Folder, Running, Server, forebay, payloads, wait_until};
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-struct Server {
-    _process: Running,
-    intake: SocketAddr,
-    admin: SocketAddr,
-}
-
-impl Server {
-    fn start(data: &Path, listen: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-        command.args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data);
-        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let mut address = |mark: &str| -> SocketAddr {
-            let line = banner.find(|line| line.contains(mark)).unwrap();
-            line.split("http://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
-        };
-        let (intake, admin) = (address("takes events on"), address("/metrics"));
-        Self { _process: Running(process), intake, admin }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}", self.intake)
-    }
-
-    /// The sum of a metric over its series.
-    fn metric(&self, name: &str) -> u64 {
-        let mut stream = TcpStream::connect(self.admin).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let series = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
-        series.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
-    }
-
-    fn wait_accepted(&self, count: u64) {
-        while self.metric("forebay_events_accepted_total") < count {
-            std::thread::yield_now();
-        }
-    }
-
-    fn wait_stored(&self) {
-        while self.metric("forebay_events_pending") > 0 {
-            std::thread::yield_now();
-        }
-    }
+fn wait_accepted(server: &Server, count: u64) {
+    server.wait("forebay_events_accepted_total", |accepted| accepted >= count);
 }
 
 fn load(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    let mut command = forebay();
     command.arg("load").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -85,12 +30,6 @@ fn counts(text: &str, name: &str) -> u64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-fn payloads(data: &Path) -> Vec<String> {
-    let connection = rusqlite::Connection::open(data.join("events.db")).unwrap();
-    let mut statement = connection.prepare("select payload from events order by payload").unwrap();
-    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
-}
-
 fn generated(count: u64) -> String {
     let mut text = Vec::new();
     let mut generator = Generator::new(Kind::Access, 1);
@@ -104,56 +43,33 @@ fn sorted(text: &str) -> Vec<String> {
     lines
 }
 
-struct Folder {
-    folder: tempfile::TempDir,
-}
-
-impl Folder {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).to_str().unwrap().to_owned()
-    }
-
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
-        fs::write(self.path(name), bytes).unwrap();
-        self.text(name)
-    }
-}
-
 #[test]
 fn each_line_is_stored_once_though_loader_and_server_are_killed() {
     let folder = Folder::new();
     let lines = generated(20_000);
     let file = folder.write("access.ndjson", &lines);
-    let data = folder.path("data");
-    let server = Server::start(&data, "127.0.0.1:0");
+    let data = folder.data();
+    let server = Server::start(&data);
     let (listen, url) = (server.intake.to_string(), server.url());
     let arguments = [file.as_str(), "--url", &url, "--batch-bytes", "20000"];
 
     let loader = Running(load(&arguments).spawn().unwrap());
-    server.wait_accepted(2_000);
+    wait_accepted(&server, 2_000);
     drop(loader);
     let before = server.metric("forebay_events_accepted_total");
 
     let mut loader = Running(load(&arguments).spawn().unwrap());
-    server.wait_accepted(before + 2_000);
+    wait_accepted(&server, before + 2_000);
     drop(server);
-    let server = Server::start(&data, &listen);
+    let server = Server::start_on(&data, &listen);
     assert!(loader.0.wait().unwrap().success());
-    server.wait_stored();
+    server.wait_delivered();
     assert!(payloads(&data) == sorted(&lines), "what is stored isn't what was loaded");
 
     // Everything is known to be loaded; and without that knowledge a name of the load will do.
     let (code, text) = finish(load(&arguments));
     assert_eq!((code, counts(&text, "sent")), (0, 0), "{text}");
-    server.wait_stored();
+    server.wait_delivered();
     assert_eq!(payloads(&data).len(), 20_000);
 }
 
@@ -161,15 +77,15 @@ fn each_line_is_stored_once_though_loader_and_server_are_killed() {
 fn a_named_load_is_the_same_without_its_state() {
     let folder = Folder::new();
     let file = folder.write("a", "{\"a\":1}\n{\"a\":2}\n");
-    let data = folder.path("data");
-    let server = Server::start(&data, "127.0.0.1:0");
+    let data = folder.data();
+    let server = Server::start(&data);
     let url = server.url();
     for _ in 0..2 {
         let (code, text) = finish(load(&[&file, "--url", &url, "--id", "mine"]));
         assert_eq!((code, counts(&text, "sent")), (0, 2), "{text}");
         fs::remove_file(folder.path("a.forebay-load")).unwrap();
     }
-    server.wait_stored();
+    server.wait_delivered();
     assert_eq!(payloads(&data), ["{\"a\":1}", "{\"a\":2}"]);
 }
 
@@ -177,8 +93,8 @@ fn a_named_load_is_the_same_without_its_state() {
 fn a_file_that_has_grown_is_gone_on_with_and_another_one_is_loaded_anew() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n2");
-    let data = folder.path("data");
-    let server = Server::start(&data, "127.0.0.1:0");
+    let data = folder.data();
+    let server = Server::start(&data);
     let url = server.url();
     for (content, sent) in [("1\n2", 2), ("1\n2\n3\n", 1), ("4\n5\n6\n7\n", 4)] {
         folder.write("a", content);
@@ -187,7 +103,7 @@ fn a_file_that_has_grown_is_gone_on_with_and_another_one_is_loaded_anew() {
     }
     let (code, text) = finish(load(&[&file, "--url", &url, "--set", "/a=1"]));
     assert!(code == 1 && text.contains("other settings"), "{text}");
-    server.wait_stored();
+    server.wait_delivered();
     assert_eq!(payloads(&data), ["1", "2", "3", "4", "5", "6", "7"]);
 }
 
@@ -200,8 +116,8 @@ fn packed_files_and_arrays_are_loaded_and_refused_lines_kept() {
     let zstd = folder.write("a.zst", zstd::encode_all(&b"{\"zstd\" : \" X\"}\n{\"other\":1}\n"[..], 1).unwrap());
     let array = folder.write("a.json", "[{\"array\":\n1}, 2,{]");
     let bad = folder.write("bad", "x\n".repeat(1_500));
-    let data = folder.path("data");
-    let server = Server::start(&data, "127.0.0.1:0");
+    let data = folder.data();
+    let server = Server::start(&data);
     let url = server.url();
     let refused = folder.text("refused");
     let common = ["--url", &url, "--refused", &refused, "--type", "packed"];
@@ -221,7 +137,7 @@ fn packed_files_and_arrays_are_loaded_and_refused_lines_kept() {
     let (code, text) = load_file(&[&bad]);
     assert_eq!((code, counts(&text, "refused")), (3, 1_500), "{text}");
 
-    server.wait_stored();
+    server.wait_delivered();
     assert_eq!(payloads(&data), ["2", "{\"array\": 1}", "{\"gzip\":1}", "{\"zstd\" : \"x\"}"]);
     let kept = fs::read_to_string(&refused).unwrap();
     assert_eq!(kept.lines().count(), 1_501);
@@ -232,8 +148,8 @@ fn packed_files_and_arrays_are_loaded_and_refused_lines_kept() {
 #[test]
 fn standard_input_is_loaded_and_counted() {
     let folder = Folder::new();
-    let data = folder.path("data");
-    let server = Server::start(&data, "127.0.0.1:0");
+    let data = folder.data();
+    let server = Server::start(&data);
     let url = server.url();
     let pipe = |arguments: &[&str]| {
         let mut process = load(arguments).stdin(Stdio::piped()).spawn().unwrap();
@@ -245,7 +161,7 @@ fn standard_input_is_loaded_and_counted() {
     assert_eq!(pipe(&["-", "--count"]), "3\n");
     assert_eq!(pipe(&["-", "--count", "--match", "b\"$"]), "2\n");
     assert_eq!(counts(&pipe(&["-", "--url", &url, "--match", "^\"a"]), "accepted"), 2);
-    server.wait_stored();
+    server.wait_delivered();
     assert_eq!(payloads(&data), ["\"a\"", "\"ab\""]);
 }
 
@@ -253,8 +169,8 @@ fn standard_input_is_loaded_and_counted() {
 fn a_file_is_followed_through_growth_rotation_and_cutting() {
     let folder = Folder::new();
     let file = folder.write("log", "1\n2");
-    let data = folder.path("data");
-    let server = Server::start(&data, "127.0.0.1:0");
+    let data = folder.data();
+    let server = Server::start(&data);
     let url = server.url();
     let arguments = [file.as_str(), "--url", &url, "--follow"];
     let append = |text: &str| {
@@ -262,21 +178,19 @@ fn a_file_is_followed_through_growth_rotation_and_cutting() {
         file.write_all(text.as_bytes()).unwrap();
     };
     let loader = Running(load(&arguments).spawn().unwrap());
-    server.wait_accepted(1);
+    wait_accepted(&server, 1);
     append("2\n3");
-    server.wait_accepted(2);
+    wait_accepted(&server, 2);
     // The last line gets no line break any more; the next file begins with the same bytes.
     fs::rename(folder.path("log"), folder.path("log.1")).unwrap();
     folder.write("log", "1\n");
-    server.wait_accepted(4);
+    wait_accepted(&server, 4);
     fs::write(folder.path("log"), "").unwrap();
     // It must be seen empty before it grows, as it is with whoever cuts a log that is written to.
     let entry = || fs::read_to_string(folder.path("log.forebay-load")).unwrap();
-    while !entry().contains("\"generation\": 2") {
-        std::thread::yield_now();
-    }
+    assert!(wait_until(|| entry().contains("\"generation\": 2")), "{}", entry());
     append("5\n");
-    server.wait_accepted(5);
+    wait_accepted(&server, 5);
     drop(loader);
 
     // While nobody follows, the file grows and is rotated: its rest comes first.
@@ -285,10 +199,8 @@ fn a_file_is_followed_through_growth_rotation_and_cutting() {
     folder.write("log", "7\n");
     let mut loader = Running(load(&arguments).spawn().unwrap());
     // The server may accept again what the killed loader didn't hear of: only the store says what is there once.
-    while payloads(&data).len() < 7 {
-        std::thread::yield_now();
-    }
-    Command::new("kill").args(["-INT", &loader.0.id().to_string()]).status().unwrap();
+    assert!(wait_until(|| payloads(&data).len() >= 7), "{:?}", payloads(&data));
+    loader.signal("-INT");
     assert!(loader.0.wait().unwrap().success());
     assert_eq!(payloads(&data), ["1", "1", "22", "3", "5", "6", "7"]);
 }

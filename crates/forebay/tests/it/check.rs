@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use crate::support::forebay;
 
 fn check(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    let mut command = forebay();
     command.current_dir(directory).env_clear().envs(variables.iter().copied());
     command.arg("check").args(arguments).output().expect("the binary runs")
 }

@@ -1,0 +1,10 @@
+//! The binary as its users meet it: one process for each server and each command, real HTTP, a real disk.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
+
+mod bench;
+mod check;
+mod dead;
+mod load;
+mod serve;
+mod support;

@@ -1,0 +1,88 @@
+//! `forebay serve`: started on free ports, posted to, looked at, stopped and killed.
+
+use crate::support::{Folder, Server, forebay, payloads};
+
+#[test]
+fn what_is_posted_is_stored_once_through_a_kill_and_a_stop() {
+    let folder = Folder::new();
+    let data = folder.data();
+    let server = Server::start(&data);
+    assert_eq!(server.post("/ingest/event", "{\"n\":1}").0, 200);
+    let (status, answer) = server.post("/ingest/batch", "{\"n\":2}\nno\n{\"n\":3}\n");
+    assert_eq!(status, 207, "{answer}");
+    assert!(answer.contains("\"accepted\":2") && answer.contains("\"line\":2"), "{answer}");
+    server.wait_delivered();
+    server.stop("-KILL");
+
+    let server = Server::start(&data);
+    assert_eq!(server.post("/ingest/event", "4").0, 200);
+    server.wait_delivered();
+    for (series, expected) in [("accepted_total", 4), ("stored_total", 4), ("dead_total", 0), ("skipped_total", 0)] {
+        assert_eq!(server.metric(&format!("forebay_events_{series}{{type=\"event\"")), expected, "{series}");
+    }
+    assert_eq!(server.metric("forebay_ledger_errors_total"), 0);
+    assert_eq!(server.metric("forebay_refusals_total{code=\"json\"}"), 0);
+    assert_eq!(server.stop("-TERM"), Some(0));
+    assert_eq!(payloads(&data), ["4", "{\"n\":1}", "{\"n\":2}", "{\"n\":3}"]);
+}
+
+#[test]
+fn a_second_process_is_refused_and_harms_nothing() {
+    let folder = Folder::new();
+    let data = folder.data();
+    let server = Server::start(&data);
+    let second =
+        forebay().args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(&data).output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("is in use by another Forebay"));
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+}
+
+#[test]
+fn every_metric_is_documented_and_the_other_way_round() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let text = server.metrics();
+    let page = include_str!("../../../../docs/metrics.md");
+    let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    for name in &shown {
+        assert!(
+            page.contains(&format!("`{name}`")) || page.contains(&format!("`{name}{{")),
+            "{name} isn't in the page"
+        );
+    }
+    let documented = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', '{']).next());
+    for name in documented {
+        assert!(shown.contains(&name), "the page has {name}, the server doesn't");
+    }
+}
+
+#[test]
+fn the_journal_can_be_looked_into() {
+    let folder = Folder::new();
+    let data = folder.data();
+    let server = Server::start(&data);
+    server.post("/ingest/event/access", "{\"b\" : 1,\n \"a\":2}");
+    server.stop("-TERM");
+    let journal = |command: &str| {
+        let output = forebay().args(["journal", command, "--data"]).arg(&data).output();
+        let output = output.unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(journal("export"), (0, "{\"b\" : 1,  \"a\":2}\n".to_owned()));
+    let (code, text) = journal("verify");
+    assert!(code == 0 && text.starts_with("ok: 1 segment(s), 2 block(s), 1 record(s)"), "{text}");
+    assert!(journal("dump").1.contains("type access"));
+
+    let segment = std::fs::read_dir(data.join("journal/0000")).unwrap().map(|entry| entry.unwrap().path());
+    let segment = segment.filter(|path| path.extension().is_some_and(|end| end == "segment")).max().unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(3).position(|bytes| bytes == b"\"b\"").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let (code, text) = journal("verify");
+    assert!(code == 1 && text.contains("case B") && text.contains("lost 1 record"), "{text}");
+    let (code, text) = journal("repair");
+    assert!(code == 0 && text.contains("1 segment(s) written anew, 1 record(s) lost"), "{text}");
+    assert_eq!(journal("verify").0, 0);
+}

@@ -1,0 +1,169 @@
+//! A running server, and what tests ask of it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What takes longer than this hangs. It says nothing about speed: a test that waits fails instead of waiting for ever,
+/// and shows what it saw last.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// The program.
+pub(crate) fn forebay() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_forebay"))
+}
+
+/// A process that is killed when it is dropped.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.0.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A directory for one test.
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Where its servers keep their data.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.path(name), bytes).unwrap();
+        self.text(name)
+    }
+}
+
+/// A running server; killed when it is dropped.
+pub(crate) struct Server {
+    process: Running,
+    pub(crate) intake: SocketAddr,
+    pub(crate) admin: SocketAddr,
+}
+
+impl Server {
+    /// Starts it on ports that the operating system chooses.
+    pub(crate) fn start(data: &Path) -> Self {
+        Self::start_on(data, "127.0.0.1:0")
+    }
+
+    /// Starts it on this address, and reads from the banner where it is.
+    pub(crate) fn start_on(data: &Path, listen: &str) -> Self {
+        let mut command = forebay();
+        command.args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data);
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut address = |mark: &str| -> SocketAddr {
+            let line = banner.find(|line| line.contains(mark)).unwrap();
+            line.split("http://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
+        };
+        let (intake, admin) = (address("takes events on"), address("/metrics"));
+        // Read on to the end, or the server could meet a closed pipe.
+        std::thread::spawn(move || banner.for_each(drop));
+        Self { process: Running(process), intake, admin }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.intake)
+    }
+
+    /// Sends it a signal and gives its exit code, if it ends with one.
+    pub(crate) fn stop(mut self, signal: &str) -> Option<i32> {
+        self.process.signal(signal);
+        self.process.0.wait().unwrap().code()
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {
+        let length = body.len();
+        exchange(
+            self.intake,
+            &format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"),
+        )
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        exchange(self.admin, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").1
+    }
+
+    /// The sum of all series that begin like this.
+    pub(crate) fn metric(&self, series: &str) -> u64 {
+        sum(&self.metrics(), series)
+    }
+
+    /// Waits until the sum of these series is what is wanted.
+    pub(crate) fn wait(&self, series: &str, wanted: impl Fn(u64) -> bool) {
+        let mut text = String::new();
+        let found = wait_until(|| {
+            text = self.metrics();
+            wanted(sum(&text, series))
+        });
+        assert!(found, "{series} isn't what is waited for in {text}");
+    }
+
+    /// Waits until nothing is pending.
+    pub(crate) fn wait_delivered(&self) {
+        self.wait("forebay_events_pending{", |pending| pending == 0);
+    }
+}
+
+fn sum(metrics: &str, series: &str) -> u64 {
+    let name = series.split('{').next().unwrap();
+    assert!(metrics.contains(&format!("# TYPE {name} ")), "no {name} in {metrics}");
+    let lines = metrics.lines().filter(|line| line.starts_with(series));
+    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+/// Asks until the answer is yes. No: it hangs.
+pub(crate) fn wait_until(mut ask: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < HANGS {
+        if ask() {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
+}
+
+/// One request on a connection of its own: status and body of its answer.
+pub(crate) fn exchange(address: SocketAddr, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(HANGS)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap_or_else(|error| panic!("{error} after {answer:?} to {request}"));
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+}
+
+/// What the store has, in the order of the bytes.
+pub(crate) fn payloads(data: &Path) -> Vec<String> {
+    let connection = rusqlite::Connection::open(data.join("events.db")).unwrap();
+    let mut statement = connection.prepare("select payload from events order by payload").unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
