@@ -107,6 +107,33 @@ fn a_file_that_has_grown_is_gone_on_with_and_another_one_is_loaded_anew() {
     assert_eq!(payloads(&data), ["1", "2", "3", "4", "5", "6", "7"]);
 }
 
+/// A loader that was killed before it heard the answer to a file's last batch, and a file that has grown since: the
+/// batch under the old key is the old batch.
+#[test]
+fn what_was_sent_of_a_file_s_end_is_sent_again_as_it_was() {
+    let folder = Folder::new();
+    let file = folder.write("a", "1\n2\n");
+    let state = folder.path("a.forebay-load");
+    let data = folder.data();
+    let server = Server::start(&data);
+    let url = server.url();
+    let arguments = [file.as_str(), "--url", &url, "--id", "mine"];
+    let read = || -> serde_json::Value { serde_json::from_slice(&fs::read(&state).unwrap()).unwrap() };
+    let mut before = serde_json::json!({ "offset": 0, "lines": 0, "tail_bytes": 0, "tail_sum": 0, "is_end": false });
+    assert_eq!(finish(load(&arguments)).0, 0);
+    for (content, sent) in [("1\n2\n3\n", 3), ("1\n2\n3\n4", 2), ("1\n2\n3\n4\n5\n", 2)] {
+        let mut killed = read();
+        // As it was durable before the last batch was sent.
+        std::mem::swap(&mut killed["inputs"][&file]["place"], &mut before);
+        fs::write(&state, killed.to_string()).unwrap();
+        folder.write("a", content);
+        let (code, text) = finish(load(&arguments));
+        assert_eq!((code, counts(&text, "sent")), (0, sent), "{text}");
+    }
+    server.wait_delivered();
+    assert_eq!(payloads(&data), ["1", "2", "3", "4", "5"]);
+}
+
 #[test]
 fn packed_files_and_arrays_are_loaded_and_refused_lines_kept() {
     let folder = Folder::new();

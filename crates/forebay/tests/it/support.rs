@@ -138,6 +138,10 @@ fn sum(metrics: &str, series: &str) -> u64 {
     lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
+/// Between two looks at what another process does. Without a pause two programs that answer each other can keep a core
+/// so busy that the kernel doesn't get to end the writes that everybody waits for: seen for as long as the loop ran.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
 /// Asks until the answer is yes. No: it hangs.
 pub(crate) fn wait_until(mut ask: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
@@ -145,7 +149,7 @@ pub(crate) fn wait_until(mut ask: impl FnMut() -> bool) -> bool {
         if ask() {
             return true;
         }
-        std::thread::yield_now();
+        std::thread::sleep(LOOK_EVERY);
     }
     false
 }

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 /// Long enough for the slowest machine; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks: a loop without a pause takes the core from whom it waits for.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// A gateway that runs, and what it stands on.
 pub(crate) struct Stand {
@@ -104,7 +106,7 @@ impl Stand {
         let start = Instant::now();
         while !holds(self.counters()) {
             assert!(start.elapsed() < PATIENCE, "{what}");
-            std::thread::yield_now();
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 

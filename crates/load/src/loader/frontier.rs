@@ -42,6 +42,14 @@ impl<'a> Frontier<'a> {
         inner.save()
     }
 
+    /// A batch will end at `offset` because the input ends there now: durable before it is sent, since a longer one under
+    /// its key would be another batch.
+    pub(super) fn cut(&self, offset: u64) -> Result<(), LoadError> {
+        let mut inner = self.lock();
+        inner.entry.cut = offset;
+        inner.save()
+    }
+
     /// Everything in block `number`, which ends at `place`, was answered.
     pub(super) fn answered(&self, number: u64, place: Place) -> Result<(), LoadError> {
         let mut inner = self.lock();

@@ -44,16 +44,15 @@ impl Lines {
     pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, last_line: LastLine) -> Result<bool, LoadError> {
         block.clear();
         std::mem::swap(block, &mut self.carry);
-        let mut limit = bytes.max(block.len());
+        let (mut searched, mut limit) = (0, bytes);
         loop {
-            let searched = if limit > bytes { block.len() } else { 0 };
             let has_ended = self.fill(block, limit).map_err(LoadError::Read)?;
-            let end = if searched == 0 { memrchr(b'\n', block) } else { memchr(b'\n', &block[searched..]) };
+            let within = &block[..limit.min(block.len())];
+            let end = if searched == 0 { memrchr(b'\n', within) } else { memchr(b'\n', &within[searched..]) };
             let takes_all = has_ended && last_line == LastLine::Taken;
             match end {
                 Some(end) if searched > 0 || !takes_all => {
-                    self.carry.extend_from_slice(&block[searched + end + 1..]);
-                    block.truncate(searched + end + 1);
+                    self.put_back(block, searched + end + 1);
                     return Ok(has_ended && (!takes_all || self.carry.is_empty()));
                 }
                 _ if takes_all => return Ok(true),
@@ -62,14 +61,19 @@ impl Lines {
                     return Ok(true);
                 }
                 _ if block.len() > LINE_BYTES_MAX => return Err(LoadError::LineTooLong),
-                _ => limit += bytes,
+                _ => (searched, limit) = (limit, limit + bytes),
             }
         }
     }
 
+    /// Leaves what stands behind the first `kept` bytes of a block for the next one.
+    pub(super) fn put_back(&mut self, block: &mut Vec<u8>, kept: usize) {
+        self.carry.splice(..0, block.drain(kept..));
+    }
+
     /// Reads until `block` has `limit` bytes. Says whether there were fewer.
     fn fill(&mut self, block: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
-        let missing = limit - block.len();
+        let missing = limit.saturating_sub(block.len());
         block.reserve(missing);
         self.input.append(block, missing as u64)?;
         Ok(block.len() < limit)
@@ -124,6 +128,18 @@ mod tests {
             }
             assert_eq!(offset, text.len());
         }
+    }
+
+    #[test]
+    fn what_is_put_back_comes_again() {
+        let mut lines = Lines::new(stream("a\nbb\nccc\ndddd\neeee\n"));
+        let mut block = Vec::new();
+        let mut next = |kept| {
+            assert!(!lines.next(&mut block, 8, LastLine::Taken).unwrap());
+            lines.put_back(&mut block, kept);
+            String::from_utf8(block.clone()).unwrap()
+        };
+        assert_eq!([next(2), next(1), next(6), next(0)], ["a\n", "b", "b\nccc\n", ""]);
     }
 
     #[test]

@@ -41,9 +41,20 @@ pub(super) struct Source<'a> {
     read: Arc<AtomicU64>,
     number: u64,
     is_at_end: bool,
-    /// The last block may grow: until it is answered as it is, nothing behind it may be sent, or a crash would leave
-    /// lines under two keys.
+    /// The last block ends where the input ended: until it is answered, nothing behind it may be sent, since only one such
+    /// end is remembered.
     must_wait: bool,
+}
+
+/// Why a block ends where it ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It is full.
+    Full,
+    /// It ended there before, when the input was shorter.
+    AsBefore,
+    /// The input ends there, for now or for good.
+    Input,
 }
 
 enum Cutter {
@@ -111,11 +122,15 @@ impl<'a> Source<'a> {
             if self.must_wait && !frontier.wait(self.number)? {
                 return Ok(None);
             }
-            let has_ended = self.cut(block)?;
-            self.must_wait = has_ended && self.follow.is_some();
-            self.is_at_end = has_ended && self.follow.is_none();
+            let end = self.cut(block)?;
+            self.must_wait = end == End::AsBefore || (end == End::Input && self.follow.is_some());
+            self.is_at_end = end == End::Input && self.follow.is_none();
             if !block.is_empty() {
-                return Ok(Some(self.block(block)));
+                let found = self.block(block);
+                if end == End::Input {
+                    frontier.cut(found.place.offset)?;
+                }
+                return Ok(Some(found));
             }
             if !self.wait_for_more(frontier)? {
                 return Ok(None);
@@ -124,15 +139,25 @@ impl<'a> Source<'a> {
         Ok(None)
     }
 
-    fn cut(&mut self, block: &mut Vec<u8>) -> Result<bool, LoadError> {
-        match &mut self.cutter {
-            Cutter::Array(array) => array.next(block, self.block_bytes),
+    fn cut(&mut self, block: &mut Vec<u8>) -> Result<End, LoadError> {
+        let has_ended = match &mut self.cutter {
+            Cutter::Array(array) => array.next(block, self.block_bytes)?,
             Cutter::Lines(lines) => {
                 let is_growing = self.follow.as_ref().is_some_and(|follow| !follow.is_draining());
                 let last_line = if is_growing { LastLine::Awaited } else { LastLine::Taken };
-                lines.next(block, self.block_bytes, last_line)
+                let has_ended = lines.next(block, self.block_bytes, last_line)?;
+                let before = self.entry.cut.checked_sub(self.entry.place.offset);
+                let before = before.and_then(|length| usize::try_from(length).ok()).filter(|length| *length > 0);
+                if let Some(length) =
+                    before.filter(|length| *length < block.len() || !has_ended && *length == block.len())
+                {
+                    lines.put_back(block, length);
+                    return Ok(End::AsBefore);
+                }
+                has_ended
             }
-        }
+        };
+        Ok(if has_ended { End::Input } else { End::Full })
     }
 
     fn block(&mut self, bytes: &[u8]) -> Block {
@@ -172,7 +197,7 @@ impl<'a> Source<'a> {
     fn replace(&mut self, file: File, frontier: &Frontier<'_>) -> Result<(), LoadError> {
         let metadata = file.metadata().map_err(LoadError::Read)?;
         let id = input::FileId::of(&metadata);
-        self.entry = Entry { generation: self.entry.generation + 1, file: id, place: Place::default() };
+        self.entry = Entry { generation: self.entry.generation + 1, file: id, place: Place::default(), cut: 0 };
         self.cutter = Cutter::Lines(Lines::new(Stream::plain(file, self.read.clone())));
         frontier.begin(self.entry.clone())
     }
@@ -189,7 +214,7 @@ struct Found {
 fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<Found, LoadError> {
     let mut opened = input::open(input, &reading.read)?;
     let Some(entry) = entry else {
-        let entry = Entry { generation: 0, file: opened.file, place: Place::default() };
+        let entry = Entry { generation: 0, file: opened.file, place: Place::default(), cut: 0 };
         return Ok(Found { opened, entry, is_rotated: false });
     };
     if goes_on(&mut opened, entry, reading.follow)? {
@@ -212,7 +237,7 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
     (reading.notify)(&format!("{} isn't the file that was loaded before: all of it is loaded", input.name()));
     reading.read.store(0, Ordering::Relaxed);
     let opened = input::open(input, &reading.read)?;
-    let entry = Entry { generation: entry.generation + 1, file: opened.file, place: Place::default() };
+    let entry = Entry { generation: entry.generation + 1, file: opened.file, place: Place::default(), cut: 0 };
     Ok(Found { opened, entry, is_rotated: false })
 }
 

@@ -32,6 +32,10 @@ pub(super) struct Entry {
     pub(super) generation: u64,
     pub(super) file: FileId,
     pub(super) place: Place,
+    /// Where a batch ended that was sent, perhaps, because the input ended there then: however much has come since, it
+    /// ends there again. 0 where there was none.
+    #[serde(default)]
+    pub(super) cut: u64,
 }
 
 /// A place between two lines, and what stands before it.
@@ -145,7 +149,12 @@ mod tests {
     use super::*;
 
     fn entry(offset: u64) -> Entry {
-        Entry { generation: 2, file: FileId { device: 1, inode: 3 }, place: Place::behind(b"x\n", offset, 7, false) }
+        Entry {
+            generation: 2,
+            file: FileId { device: 1, inode: 3 },
+            place: Place::behind(b"x\n", offset, 7, false),
+            cut: 0,
+        }
     }
 
     #[test]
