@@ -117,6 +117,7 @@ impl Keeper {
 
     /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
     pub(crate) fn tick(&mut self) -> bool {
+        self.look_at_disk();
         let document = self.ledger.document();
         self.remember(&document);
         let text = document.encode();
@@ -136,6 +137,25 @@ impl Keeper {
         self.free_dead_letters();
         self.reserve.restore();
         true
+    }
+
+    /// Lets no more events in before the disk is full, and again when there is space.
+    fn look_at_disk(&mut self) {
+        // A file system that doesn't answer is noticed by whoever writes to it.
+        let Ok((space, changed)) = self.log.room().look() else { return };
+        if changed {
+            let message = if self.log.room().is_short() {
+                format!(
+                    "the disk has {} MB and {} files left: no events are taken until there is more, and what was taken \
+                     is delivered",
+                    space.bytes / 1_000_000,
+                    space.files
+                )
+            } else {
+                format!("the disk has {} MB left: events are taken again", space.bytes / 1_000_000)
+            };
+            self.reporter.report(&message);
+        }
     }
 
     /// On a full disk the reserve makes room: without saved cursors nothing could be freed.

@@ -23,6 +23,8 @@ pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 pub const HEADER_BYTES_MAX: usize = 16 * 1024;
 /// Connections on the intake port.
 pub const CONNECTIONS_MAX: usize = 50_000;
+/// Connections of one client, which may be a proxy with many behind it: however many it opens, as many are left for others.
+pub const CONNECTIONS_PER_CLIENT_MAX: usize = CONNECTIONS_MAX / 2;
 /// Bytes of a type's name.
 pub const TYPE_NAME_BYTES_MAX: usize = 64;
 /// Types taken under `"*"`: each costs a row in the ledger and a few metrics.
@@ -62,6 +64,13 @@ pub const DELIVERY_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const DELIVERY_HELD_BYTES_MAX: usize = 2 * DELIVERY_BYTES_MAX;
 /// Space kept back on disk, so that cursors and dead letters can be written when the disk is full.
 pub const RESERVE_BYTES: u64 = 1024 * 1024;
+/// Bytes of a disk below which no events are taken any more, unless [`KEEP_FREE_PART`] of it is less: for what delivery
+/// writes until segments are freed.
+pub const KEEP_FREE_BYTES: u64 = 1024 * 1024 * 1024;
+/// The same for files, of which a segment, a dead letter's journal and a store's log each need one.
+pub const KEEP_FREE_FILES: u64 = 1_000;
+/// One part in so many of a file system is kept free, or less.
+pub const KEEP_FREE_PART: u64 = 20;
 
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");

@@ -11,6 +11,7 @@ mod handover;
 mod lane;
 mod log;
 mod returned;
+mod room;
 mod shard;
 mod turn;
 mod type_registry;
@@ -19,6 +20,7 @@ pub use accepted::{Accepted, AcceptedCounts};
 pub use duplicates::{Batch, ContentHash, Earlier, Own};
 pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};
+pub use room::Room;
 pub use shard::{Append, AppendError, Shard, ShardCounters, Taken};
 pub use type_registry::{TypeId, Types};
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use event::limits::SEGMENT_BYTES_MIN;
 use event::{Origin, TypeName};
-use journal::{CommitError, DataDirectory, Finding, OpenError, Reader, Segments, ShardOptions, open_shard};
+use journal::{CommitError, DataDirectory, Finding, OpenError, OpenShard, Reader, Segments, ShardOptions, open_shard};
 use tokio::sync::watch;
 
 use crate::accepted::{Accepted, AcceptedCounts, TypeCounts};
 use crate::duplicates::{ContentHash, Memory};
-use crate::shard::Shard;
+use crate::room::Room;
+use crate::shard::{Common, Shard};
 use crate::type_registry::Types;
 
 /// What an event log is opened with.
@@ -29,6 +30,8 @@ pub struct LogOptions {
     pub cursors: Vec<u64>,
     /// Bytes of a shard's first segment; tests take small ones.
     pub first_segment_bytes: u64,
+    /// Bytes of the disk that are kept free; see [`Room`].
+    pub keep_free: Option<u64>,
     /// Commits that take longer than this, on average, are handed to a thread.
     pub inline_commit_max: Duration,
 }
@@ -45,6 +48,7 @@ impl Default for LogOptions {
             counted_up_to: none(),
             cursors: none(),
             first_segment_bytes: SEGMENT_BYTES_MIN,
+            keep_free: None,
             inline_commit_max: INLINE_COMMIT_MAX,
         }
     }
@@ -90,6 +94,7 @@ pub struct EventLog {
     types: Arc<Types>,
     accepted: Arc<Accepted>,
     memory: Arc<Memory>,
+    room: Arc<Room>,
     origin: Origin,
     findings: Vec<(u16, Finding)>,
     failure: watch::Sender<Option<String>>,
@@ -108,7 +113,7 @@ impl EventLog {
         let mut opened = Vec::new();
         let mut findings = Vec::new();
         for shard in 0..options.shards {
-            let mut journal = open_shard(&shard_options(directory, options, shard, &block_numbers))?;
+            let mut journal = open_with_reserve(directory, &shard_options(directory, options, shard, &block_numbers))?;
             let found = std::mem::take(&mut journal.findings);
             findings.extend(found.into_iter().map(|finding| (shard, finding)));
             let index = usize::from(shard);
@@ -122,12 +127,12 @@ impl EventLog {
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
         let memory = Arc::new(Memory::open(directory, options.shards).map_err(OpenLogError::Ids)?);
-        let new = |(shard, journal)| {
-            Shard::new(shard, journal, inline, accepted.clone(), memory.clone(), Failure(failure.clone()))
-        };
+        let room = Arc::new(Room::new(directory.disk().clone(), directory.path().into(), options.keep_free));
+        let common = Common { accepted: accepted.clone(), memory: memory.clone(), room: room.clone() };
+        let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
         let shards: Vec<_> = opened.into_iter().map(new).collect();
         memory.join(&shards, &findings).map_err(OpenLogError::Ids)?;
-        Ok(Self { shards, types, accepted, memory, origin: directory.origin(), findings, failure })
+        Ok(Self { shards, types, accepted, memory, room, origin: directory.origin(), findings, failure })
     }
 
     /// The shards, by number.
@@ -146,6 +151,12 @@ impl EventLog {
     #[must_use]
     pub const fn accepted(&self) -> &Arc<Accepted> {
         &self.accepted
+    }
+
+    /// Whether the disk has room for more events.
+    #[must_use]
+    pub const fn room(&self) -> &Arc<Room> {
+        &self.room
     }
 
     /// A hash for the bytes that come with an id.
@@ -190,6 +201,14 @@ impl EventLog {
             // The sender lives in `self`.
             Err(_) => std::future::pending().await,
         }
+    }
+}
+
+/// On a full disk the reserve makes room for the segment that a start needs: without it nothing could be delivered.
+fn open_with_reserve(directory: &DataDirectory, options: &ShardOptions) -> Result<OpenShard, OpenError> {
+    match open_shard(options) {
+        Err(OpenError::Commit(CommitError::NoSpace { .. })) if directory.reserve().release() => open_shard(options),
+        opened => opened,
     }
 }
 

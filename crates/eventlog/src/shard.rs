@@ -23,6 +23,7 @@ use crate::handover::Handover;
 use crate::lane::LaneReader;
 use crate::log::Failure;
 use crate::returned::Returned;
+use crate::room::Room;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
 
@@ -35,8 +36,8 @@ pub enum AppendError {
     /// Too much waits to be committed; nothing was appended.
     #[error("too much waits for the disk; try again")]
     Busy,
-    /// The disk has no space for a further segment; nothing was stored.
-    #[error("the disk is full")]
+    /// The disk is full, or has no more left than delivery needs; nothing was stored.
+    #[error("the disk is full; send the event again when there is space")]
     NoSpace,
     /// The journal failed. Whether the event survives is known after the next start; a repeat with the same key is
     /// safe.
@@ -71,6 +72,14 @@ impl ShardCounters {
     }
 }
 
+/// What the shards of a log share.
+#[derive(Clone)]
+pub(crate) struct Common {
+    pub(crate) accepted: Arc<Accepted>,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) room: Arc<Room>,
+}
+
 /// A shard's log: a gateway appends to it, lanes read from it.
 pub struct Shard {
     number: u16,
@@ -80,8 +89,7 @@ pub struct Shard {
     returned: Returned,
     handover: Handover,
     segments: Segments,
-    accepted: Arc<Accepted>,
-    memory: Arc<Memory>,
+    common: Common,
     /// The last sequence with which an id of a client was remembered, or a later one.
     last_given: AtomicU64,
     failed: AtomicBool,
@@ -129,8 +137,7 @@ impl Shard {
         number: u16,
         opened: OpenShard,
         inline_commit_max: Duration,
-        accepted: Arc<Accepted>,
-        memory: Arc<Memory>,
+        common: Common,
         failure: Failure,
     ) -> Arc<Self> {
         let head = Head {
@@ -150,8 +157,7 @@ impl Shard {
             returned: Returned::default(),
             handover: Handover::new(opened.durable),
             segments: opened.segments,
-            accepted,
-            memory,
+            common,
             last_given: AtomicU64::new(opened.durable),
             failed: AtomicBool::new(false),
             counters: ShardCounters::new(),
@@ -191,6 +197,12 @@ impl Shard {
     #[must_use]
     pub fn handover_bytes(&self) -> usize {
         self.handover.bytes()
+    }
+
+    /// Whether events are refused because the disk has too little left.
+    #[must_use]
+    pub fn is_short_of_space(&self) -> bool {
+        self.common.room.is_short()
     }
 
     /// Whether an id of a client may stand behind `sequence`.
@@ -247,6 +259,9 @@ impl Shard {
         bytes: usize,
         add: impl FnOnce(&mut Head) -> Result<(u64, u64), Met>,
     ) -> Result<Taken<'_>, AppendError> {
+        if self.is_short_of_space() {
+            return Err(AppendError::NoSpace);
+        }
         let mut head = self.head();
         if head.failed {
             return Err(AppendError::Failed);
@@ -276,7 +291,7 @@ impl Shard {
     fn meeting<'h>(&'h self, head: &'h mut Head) -> Meeting<'h> {
         let place = Place::new(self.number, head.appender.open_block().end());
         self.last_given.store(place.position().sequence, Ordering::Relaxed);
-        Meeting { memory: &self.memory, given: &mut head.open.given, place }
+        Meeting { memory: &self.common.memory, given: &mut head.open.given, place }
     }
 
     /// Commits what was appended in this turn. To be called when the shard's runtime has nothing else to do.
@@ -351,14 +366,14 @@ impl Shard {
                 self.counters.commits.add(1);
                 self.counters.records.add(turn.records);
                 self.counters.commit_bytes.record(block.bytes().len() as u64);
-                self.accepted.add(self.number, block.header().end() - 1, &turn.counts);
+                self.common.accepted.add(self.number, block.header().end() - 1, &turn.counts);
                 self.handover.publish(block);
                 Fate::Durable
             }
             Err(CommitError::NoSpace { .. }) => {
                 // Before the sequences are given to others: who meets an id believes that its place is its own.
-                self.memory.forget(&turn.given);
-                self.memory.forget(&head.open.given);
+                self.common.memory.forget(&turn.given);
+                self.common.memory.forget(&head.open.given);
                 head.give_back(first);
                 self.handover.settled_without_a_block();
                 Fate::NoSpace

@@ -9,6 +9,7 @@ mod cli;
 mod config;
 mod dead_command;
 mod dead_json;
+mod descriptors;
 mod exposition;
 mod interrupt;
 mod journal_command;

@@ -69,6 +69,12 @@ impl Metrics {
         gauge("forebay_journal_bytes", "Size of all segments.", |shard| shard.segments().bytes());
         gauge("forebay_journal_segments", "Segments.", |shard| shard.segments().count() as u64);
         gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.handover_bytes() as u64);
+        let room = self.log.room();
+        text.gauge("forebay_disk_free_bytes", "Space on the disk of the data directory.", |series| {
+            series.count(&[], room.free_bytes());
+        });
+        let help = "Whether events are refused because the disk has too little left.";
+        text.gauge("forebay_disk_short", help, |series| series.count(&[], room.is_short().into()));
         text.gauge("forebay_journal_recovery_findings", "Damaged places that the last start found.", |series| {
             series.count(&[], self.log.findings().len() as u64);
         });
@@ -168,6 +174,8 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     let mut count = |name, help, value| text.counter(name, help, |series: &mut Series<'_>| series.count(&[], value));
     count("forebay_http_body_bytes_total", "Bytes of bodies received.", gateway.body_bytes());
     count("forebay_http_connections_total", "Connections taken.", gateway.connections_accepted());
+    let refused = gateway.connections_refused();
+    count("forebay_http_connections_refused_total", "Connections closed since their client had too many.", refused);
     count("forebay_duplicates_total", "Events that came again and were recognised.", gateway.duplicates());
     count("forebay_http_accept_errors_total", "Connections that couldn't be taken.", gateway.accept_errors());
     let mut gauge =

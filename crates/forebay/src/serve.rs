@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, SinkSetup};
-use eventlog::EventLog;
+use eventlog::{EventLog, LogOptions};
 use gateway::{Gateway, GatewayOptions, GatewayTypes, TypeRules};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
@@ -24,7 +24,7 @@ use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, TypeConfig};
 use crate::log;
 use crate::metrics::Metrics;
-use crate::{admin, banner};
+use crate::{admin, banner, descriptors};
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -157,7 +157,9 @@ impl Running {
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
         let saved = Saved::load(&directory)?;
         saved.findings().iter().for_each(log::warning);
-        let log = Arc::new(EventLog::open(&directory, &saved.log_options(shards(configuration, &directory)?))?);
+        let log_options = saved.log_options(shards(configuration, &directory)?);
+        let log_options = LogOptions { keep_free: configuration.journal.keep_free, ..log_options };
+        let log = Arc::new(EventLog::open(&directory, &log_options)?);
         for (shard, finding) in log.findings() {
             log::warning(format_args!("journal of shard {shard}: {finding}"));
         }
@@ -169,8 +171,7 @@ impl Running {
             saved,
             Options::new(Arc::new(Log)),
         )?;
-        let cors_origins = configuration.gateway.cors_origins.clone();
-        let options = GatewayOptions { cors_origins, ..GatewayOptions::default() };
+        let options = gateway_options(&configuration.gateway);
         let gateway = Gateway::start(intake, &log, types(configuration), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery);
@@ -189,6 +190,23 @@ impl Running {
         }
         log::info("stopped");
         Ok(0)
+    }
+}
+
+fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
+    let wanted = gateway.max_connections.get();
+    let connections_max = descriptors::connections(wanted);
+    if connections_max < wanted {
+        log::warning(format_args!(
+            "only {connections_max} of {wanted} connections can be open at a time: the process may not have more file \
+             descriptors (ulimit -n, LimitNOFILE=)"
+        ));
+    }
+    GatewayOptions {
+        connections_max,
+        connections_per_client: gateway.max_connections_per_client.get(),
+        cors_origins: gateway.cors_origins.clone(),
+        ..GatewayOptions::default()
     }
 }
 

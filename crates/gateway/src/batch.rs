@@ -1,7 +1,7 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
 use event::limits::BATCH_BYTES_MAX;
-use eventlog::Taken;
+use eventlog::{AppendError, Taken};
 use pipeline::batch::{BodyError, Form, Splitter};
 
 use crate::admission::Permit;
@@ -26,6 +26,10 @@ pub(crate) async fn take(
     envelope: Envelope,
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
+    if worker.log().is_short_of_space() {
+        // Before the body is read: it may have 32 MiB.
+        return Err(of_append(worker, AppendError::NoSpace));
+    }
     let mut permit = worker.permit();
     let encoder = new_encoder(worker, wishes, envelope);
     let mut encoder = encode(encoder, wishes.form, body, &mut permit).await?;

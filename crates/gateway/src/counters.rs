@@ -77,12 +77,14 @@ pub struct GatewayCounters {
     admission: Arc<Admission>,
     pub(crate) accept_errors: Counter,
     pub(crate) connections_accepted: Counter,
+    pub(crate) connections_refused: Counter,
 }
 
 impl GatewayCounters {
     pub(crate) fn new(shards: usize, admission: Arc<Admission>) -> Self {
         let shards = (0..shards).map(|_| ShardCells::default()).collect();
-        Self { shards, admission, accept_errors: Counter::default(), connections_accepted: Counter::default() }
+        let [accept_errors, connections_accepted, connections_refused] = Default::default();
+        Self { shards, admission, accept_errors, connections_accepted, connections_refused }
     }
 
     pub(crate) fn shard(&self, shard: usize) -> &ShardCells {
@@ -151,6 +153,12 @@ impl GatewayCounters {
     #[must_use]
     pub fn connections_accepted(&self) -> u64 {
         self.connections_accepted.get()
+    }
+
+    /// Connections that were closed at once, because their client had as many as one may have.
+    #[must_use]
+    pub fn connections_refused(&self) -> u64 {
+        self.connections_refused.get()
     }
 
     /// Times that a connection couldn't be accepted, for lack of file descriptors or memory.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use event::limits::{CONNECTIONS_MAX, IN_FLIGHT_BYTES_MAX};
+use event::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
 use eventlog::EventLog;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -16,6 +16,7 @@ use crate::admission::Admission;
 use crate::cors::Cors;
 use crate::counters::GatewayCounters;
 use crate::listener::Listener;
+use crate::places::Places;
 use crate::readiness::Readiness;
 use crate::type_table::{GatewayTypes, TypeTable};
 use crate::worker::{self, Common, Message};
@@ -29,6 +30,8 @@ pub struct GatewayOptions {
     pub in_flight_bytes_max: usize,
     /// Connections open at a time, at least one.
     pub connections_max: usize,
+    /// Connections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed at once.
+    pub connections_per_client: usize,
     /// How often connections are held to their deadlines, which are counted in ticks of this length; a second.
     pub tick: Duration,
     /// The origins whose web pages may post events, as browsers write them, or `*` for all.
@@ -40,6 +43,7 @@ impl Default for GatewayOptions {
         Self {
             in_flight_bytes_max: IN_FLIGHT_BYTES_MAX,
             connections_max: CONNECTIONS_MAX,
+            connections_per_client: CONNECTIONS_PER_CLIENT_MAX,
             tick: TICK,
             cors_origins: Vec::new(),
         }
@@ -88,9 +92,9 @@ impl Gateway {
         let shards = start_shards(log, &common, &end)?;
 
         let senders = shards.iter().map(|shard| shard.messages.clone()).collect();
-        let connections_max = options.connections_max.max(1);
-        let tick = options.tick;
-        let accepting = Listener { shards: senders, admission, counters: counters.clone(), connections_max, tick };
+        let GatewayOptions { connections_max, connections_per_client, tick, .. } = options;
+        let places = Places::new(connections_max.max(1), connections_per_client.max(1));
+        let accepting = Listener { shards: senders, admission, counters: counters.clone(), places, tick };
         let (stop_listening, stop) = oneshot::channel();
         let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;
         Ok(Self { address, counters, readiness, stop_listening, listener, shards, ended, tick })

@@ -18,6 +18,7 @@ mod gateway;
 mod http1;
 mod intake;
 mod listener;
+mod places;
 mod problem;
 mod readiness;
 mod request;

@@ -1,33 +1,39 @@
 //! Accepts connections and hands each to the shard that has the least to do. It is also the shards' clock: their
 //! runtimes have no timers.
 
+use std::fs::File;
+use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use crate::admission::Admission;
 use crate::counters::GatewayCounters;
+use crate::places::Places;
 use crate::worker::{Handed, Message};
 
 /// Connections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
 /// client after a second: with the 128 of the standard library so many would be late whenever all clients of a
 /// restarted server come back at once.
 const BACKLOG: i32 = 4096;
-/// After an accept that failed for want of file descriptors or memory: some may be free again then.
+/// After an accept that failed for want of memory, or of descriptors and none is kept back: some may be free again then.
 const BACK_OFF: Duration = Duration::from_millis(50);
+/// What is always there to be opened.
+const KEPT_BACK: &str = "/dev/null";
 
 /// The listener's thread.
 pub(crate) struct Listener {
     pub(crate) shards: Vec<UnboundedSender<Message>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Arc<GatewayCounters>,
-    pub(crate) connections_max: usize,
+    pub(crate) places: Places,
     pub(crate) tick: Duration,
 }
 
@@ -78,21 +84,29 @@ impl Listener {
     }
 
     async fn accept(self: Rc<Self>, listener: TcpListener) {
-        let places = Arc::new(Semaphore::new(self.connections_max));
+        let mut kept_back = File::open(KEPT_BACK).ok();
         // Beyond the limit connections wait in the kernel's queue.
-        while let Ok(place) = places.clone().acquire_owned().await {
+        while let Some(free) = self.places.free().await {
             match listener.accept().await {
                 Ok((stream, peer)) => {
                     self.counters.connections_accepted.add(1);
+                    let client = peer.ip().to_canonical();
+                    let Some(place) = self.places.take(free, client) else {
+                        self.counters.connections_refused.add(1);
+                        continue;
+                    };
                     // A socket that can't be set up is closed: its peer sees it and tries again.
                     if let Ok(stream) = set_up(stream) {
-                        self.hand_over(Handed { stream, client: peer.ip().to_canonical(), place });
+                        self.hand_over(Handed { stream, client, place });
                     }
                 }
                 Err(error) if is_of_connection(&error) => {}
                 Err(_) => {
                     self.counters.accept_errors.add(1);
-                    tokio::time::sleep(BACK_OFF).await;
+                    if kept_back.take().is_none() || !close_one(&listener).await {
+                        tokio::time::sleep(BACK_OFF).await;
+                    }
+                    kept_back = File::open(KEPT_BACK).ok();
                 }
             }
         }
@@ -105,6 +119,12 @@ impl Listener {
             self.admission.connection_closed(shard);
         }
     }
+}
+
+/// Takes a connection that waits, with the descriptor that was kept back, and closes it: its client learns at once that
+/// it should go elsewhere or come later, instead of waiting for what may take hours. Whether there was one.
+async fn close_one(listener: &TcpListener) -> bool {
+    poll_fn(|context| Poll::Ready(matches!(listener.poll_accept(context), Poll::Ready(Ok(_))))).await
 }
 
 /// The socket, ready for another runtime.

@@ -17,8 +17,8 @@ use eventlog::{ContentHash, Shard};
 use http::StatusCode;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::admission::{Admission, Permit};
 use crate::cors::Cors;
@@ -26,6 +26,7 @@ use crate::counters::{GatewayCounters, ShardCells};
 use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
+use crate::places::Place;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
 use crate::turn_clock::{TurnClock, milliseconds};
@@ -64,7 +65,7 @@ pub(crate) struct Handed {
     pub(crate) stream: StdStream,
     pub(crate) client: IpAddr,
     /// Its place among those that may be open.
-    pub(crate) place: OwnedSemaphorePermit,
+    pub(crate) place: Place,
 }
 
 /// What all shards share.

@@ -10,6 +10,19 @@ use std::sync::Arc;
 /// A disk that threads share.
 pub type SharedDisk = Arc<dyn Disk>;
 
+/// What a file system has left for this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes that can be written.
+    pub bytes: u64,
+    /// Bytes that the file system has in all.
+    pub bytes_all: u64,
+    /// Files that can be made. `u64::MAX` where there is no limit of its own.
+    pub files: u64,
+    /// Files that the file system has room for in all.
+    pub files_all: u64,
+}
+
 /// What the journal needs of a file system. Paths are absolute or relative to the working directory.
 pub trait Disk: Send + Sync {
     /// Makes a new file, open for reading and writing; one that exists is an error.
@@ -52,6 +65,11 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] where somebody else holds it, else what the file system says.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
+    /// What the file system that holds `directory` has left.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn space(&self, directory: &Path) -> io::Result<Space>;
 }
 
 /// An open file. Threads may read while one of them writes elsewhere in it.
@@ -178,6 +196,19 @@ impl Disk for OsDisk {
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    fn space(&self, directory: &Path) -> io::Result<Space> {
+        let found = rustix::fs::statvfs(directory)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        // Some file systems make room for files as they go, and say 0.
+        let files = |files: u64| if found.f_files == 0 { u64::MAX } else { files };
+        Ok(Space {
+            bytes: bytes(found.f_bavail),
+            bytes_all: bytes(found.f_blocks),
+            files: files(found.f_favail),
+            files_all: files(found.f_files),
+        })
     }
 }
 

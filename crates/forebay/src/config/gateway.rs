@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroUsize};
 
+use event::limits;
 use pipeline::pointer::JsonPointer;
 
 use super::Flags;
@@ -12,12 +13,25 @@ use super::section::{Found, Section};
 use super::{origin, pointer};
 
 /// The settings of `[gateway]`.
-pub(super) const KEYS: &[&str] = &["listen", "admin", "open", "shards", "type_pointer", "cors_origins"];
+pub(super) const KEYS: &[&str] = &[
+    "listen",
+    "admin",
+    "open",
+    "shards",
+    "type_pointer",
+    "cors_origins",
+    "max_connections",
+    "max_connections_per_client",
+];
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
 /// A shard is a thread with a journal of its own; more than a machine has cores gains nothing.
 const SHARDS_MAX: u16 = 1024;
+const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_MAX).unwrap();
+const CONNECTIONS_PER_CLIENT: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_PER_CLIENT_MAX).unwrap();
+/// As many descriptors as Linux lets a process have by default (`fs.nr_open`).
+const CONNECTIONS_MAX: usize = 1 << 20;
 
 /// Where Forebay listens, and how it takes events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +48,10 @@ pub(crate) struct Gateway {
     pub(crate) type_pointer: Option<JsonPointer>,
     /// The origins whose web pages may post.
     pub(crate) cors_origins: Vec<String>,
+    /// Connections on the intake port.
+    pub(crate) max_connections: NonZeroUsize,
+    /// Connections of one client.
+    pub(crate) max_connections_per_client: NonZeroUsize,
 }
 
 impl Gateway {
@@ -52,6 +70,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
     let shards = reader.integer(section, "shards", shards);
     let type_pointer = reader.text(section, "type_pointer", pointer::parse);
     let cors_origins = origin::read(reader, section, "cors_origins");
+    let max_connections = reader.integer(section, "max_connections", connections);
+    let of_client = reader.integer(section, "max_connections_per_client", connections);
 
     let is_open = open.is_some_and(|found| found.value);
     check_reach(reader, listen.as_ref(), admin.as_ref(), is_open);
@@ -63,7 +83,16 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
         shards: shards.map(|found| found.value),
         type_pointer: type_pointer.map(|found| found.value),
         cors_origins,
+        max_connections: max_connections.map_or(CONNECTIONS, |found| found.value),
+        max_connections_per_client: of_client.map_or(CONNECTIONS_PER_CLIENT, |found| found.value),
     }
+}
+
+fn connections(number: i64) -> Result<NonZeroUsize, Wrong> {
+    let connections = usize::try_from(number).ok().filter(|number| *number <= CONNECTIONS_MAX);
+    connections
+        .and_then(NonZeroUsize::new)
+        .ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {CONNECTIONS_MAX}")))
 }
 
 fn address(text: &str) -> Result<SocketAddr, Wrong> {
@@ -137,6 +166,8 @@ mod tests {
             shards: NonZeroU16::new(shards),
             type_pointer: None,
             cors_origins: Vec::new(),
+            max_connections: CONNECTIONS,
+            max_connections_per_client: CONNECTIONS_PER_CLIENT,
         };
         for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {
             let cores = NonZeroUsize::new(cores).unwrap();

@@ -7,12 +7,14 @@
 mod environment;
 mod event_type;
 mod gateway;
+mod journal;
 mod origin;
 mod pointer;
 mod reader;
 mod report;
 mod section;
 mod sink;
+mod size;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ use toml::de::DeTable;
 pub(crate) use environment::Environment;
 pub(crate) use event_type::TypeConfig;
 pub(crate) use gateway::Gateway;
+pub(crate) use journal::Journal;
 use reader::Reader;
 pub(crate) use report::Report;
 use report::{Mistake, Spot};
@@ -34,7 +37,7 @@ use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName};
 
 /// The tables of the file.
-const TABLES: &[&str] = &["gateway", "types", "sinks"];
+const TABLES: &[&str] = &["gateway", "journal", "types", "sinks"];
 
 /// What stands for the types and sinks of a file that has neither.
 const BUILT_IN: &str = r#"[types."*"]
@@ -51,6 +54,8 @@ table = "events"
 pub(crate) struct Configuration {
     /// Where Forebay listens, and how it takes events.
     pub(crate) gateway: Gateway,
+    /// What the journal may use of its disk.
+    pub(crate) journal: Journal,
     /// The types that have a table of their own.
     pub(crate) types: BTreeMap<TypeName, TypeConfig>,
     /// What becomes of all other types; without it they are unknown.
@@ -160,6 +165,8 @@ fn read_tables(
     reader.check_keys(file, TABLES);
     let section = reader.table(file, "gateway");
     let gateway = gateway::read(reader, &section, inputs.flags);
+    let section = reader.table(file, "journal");
+    let journal = journal::read(reader, &section);
 
     let named = |table: &str| file.get(table).is_some();
     let document = if named("types") || named("sinks") { file } else { built_in };
@@ -177,7 +184,7 @@ fn read_tables(
         warn_of_unused(reader, &types, &sinks);
     }
     reader.check_variables(TABLES);
-    Configuration { gateway, types: types.named, other_types: types.others, sinks: sinks.valid }
+    Configuration { gateway, journal, types: types.named, other_types: types.others, sinks: sinks.valid }
 }
 
 fn no_types(reader: &mut Reader<'_>, document: &Section<'_>) {

@@ -1,6 +1,9 @@
 //! `forebay serve`: started on free ports, posted to, looked at, stopped and killed.
 
-use crate::support::{Folder, Server, forebay, payloads};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use crate::support::{Folder, HANGS, Server, forebay, payloads};
 
 #[test]
 fn what_is_posted_is_stored_once_through_a_kill_and_a_stop() {
@@ -36,6 +39,29 @@ fn a_second_process_is_refused_and_harms_nothing() {
     assert_eq!(second.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&second.stderr).contains("is in use by another Forebay"));
     assert_eq!(server.post("/ingest/event", "1").0, 200);
+}
+
+/// Half of so few descriptors are for connections, and the server itself has more than the other half: a client that can't
+/// be taken is turned away at once, instead of left waiting in the queue.
+#[test]
+fn a_server_without_descriptors_turns_clients_away_and_goes_on() {
+    let folder = Folder::new();
+    let server = Server::start_with_descriptors(&folder.data(), 56);
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    let mut open: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(server.intake).unwrap()).collect();
+    let mut last = open.pop().unwrap();
+    last.set_read_timeout(Some(HANGS)).unwrap();
+    let ended = last.read(&mut [0]);
+    assert!(matches!(&ended, Ok(0)) || ended.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
+    let mut first = open.remove(0);
+    first.write_all(b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n2").unwrap();
+    assert!(first.read(&mut [0; 100]).unwrap() > 0, "who is in is served");
+    drop((open, first));
+    server.wait("forebay_http_accept_errors_total", |errors| errors > 0);
+    assert_eq!(server.post("/ingest/event", "3").0, 200);
+    server.wait_delivered();
+    assert_eq!(payloads(&folder.data()), ["1", "2", "3"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// What takes longer than this hangs. It says nothing about speed: a test that waits fails instead of waiting for ever,
 /// and shows what it saw last.
-const HANGS: Duration = Duration::from_secs(120);
+pub(crate) const HANGS: Duration = Duration::from_secs(120);
 
 /// The program.
 pub(crate) fn forebay() -> Command {
@@ -74,7 +74,17 @@ impl Server {
 
     /// Starts it on this address, and reads from the banner where it is.
     pub(crate) fn start_on(data: &Path, listen: &str) -> Self {
-        let mut command = forebay();
+        Self::spawn(forebay(), data, listen)
+    }
+
+    /// Starts it with a limit on its file descriptors.
+    pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_forebay")]);
+        Self::spawn(command, data, "127.0.0.1:0")
+    }
+
+    fn spawn(mut command: Command, data: &Path, listen: &str) -> Self {
         command.args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);

@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 
 use event::limits::HEADER_BYTES_MAX;
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::code::Code;
 use crate::intake::{self, Begun};
+use crate::places::Place;
 use crate::problem::{Problem, Refused};
 use crate::route::RouteName;
 use crate::worker::Worker;
@@ -29,7 +29,7 @@ pub(crate) struct Open {
     pub(crate) worker: Rc<Worker>,
     /// Its number among the open connections.
     pub(crate) number: u64,
-    pub(crate) _place: OwnedSemaphorePermit,
+    pub(crate) _place: Place,
 }
 
 impl Drop for Open {

@@ -271,6 +271,19 @@ fn connections_beyond_the_limit_wait_for_a_place() {
 }
 
 #[test]
+fn one_client_gets_no_more_than_its_share() {
+    let options = GatewayOptions { connections_per_client: 2, ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let mut first: Vec<_> = (0..2).map(|_| stand.connect()).collect();
+    stand.wait("two are open", |counters| counters.open_connections() == 2);
+    assert!(stand.connect().is_closed());
+    assert_eq!(stand.counters().connections_refused(), 1);
+    first.pop();
+    stand.wait("one is left", |counters| counters.open_connections() == 1);
+    assert_eq!(stand.post("/ingest/event", "", b"1").status, 200);
+}
+
+#[test]
 fn many_clients_may_come_at_once() {
     let options = GatewayOptions { connections_max: 1, ..GatewayOptions::default() };
     let stand = Stand::with(open_types(), options);

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::MutexGuard;
 
 use super::SimulatedDisk;
+use super::content::PAGE_BYTES;
 use super::faults::{Failure, Operation, Verdict, power_is_off};
 use super::names::FileId;
 use super::state::{State, file_offset};
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, Space};
 
 impl Disk for SimulatedDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -51,6 +52,13 @@ impl Disk for SimulatedDisk {
         let mut state = self.state();
         let file = perform(&mut state, Operation::Lock, |state| state.lock(path))?;
         Ok(Box::new(SimulatedLock { disk: self.clone(), file, cuts: state.cuts() }))
+    }
+
+    fn space(&self, _directory: &Path) -> io::Result<Space> {
+        let state = self.state();
+        let bytes_all = state.capacity.unwrap_or(u64::MAX);
+        let used = state.pages_used() * PAGE_BYTES as u64;
+        Ok(Space { bytes: bytes_all.saturating_sub(used), bytes_all, files: u64::MAX, files_all: u64::MAX })
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use journal::disk::{Disk, DiskFile};
+use journal::disk::{Disk, DiskFile, Space};
 use journal::simulated_disk::SimulatedDisk;
 
 /// A process' way to the disk. What it has written stays in the page cache when it is killed.
@@ -95,6 +95,10 @@ impl Disk for Meddler {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         self.act()?;
         self.disk.lock(path)
+    }
+
+    fn space(&self, directory: &Path) -> io::Result<Space> {
+        self.disk.space(directory)
     }
 }
 

@@ -1,0 +1,20 @@
+//! `[journal]`: what the journal may use of its disk.
+
+use super::reader::Reader;
+use super::section::Section;
+use super::size;
+
+/// The settings of `[journal]`.
+pub(super) const KEYS: &[&str] = &["keep_free"];
+
+/// What the journal may use of its disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Journal {
+    /// Bytes of the disk that are kept free, if the configuration says how many.
+    pub(crate) keep_free: Option<u64>,
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>) -> Journal {
+    reader.check_keys(section, KEYS);
+    Journal { keep_free: reader.text(section, "keep_free", size::parse).map(|found| found.value) }
+}
