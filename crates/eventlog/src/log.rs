@@ -30,6 +30,8 @@ pub struct LogOptions {
     pub cursors: Vec<u64>,
     /// Bytes of a shard's first segment; tests take small ones.
     pub first_segment_bytes: u64,
+    /// Whether a thread makes segments ahead of need; see [`ShardOptions::segments_ahead`].
+    pub segments_ahead: bool,
     /// Bytes of the disk that are kept free; see [`Room`].
     pub keep_free: Option<u64>,
     /// Commits that take longer than this, on average, are handed to a thread.
@@ -48,6 +50,7 @@ impl Default for LogOptions {
             counted_up_to: none(),
             cursors: none(),
             first_segment_bytes: SEGMENT_BYTES_MIN,
+            segments_ahead: true,
             keep_free: None,
             inline_commit_max: INLINE_COMMIT_MAX,
         }
@@ -235,6 +238,7 @@ fn shard_options(
         block_numbers: block_numbers.clone(),
         next_at_least: 1 + seen(&options.cursors).max(seen(&options.counted_up_to)),
         first_segment_bytes: options.first_segment_bytes,
+        segments_ahead: options.segments_ahead,
         ..ShardOptions::new(directory.disk().clone(), directory.shard(shard), directory.origin(), shard)
     }
 }

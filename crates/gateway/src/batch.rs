@@ -31,13 +31,15 @@ pub(crate) async fn take(
         return Err(of_append(worker, AppendError::NoSpace));
     }
     let mut permit = worker.permit();
-    let encoder = new_encoder(worker, wishes, envelope);
+    let mut encoder = new_encoder(worker, wishes, envelope);
+    encoder.batch.records = worker.spare_records();
     let mut encoder = encode(encoder, wishes.form, body, &mut permit).await?;
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
     encoder.batch.is_atomic = wishes.atomic;
     store(worker, &mut encoder).await?;
+    worker.give_back_records(std::mem::take(&mut encoder.batch.records));
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }

@@ -116,6 +116,9 @@ impl World {
             DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).map_err(|error| text(&error))?;
         let saved = Saved::load(&directory).map_err(|error| text(&error))?;
         let mut options = saved.log_options(self.shards);
+        // Threads would keep the machine's time, and everything else here keeps the simulated one.
+        options.segments_ahead = false;
+        options.inline_commit_max = Duration::MAX;
         options.first_segment_bytes = 16 * 1024;
         let log = Arc::new(EventLog::open(&directory, &options).map_err(|error| text(&error))?);
         let setup = |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin };
