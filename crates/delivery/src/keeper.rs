@@ -143,8 +143,13 @@ impl Keeper {
     fn look_at_disk(&mut self) {
         // A file system that doesn't answer is noticed by whoever writes to it.
         let Ok((space, changed)) = self.log.room().look() else { return };
+        let is_short = self.log.room().is_short();
+        for shard in self.log.shards() {
+            // What can't be given back now is tried again with the next look.
+            let _ = shard.segments().be_thrifty(is_short);
+        }
         if changed {
-            let message = if self.log.room().is_short() {
+            let message = if is_short {
                 format!(
                     "the disk has {} MB and {} files left: no events are taken until there is more, and what was taken \
                      is delivered",

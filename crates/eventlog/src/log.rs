@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use event::limits::SEGMENT_BYTES_MIN;
+use event::limits::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use event::{Origin, TypeName};
 use journal::{CommitError, DataDirectory, Finding, OpenError, OpenShard, Reader, Segments, ShardOptions, open_shard};
 use tokio::sync::watch;
@@ -38,6 +38,8 @@ pub struct LogOptions {
     pub inline_commit_max: Duration,
 }
 
+/// A disk has room for at least so many segments of the greatest length.
+const SEGMENTS_ON_DISK_MIN: u64 = 32;
 /// Up to here it is quicker to wait for an fdatasync than to wake another thread and be woken by it.
 const INLINE_COMMIT_MAX: Duration = Duration::from_millis(1);
 
@@ -239,8 +241,15 @@ fn shard_options(
         next_at_least: 1 + seen(&options.cursors).max(seen(&options.counted_up_to)),
         first_segment_bytes: options.first_segment_bytes,
         segments_ahead: options.segments_ahead,
+        segment_bytes_max: segment_bytes_max(directory),
         ..ShardOptions::new(directory.disk().clone(), directory.shard(shard), directory.origin(), shard)
     }
+}
+
+/// On a small disk segments stay small, so that what the newest and its successor take up leaves space to free the others.
+fn segment_bytes_max(directory: &DataDirectory) -> u64 {
+    let bytes_all = directory.disk().space(directory.path()).map_or(u64::MAX, |space| space.bytes_all);
+    (bytes_all / SEGMENTS_ON_DISK_MIN).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
 }
 
 fn count_types(types: &Types, segments: &Segments, after: u64, durable: u64) -> io::Result<TypeCounts> {

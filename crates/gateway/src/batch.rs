@@ -64,7 +64,12 @@ async fn store(worker: &Worker, encoder: &mut Encoder) -> Result<(), Refused> {
         Taken::OtherBytes => return Err(other_bytes()),
         Taken::Nothing => {}
     }
-    for earlier in encoder.take_met() {
+    let met = encoder.take_met();
+    if encoder.batch.is_atomic && encoder.refused_count() > 0 {
+        // Nothing was appended: a first copy that stood in the same batch never becomes durable.
+        return Ok(());
+    }
+    for earlier in met {
         earlier.durable().await.map_err(of_append)?;
     }
     Ok(())

@@ -76,6 +76,15 @@ impl Segments {
         segment::path(&self.directory, generation)
     }
 
+    /// Whether the files of freed segments are given back to the disk, those too that were kept for later, instead of
+    /// kept for new segments: where little is left, others need the space.
+    ///
+    /// # Errors
+    /// What the file system says; the next call tries again.
+    pub fn be_thrifty(&self, thrifty: bool) -> io::Result<()> {
+        self.spares.be_thrifty(thrifty)
+    }
+
     /// Frees every segment whose events all stand at or before `sequence`; the newest always stays. Call it only
     /// once the cursors that allow it are durable. Returns how many were freed.
     ///

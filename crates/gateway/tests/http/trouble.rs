@@ -119,6 +119,32 @@ fn a_full_disk_is_told_and_passes() {
 }
 
 #[test]
+fn before_the_disk_is_full_nothing_is_taken_any_more() {
+    let disk = SimulatedDisk::new(1);
+    let stand = Stand::on_disk(Arc::new(disk.clone()));
+    let ready = |expected| {
+        let mut client = stand.connect();
+        client.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(client.answer().status, expected);
+    };
+    assert_eq!(stand.post("/ingest/event", "", "1").status, 200);
+    disk.set_capacity(Some(disk.bytes_used() * 100 / 99));
+    assert!(stand.log.room().look().unwrap().1);
+    let full = stand.post("/ingest/event", "", "2");
+    assert_eq!((full.status, full.code().as_str()), (507, "disk_full"));
+    // The answer comes before the body.
+    let mut client = stand.connect();
+    client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n");
+    assert_eq!(client.answer().status, 507);
+    ready(503);
+    disk.set_capacity(None);
+    assert!(stand.log.room().look().unwrap().1);
+    ready(200);
+    assert_eq!(stand.post("/ingest/batch", "", "3").status, 200);
+    assert_eq!(stand.payloads(), ["1", "3"]);
+}
+
+#[test]
 fn an_event_whose_client_leaves_is_stored_once_or_never() {
     let stand = Stand::open();
     for number in 0..50 {
