@@ -30,10 +30,16 @@ pub(crate) async fn take(
         // Before the body is read: it may have 32 MiB.
         return Err(of_append(worker, AppendError::NoSpace));
     }
+    if let Some(slot) = wishes.slot {
+        worker.types().get(slot).check_backlog()?;
+    }
     let mut permit = worker.permit();
     let mut encoder = new_encoder(worker, wishes, envelope);
     encoder.batch.records = worker.spare_records();
     let mut encoder = encode(encoder, wishes.form, body, &mut permit).await?;
+    if let Some(problem) = encoder.waits_for_a_store() {
+        return Err(problem);
+    }
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }

@@ -47,6 +47,8 @@ pub enum Code {
     MethodNotAllowed,
     /// Too much waits to become durable.
     Overload,
+    /// Too many events of the type wait for a store.
+    BacklogFull,
     /// The disk is full.
     DiskFull,
     /// The journal failed.
@@ -57,7 +59,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -78,6 +80,7 @@ impl Code {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::Overload,
+        Self::BacklogFull,
         Self::DiskFull,
         Self::JournalFailed,
         Self::NotReady,
@@ -107,6 +110,7 @@ impl Code {
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::Overload => "overload",
+            Self::BacklogFull => "backlog_full",
             Self::DiskFull => "disk_full",
             Self::JournalFailed => "journal_failed",
             Self::NotReady => "not_ready",
@@ -134,7 +138,7 @@ impl Code {
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::HeaderTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::JournalFailed => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Overload | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Overload | Self::BacklogFull | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
             Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
         }
     }
@@ -162,6 +166,7 @@ impl Code {
             Self::NotFound => "There is nothing here",
             Self::MethodNotAllowed => "The method is not allowed",
             Self::Overload => "The server has too much to do",
+            Self::BacklogFull => "Too many events wait for a store",
             Self::DiskFull => "The disk is full",
             Self::JournalFailed => "The journal failed",
             Self::NotReady => "The server is not ready",
@@ -175,7 +180,7 @@ impl Code {
 
     /// Whether a repeat may succeed soon.
     pub(crate) const fn is_transient(self) -> bool {
-        matches!(self, Self::Overload | Self::NotReady)
+        matches!(self, Self::Overload | Self::BacklogFull | Self::NotReady)
     }
 }
 
