@@ -245,7 +245,7 @@ fn requests_follow_each_other_however_they_are_cut() {
     ];
     let text = whole.concat();
     for cut in 0..text.len() {
-        let stand = Stand::open();
+        let stand = Stand::on_disk(Arc::new(SimulatedDisk::new(1)));
         let mut client = stand.connect();
         client.send(&text[..cut]);
         // What is complete is answered before the rest comes: so the rest comes by itself.
