@@ -4,10 +4,10 @@
 
 use event::limits::JSON_DEPTH_MAX;
 
-/// Where the first array or object stands that is too deep.
-pub(super) fn too_deep(json: &[u8]) -> Option<usize> {
+/// Where the first array or object stands that is deeper than `depth_max`, which is [`JSON_DEPTH_MAX`] or more.
+pub(super) fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
     // Each level has two bytes, one at either end.
-    if json.len() <= 2 * JSON_DEPTH_MAX || openers(json) <= JSON_DEPTH_MAX {
+    if json.len() <= 2 * depth_max || openers(json) <= depth_max {
         return None;
     }
     let (mut depth, mut in_string, mut at) = (0_usize, false, 0);
@@ -17,7 +17,7 @@ pub(super) fn too_deep(json: &[u8]) -> Option<usize> {
             b'"' => in_string = !in_string,
             b'[' | b'{' if !in_string => {
                 depth += 1;
-                if depth > JSON_DEPTH_MAX {
+                if depth > depth_max {
                     return Some(at);
                 }
             }
