@@ -8,6 +8,8 @@ mod lengths;
 mod lines;
 mod odd;
 mod probe;
+mod proxied;
+mod proxy;
 mod sizes;
 mod targets;
 
