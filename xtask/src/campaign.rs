@@ -6,6 +6,7 @@
 
 pub(crate) mod batches;
 pub(crate) mod duplicates;
+pub(crate) mod full_disk;
 pub(crate) mod kills;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
@@ -30,6 +31,8 @@ enum Campaign {
     Batches(batches::Options),
     /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
+    /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
+    FullDisk(full_disk::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
     Order(order::Options),
 }
@@ -41,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Kills(options) => kills::run(options),
         Campaign::Batches(options) => batches::run(options),
         Campaign::Duplicates(options) => duplicates::run(options),
+        Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::Order(options) => order::run(options),
     }
 }

@@ -19,6 +19,7 @@ pub(crate) struct Launch {
     config: Option<PathBuf>,
     /// The data directory.
     pub(crate) data: PathBuf,
+    log: PathBuf,
     /// The intake port.
     pub(crate) intake: SocketAddr,
     /// The admin port.
@@ -45,13 +46,14 @@ impl Launch {
             std::fs::write(&config_path, text).with_context(|| format!("writing {}", config_path.display()))?;
         }
         let [intake, admin] = [free_port()?, free_port()?];
-        Ok(Self { program: program.to_path_buf(), config: config.map(|_| config_path), data, intake, admin })
+        let log = folder.join("server.log");
+        Ok(Self { program: program.to_path_buf(), config: config.map(|_| config_path), data, log, intake, admin })
     }
 
-    /// Starts the process; it isn't ready yet. Its log goes to `server.log` beside the data, added to.
+    /// Starts the process; it isn't ready yet. Its log goes to `server.log` in the folder, added to.
     pub(crate) fn start(&self) -> Result<Server> {
-        let log = File::options().create(true).append(true).open(self.log());
-        let log = log.with_context(|| format!("opening {}", self.log().display()))?;
+        let log = File::options().create(true).append(true).open(&self.log);
+        let log = log.with_context(|| format!("opening {}", self.log.display()))?;
         let mut command = Command::new(&self.program);
         command.arg("serve").arg("--data").arg(&self.data);
         command.args(["--listen", &self.intake.to_string(), "--admin", &self.admin.to_string()]);
@@ -64,12 +66,8 @@ impl Launch {
         Ok(Server { launch: self.clone(), process, started })
     }
 
-    fn log(&self) -> PathBuf {
-        self.data.with_file_name("server.log")
-    }
-
     fn log_tail(&self) -> String {
-        let text = std::fs::read_to_string(self.log()).unwrap_or_default();
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<_> = text.lines().rev().take(10).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }

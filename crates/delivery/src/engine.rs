@@ -75,7 +75,10 @@ impl Engine {
             document.as_ref(),
             options.reporter.clone(),
         );
-        sinks.iter().for_each(|setup| keeper.settle(setup.name.clone(), setup.sink.traits().settle));
+        for setup in &sinks {
+            keeper.settle(setup.name.clone(), setup.sink.traits().settle);
+            keeper.limit_backlog(setup.name.clone(), setup.max_backlog);
+        }
         // Where a route begins must be known to the next start, or it would begin later there.
         if !keeper.tick() && changed {
             return Err(StartError::Save);

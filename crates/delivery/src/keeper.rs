@@ -10,6 +10,8 @@ use std::time::Duration;
 use eventlog::{EventLog, Reserve, Shard, StateFile};
 use tokio::time::Instant;
 
+use crate::backlog::Backlogs;
+use crate::book::Book;
 use crate::dead_letters::DeadLetters;
 use crate::document::Document;
 use crate::options::Reporter;
@@ -33,6 +35,7 @@ pub(crate) struct Keeper {
     dead: Vec<Arc<DeadLetters>>,
     /// For each sink that may lose a tail: where its lanes stood, and when.
     settling: BTreeMap<SinkName, Settling>,
+    backlogs: Backlogs,
     failing: bool,
     ids_failing: bool,
     /// Shards of which a segment couldn't be freed, which was reported.
@@ -94,6 +97,7 @@ impl Keeper {
             reporter,
             text: String::new(),
             settling: BTreeMap::new(),
+            backlogs: Backlogs::default(),
             failing: false,
             ids_failing: false,
             stuck: BTreeSet::new(),
@@ -103,6 +107,10 @@ impl Keeper {
 
     pub(crate) fn keep_dead_letters(&mut self, dead: Vec<Arc<DeadLetters>>) {
         self.dead = dead;
+    }
+
+    pub(crate) fn limit_backlog(&mut self, sink: SinkName, bytes: Option<u64>) {
+        self.backlogs.limit(sink, bytes);
     }
 
     pub(crate) fn settle(&mut self, sink: SinkName, settle: Duration) {
@@ -119,6 +127,7 @@ impl Keeper {
     pub(crate) fn tick(&mut self) -> bool {
         self.look_at_disk();
         let document = self.ledger.document();
+        self.look_at_backlogs(&document.book);
         self.remember(&document);
         let text = document.encode();
         let passed = Reached::of(&document);
@@ -143,8 +152,13 @@ impl Keeper {
     fn look_at_disk(&mut self) {
         // A file system that doesn't answer is noticed by whoever writes to it.
         let Ok((space, changed)) = self.log.room().look() else { return };
+        let is_short = self.log.room().is_short();
+        for shard in self.log.shards() {
+            // What can't be given back now is tried again with the next look.
+            let _ = shard.segments().be_thrifty(is_short);
+        }
         if changed {
-            let message = if self.log.room().is_short() {
+            let message = if is_short {
                 format!(
                     "the disk has {} MB and {} files left: no events are taken until there is more, and what was taken \
                      is delivered",
@@ -155,6 +169,16 @@ impl Keeper {
                 format!("the disk has {} MB left: events are taken again", space.bytes / 1_000_000)
             };
             self.reporter.report(&message);
+        }
+    }
+
+    fn look_at_backlogs(&mut self, book: &Book) {
+        for (sink, is_full) in self.backlogs.look(&self.log, book, self.log.room().bytes_all()) {
+            self.reporter.report(&if is_full {
+                format!("as much waits for sink {sink} as may: events with a route to it are refused until it has taken some")
+            } else {
+                format!("sink {sink} has taken enough: events with a route to it are taken again")
+            });
         }
     }
 

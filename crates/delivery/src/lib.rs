@@ -5,6 +5,7 @@
 //! [`Ledger`]; the *keeper* saves the ledger with all cursors in one file, and frees segments behind it.
 
 mod assembly;
+mod backlog;
 mod backoff;
 mod book;
 mod dead_letters;

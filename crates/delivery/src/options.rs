@@ -33,6 +33,8 @@ pub struct SinkSetup {
     pub sink: Sink,
     /// Where new routes to it begin.
     pub begin: Begin,
+    /// Bytes of the journal that may wait for it before events with a route to it are refused; half of the disk without.
+    pub max_backlog: Option<u64>,
 }
 
 /// How a delivery behaves.

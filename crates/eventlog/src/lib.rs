@@ -22,7 +22,7 @@ pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};
 pub use room::Room;
 pub use shard::{Append, AppendError, Shard, ShardCounters, Taken};
-pub use type_registry::{TypeId, Types};
+pub use type_registry::{Gate, TypeId, Types};
 
 pub use journal::disk::SharedDisk;
 pub use journal::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use event::limits::SEGMENT_BYTES_MIN;
+use event::limits::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use event::{Origin, TypeName};
 use journal::{CommitError, DataDirectory, Finding, OpenError, OpenShard, Reader, Segments, ShardOptions, open_shard};
 use tokio::sync::watch;
@@ -30,12 +30,16 @@ pub struct LogOptions {
     pub cursors: Vec<u64>,
     /// Bytes of a shard's first segment; tests take small ones.
     pub first_segment_bytes: u64,
+    /// Whether a thread makes segments ahead of need; see [`ShardOptions::segments_ahead`].
+    pub segments_ahead: bool,
     /// Bytes of the disk that are kept free; see [`Room`].
     pub keep_free: Option<u64>,
     /// Commits that take longer than this, on average, are handed to a thread.
     pub inline_commit_max: Duration,
 }
 
+/// A disk has room for at least so many segments of the greatest length.
+const SEGMENTS_ON_DISK_MIN: u64 = 32;
 /// Up to here it is quicker to wait for an fdatasync than to wake another thread and be woken by it.
 const INLINE_COMMIT_MAX: Duration = Duration::from_millis(1);
 
@@ -48,6 +52,7 @@ impl Default for LogOptions {
             counted_up_to: none(),
             cursors: none(),
             first_segment_bytes: SEGMENT_BYTES_MIN,
+            segments_ahead: true,
             keep_free: None,
             inline_commit_max: INLINE_COMMIT_MAX,
         }
@@ -235,8 +240,16 @@ fn shard_options(
         block_numbers: block_numbers.clone(),
         next_at_least: 1 + seen(&options.cursors).max(seen(&options.counted_up_to)),
         first_segment_bytes: options.first_segment_bytes,
+        segments_ahead: options.segments_ahead,
+        segment_bytes_max: segment_bytes_max(directory),
         ..ShardOptions::new(directory.disk().clone(), directory.shard(shard), directory.origin(), shard)
     }
+}
+
+/// On a small disk segments stay small, so that what the newest and its successor take up leaves space to free the others.
+fn segment_bytes_max(directory: &DataDirectory) -> u64 {
+    let bytes_all = directory.disk().space(directory.path()).map_or(u64::MAX, |space| space.bytes_all);
+    (bytes_all / SEGMENTS_ON_DISK_MIN).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
 }
 
 fn count_types(types: &Types, segments: &Segments, after: u64, durable: u64) -> io::Result<TypeCounts> {

@@ -19,13 +19,21 @@ pub struct Room {
     keep_bytes: Option<u64>,
     is_short: AtomicBool,
     free_bytes: AtomicU64,
+    bytes_all: AtomicU64,
 }
 
 impl Room {
     /// Watches the disk of `directory`. `keep_bytes` are kept free; by default a twentieth of the file system, a GiB at
     /// most. Of files, too, a twentieth is kept, a thousand at most.
     pub(crate) fn new(disk: SharedDisk, directory: PathBuf, keep_bytes: Option<u64>) -> Self {
-        Self { disk, directory, keep_bytes, is_short: AtomicBool::new(false), free_bytes: AtomicU64::new(0) }
+        Self {
+            disk,
+            directory,
+            keep_bytes,
+            is_short: AtomicBool::new(false),
+            free_bytes: AtomicU64::new(0),
+            bytes_all: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// Whether no events are taken, for want of space.
@@ -40,6 +48,12 @@ impl Room {
         self.free_bytes.load(Ordering::Relaxed)
     }
 
+    /// Bytes that the disk has in all; as many as can be before somebody has looked.
+    #[must_use]
+    pub fn bytes_all(&self) -> u64 {
+        self.bytes_all.load(Ordering::Relaxed)
+    }
+
     /// Looks at the disk, to be called several times a second. Also says whether the answer is another one than before.
     ///
     /// # Errors
@@ -50,6 +64,7 @@ impl Room {
         let is_short = self.leaves_too_little(&space, was_short);
         self.is_short.store(is_short, Ordering::Relaxed);
         self.free_bytes.store(space.bytes, Ordering::Relaxed);
+        self.bytes_all.store(space.bytes_all, Ordering::Relaxed);
         Ok((space, is_short != was_short))
     }
 

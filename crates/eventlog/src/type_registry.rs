@@ -1,7 +1,8 @@
 //! The types that have been seen: each has a small number by which it is counted.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use event::TypeName;
 
@@ -17,6 +18,23 @@ impl TypeId {
     }
 }
 
+/// Whether events of a type are taken now. Clones are the same gate.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<AtomicBool>);
+
+impl Gate {
+    /// Whether they are refused, because too many wait for a store already.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Refuses them, or takes them again.
+    pub fn set_closed(&self, closed: bool) {
+        self.0.store(closed, Ordering::Relaxed);
+    }
+}
+
 /// All types of a process. A type is never removed. The map is ordered, not hashed: names may come from clients.
 #[derive(Debug, Default)]
 pub struct Types {
@@ -27,6 +45,7 @@ pub struct Types {
 struct Known {
     ids: BTreeMap<TypeName, TypeId>,
     names: Vec<TypeName>,
+    gates: Vec<Gate>,
 }
 
 impl Types {
@@ -41,8 +60,22 @@ impl Types {
         }
         let id = TypeId(u32::try_from(known.names.len()).expect("types are bounded by the configuration"));
         known.names.push(name.clone());
+        known.gates.push(Gate::default());
         known.ids.insert(name.clone(), id);
         id
+    }
+
+    /// The gate of a type.
+    #[must_use]
+    pub fn gate(&self, id: TypeId) -> Gate {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).gates[id.index()].clone()
+    }
+
+    /// All types with their gates.
+    #[must_use]
+    pub fn gates(&self) -> Vec<(TypeName, Gate)> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.names.iter().cloned().zip(known.gates.iter().cloned()).collect()
     }
 
     /// The type's number, if it has one.

@@ -20,7 +20,7 @@ fn text(listen: SocketAddr, admin: SocketAddr, configuration: &Configuration, da
         data.display()
     );
     for (name, sink) in &configuration.sinks {
-        if let SinkConfig::Sqlite(sqlite) = sink {
+        if let SinkConfig::Sqlite(sqlite) = &sink.store {
             let (file, table) = (sqlite.path.display(), sqlite.table.as_str());
             text +=
                 &format!("Look at what sink {name} has stored:\n  sqlite3 {file} \"select payload from {table}\"\n");

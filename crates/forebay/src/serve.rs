@@ -233,10 +233,11 @@ fn routes(configuration: &Configuration) -> Routes {
 }
 
 fn sinks(configuration: &Configuration) -> Vec<SinkSetup> {
-    let setup = |(name, config): (&config::SinkName, &config::SinkConfig)| SinkSetup {
+    let setup = |(name, settings): (&config::SinkName, &config::SinkSettings)| SinkSetup {
         name: name.as_arc().clone(),
-        sink: Sink::new(config.to_driver()),
+        sink: Sink::new(settings.store.to_driver()),
         begin: Begin::default(),
+        max_backlog: settings.max_backlog,
     };
     configuration.sinks.iter().map(setup).collect()
 }

@@ -30,14 +30,22 @@ pub(crate) async fn take(
         // Before the body is read: it may have 32 MiB.
         return Err(of_append(worker, AppendError::NoSpace));
     }
+    if let Some(slot) = wishes.slot {
+        worker.types().get(slot).check_backlog()?;
+    }
     let mut permit = worker.permit();
-    let encoder = new_encoder(worker, wishes, envelope);
+    let mut encoder = new_encoder(worker, wishes, envelope);
+    encoder.batch.records = worker.spare_records();
     let mut encoder = encode(encoder, wishes.form, body, &mut permit).await?;
+    if let Some(problem) = encoder.waits_for_a_store() {
+        return Err(problem);
+    }
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
     encoder.batch.is_atomic = wishes.atomic;
     store(worker, &mut encoder).await?;
+    worker.give_back_records(std::mem::take(&mut encoder.batch.records));
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
@@ -62,7 +70,12 @@ async fn store(worker: &Worker, encoder: &mut Encoder) -> Result<(), Refused> {
         Taken::OtherBytes => return Err(other_bytes()),
         Taken::Nothing => {}
     }
-    for earlier in encoder.take_met() {
+    let met = encoder.take_met();
+    if encoder.batch.is_atomic && encoder.refused_count() > 0 {
+        // Nothing was appended: a first copy that stood in the same batch never becomes durable.
+        return Ok(());
+    }
+    for earlier in met {
         earlier.durable().await.map_err(of_append)?;
     }
     Ok(())

@@ -49,6 +49,8 @@ pub enum Code {
     MethodNotAllowed,
     /// Too much waits to become durable.
     Overload,
+    /// Too many events of the type wait for a store.
+    BacklogFull,
     /// The disk is full.
     DiskFull,
     /// The journal failed.
@@ -59,7 +61,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -81,6 +83,7 @@ impl Code {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::Overload,
+        Self::BacklogFull,
         Self::DiskFull,
         Self::JournalFailed,
         Self::NotReady,
@@ -111,6 +114,7 @@ impl Code {
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::Overload => "overload",
+            Self::BacklogFull => "backlog_full",
             Self::DiskFull => "disk_full",
             Self::JournalFailed => "journal_failed",
             Self::NotReady => "not_ready",
@@ -139,7 +143,7 @@ impl Code {
             Self::TargetTooLong => StatusCode::URI_TOO_LONG,
             Self::HeaderTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::JournalFailed => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Overload | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Overload | Self::BacklogFull | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
             Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
         }
     }
@@ -168,6 +172,7 @@ impl Code {
             Self::NotFound => "There is nothing here",
             Self::MethodNotAllowed => "The method is not allowed",
             Self::Overload => "The server has too much to do",
+            Self::BacklogFull => "Too many events wait for a store",
             Self::DiskFull => "The disk is full",
             Self::JournalFailed => "The journal failed",
             Self::NotReady => "The server is not ready",
@@ -181,7 +186,7 @@ impl Code {
 
     /// Whether a repeat may succeed soon.
     pub(crate) const fn is_transient(self) -> bool {
-        matches!(self, Self::Overload | Self::NotReady)
+        matches!(self, Self::Overload | Self::BacklogFull | Self::NotReady)
     }
 }
 

@@ -13,7 +13,7 @@ use pipeline::pointer::scalar_text;
 use crate::answer::Refusal;
 use crate::code::Code;
 use crate::event_request::other_bytes;
-use crate::problem::Problem;
+use crate::problem::{Problem, Refused};
 use crate::request::{DEFAULT_TYPE, check_key};
 use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::Known;
@@ -164,6 +164,7 @@ impl Encoder {
             Some(slot) => slot,
             None => type_of(&mut self.types, payload)?,
         };
+        self.types.get(slot).check_backlog()?;
         match own_id(self.types.get(slot), payload)? {
             Some(id) => {
                 let content = self.content_of(payload.as_bytes());
@@ -220,6 +221,13 @@ impl Encoder {
             let id = KeyedIds::of_batch(SOURCE, key);
             self.batch.key = Some(Given { id, content: self.content.value() });
         }
+    }
+
+    /// A batch of which each record is to be sent again later is refused as a whole, so that its client does just that.
+    pub(crate) fn waits_for_a_store(&self) -> Option<Refused> {
+        let all = self.accepted + self.refused_count();
+        let waits = all > 0 && self.refused_by_code[Code::BacklogFull as usize] == all;
+        waits.then(|| Problem::boxed(Code::BacklogFull, "too many events wait for the stores of the records' types"))
     }
 
     /// How many records were refused.

@@ -79,17 +79,18 @@ fn client_of(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn a_client_has_so_many_places_and_gets_them_back() {
+    #[test]
+    fn a_client_has_so_many_places_and_gets_them_back() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let places = Places::new(4, 2);
-        let take = async |address: &str| places.take(places.free().await.unwrap(), address.parse().unwrap());
-        let first = take("10.0.0.1").await.unwrap();
-        let second = take("10.0.0.1").await.unwrap();
-        assert!(take("10.0.0.1").await.is_none());
-        let other = take("10.0.0.2").await.unwrap();
+        let take = |address: &str| places.take(runtime.block_on(places.free()).unwrap(), address.parse().unwrap());
+        let first = take("10.0.0.1").unwrap();
+        let second = take("10.0.0.1").unwrap();
+        assert!(take("10.0.0.1").is_none());
+        let other = take("10.0.0.2").unwrap();
         assert_eq!(places.all.available_permits(), 1, "the one that wasn't given is free");
         drop(first);
-        let first = take("10.0.0.1").await.unwrap();
+        let first = take("10.0.0.1").unwrap();
         drop([first, second, other]);
         assert!(lock(&places.taken).is_empty(), "nothing is remembered of who left");
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use event::TypeName;
 use event::limits::OPEN_TYPES_MAX;
-use eventlog::{TypeId, Types};
+use eventlog::{Gate, TypeId, Types};
 use pipeline::pointer::JsonPointer;
 
 use crate::code::Code;
@@ -34,7 +34,22 @@ pub struct GatewayTypes {
 pub(crate) struct Known {
     pub(crate) name: TypeName,
     pub(crate) id: TypeId,
+    pub(crate) gate: Gate,
     pub(crate) rules: Arc<TypeRules>,
+}
+
+impl Known {
+    /// Whether an event of this type is taken now.
+    ///
+    /// # Errors
+    /// Too many wait for one of its stores.
+    pub(crate) fn check_backlog(&self) -> Result<(), Problem> {
+        if !self.gate.is_closed() {
+            return Ok(());
+        }
+        let detail = format!("too many events wait for a store of type {}; send the event again later", self.name);
+        Err(Problem::new(Code::BacklogFull, detail))
+    }
 }
 
 /// The types of the process.
@@ -70,7 +85,7 @@ impl TypeTable {
         let unknown = |detail: String| Problem::new(Code::UnknownType, detail);
         let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
         if let Some(rules) = self.named.get(&name) {
-            return Ok(Known { id: self.types.intern(&name), rules: rules.clone(), name });
+            return Ok(self.known(name.clone(), self.types.intern(&name), rules));
         }
         let Some(rules) = &self.open else {
             return Err(unknown(format!("the configuration has no [types.{name}], and none for others")));
@@ -80,7 +95,11 @@ impl TypeTable {
                 format!("{OPEN_TYPES_MAX} types are taken under \"*\" already; name `{name}` in the configuration");
             Problem::new(Code::TooManyTypes, detail)
         })?;
-        Ok(Known { id, rules: rules.clone(), name })
+        Ok(self.known(name, id, rules))
+    }
+
+    fn known(&self, name: TypeName, id: TypeId, rules: &Arc<TypeRules>) -> Known {
+        Known { name, id, gate: self.types.gate(id), rules: rules.clone() }
     }
 
     /// A type that was seen before, in another life too, needs no further room.

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
-use eventlog::{ContentHash, Shard};
+use eventlog::{ContentHash, Records, Shard};
 use http::StatusCode;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -40,6 +40,10 @@ const DECODED_BYTES: usize = 64 * 1024;
 /// Buffers that are kept for the next connection that needs one, and how large they may be: it may need it for long.
 const SPARE_BUFFERS_MAX: usize = 16;
 const SPARE_BUFFER_BYTES_MAX: usize = 4096;
+/// The same for the records of batches, whose memory would else grow from nothing for each of them: a fifth of what a
+/// batch costs is copying at that. One of those that aren't in use is freed with each tick.
+const SPARE_RECORDS_MAX: usize = 4;
+const SPARE_RECORDS_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Threads on which a shard splits large arrays, and how long they stay.
 const BLOCKING_THREADS: usize = 1;
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(1);
@@ -92,6 +96,7 @@ pub(crate) struct Worker {
     write_buffer: RefCell<Vec<u8>>,
     decoded: RefCell<Vec<u8>>,
     spare_buffers: RefCell<Vec<Vec<u8>>>,
+    spare_records: RefCell<Vec<Records>>,
     /// The value of `Date`.
     date: RefCell<String>,
     ticks: Cell<u32>,
@@ -151,6 +156,7 @@ impl Worker {
             write_buffer: RefCell::default(),
             decoded: RefCell::default(),
             spare_buffers: RefCell::default(),
+            spare_records: RefCell::default(),
             date: RefCell::new(http_date()),
             ticks: Cell::new(0),
             last_tick: Cell::new(Duration::MAX),
@@ -222,6 +228,7 @@ impl Worker {
         }
         self.ticks.set(self.now().saturating_add(1));
         *self.date.borrow_mut() = http_date();
+        self.spare_records.borrow_mut().pop();
         self.connections.for_each(|connection| match deadlines::order(connection, self.now()) {
             Order::GoOn => {}
             order => connection.give(order),
@@ -291,6 +298,19 @@ impl Worker {
         let mut spare = self.spare_buffers.borrow_mut();
         if spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BUFFER_BYTES_MAX {
             spare.push(buffer);
+        }
+    }
+
+    /// Memory for the records of a batch.
+    pub(crate) fn spare_records(&self) -> Records {
+        self.spare_records.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes back the memory of records that are in the log, or never will be.
+    pub(crate) fn give_back_records(&self, records: Records) {
+        let mut spare = self.spare_records.borrow_mut();
+        if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= SPARE_RECORDS_BYTES_MAX {
+            spare.push(records.emptied());
         }
     }
 

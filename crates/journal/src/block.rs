@@ -209,6 +209,20 @@ impl Records {
     pub const fn bytes(&self) -> usize {
         self.bytes.len()
     }
+
+    /// The same memory without the records, for those of another request.
+    #[must_use]
+    pub fn emptied(self) -> Self {
+        let Self { mut bytes, .. } = self;
+        bytes.clear();
+        Self { bytes, ..Self::default() }
+    }
+
+    /// Bytes of memory that they hold.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
 }
 
 /// What is known of a block only when it is committed.

@@ -174,6 +174,7 @@ impl Committer {
     fn passed(&mut self, block: &Block) {
         self.offset += block.bytes().len() as u64;
         self.last_sum = block.header().header_sum;
+        self.place.segments.set_newest_used(self.offset);
         debug_assert!(self.offset <= self.header.length, "a block lies within its segment");
         if self.offset > self.header.length / 2 {
             // Not sooner: until then a segment may be freed whose file can be used again.

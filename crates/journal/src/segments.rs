@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{DiskFile, SharedDisk};
@@ -17,15 +18,22 @@ pub struct Segments {
     directory: Arc<Path>,
     headers: Arc<Mutex<VecDeque<SegmentHeader>>>,
     spares: SparePool,
+    /// Bytes of the newest segment that blocks take up.
+    newest_used: Arc<AtomicU64>,
 }
 
 impl Segments {
     pub(crate) fn new(disk: SharedDisk, directory: &Path, headers: VecDeque<SegmentHeader>, spares: SparePool) -> Self {
-        Self { disk, directory: directory.into(), headers: Arc::new(Mutex::new(headers)), spares }
+        let (headers, newest_used) = (Arc::new(Mutex::new(headers)), Arc::default());
+        Self { disk, directory: directory.into(), headers, spares, newest_used }
     }
 
     fn headers(&self) -> MutexGuard<'_, VecDeque<SegmentHeader>> {
         self.headers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_newest_used(&self, bytes: u64) {
+        self.newest_used.store(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn add(&self, header: SegmentHeader) {
@@ -62,6 +70,22 @@ impl Segments {
         self.headers().iter().map(|header| header.length).sum()
     }
 
+    /// About how many bytes the events behind `sequence` take up; `durable` is the last one. Of the segment that it stands
+    /// in, its events are taken to be of one size.
+    #[must_use]
+    pub fn bytes_behind(&self, sequence: u64, durable: u64) -> u64 {
+        let headers = self.headers();
+        let newest = headers.len().saturating_sub(1);
+        let part = |(at, header): (usize, &SegmentHeader)| {
+            let end = headers.get(at + 1).map_or(durable + 1, |next| next.first);
+            let bytes = if at == newest { self.newest_used.load(Ordering::Relaxed) } else { header.length };
+            let events = u128::from(end.saturating_sub(header.first).max(1));
+            let behind = u128::from(end.saturating_sub(header.first.max(sequence.saturating_add(1))));
+            u64::try_from(u128::from(bytes) * behind / events).unwrap_or(u64::MAX)
+        };
+        headers.iter().enumerate().map(part).sum()
+    }
+
     /// How many segments there are.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -74,6 +98,15 @@ impl Segments {
 
     fn path(&self, generation: u64) -> PathBuf {
         segment::path(&self.directory, generation)
+    }
+
+    /// Whether the files of freed segments are given back to the disk, those too that were kept for later, instead of
+    /// kept for new segments: where little is left, others need the space.
+    ///
+    /// # Errors
+    /// What the file system says; the next call tries again.
+    pub fn be_thrifty(&self, thrifty: bool) -> io::Result<()> {
+        self.spares.be_thrifty(thrifty)
     }
 
     /// Frees every segment whose events all stand at or before `sequence`; the newest always stays. Call it only
@@ -170,5 +203,13 @@ mod tests {
         let names = segments.disk.list(&segments.directory).unwrap();
         assert_eq!(names.iter().filter(|name| segment::generation_of(name).is_some()).count(), 1);
         assert_eq!(names.len(), 3, "the files are kept for later");
+    }
+
+    #[test]
+    fn what_stands_behind_a_place_is_measured() {
+        let segments = segments(&[1, 11, 21]);
+        segments.set_newest_used(5);
+        let behind = |sequence| segments.bytes_behind(sequence, 25);
+        assert_eq!([0, 5, 10, 15, 20, 23, 25, 99].map(behind), [25, 20, 15, 10, 5, 2, 0, 0]);
     }
 }

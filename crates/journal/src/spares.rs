@@ -3,7 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -44,12 +44,14 @@ pub(crate) struct SparePool {
     directory: Arc<Path>,
     next_name: Arc<AtomicU64>,
     recycled: Arc<Mutex<Vec<(PathBuf, u64)>>>,
+    /// The disk has too little left for files that aren't needed now.
+    is_thrifty: Arc<AtomicBool>,
 }
 
 impl SparePool {
     pub(crate) fn new(disk: SharedDisk, directory: &Path) -> Self {
         let next_name = Arc::new(AtomicU64::new(0));
-        Self { disk, directory: directory.into(), next_name, recycled: Arc::default() }
+        Self { disk, directory: directory.into(), next_name, recycled: Arc::default(), is_thrifty: Arc::default() }
     }
 
     fn new_path(&self) -> PathBuf {
@@ -61,10 +63,24 @@ impl SparePool {
         self.recycled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether freed segments' files are given back to the disk instead of kept, those too that are kept already.
+    ///
+    /// # Errors
+    /// What the file system says; the next call tries again.
+    pub(crate) fn be_thrifty(&self, thrifty: bool) -> io::Result<()> {
+        self.is_thrifty.store(thrifty, Ordering::Relaxed);
+        let mut recycled = self.recycled();
+        while thrifty && let Some((path, _)) = recycled.last() {
+            self.disk.remove(path)?;
+            recycled.pop();
+        }
+        Ok(())
+    }
+
     /// Takes over the file of a freed segment; `None` where it isn't wanted. The new name is durable before the
     /// file can be written to: else a crash could leave the old name on new content.
     pub(crate) fn recycle(&self, path: &Path, length: u64) -> Option<io::Result<()>> {
-        if self.recycled().len() >= RECYCLED_MAX {
+        if self.is_thrifty.load(Ordering::Relaxed) || self.recycled().len() >= RECYCLED_MAX {
             return None;
         }
         let spare = self.new_path();
@@ -226,6 +242,22 @@ mod tests {
         assert_eq!(spares.each_ref().map(|spare| spare.length), [8192, 8192, 8192, 9000, 4096, 4]);
         assert!(disk.content(&spares[0].path).unwrap() != [0; 8192], "nothing is filled");
         assert_eq!(disk.content(&spares[3].path).unwrap(), [0; 9000]);
+    }
+
+    #[test]
+    fn a_short_disk_gets_everything_back() {
+        let (disk, pool) = pool();
+        let old = |number: u32| PathBuf::from(format!("/s/old-{number}"));
+        for number in [1, 2] {
+            pool.recycle(&old(number), 8192).unwrap().unwrap();
+        }
+        disk.fail_call(Operation::Remove, 2, Failure::Io);
+        assert!(pool.be_thrifty(true).is_err());
+        pool.be_thrifty(true).unwrap();
+        assert_eq!(names(&disk), ["old-3", "old-4", "old-5"]);
+        assert!(pool.recycle(&old(3), 8192).is_none());
+        pool.be_thrifty(false).unwrap();
+        assert!(pool.recycle(&old(3), 8192).is_some());
     }
 
     #[test]

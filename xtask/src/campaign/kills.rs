@@ -4,7 +4,7 @@
 //! A SIGKILL leaves the page cache alone, so this proves nothing about fsync: the power cuts do that.
 
 pub(super) mod clients;
-mod oracle;
+pub(super) mod oracle;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -65,21 +65,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = workspace::scratch_directory("campaign")?;
     let launch = Launch::new(&binary, &folder, None)?;
     let (known, kills) = send_and_kill(&launch, options, seed)?;
-    let account = check(&launch.data.join("events.db"), Oracle::new(seed, known))?;
     kills.print();
-    let Account { acknowledged, unacknowledged_stored, unacknowledged_missing, faults } = account;
-    println!(
-        "{acknowledged} events acknowledged; of the others {unacknowledged_stored} stored, {unacknowledged_missing} not"
-    );
-    for fault in faults.iter().take(FAULTS_SHOWN) {
-        println!("{fault}");
-    }
-    if !faults.is_empty() {
-        bail!("{} faults with --seed {seed}; what is left stands in {}", faults.len(), folder.display());
-    }
-    if acknowledged == 0 {
-        bail!("no event was acknowledged: nothing was checked");
-    }
+    judge(&launch.data.join("events.db"), Oracle::new(seed, known), &folder)?;
     if kills.slowest_ready() > Duration::from_millis(options.ready) {
         bail!("ready again after {:?}, at most {} ms are allowed", kills.slowest_ready(), options.ready);
     }
@@ -146,6 +133,24 @@ fn kill_rounds(launch: &Launch, rounds: u32, seed: u64, shared: &Shared) -> Resu
     shared.server_is_up();
     thread::sleep(Duration::from_millis(LIFE_MILLISECONDS_MAX));
     Ok((server, kills))
+}
+
+/// Holds what is stored in `database` against what the clients know, and fails where anything is wrong.
+pub(super) fn judge(database: &Path, oracle: Oracle, folder: &Path) -> Result<()> {
+    let Account { acknowledged, unacknowledged_stored, unacknowledged_missing, faults } = check(database, oracle)?;
+    println!(
+        "{acknowledged} events acknowledged; of the others {unacknowledged_stored} stored, {unacknowledged_missing} not"
+    );
+    for fault in faults.iter().take(FAULTS_SHOWN) {
+        println!("{fault}");
+    }
+    if !faults.is_empty() {
+        bail!("{} faults; what is left stands in {}", faults.len(), folder.display());
+    }
+    if acknowledged == 0 {
+        bail!("no event was acknowledged: nothing was checked");
+    }
+    Ok(())
 }
 
 /// Reads every stored payload with SQLite's own program, which shares no code with the server.

@@ -313,13 +313,55 @@ fn on_a_full_disk_the_reserve_lets_the_ledger_be_saved_and_segments_be_freed() {
         world.settle().await;
         seconds(5).await;
         assert!(world.process().log.shards()[0].segments().oldest() > Some(1), "freed");
-        assert!(world.process().log.shards()[0].segments().oldest() > Some(1), "freed {:?} {:?}", world.process().log.shards()[0].segments().oldest(), world.messages());
+        assert!(
+            world.process().log.shards()[0].segments().oldest() > Some(1),
+            "freed {:?} {:?}",
+            world.process().log.shards()[0].segments().oldest(),
+            world.messages()
+        );
         world.disk.set_capacity(None);
         seconds(1).await;
         assert!(!world.process().log.room().is_short());
         let messages = world.messages();
         assert!(messages.len() == 2 && messages[0].contains("no events are taken"), "{messages:?}");
         assert!(messages[1].contains("taken again"), "{messages:?}");
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_sink_that_takes_nothing_closes_the_gates_of_its_types_and_of_no_others() {
+    run(async {
+        let mut world = World::new(14);
+        world.max_backlog = Some(200_000);
+        world.start();
+        world.fenced.block();
+        let closed = |world: &World| {
+            let gates = world.process().log.types().gates();
+            gates.into_iter().filter(|(_, gate)| gate.is_closed()).map(|(name, _)| name.to_string()).collect::<Vec<_>>()
+        };
+        world.append(0, "first", 1).await;
+        for _ in 0..60 {
+            assert!(closed(&world).is_empty());
+            world.append(0, "both", 30).await;
+        }
+        world.append(1, "named", 30).await;
+        seconds(1).await;
+        assert_eq!(closed(&world), ["both", "first"]);
+        // A type that is first met now goes there too.
+        world.append(0, "later", 1).await;
+        seconds(1).await;
+        assert_eq!(closed(&world), ["both", "first", "later"]);
+        world.kill(1).await;
+        world.start();
+        assert_eq!(closed(&world), ["both", "first", "later"], "a start knows it before anything is taken");
+        world.fenced.release();
+        world.settle().await;
+        seconds(1).await;
+        assert!(closed(&world).is_empty());
+        let messages = world.messages();
+        assert!(messages.iter().any(|text| text.contains("as much waits for sink fenced as may")), "{messages:?}");
+        assert!(messages.last().is_some_and(|text| text.contains("taken again")), "{messages:?}");
         world.check_all().await;
     });
 }

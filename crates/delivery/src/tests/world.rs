@@ -47,6 +47,7 @@ pub(super) struct World {
     pub(super) acknowledged: Vec<(u64, String)>,
     pub(super) messages: Arc<Messages>,
     pub(super) begin: Begin,
+    pub(super) max_backlog: Option<u64>,
     /// What takes the place of the fenced store, if anything.
     pub(super) sqlite: Option<SqliteConfig>,
     /// Letters that were dropped, by sink; of some the answer was lost.
@@ -103,6 +104,7 @@ impl World {
             acknowledged: Vec::new(),
             messages: Arc::default(),
             begin: Begin::End,
+            max_backlog: None,
             sqlite: None,
             dropped: BTreeSet::new(),
             next: 1,
@@ -116,9 +118,14 @@ impl World {
             DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).map_err(|error| text(&error))?;
         let saved = Saved::load(&directory).map_err(|error| text(&error))?;
         let mut options = saved.log_options(self.shards);
+        // Threads would keep the machine's time, and everything else here keeps the simulated one.
+        options.segments_ahead = false;
+        options.inline_commit_max = Duration::MAX;
         options.first_segment_bytes = 16 * 1024;
         let log = Arc::new(EventLog::open(&directory, &options).map_err(|error| text(&error))?);
-        let setup = |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin };
+        let max_backlog = self.max_backlog;
+        let setup =
+            |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin, max_backlog };
         let sinks = [setup(FENCED, self.fenced_config()), setup(KEYED, SinkConfig::Memory(self.keyed.clone()))];
         let sinks: Vec<SinkSetup> = sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect();
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();

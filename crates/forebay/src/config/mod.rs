@@ -34,7 +34,7 @@ use reader::Reader;
 pub(crate) use report::Report;
 use report::{Mistake, Spot};
 use section::Section;
-pub(crate) use sink::{SinkConfig, SinkName};
+pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 
 /// The tables of the file.
 const TABLES: &[&str] = &["gateway", "journal", "types", "sinks"];
@@ -61,7 +61,7 @@ pub(crate) struct Configuration {
     /// What becomes of all other types; without it they are unknown.
     pub(crate) other_types: Option<TypeConfig>,
     /// The stores, those too that no type has a route to.
-    pub(crate) sinks: BTreeMap<SinkName, SinkConfig>,
+    pub(crate) sinks: BTreeMap<SinkName, SinkSettings>,
 }
 
 /// Settings from the command line, as they were typed.

@@ -10,10 +10,12 @@ use ::sink::{SqliteConfig, TableName};
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
+use super::size;
 use super::suggest::nearest;
 
 /// The settings that a sink of each kind has.
-pub(super) const KINDS: &[(&str, &[&str])] = &[("sqlite", &["kind", "path", "table"]), ("null", &["kind"])];
+pub(super) const KINDS: &[(&str, &[&str])] =
+    &[("sqlite", &["kind", "max_backlog", "path", "table"]), ("null", &["kind", "max_backlog"])];
 
 const PATH: &str = "events.db";
 const TABLE: &str = "events";
@@ -50,6 +52,22 @@ impl fmt::Debug for SinkName {
     }
 }
 
+/// A store, and how it is delivered to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SinkSettings {
+    /// The store.
+    pub(crate) store: SinkConfig,
+    /// Bytes of the journal that may wait for it, if the configuration says how many.
+    pub(crate) max_backlog: Option<u64>,
+}
+
+impl fmt::Display for SinkSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.store)?;
+        self.max_backlog.map_or(Ok(()), |bytes| write!(f, ", at most {bytes} bytes waiting"))
+    }
+}
+
 /// A store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SinkConfig {
@@ -81,7 +99,7 @@ impl fmt::Display for SinkConfig {
 /// All `[sinks.…]` tables.
 #[derive(Debug, Default)]
 pub(super) struct Sinks {
-    pub(super) valid: BTreeMap<SinkName, SinkConfig>,
+    pub(super) valid: BTreeMap<SinkName, SinkSettings>,
     /// Every name that the document has, also of sinks with mistakes: routes may point to them.
     declared: BTreeMap<String, Spot>,
 }
@@ -131,7 +149,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], data: &Path)
     sinks
 }
 
-fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SinkConfig> {
+fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SinkSettings> {
     let mistakes_before = reader.mistakes();
     let kind = reader.text(section, "kind", kind);
     if kind.is_none() && reader.mistakes() == mistakes_before {
@@ -141,8 +159,9 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Opti
     }
     let (kind, keys) = kind.map_or(KINDS[0], |found| found.value);
     reader.check_keys(section, keys);
+    let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
     if kind == "null" {
-        return Some(SinkConfig::Null);
+        return Some(SinkSettings { store: SinkConfig::Null, max_backlog });
     }
     let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
     let table = reader.text_or(section, "table", TABLE, table);
@@ -150,7 +169,8 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Opti
         // Without this, defaults in the place of wrong values would be held against other sinks.
         return None;
     }
-    Some(SinkConfig::Sqlite(SqliteConfig { path: path?, table: table? }))
+    let store = SinkConfig::Sqlite(SqliteConfig { path: path?, table: table? });
+    Some(SinkSettings { store, max_backlog })
 }
 
 fn kind_names() -> String {
@@ -189,8 +209,8 @@ fn check_tables(reader: &mut Reader<'_>, sinks: &Sinks) {
     let place = |name: &SinkName| sinks.spot(name).map_or(0, |spot| spot.span.start);
     let mut in_order: Vec<_> = sinks.valid.iter().collect();
     in_order.sort_by_key(|(name, _)| place(name));
-    for (name, config) in in_order {
-        let SinkConfig::Sqlite(SqliteConfig { path, table }) = config else { continue };
+    for (name, settings) in in_order {
+        let SinkConfig::Sqlite(SqliteConfig { path, table }) = &settings.store else { continue };
         // SQLite takes `Events` and `events` for one table.
         let Some(other) = first.insert((path, table.as_str().to_ascii_lowercase()), name) else { continue };
         if let (Some(at), Some(also)) = (sinks.spot(name), sinks.spot(other)) {

@@ -93,6 +93,16 @@ fn an_atomic_batch_is_taken_as_a_whole_or_not_at_all() {
 }
 
 #[test]
+fn an_atomic_batch_that_is_refused_waits_for_none_of_its_own_records() {
+    let stand = Stand::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/event", "", "{\"id\":1}").status, 200);
+    let body = "{\"id\":2}\n{\"id\":2}\n{\"id\":1,\"other\":0}";
+    let answer = stand.post("/ingest/batch", "Forebay-Atomic: true\r\n", body);
+    assert_eq!((answer.status, answer.json()["accepted"].as_u64()), (422, Some(0)), "{}", answer.json());
+    assert_eq!(stand.payloads().len(), 1);
+}
+
+#[test]
 fn an_atomic_batch_with_an_id_that_was_used_is_not_taken() {
     let stand = Stand::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
     assert_eq!(stand.post("/ingest/event", "", r#"{"id":1}"#).status, 200);

@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Long enough for the slowest machine; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks: a loop without a pause takes the core from whom it waits for.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(2);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(200);
 
 /// A gateway that runs, and what it stands on.
 pub(crate) struct Stand {

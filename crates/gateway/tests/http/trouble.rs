@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::stand::{Client, LOOK_EVERY, Stand, open_types};
+use event::TypeName;
 use event::limits::HEADER_BYTES_MAX;
-use gateway::{Code, GatewayOptions, RouteName, StatusClass};
+use eventlog::Gate;
+use gateway::{Code, GatewayOptions, GatewayTypes, RouteName, StatusClass};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 
 const FAR: Duration = Duration::from_secs(60);
@@ -116,6 +118,70 @@ fn a_full_disk_is_told_and_passes() {
     disk.set_capacity(None);
     assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
     assert_eq!(stand.stored().len(), stored + 1);
+}
+
+fn gate(stand: &Stand, type_name: &str) -> Gate {
+    let types = stand.log.types();
+    types.gate(types.get(&TypeName::new(type_name).unwrap()).unwrap())
+}
+
+#[test]
+fn only_types_whose_stores_are_behind_are_refused() {
+    let stand = Stand::open();
+    for path in ["/ingest/event/slow", "/ingest/event/quick"] {
+        assert_eq!(stand.post(path, "", "1").status, 200);
+    }
+    let gate = gate(&stand, "slow");
+    gate.set_closed(true);
+    let refused = stand.post("/ingest/event/slow", "", "2");
+    assert_eq!(
+        (refused.status, refused.code().as_str(), refused.header("retry-after")),
+        (503, "backlog_full", Some("1"))
+    );
+    assert_eq!(stand.post("/ingest/batch/slow", "", "2\n3").code(), "backlog_full");
+    assert_eq!(stand.post("/ingest/event/quick", "", "4").status, 200);
+    gate.set_closed(false);
+    assert_eq!(stand.post("/ingest/batch/slow", "", "5\n6").status, 200);
+    assert_eq!(stand.payloads(), ["1", "1", "4", "5", "6"]);
+}
+
+#[test]
+fn of_a_batch_only_records_whose_stores_are_behind_are_refused() {
+    let types = GatewayTypes { type_pointer: Some("/type".parse().unwrap()), ..open_types() };
+    let stand = Stand::with(types, GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"quick\"}").status, 200);
+    gate(&stand, "slow").set_closed(true);
+    let some = stand.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"quick\"}");
+    assert_eq!((some.status, &some.json()["refused"][0]["code"]), (207, &"backlog_full".into()));
+    let all = stand.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"slow\"}");
+    assert_eq!((all.status, all.code().as_str()), (503, "backlog_full"));
+    assert_eq!(stand.stored().len(), 3);
+}
+
+#[test]
+fn before_the_disk_is_full_nothing_is_taken_any_more() {
+    let disk = SimulatedDisk::new(1);
+    let stand = Stand::on_disk(Arc::new(disk.clone()));
+    let ready = |expected| {
+        let mut client = stand.connect();
+        client.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(client.answer().status, expected);
+    };
+    assert_eq!(stand.post("/ingest/event", "", "1").status, 200);
+    disk.set_capacity(Some(disk.bytes_used() * 100 / 99));
+    assert!(stand.log.room().look().unwrap().1);
+    let full = stand.post("/ingest/event", "", "2");
+    assert_eq!((full.status, full.code().as_str()), (507, "disk_full"));
+    // The answer comes before the body.
+    let mut client = stand.connect();
+    client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n");
+    assert_eq!(client.answer().status, 507);
+    ready(503);
+    disk.set_capacity(None);
+    assert!(stand.log.room().look().unwrap().1);
+    ready(200);
+    assert_eq!(stand.post("/ingest/batch", "", "3").status, 200);
+    assert_eq!(stand.payloads(), ["1", "3"]);
 }
 
 #[test]

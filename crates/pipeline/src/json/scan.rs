@@ -1,15 +1,10 @@
 //! What serde_json leaves unchecked, looked for in texts that it has accepted. Each search begins with a
-//! filter that the compiler turns into vector instructions; the exact look comes only where the filter finds
-//! something.
+//! filter in vector instructions; the exact look comes only where the filter finds something.
 
-use event::limits::JSON_DEPTH_MAX;
-
-/// Where the first array or object stands that is deeper than `depth_max`, which is [`JSON_DEPTH_MAX`] or more.
+/// Where the first array or object stands that is deeper than `depth_max`.
 pub(super) fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
-    // Each level has two bytes, one at either end.
-    if json.len() <= 2 * depth_max || openers(json) <= depth_max {
-        return None;
-    }
+    // Each level begins with one of these; in strings they count as well, which only costs the exact look.
+    memchr::memchr2_iter(b'[', b'{', json).nth(depth_max)?;
     let (mut depth, mut in_string, mut at) = (0_usize, false, 0);
     while let Some(byte) = json.get(at) {
         match byte {
@@ -27,27 +22,6 @@ pub(super) fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
         at += 1;
     }
     None
-}
-
-/// A whole number of vectors, and few enough bytes that a counter of eight bits can't overflow.
-const STRIDE: usize = 64;
-const _: () = assert!(STRIDE <= u8::MAX as usize, "a counter of eight bits counts a stride");
-const _: () = assert!(STRIDE <= JSON_DEPTH_MAX, "what follows the deepest opener fills the uncounted rest");
-
-/// How many `[` and `{` there are, in strings or not, in all whole strides. The rest needs no look: where a text
-/// is too deep, more closers than a rest has bytes follow the last opener that makes it so.
-fn openers(json: &[u8]) -> usize {
-    let (strides, _) = json.as_chunks::<STRIDE>();
-    strides.iter().map(|stride| usize::from(openers_of_stride(stride))).sum()
-}
-
-fn openers_of_stride(stride: &[u8; STRIDE]) -> u8 {
-    stride.iter().map(|byte| u8::from(is_opener(*byte))).sum()
-}
-
-/// `[` and `{` differ in one bit, and no other byte becomes `{` by it.
-const fn is_opener(byte: u8) -> bool {
-    byte | 0x20 == b'{'
 }
 
 /// Where the first escape stands that names half of a surrogate pair without its other half.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -11,12 +12,18 @@ use super::oracle::{Acknowledged, Event};
 use crate::http::{self, Connection};
 use crate::random::Random;
 
+/// What a client waits before it asks a full disk again.
+const DISK_FULL_PAUSE: Duration = Duration::from_millis(20);
+
 /// What the clients share with the one that kills.
 pub(in crate::campaign) struct Shared {
     server: SocketAddr,
     seed: u64,
     stop: AtomicBool,
     in_flight: AtomicUsize,
+    /// Events that were acknowledged, and answers that the disk is full.
+    taken: AtomicUsize,
+    disk_full: AtomicUsize,
     state: Mutex<ServerState>,
     changed: Condvar,
 }
@@ -31,8 +38,8 @@ struct ServerState {
 impl Shared {
     pub(in crate::campaign) fn new(server: SocketAddr, seed: u64) -> Self {
         let state = Mutex::new(ServerState { is_up: false, starts: 0 });
-        let (stop, in_flight) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Self { server, seed, stop, in_flight, state, changed: Condvar::new() }
+        let [in_flight, taken, disk_full] = [0; 3].map(AtomicUsize::new);
+        Self { server, seed, stop: AtomicBool::new(false), in_flight, taken, disk_full, state, changed: Condvar::new() }
     }
 
     /// The server is ready: clients may connect.
@@ -47,6 +54,16 @@ impl Shared {
     pub(in crate::campaign) fn server_goes_down(&self) -> usize {
         self.state().is_up = false;
         self.in_flight.load(Ordering::SeqCst)
+    }
+
+    /// How many events were acknowledged so far.
+    pub(in crate::campaign) fn taken(&self) -> usize {
+        self.taken.load(Ordering::SeqCst)
+    }
+
+    /// How many answers said so far that the disk is full.
+    pub(in crate::campaign) fn disk_full(&self) -> usize {
+        self.disk_full.load(Ordering::SeqCst)
     }
 
     /// Every client ends once it has its answer, or can't have one.
@@ -85,7 +102,7 @@ impl Shared {
 
     /// After a refused connection: the server was killed and not yet declared down, or its queue is full.
     fn wait_for_change(&self, starts: u64) {
-        let pause = std::time::Duration::from_millis(5);
+        let pause = Duration::from_millis(5);
         let state = self.state();
         let same = |state: &mut ServerState| state.starts == starts && !self.is_stopped();
         drop(self.changed.wait_timeout_while(state, pause, same));
@@ -97,7 +114,10 @@ impl Shared {
 }
 
 /// A client in its own thread; it ends with what it knows.
-pub(super) fn spawn(shared: &std::sync::Arc<Shared>, client: u32) -> Result<JoinHandle<Result<Acknowledged>>> {
+pub(in crate::campaign) fn spawn(
+    shared: &std::sync::Arc<Shared>,
+    client: u32,
+) -> Result<JoinHandle<Result<Acknowledged>>> {
     const STACK_BYTES: usize = 128 * 1024;
     let shared = shared.clone();
     let builder = Builder::new().name(format!("client {client}")).stack_size(STACK_BYTES);
@@ -105,7 +125,7 @@ pub(super) fn spawn(shared: &std::sync::Arc<Shared>, client: u32) -> Result<Join
 }
 
 /// Waits for a client's end.
-pub(super) fn join(client: JoinHandle<Result<Acknowledged>>) -> Result<Acknowledged> {
+pub(in crate::campaign) fn join(client: JoinHandle<Result<Acknowledged>>) -> Result<Acknowledged> {
     client.join().map_err(|_| anyhow!("a client panicked"))?
 }
 
@@ -140,8 +160,15 @@ fn send(shared: &Shared, connection: &mut Option<Connection>, event: Event, is_g
         let answer = open.send(&request);
         shared.in_flight.fetch_sub(1, Ordering::SeqCst);
         match answer.map(|answer| (answer.status, answer.body)) {
-            Ok((200, _)) => return Ok(true),
+            Ok((200, _)) => {
+                shared.taken.fetch_add(1, Ordering::SeqCst);
+                return Ok(true);
+            }
             Ok((503, _)) => {}
+            Ok((507, _)) => {
+                shared.disk_full.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(DISK_FULL_PAUSE);
+            }
             Ok((status, body)) => bail!("key {}: answered {status}: {}", event.key(), String::from_utf8_lossy(&body)),
             Err(_) => *connection = None,
         }

@@ -38,10 +38,10 @@ impl Event {
 }
 
 /// What one client knows: whether each event that it sent was acknowledged, by number.
-pub(super) type Acknowledged = Vec<bool>;
+pub(in crate::campaign) type Acknowledged = Vec<bool>;
 
 /// Holds stored payloads against what the clients know.
-pub(super) struct Oracle {
+pub(in crate::campaign) struct Oracle {
     seed: u64,
     clients: Vec<Acknowledged>,
     stored: HashMap<Event, u32>,
@@ -83,7 +83,7 @@ pub(super) struct Account {
 }
 
 impl Oracle {
-    pub(super) fn new(seed: u64, clients: Vec<Acknowledged>) -> Self {
+    pub(in crate::campaign) fn new(seed: u64, clients: Vec<Acknowledged>) -> Self {
         Self { seed, clients, stored: HashMap::new(), faults: Vec::new() }
     }
 

@@ -1,0 +1,58 @@
+//! How much may wait for each sink: beyond it, events with a route to it are refused, so that a store that is dead for
+//! days doesn't take the disk from the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use eventlog::EventLog;
+
+use crate::SinkName;
+use crate::book::{Book, SinkBook};
+
+/// A sink takes events again when its backlog has fallen by one part in so many.
+const MARGIN_PART: u64 = 4;
+
+/// The limits, and which sinks are at theirs.
+#[derive(Default)]
+pub(crate) struct Backlogs {
+    /// Bytes, where a configuration says how many.
+    limits: BTreeMap<SinkName, Option<u64>>,
+    full: BTreeSet<SinkName>,
+}
+
+impl Backlogs {
+    pub(crate) fn limit(&mut self, sink: SinkName, bytes: Option<u64>) {
+        self.limits.insert(sink, bytes);
+    }
+
+    /// Measures what waits, and closes and opens the gates of types accordingly. Says which sinks are at their limits
+    /// now and weren't, or the other way round.
+    pub(crate) fn look(&mut self, log: &EventLog, book: &Book, disk_bytes: u64) -> Vec<(SinkName, bool)> {
+        let full: BTreeSet<SinkName> = self
+            .limits
+            .iter()
+            .filter_map(|(name, limit)| {
+                let limit = limit.unwrap_or(disk_bytes / 2);
+                let limit = if self.full.contains(name) { limit - limit / MARGIN_PART } else { limit };
+                let waiting = bytes_waiting(log, book.sinks.get(name)?);
+                (waiting >= limit).then(|| name.clone())
+            })
+            .collect();
+        let changed = full.symmetric_difference(&self.full).map(|name| (name.clone(), full.contains(name))).collect();
+        // Also while nothing changes: a type may have been met since.
+        if !full.is_empty() || !self.full.is_empty() {
+            for (name, gate) in log.types().gates() {
+                gate.set_closed(full.iter().any(|sink| book.routes.leads(&name, sink)));
+            }
+        }
+        self.full = full;
+        changed
+    }
+}
+
+fn bytes_waiting(log: &EventLog, sink: &SinkBook) -> u64 {
+    let of_shard = |shard: &std::sync::Arc<eventlog::Shard>| {
+        let cursor = sink.lanes.get(usize::from(shard.number())).map_or(0, |lane| lane.cursor);
+        shard.segments().bytes_behind(cursor, shard.durable())
+    };
+    log.shards().iter().map(of_shard).sum()
+}
