@@ -24,6 +24,8 @@ const SERVICES: &[Service] = &[
     Service { program: "wrk", package: "wrk", purpose: "load of single requests in benchmarks" },
     Service { program: "sqlite3", package: "sqlite3", purpose: "an eye on stored events that isn't our own" },
     Service { program: "promtool", package: "prometheus", purpose: "checks the format of /metrics" },
+    Service { program: "nginx", package: "nginx-light", purpose: "a proxy before the intake port, in tests" },
+    Service { program: "haproxy", package: "haproxy", purpose: "another one" },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

@@ -39,6 +39,8 @@ pub enum Code {
     BadRequest,
     /// The request expects what isn't done here.
     Expectation,
+    /// The request's line has more bytes than allowed.
+    TargetTooLong,
     /// The request's line and headers have more bytes or lines than allowed.
     HeaderTooLarge,
     /// There is nothing at this path.
@@ -59,7 +61,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -76,6 +78,7 @@ impl Code {
         Self::Timeout,
         Self::BadRequest,
         Self::Expectation,
+        Self::TargetTooLong,
         Self::HeaderTooLarge,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -106,6 +109,7 @@ impl Code {
             Self::Timeout => "timeout",
             Self::BadRequest => "bad_request",
             Self::Expectation => "expectation",
+            Self::TargetTooLong => "target_too_long",
             Self::HeaderTooLarge => "header_too_large",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
@@ -136,6 +140,7 @@ impl Code {
             Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
             Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
+            Self::TargetTooLong => StatusCode::URI_TOO_LONG,
             Self::HeaderTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::JournalFailed => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Overload | Self::BacklogFull | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
@@ -162,6 +167,7 @@ impl Code {
             Self::Timeout => "The request came too slowly",
             Self::BadRequest => "The request is not sound HTTP",
             Self::Expectation => "The expectation can't be met",
+            Self::TargetTooLong => "The target is too long",
             Self::HeaderTooLarge => "The headers are too large",
             Self::NotFound => "There is nothing here",
             Self::MethodNotAllowed => "The method is not allowed",

@@ -99,6 +99,9 @@ impl Splitter {
             State::Undecided => self.decide(before, chunk, sink),
             State::Lines => self.lines.push(chunk, sink),
             State::Array { body, .. } => {
+                if body.len() + chunk.len() > GROWN_BYTES_MAX {
+                    body.reserve_exact(BATCH_BYTES_MAX - body.len());
+                }
                 body.extend_from_slice(chunk);
                 Ok(())
             }
@@ -145,6 +148,10 @@ impl Splitter {
         self.lines.push(rest, sink)
     }
 }
+
+/// An array's buffer grows by steps up to this, and then has room for the largest body at once: at each step what it
+/// holds is copied, and is there twice. Room that isn't used takes no memory.
+const GROWN_BYTES_MAX: usize = 1024 * 1024;
 
 const NOT_AN_ARRAY: &str =
     "the value is no array; send lines as application/x-ndjson, and a single payload to /ingest/event";

@@ -9,6 +9,7 @@ mod scan;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use event::limits::JSON_DEPTH_MAX;
 use serde::de::IgnoredAny;
 
 pub use error::{JsonError, JsonErrorKind};
@@ -38,11 +39,17 @@ fn check_value(value: &[u8]) -> Result<&str, JsonError> {
 /// Depth and surrogates of a text that is JSON.
 pub(crate) fn check_limits(value: &str) -> Result<(), JsonError> {
     let bytes = value.as_bytes();
-    if let Some(offset) = scan::too_deep(bytes) {
-        return Err(JsonError::of_depth(offset));
-    }
+    check_depth(value, JSON_DEPTH_MAX)?;
     match scan::lone_surrogate(bytes) {
         Some(offset) => Err(JsonError::of_surrogate(offset)),
+        None => Ok(()),
+    }
+}
+
+/// Depth alone, of a text that may be none.
+pub(crate) fn check_depth(text: &str, depth_max: usize) -> Result<(), JsonError> {
+    match scan::too_deep(text.as_bytes(), depth_max) {
+        Some(offset) => Err(JsonError::of_depth(offset)),
         None => Ok(()),
     }
 }

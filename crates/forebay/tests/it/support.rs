@@ -98,6 +98,14 @@ impl Server {
         Self { process: Running(process), intake, admin }
     }
 
+    /// What the operating system says of its memory, in bytes: `VmRSS` now, `VmHWM` the most so far.
+    pub(crate) fn memory(&self, field: &str) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        let kibibytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        kibibytes << 10
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.intake)
     }

@@ -1,8 +1,14 @@
-//! Follows a chunked body to its end (RFC 9112 §7.1), strictly: lines end in CR LF, and sizes have no spaces.
+//! Follows a chunked body to its end (RFC 9112 §7.1), strictly: lines end in CR LF, and sizes are digits.
+
+use event::limits::HEADER_BYTES_MAX;
+
+use super::extension::Extension;
 
 /// Bytes of a line of sizes or trailers, of all lines of a body that aren't data, and so on: nobody needs more.
 const LINE_BYTES_MAX: usize = 256;
 const TRAILER_BYTES_MAX: usize = 4096;
+/// Bytes of all extensions of a body: as many as a head has, or a small body could come in a large one.
+const EXTENSION_BYTES_MAX: usize = HEADER_BYTES_MAX;
 /// So that a size fits 64 bits.
 const SIZE_DIGITS_MAX: usize = 15;
 
@@ -12,6 +18,8 @@ pub(crate) struct Chunks {
     at: At,
     /// Bytes of the line so far, or of the trailers.
     passed: usize,
+    /// Bytes of extensions so far.
+    extension_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,9 +28,7 @@ enum At {
     #[default]
     Start,
     Size(u64),
-    /// Behind the `;` of an extension, which must have a name.
-    ExtensionStart(u64),
-    Extension(u64),
+    Extension(u64, Extension),
     SizeEnd(u64),
     Data(u64),
     DataEnd,
@@ -70,11 +76,11 @@ impl Chunks {
         self.passed += 1;
         match (self.at, byte) {
             (At::Start, _) => digit(byte).map(At::Size),
-            (At::Size(size), b'\r') | (At::Extension(size), b'\r') => Ok(At::SizeEnd(size)),
-            (At::Size(size), b';') => Ok(At::ExtensionStart(size)),
-            (At::ExtensionStart(size), _) if is_of_name(byte) => Ok(At::Extension(size)),
+            (At::Size(size), b'\r') => Ok(At::SizeEnd(size)),
+            (At::Size(size), b' ' | b'\t' | b';') => self.extend(size, Extension::Spaces, byte),
+            (At::Extension(size, extension), b'\r') if extension.may_end() => Ok(At::SizeEnd(size)),
+            (At::Extension(size, extension), _) => self.extend(size, extension, byte),
             (At::Size(size), _) if self.passed <= SIZE_DIGITS_MAX => Ok(At::Size(size * 16 + digit(byte)?)),
-            (At::Extension(size), _) if is_of_value(byte) && self.passed <= LINE_BYTES_MAX => Ok(At::Extension(size)),
             (At::SizeEnd(size), b'\n') => {
                 self.passed = 0;
                 Ok(if size == 0 { At::TrailerStart } else { At::Data(size) })
@@ -95,16 +101,24 @@ impl Chunks {
             _ => Err(BadChunk),
         }
     }
+
+    fn extend(&mut self, size: u64, extension: Extension, byte: u8) -> Result<At, BadChunk> {
+        self.extension_bytes += 1;
+        if self.passed > LINE_BYTES_MAX || self.extension_bytes > EXTENSION_BYTES_MAX {
+            return Err(BadChunk);
+        }
+        Ok(At::Extension(size, extension.step(byte)?))
+    }
 }
 
 /// A `tchar` (RFC 9110 §5.6.2).
-const fn is_of_name(byte: u8) -> bool {
+pub(super) const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }
 
 /// What a field's value may hold (RFC 9110 §5.5).
-const fn is_of_value(byte: u8) -> bool {
+pub(super) const fn is_of_value(byte: u8) -> bool {
     byte == b'\t' || byte >= b' ' && byte != 0x7f
 }
 
@@ -159,6 +173,9 @@ mod tests {
             "5;\r\n",
             "5;=a\r\n",
             "5;a\0\r\n",
+            "5;a=\r\n",
+            "5;a=\"b\r\n",
+            "5 a\r\n",
             "0\r\nGET / HTTP/1.1\r\n\r\n",
             "0\r\nfoo\r\n\r\n",
             "0\r\nx : y\r\n\r\n",
@@ -168,6 +185,8 @@ mod tests {
             assert!(is_bad(body.as_bytes()), "{body:?}");
         }
         assert!(is_bad(("5;".to_owned() + &"x".repeat(LINE_BYTES_MAX)).as_bytes()));
+        assert!(is_bad(format!("1;{}\r\n \r\n", "x".repeat(200)).repeat(100).as_bytes()));
+        assert!(!is_bad(b"5 ; a = \"\\\"\";b\r\nhello\r\n0\r\n\r\n"));
         assert!(!is_bad(BODY));
     }
 

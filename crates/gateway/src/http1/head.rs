@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
+use std::net::Ipv6Addr;
 
 use event::limits::HEADER_BYTES_MAX;
 use httparse::{Header, Request, Status};
@@ -90,14 +91,23 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Refused> {
         Status::Partial => bytes.len(),
     };
     if length > HEADER_BYTES_MAX {
-        let detail = format!("a request's line and headers have at most {HEADER_BYTES_MAX} bytes");
-        return Err(Problem::boxed(Code::HeaderTooLarge, detail));
+        return Err(too_long(&bytes[start..]));
     }
     if status.is_partial() {
         return Ok(Parsed::Part);
     }
     check_line_ends(&bytes[start..length], request.headers.len() + 2)?;
     Ok(Parsed::Head(head(&request)?, length))
+}
+
+fn too_long(bytes: &[u8]) -> Refused {
+    let line = &bytes[..bytes.len().min(HEADER_BYTES_MAX)];
+    if memchr::memchr(b'\n', line).is_none() {
+        let detail = format!("a request's line has at most {HEADER_BYTES_MAX} bytes");
+        return Problem::boxed(Code::TargetTooLong, detail);
+    }
+    let detail = format!("a request's line and headers have at most {HEADER_BYTES_MAX} bytes");
+    Problem::boxed(Code::HeaderTooLarge, detail)
 }
 
 /// Whether a head may end in bytes of which the first `known` are known to hold no end. It is cheap, so that a head
@@ -140,15 +150,26 @@ fn head<'a>(request: &Request<'_, 'a>) -> Result<Head<'a>, Refused> {
     let fields = Fields::find(request.headers)?;
     let target = Target::parse(request.path.unwrap_or_default())
         .ok_or_else(|| bad("the target must begin with `/`, or be a whole URL of http or https"))?;
+    let method_name = request.method.unwrap_or_default();
+    check_form(method_name, target)?;
     check_host(&fields, target, is_http_11)?;
     Ok(Head {
-        method: method(request.method.unwrap_or_default()),
+        method: method(method_name),
         target,
         framing: fields.framing(is_http_11)?,
         persistence: persistence(&fields, is_http_11),
         expects_continue: expects_continue(&fields, is_http_11)?,
         fields,
     })
+}
+
+/// Some methods and forms of the target go with each other only (RFC 9112 §3.2.3, §3.2.4).
+fn check_form(method: &str, target: Target<'_>) -> Result<(), Refused> {
+    match (method, target.path) {
+        ("CONNECT", _) => Err(bad("there is no proxy here to connect through")),
+        (method, "*") if method != "OPTIONS" => Err(bad("the target `*` is for OPTIONS only")),
+        _ => Ok(()),
+    }
 }
 
 fn method(name: &str) -> Method {
@@ -189,7 +210,7 @@ fn check_host(fields: &Fields<'_>, target: Target<'_>, is_http_11: bool) -> Resu
 fn is_host(text: &[u8]) -> bool {
     let end = match text {
         [b'[', address @ ..] => match memchr::memchr(b']', address) {
-            Some(end) if address[..end].iter().all(|byte| byte.is_ascii_hexdigit() || b":.".contains(byte)) => end + 2,
+            Some(end) if is_ipv6(&address[..end]) => end + 2,
             _ => return false,
         },
         _ => text.iter().position(|byte| !is_of_name(*byte)).unwrap_or(text.len()),
@@ -199,6 +220,10 @@ fn is_host(text: &[u8]) -> bool {
         [b':', port @ ..] => port.iter().all(u8::is_ascii_digit),
         _ => false,
     }
+}
+
+fn is_ipv6(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
 /// RFC 3986 §3.2.2, without escapes, which no host has.

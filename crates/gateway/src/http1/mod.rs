@@ -8,6 +8,7 @@ pub(crate) mod body;
 mod chunks;
 pub(crate) mod connection;
 pub(crate) mod deadlines;
+mod extension;
 pub(crate) mod fields;
 mod framing;
 pub(crate) mod head;

@@ -21,7 +21,7 @@ impl<'a> Target<'a> {
             None if text.starts_with('/') || text == "*" => (None, text),
             None => return None,
         };
-        if authority == Some("") || text.contains('#') {
+        if authority == Some("") || !is_of_uri(text.as_bytes()) {
             return None;
         }
         let (path, query) = match rest.split_once('?') {
@@ -30,6 +30,16 @@ impl<'a> Target<'a> {
         };
         Some(Self { path: if path.is_empty() { "/" } else { path }, query, authority })
     }
+}
+
+/// Whether there are only bytes that a URI has, and each `%` begins an escape (RFC 3986 §2). Others are read by each
+/// proxy in its own way. A `#` is none: a fragment is never sent.
+fn is_of_uri(text: &[u8]) -> bool {
+    text.iter().enumerate().all(|(at, byte)| match byte {
+        b'%' => matches!(text[at + 1..], [high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit()),
+        b'!' | b'$' | b'&'..=b';' | b'=' | b'?'..=b'[' | b']' | b'_' | b'a'..=b'z' | b'~' => true,
+        _ => false,
+    })
 }
 
 fn without_scheme(text: &str) -> Option<&str> {
@@ -49,6 +59,7 @@ mod tests {
             ("/", "/", None, None),
             ("/a/b?c=d?e", "/a/b", Some("c=d?e"), None),
             ("/?", "/", Some(""), None),
+            ("/%2F-._~!$&'()*+,;=:@Az09[]", "/%2F-._~!$&'()*+,;=:@Az09[]", None, None),
             ("*", "*", None, None),
             ("http://a:80/b?c", "/b", Some("c"), Some("a:80")),
             ("HTTPS://a", "/", None, Some("a")),
@@ -56,7 +67,28 @@ mod tests {
         ] {
             assert_eq!(Target::parse(text), Some(Target { path, query, authority }), "{text}");
         }
-        for text in ["", "a", "a/b", "a:443", "http://", "http:///a", "ftp://a/", "/a#b", "*a"] {
+        for text in [
+            "",
+            "a",
+            "a/b",
+            "a:443",
+            "http://",
+            "http:///a",
+            "ftp://a/",
+            "/a#b",
+            "*a",
+            "/\"",
+            "/<",
+            "/%",
+            "/%a",
+            "/%ag",
+            "/\\",
+            "/^",
+            "/`",
+            "/|",
+            "/{",
+            "/\u{e9}",
+        ] {
             assert_eq!(Target::parse(text), None, "{text}");
         }
     }

@@ -9,5 +9,6 @@ mod cors;
 mod duplicates;
 mod events;
 mod json_parsing;
+mod probes;
 mod stand;
 mod trouble;

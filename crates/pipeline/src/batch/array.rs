@@ -17,9 +17,14 @@ pub(super) struct Elements<'a> {
     more: bool,
 }
 
+/// The reader of JSON remembers each level that it is in, in a byte: a body of brackets would be there twice. An element
+/// of so many levels has more bytes than a record may have.
+const DEPTH_READ_MAX: usize = EVENT_BYTES_MAX;
+
 /// Finds the elements of an array. Their own limits are not checked yet.
 pub(super) fn split(body: &[u8]) -> Result<Elements<'_>, JsonError> {
     let text = json::utf8(body)?;
+    json::check_depth(text, DEPTH_READ_MAX)?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let elements = deserializer.deserialize_seq(Texts);
     elements

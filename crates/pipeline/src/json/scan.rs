@@ -1,12 +1,10 @@
 //! What serde_json leaves unchecked, looked for in texts that it has accepted. Each search begins with a
 //! filter in vector instructions; the exact look comes only where the filter finds something.
 
-use event::limits::JSON_DEPTH_MAX;
-
-/// Where the first array or object stands that is too deep.
-pub(super) fn too_deep(json: &[u8]) -> Option<usize> {
+/// Where the first array or object stands that is deeper than `depth_max`.
+pub(super) fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
     // Each level begins with one of these; in strings they count as well, which only costs the exact look.
-    memchr::memchr2_iter(b'[', b'{', json).nth(JSON_DEPTH_MAX)?;
+    memchr::memchr2_iter(b'[', b'{', json).nth(depth_max)?;
     let (mut depth, mut in_string, mut at) = (0_usize, false, 0);
     while let Some(byte) = json.get(at) {
         match byte {
@@ -14,7 +12,7 @@ pub(super) fn too_deep(json: &[u8]) -> Option<usize> {
             b'"' => in_string = !in_string,
             b'[' | b'{' if !in_string => {
                 depth += 1;
-                if depth > JSON_DEPTH_MAX {
+                if depth > depth_max {
                     return Some(at);
                 }
             }

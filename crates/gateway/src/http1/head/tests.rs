@@ -85,6 +85,8 @@ fn heads_that_can_be_read_in_two_ways_are_refused() {
         "Host: a:1:2",
         "Host: [::1",
         "Host: [::1]x",
+        "Host: []",
+        "Host: [:::]",
         "Host: %zz",
         "Host: a\u{e9}",
         "Host: a\r\nForebay-Type: x\r\nForebay-Type: y",
@@ -111,6 +113,8 @@ fn request_lines_are_read_in_one_way() {
         "P\"ST / HTTP/1.1\r\nHost: a",
         "POST a HTTP/1.1\r\nHost: a",
         "CONNECT a:80 HTTP/1.1\r\nHost: a:80",
+        "CONNECT / HTTP/1.1\r\nHost: a",
+        "POST * HTTP/1.1\r\nHost: a",
         "GET http://b/ HTTP/1.1\r\nHost: a",
         "GET http://@@/ HTTP/1.0\r\nX: y",
         "GET http://a:80/ HTTP/1.1\r\nHost: a",
@@ -156,6 +160,9 @@ fn a_head_has_a_limit_whether_it_ends_or_not() {
     assert_eq!(code(&text(fits, "\r\n\r\n")), None);
     assert_eq!(code(&text(fits + 1, "\r\n\r\n")), Some(Code::HeaderTooLarge));
     assert_eq!(code(&text(HEADER_BYTES_MAX, "")), Some(Code::HeaderTooLarge));
+    let line = "GET /".to_owned() + &"x".repeat(HEADER_BYTES_MAX);
+    assert_eq!(code(&line), Some(Code::TargetTooLong));
+    assert_eq!(code(&(line + " HTTP/1.1\r\nHost: a\r\n\r\n")), Some(Code::TargetTooLong));
     let lines = |lines: usize| format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(lines - 1));
     assert_eq!(code(&lines(HEADERS_MAX)), None);
     assert_eq!(code(&lines(HEADERS_MAX + 1)), Some(Code::HeaderTooLarge));

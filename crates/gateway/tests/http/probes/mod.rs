@@ -1,0 +1,115 @@
+//! Malformed and smuggling HTTP: for each probe, how many answers come, and whether a request that stands behind it is
+//! one. What is expected is what RFC 9110 and RFC 9112 say, in the sections that the rows name.
+
+mod answers;
+mod chunks;
+mod codings;
+mod lengths;
+mod lines;
+mod odd;
+mod probe;
+mod proxied;
+mod proxy;
+mod sizes;
+mod targets;
+
+use crate::stand::{Client, Stand};
+use answers::Answers;
+use probe::{Outcome, Probe};
+
+/// Requests that must be refused, with their connection.
+fn refused() -> Vec<Probe> {
+    let tables =
+        [lengths::refused, codings::refused, lines::refused, targets::refused, chunks::refused, sizes::refused];
+    tables.into_iter().flat_map(|table| table()).collect()
+}
+
+/// Requests that look odd, and that have one meaning all the same.
+fn answered() -> Vec<Probe> {
+    let tables = [odd::answered, chunks::answered, sizes::answered];
+    tables.into_iter().flat_map(|table| table()).collect()
+}
+
+/// How a client sends its bytes.
+#[derive(Clone, Copy, Debug)]
+enum Pace {
+    AtOnce,
+    /// Each byte of a short probe by itself, so that every reader stops everywhere.
+    InPieces,
+}
+
+impl Pace {
+    fn send(self, client: &mut Client, bytes: &[u8]) {
+        let piece = match self {
+            Self::AtOnce => bytes.len(),
+            Self::InPieces => bytes.len().div_ceil(1000),
+        };
+        // A server that has refused may have closed before it has all.
+        let _ = bytes.chunks(piece).try_for_each(|piece| client.try_send(piece));
+    }
+}
+
+/// Sends the probe with a good event behind it, the marker; says what came out other than expected.
+fn failure(stand: &Stand, probe: &Probe, pace: Pace, number: usize) -> Option<String> {
+    let marker = format!("\"marker {number}\"");
+    let before = stand.payloads().len();
+    let mut client = stand.connect();
+    pace.send(&mut client, &[probe.bytes.as_slice(), &probe::last_post(&marker)].concat());
+    let answers = Answers::read(&mut client);
+    let stored = stand.payloads().split_off(before);
+    let markers = stored.iter().filter(|payload| **payload == marker).count();
+    let fits = match probe.outcome {
+        Outcome::Refused(statuses) => matches!(answers.statuses[..], [status] if statuses.contains(&status)),
+        Outcome::Last(status) => answers.statuses == [status],
+        Outcome::Answered(status) => answers.statuses == [status, 200],
+    };
+    let fits = fits
+        && answers.says_that_it_closes
+        && markers == usize::from(matches!(probe.outcome, Outcome::Answered(_)))
+        && stored.len() == answers.statuses.iter().filter(|status| **status == 200).count();
+    (!fits).then(|| format!("{pace:?} {probe:?}: {answers:?}, stored {stored:?}"))
+}
+
+fn check(probes: &[Probe], paces: &[Pace]) {
+    let stand = Stand::open();
+    let cases = paces.iter().flat_map(|pace| probes.iter().map(move |probe| (*pace, probe)));
+    let failures: Vec<_> =
+        cases.enumerate().filter_map(|(number, (pace, probe))| failure(&stand, probe, pace, number)).collect();
+    assert!(failures.is_empty(), "{} probes:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn what_is_refused_has_one_answer_and_nothing_behind_it_is_a_request() {
+    let probes = refused();
+    assert!(probes.len() >= 80, "{}", probes.len());
+    check(&probes, &[Pace::AtOnce, Pace::InPieces]);
+}
+
+#[test]
+fn what_is_odd_has_one_answer_and_what_stands_behind_it_another() {
+    check(&answered(), &[Pace::AtOnce, Pace::InPieces]);
+}
+
+#[test]
+fn behind_the_last_request_of_a_connection_nothing_is_a_request() {
+    check(&odd::last(), &[Pace::AtOnce]);
+}
+
+/// RFC 9112 §8: who closes before a request's end has sent none. Of a head there may be no answer.
+#[test]
+fn a_request_that_ends_early_is_none_wherever_it_ends() {
+    let stand = Stand::open();
+    for whole in
+        [probe::post("Content-Length: 5", "[1,2]"), probe::chunked("2;a=\"b\"\r\n[1\r\n3\r\n,2]\r\n0\r\nX: y\r\n\r\n")]
+    {
+        let head = whole.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
+        for end in 0..whole.len() {
+            let mut client = stand.connect();
+            client.send(&whole[..end]);
+            client.finish_sending();
+            let expected: &[u16] = if end < head { &[] } else { &[400] };
+            assert_eq!(Answers::read(&mut client).statuses, expected, "{end} of {:?}", String::from_utf8_lossy(&whole));
+        }
+    }
+    assert!(stand.stored().is_empty());
+}

@@ -1,0 +1,89 @@
+//! The same probes through real proxies: whatever they pass on, nobody gets the answer to somebody else's request, and
+//! nothing is done without an answer.
+
+use std::io::{ErrorKind, Read};
+use std::time::Duration;
+
+use super::probe::{self, Probe};
+use super::proxy::{Kind, Proxy};
+use super::{answered, odd, refused};
+use crate::stand::{Client, Stand};
+
+/// A client that has had no byte for so long says that it sends no more: a proxy may wait for the rest of what it
+/// understood as a body. Nothing goes wrong if it says so too early.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Everything that comes over a connection until it ends.
+fn all_answers(client: &mut Client) -> String {
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+    client.reader.get_ref().set_read_timeout(Some(QUIET)).unwrap();
+    loop {
+        match client.reader.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                client.reader.get_ref().set_read_timeout(None).unwrap();
+                client.finish_sending();
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Posts a marker on a connection of its own; says what is wrong where the answer isn't the one to it.
+fn stranger(stand: &Stand, proxy: &Proxy, marker: &str) -> Option<String> {
+    let mut client = Client::connect(proxy.address);
+    client.post("/ingest/event", "Accept: application/json\r\nConnection: close\r\n", marker.as_bytes());
+    let answer = client.answer();
+    if answer.status != 200 {
+        return Some(format!("another client got {answer:?}"));
+    }
+    let id = answer.json()["id"].as_str().unwrap().to_owned();
+    let payload = stand.stored().into_iter().find(|event| event.id == id).map(|event| event.payload);
+    (payload.as_deref() != Some(marker)).then(|| format!("another client got the answer to {payload:?}"))
+}
+
+fn failure(stand: &Stand, proxy: &Proxy, probe: &Probe, number: usize) -> Option<String> {
+    let before = stand.stored().len();
+    let mut client = Client::connect(proxy.address);
+    let _ = client.try_send([probe.bytes.as_slice(), &probe::last_post(&format!("\"marker {number}\""))].concat());
+    let answers = all_answers(&mut client);
+    let done = answers.matches("HTTP/1.1 200 ").count();
+    let stored = stand.payloads().split_off(before);
+    let fault = if stored.len() == done {
+        stranger(stand, proxy, &format!("\"stranger {number}\""))
+    } else {
+        Some(format!("{done} answers for {stored:?}"))
+    };
+    fault.map(|fault| format!("{probe:?}: {fault}; {answers}"))
+}
+
+fn check(kind: Kind) {
+    let stand = Stand::open();
+    let Some(proxy) = kind.start(stand.address()) else { return };
+    for number in 0..10 {
+        assert_eq!(stranger(&stand, &proxy, &format!("\"first {number}\"")), None);
+    }
+    assert_eq!(stand.counters().connections_accepted(), 1, "clients share a connection to the gateway");
+    let probes: Vec<_> = [refused(), answered(), odd::last()].into_iter().flatten().collect();
+    let failures: Vec<_> =
+        probes.iter().enumerate().filter_map(|(number, probe)| failure(&stand, &proxy, probe, number)).collect();
+    assert!(failures.is_empty(), "{} probes:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn nobody_gets_the_answer_of_another_behind_nginx() {
+    check(Kind::Nginx);
+}
+
+#[test]
+fn nobody_gets_the_answer_of_another_behind_haproxy() {
+    check(Kind::Haproxy);
+}
+
+#[test]
+fn nobody_gets_the_answer_of_another_behind_a_haproxy_that_passes_on_what_is_invalid() {
+    check(Kind::LenientHaproxy);
+}
