@@ -4,6 +4,7 @@
 //! hash, for there is nothing to guess.
 
 mod name;
+mod own_tokens;
 mod scope;
 mod secret;
 mod set;
@@ -11,6 +12,7 @@ mod token;
 mod tokens;
 
 pub use name::{InvalidName, Name};
+pub use own_tokens::OwnTokens;
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use secret::{Digest, InvalidDigest, RANDOM_BYTES, Secret};
 pub use set::{Demand, Denied, TokenSet};

@@ -15,7 +15,7 @@ pub const RANDOM_BYTES: usize = 32;
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const DIGIT_BITS: u32 = 5;
 /// Bytes of a token as text. With them, SHA-256 has one block to do.
-const TEXT_BYTES: usize = PREFIX.len() + (RANDOM_BYTES * 8).div_ceil(DIGIT_BITS as usize);
+pub(crate) const TEXT_BYTES: usize = PREFIX.len() + (RANDOM_BYTES * 8).div_ceil(DIGIT_BITS as usize);
 
 /// A new token, for its owner's eyes.
 pub struct Secret(String);

@@ -3,6 +3,7 @@
 mod bench;
 mod dead;
 mod load;
+mod shown_token;
 mod token;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use crate::config::Flags;
 pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
+pub(crate) use shown_token::{TokenFlag, WrongToken};
 pub(crate) use token::{TokenCommand, TokenNew};
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.

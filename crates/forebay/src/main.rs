@@ -20,6 +20,7 @@ mod rfc3339;
 mod serve;
 mod token_command;
 mod token_file;
+mod token_watch;
 
 use std::fmt::Display;
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 //! with one and without.
 
 use std::io::{self, Write};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use access::{Name, RANDOM_BYTES, Secret, Token};
 
@@ -47,7 +47,7 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(TokenCommandError::Random)?;
     let secret = Secret::of_random(random);
-    let created = now();
+    let created = rfc3339::now();
     let lasts = |expires: Duration| created.saturating_add(i64::try_from(expires.as_micros()).unwrap_or(i64::MAX));
     let token = Token {
         name: new.name.clone(),
@@ -90,7 +90,7 @@ fn list(data: &Data) -> Result<(), TokenCommandError> {
         return Ok(());
     };
     tokens.sort_by(|one, other| one.name.cmp(&other.name));
-    let now = now();
+    let now = rfc3339::now();
     let lines: String = tokens.iter().map(|token| line(token, now)).collect();
     print(format_args!("{lines}"))
 }
@@ -104,12 +104,6 @@ fn line(token: &Token, now: i64) -> String {
         Some(expires) => format!("expires {}", rfc3339::format(expires)),
     };
     format!("{name}  {}  source {source}  made {}  {expires}\n", scopes.join(","), rfc3339::format(*created))
-}
-
-/// Microseconds since 1970, UTC.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn print(text: std::fmt::Arguments<'_>) -> Result<(), TokenCommandError> {

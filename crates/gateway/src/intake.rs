@@ -42,18 +42,27 @@ enum Asked {
 /// Looks at a request's head.
 pub(crate) fn begin(worker: &Worker, client: IpAddr, head: &Head<'_>) -> Begun {
     let (route, path_type) = route::find(head.target.path);
-    let asked = match head.method {
+    let received_at = worker.clock().microseconds();
+    let (source, asked) =
+        match worker.gatekeeper().admit(route.entrance(head.method), head.fields.authorization, received_at) {
+            Ok(source) => (source, asked(worker, head, route, path_type)),
+            Err(refused) => (worker.gatekeeper().nobody(), Err(refused)),
+        };
+    let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
+    let cors = head.fields.origin.and_then(|origin| worker.cors()?.lines(origin, is_preflight.then_some(route)));
+    let envelope = Envelope { received_at, client, source };
+    Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
+}
+
+fn asked(worker: &Worker, head: &Head<'_>, route: RouteName, path_type: Option<&str>) -> Result<Asked, Refused> {
+    match head.method {
         Method::Options if head.target.path == "*" => Ok(Asked::Methods(route::ALL_METHODS)),
         Method::Options => route.check(head.method).map(|()| Asked::Methods(route.methods())),
         _ => route
             .check(head.method)
             .and_then(|()| Wishes::of(&head.fields, route, path_type, &mut worker.types()))
             .map(Asked::Wishes),
-    };
-    let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
-    let cors = head.fields.origin.and_then(|origin| worker.cors()?.lines(origin, is_preflight.then_some(route)));
-    let envelope = Envelope { received_at: worker.clock().microseconds(), client };
-    Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
+    }
 }
 
 /// Answers a request. Where its connection is aborted, the rest is dropped at any await: what was appended is
@@ -79,8 +88,8 @@ async fn follow<'a>(
         body.decode(worker, coding, bytes_max);
     }
     match begun.route {
-        RouteName::Event => event_request::take(worker, wishes, begun.envelope, body).await,
-        RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope, body)).await,
+        RouteName::Event => event_request::take(worker, wishes, &begun.envelope, body).await,
+        RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope.clone(), body)).await,
         RouteName::Ready => ready(worker),
         RouteName::Health | RouteName::Other => Ok(Response::ok()),
     }

@@ -14,6 +14,7 @@ mod decoder;
 mod decoding;
 mod encoder;
 mod event_request;
+mod gatekeeper;
 mod gateway;
 mod http1;
 mod intake;

@@ -1,6 +1,9 @@
 //! Which request is meant by a method and a path.
 
+use access::Scope;
+
 use crate::code::Code;
+use crate::gatekeeper::Entrance;
 use crate::http1::head::Method;
 use crate::problem::{Problem, Refused};
 
@@ -47,6 +50,15 @@ impl RouteName {
         match self {
             Self::Event | Self::Batch => "OPTIONS, POST",
             _ => "GET, HEAD, OPTIONS",
+        }
+    }
+
+    /// Whom it is for. Monitors have no tokens; neither has a browser that asks what a page may post, which tells nothing.
+    pub(crate) const fn entrance(self, method: Method) -> Entrance {
+        match (self, method) {
+            (Self::Health | Self::Ready, _) | (_, Method::Options) => Entrance::Free,
+            (Self::Event | Self::Batch, _) => Entrance::Scope(Scope::Ingest),
+            (Self::Other, _) => Entrance::AnyToken,
         }
     }
 

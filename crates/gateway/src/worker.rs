@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
+use access::{Demand, Tokens};
 use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Shard};
@@ -23,6 +24,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::admission::{Admission, Permit};
 use crate::cors::Cors;
 use crate::counters::{GatewayCounters, ShardCells};
+use crate::gatekeeper::Gatekeeper;
 use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
@@ -76,6 +78,9 @@ pub(crate) struct Common {
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) content_hash: ContentHash,
+    pub(crate) tokens: Arc<Tokens>,
+    /// Which requests need one of them.
+    pub(crate) demand: Demand,
     /// Whose web pages may ask, if any.
     pub(crate) cors: Option<Arc<Cors>>,
 }
@@ -84,6 +89,7 @@ pub(crate) struct Common {
 pub(crate) struct Worker {
     index: usize,
     log: Arc<Shard>,
+    gatekeeper: Gatekeeper,
     common: Common,
     clock: Arc<TurnClock>,
     types: RefCell<TypeCache>,
@@ -143,6 +149,7 @@ impl Worker {
         Self {
             index,
             log,
+            gatekeeper: Gatekeeper::new(common.tokens.clone(), common.demand),
             types: RefCell::new(TypeCache::new(common.types.clone())),
             common,
             clock,
@@ -249,6 +256,11 @@ impl Worker {
 
     pub(crate) fn readiness(&self) -> &Readiness {
         &self.common.readiness
+    }
+
+    /// Who lets requests in.
+    pub(crate) const fn gatekeeper(&self) -> &Gatekeeper {
+        &self.gatekeeper
     }
 
     pub(crate) fn cors(&self) -> Option<&Cors> {

@@ -8,3 +8,4 @@ mod dead;
 mod load;
 mod serve;
 mod support;
+mod tokens;

@@ -10,4 +10,5 @@ mod duplicates;
 mod events;
 mod json_parsing;
 mod stand;
+mod tokens;
 mod trouble;
