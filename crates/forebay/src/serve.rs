@@ -224,6 +224,7 @@ fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
         connections_max,
         connections_per_client: gateway.max_connections_per_client.get(),
         cors_origins: gateway.cors_origins.clone(),
+        trusted_proxies: gateway.trusted_proxies.clone(),
         demand: gateway.demand(),
         ..GatewayOptions::default()
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use access::{Demand, Tokens};
 use event::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
 use eventlog::EventLog;
+use ipnet::IpNet;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -18,6 +19,7 @@ use crate::cors::Cors;
 use crate::counters::GatewayCounters;
 use crate::listener::Listener;
 use crate::places::Places;
+use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
 use crate::type_table::{GatewayTypes, TypeTable};
 use crate::worker::{self, Common, Message};
@@ -37,6 +39,8 @@ pub struct GatewayOptions {
     pub tick: Duration,
     /// The origins whose web pages may post events, as browsers write them, or `*` for all.
     pub cors_origins: Vec<String>,
+    /// The proxies that are believed to say whose requests they send.
+    pub trusted_proxies: Vec<IpNet>,
     /// The tokens that are known.
     pub tokens: Arc<Tokens>,
     /// Which requests need one of them.
@@ -51,6 +55,7 @@ impl Default for GatewayOptions {
             connections_per_client: CONNECTIONS_PER_CLIENT_MAX,
             tick: TICK,
             cors_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             tokens: Arc::default(),
             demand: Demand::WithTokens,
         }
@@ -100,6 +105,7 @@ impl Gateway {
             content_hash,
             tokens: options.tokens.clone(),
             demand: options.demand,
+            proxies: Arc::new(TrustedProxies::new(options.trusted_proxies.clone())),
             cors,
         };
         let (end, ended) = channel();

@@ -29,6 +29,7 @@ use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
 use crate::places::Place;
+use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
 use crate::turn_clock::{TurnClock, milliseconds};
@@ -81,6 +82,8 @@ pub(crate) struct Common {
     pub(crate) tokens: Arc<Tokens>,
     /// Which requests need one of them.
     pub(crate) demand: Demand,
+    /// Who is believed to say whose requests it sends.
+    pub(crate) proxies: Arc<TrustedProxies>,
     /// Whose web pages may ask, if any.
     pub(crate) cors: Option<Arc<Cors>>,
 }
@@ -261,6 +264,10 @@ impl Worker {
     /// Who lets requests in.
     pub(crate) const fn gatekeeper(&self) -> &Gatekeeper {
         &self.gatekeeper
+    }
+
+    pub(crate) fn proxies(&self) -> &TrustedProxies {
+        &self.common.proxies
     }
 
     pub(crate) fn cors(&self) -> Option<&Cors> {

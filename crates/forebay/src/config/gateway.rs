@@ -5,13 +5,14 @@ use std::num::{NonZeroU16, NonZeroUsize};
 
 use access::{Demand, Scope, Scopes};
 use event::limits;
+use ipnet::IpNet;
 use pipeline::pointer::JsonPointer;
 
 use super::Flags;
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::{origin, pointer};
+use super::{origin, pointer, proxies};
 
 /// The settings of `[gateway]`.
 pub(super) const KEYS: &[&str] = &[
@@ -21,6 +22,7 @@ pub(super) const KEYS: &[&str] = &[
     "shards",
     "type_pointer",
     "cors_origins",
+    "trusted_proxies",
     "max_connections",
     "max_connections_per_client",
 ];
@@ -49,6 +51,8 @@ pub(crate) struct Gateway {
     pub(crate) type_pointer: Option<JsonPointer>,
     /// The origins whose web pages may post.
     pub(crate) cors_origins: Vec<String>,
+    /// The proxies that are believed to say whose requests they send.
+    pub(crate) trusted_proxies: Vec<IpNet>,
     /// Connections on the intake port.
     pub(crate) max_connections: NonZeroUsize,
     /// Connections of one client.
@@ -85,6 +89,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
     let shards = reader.integer(section, "shards", shards);
     let type_pointer = reader.text(section, "type_pointer", pointer::parse);
     let cors_origins = origin::read(reader, section, "cors_origins");
+    let trusted_proxies = proxies::read(reader, section, "trusted_proxies");
     let max_connections = reader.integer(section, "max_connections", connections);
     let of_client = reader.integer(section, "max_connections_per_client", connections);
 
@@ -98,6 +103,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
         shards: shards.map(|found| found.value),
         type_pointer: type_pointer.map(|found| found.value),
         cors_origins,
+        trusted_proxies,
         max_connections: max_connections.map_or(CONNECTIONS, |found| found.value),
         max_connections_per_client: of_client.map_or(CONNECTIONS_PER_CLIENT, |found| found.value),
     }
@@ -183,6 +189,7 @@ mod tests {
             shards: NonZeroU16::new(shards),
             type_pointer: None,
             cors_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             max_connections: CONNECTIONS,
             max_connections_per_client: CONNECTIONS_PER_CLIENT,
         };

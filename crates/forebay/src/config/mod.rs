@@ -10,6 +10,7 @@ mod gateway;
 mod journal;
 mod origin;
 mod pointer;
+mod proxies;
 mod reader;
 mod report;
 mod section;

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod batches;
+mod caller;
 mod codings;
 mod cors;
 mod duplicates;
