@@ -2,6 +2,7 @@
 //! nothing of it can be reached from there.
 
 mod dead;
+mod entrance;
 mod guard;
 mod query;
 
@@ -9,6 +10,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::Scope;
 use bytes::Bytes;
 use delivery::DeadLetterOffice;
 use event::Origin;
@@ -25,6 +27,7 @@ use tokio::sync::Semaphore;
 use crate::exposition;
 use crate::log;
 use crate::metrics::Metrics;
+pub(crate) use entrance::Entrance;
 pub(crate) use query::DeadQuery;
 
 /// Connections at a time: a few scrapers and people. More wait.
@@ -39,6 +42,7 @@ pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) dead_letters: DeadLetterOffice,
     pub(crate) origin: Origin,
+    pub(crate) entrance: Entrance,
 }
 
 /// Serves until the future is dropped.
@@ -71,6 +75,11 @@ pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
 
 async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
     let path = request.uri().path();
+    if path != HEALTH
+        && let Some(refused) = admin.entrance.refuse(request.headers(), scopes(path))
+    {
+        return refused;
+    }
     if let Some(rest) = path.strip_prefix(dead::PATH).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
         return respond_dead(request, rest, admin).await;
     }
@@ -78,8 +87,8 @@ async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<By
         _ if request.method() != Method::GET && request.method() != Method::HEAD => {
             return not_allowed();
         }
-        "/metrics" => (StatusCode::OK, exposition::CONTENT_TYPE, admin.metrics.render()),
-        "/healthz" => (StatusCode::OK, TEXT, "alive\n".into()),
+        METRICS => (StatusCode::OK, exposition::CONTENT_TYPE, admin.metrics.render()),
+        HEALTH => (StatusCode::OK, TEXT, "alive\n".into()),
         _ => (StatusCode::NOT_FOUND, TEXT, "not found: the admin port has /metrics, /healthz and /api/dead\n".into()),
     };
     let mut response = Response::new(Full::from(body));
@@ -89,7 +98,9 @@ async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<By
 }
 
 async fn respond_dead(request: &Request<Incoming>, rest: &str, admin: &Admin) -> Response<Full<Bytes>> {
-    let answer = match guard::refuse(request.headers()) {
+    // No page of others has a token, and with one the port may be called by any name.
+    let refused = if admin.entrance.needs_token() { None } else { guard::refuse(request.headers()) };
+    let answer = match refused {
         Some(why) => dead::problem(StatusCode::FORBIDDEN, "page", why.into()),
         None => {
             let (method, query) = (request.method(), request.uri().query());
@@ -103,6 +114,14 @@ async fn respond_dead(request: &Request<Incoming>, rest: &str, admin: &Admin) ->
         response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     }
     response
+}
+
+const HEALTH: &str = "/healthz";
+const METRICS: &str = "/metrics";
+
+/// What a token must allow for this path; one of them is enough.
+fn scopes(path: &str) -> &'static [Scope] {
+    if path == METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
 }
 
 const JSON: &str = "application/json";

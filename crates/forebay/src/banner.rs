@@ -7,15 +7,28 @@ use std::path::Path;
 use crate::config::{Configuration, SinkConfig};
 
 /// Writes to the standard output. Where nobody reads it, nothing is lost.
-pub(crate) fn show(listen: SocketAddr, admin: SocketAddr, configuration: &Configuration, data: &Path) {
+pub(crate) fn show(
+    listen: SocketAddr,
+    admin: SocketAddr,
+    configuration: &Configuration,
+    data: &Path,
+    needs_token: bool,
+) {
     let mut output = io::stdout().lock();
-    let _ = write!(output, "{}", text(listen, admin, configuration, data)).and_then(|()| output.flush());
+    let _ = write!(output, "{}", text(listen, admin, configuration, data, needs_token)).and_then(|()| output.flush());
 }
 
-fn text(listen: SocketAddr, admin: SocketAddr, configuration: &Configuration, data: &Path) -> String {
+fn text(
+    listen: SocketAddr,
+    admin: SocketAddr,
+    configuration: &Configuration,
+    data: &Path,
+    needs_token: bool,
+) -> String {
+    let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
     let mut text = format!(
         "Forebay {} takes events on http://{listen} and keeps its data in {}.\n\n\
-         Post the first event:\n  curl -i http://{listen}/ingest/event -d '{{\"hello\": \"world\"}}'\n",
+         Post the first event:\n  curl -i http://{listen}/ingest/event -d '{{\"hello\": \"world\"}}'{shows}\n",
         env!("CARGO_PKG_VERSION"),
         data.display()
     );
@@ -26,6 +39,7 @@ fn text(listen: SocketAddr, admin: SocketAddr, configuration: &Configuration, da
                 &format!("Look at what sink {name} has stored:\n  sqlite3 {file} \"select payload from {table}\"\n");
         }
     }
-    text += &format!("Watch it:\n  curl -s http://{admin}/metrics | grep forebay_events\nStop it with Ctrl-C.\n");
+    text +=
+        &format!("Watch it:\n  curl -s http://{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text
 }

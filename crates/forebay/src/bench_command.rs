@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use load::bench::{self, BenchError, BenchOptions, Events};
 
-use crate::cli::BenchFlags;
+use crate::cli::{BenchFlags, WrongToken};
 use crate::interrupt;
 
 /// What `bench` exits with when something was not answered 200, or isn't stored once.
@@ -15,6 +15,9 @@ const EXIT_NOT_CLEAN: u8 = 3;
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchCommandError {
+    /// The token can't be sent.
+    #[error(transparent)]
+    Token(#[from] WrongToken),
     /// Nothing could be measured.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -37,17 +40,17 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, BenchCommandError> {
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::sets(stop.clone()).map_err(system("wait for signals"))?;
     let seed = flags.seed.unwrap_or_else(bench::any_seed);
-    let report = bench::run(&options(flags, seed), &stop)?;
+    let report = bench::run(&options(flags, seed)?, &stop)?;
     let text = if flags.json { report.to_json() + "\n" } else { report.to_string() };
     io::stdout().lock().write_all(text.as_bytes()).map_err(system("write to the standard output"))?;
     Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })
 }
 
-fn options(flags: &BenchFlags, seed: u64) -> BenchOptions {
-    BenchOptions {
+fn options(flags: &BenchFlags, seed: u64) -> Result<BenchOptions, WrongToken> {
+    Ok(BenchOptions {
         target: flags.url.clone(),
         event_type: flags.event_type.clone(),
-        token: flags.token.clone(),
+        token: flags.token.token()?.map(str::to_owned),
         connections: usize::from(flags.connections),
         rate: flags.rate,
         duration: flags.duration,
@@ -56,5 +59,5 @@ fn options(flags: &BenchFlags, seed: u64) -> BenchOptions {
         has_keys: flags.key,
         seed,
         verify: flags.verify.clone(),
-    }
+    })
 }

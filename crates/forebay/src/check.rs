@@ -38,6 +38,6 @@ pub(crate) fn show(error: &LoadError) -> io::Result<()> {
     let coloured = output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     match error {
         LoadError::Wrong(report) => write!(output, "{}", report.render(coloured)),
-        LoadError::Unreadable { .. } => writeln!(output, "error: {error}"),
+        LoadError::Unreadable { .. } | LoadError::Tokens(_) => writeln!(output, "error: {error}"),
     }
 }

@@ -3,6 +3,8 @@
 mod bench;
 mod dead;
 mod load;
+mod shown_token;
+mod token;
 
 use std::path::PathBuf;
 
@@ -12,6 +14,8 @@ use crate::config::Flags;
 pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
+pub(crate) use shown_token::{TokenFlag, WrongToken};
+pub(crate) use token::{TokenCommand, TokenNew};
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
@@ -62,6 +66,11 @@ pub(crate) enum Command {
     /// Exits with 3 if something wasn't answered 200, or isn't in the store once.
     #[command(after_help = "Example: forebay bench --rate 20000 --duration 30s --verify forebay-data/events.db")]
     Bench(Box<BenchFlags>),
+    /// Makes, lists and revokes the tokens that show who may post and who may look in
+    ///
+    /// A running server follows within a second or two.
+    #[command(subcommand, after_help = "Example: forebay token new shop --scope ingest --data /var/lib/forebay")]
+    Token(TokenCommand),
 }
 
 /// Flags of every command that has a configuration.

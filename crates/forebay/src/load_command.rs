@@ -10,7 +10,7 @@ use std::thread;
 
 use load::loader::{self, Counters, Counts, Input, InputError, LoadOptions};
 
-use crate::cli::LoadFlags;
+use crate::cli::{LoadFlags, WrongToken};
 use crate::{interrupt, log};
 use progress::Progress;
 
@@ -23,6 +23,9 @@ pub(crate) enum LoadCommandError {
     /// More than one input, or none that can be followed.
     #[error("--follow goes on for ever: give it one file")]
     FollowsOne,
+    /// The token can't be sent.
+    #[error(transparent)]
+    Token(#[from] WrongToken),
     /// An input failed.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -44,6 +47,7 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
     if flags.follow && flags.files.len() > 1 {
         return Err(LoadCommandError::FollowsOne);
     }
+    let options = options(flags)?;
     let stop = Arc::new(AtomicBool::new(false));
     // While only counting there is nothing to end in good order.
     if !flags.count {
@@ -58,7 +62,7 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
             progress::clear(shows_progress);
             log::warning(message);
         };
-        let ended = loader::run(&options(flags), &counters, &stop, &notify);
+        let ended = loader::run(&options, &counters, &stop, &notify);
         if let Some(progress) = progress {
             progress.end();
         }
@@ -72,14 +76,14 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
     Ok(if counts.refused > 0 { EXIT_REFUSED } else { 0 })
 }
 
-fn options(flags: &LoadFlags) -> LoadOptions {
+fn options(flags: &LoadFlags) -> Result<LoadOptions, WrongToken> {
     let input = |path: &std::path::PathBuf| {
         if path.as_path() == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) }
     };
-    LoadOptions {
+    Ok(LoadOptions {
         target: flags.url.clone(),
         event_type: flags.event_type.clone(),
-        token: flags.token.clone(),
+        token: flags.token.token()?.map(str::to_owned),
         inputs: flags.files.iter().map(input).collect(),
         workers: usize::from(flags.workers),
         batch_bytes: flags.batch_bytes,
@@ -90,7 +94,7 @@ fn options(flags: &LoadFlags) -> LoadOptions {
         edits: flags.edits(),
         count_only: flags.count,
         follow: flags.follow,
-    }
+    })
 }
 
 fn summary(counts: &Counts) -> String {

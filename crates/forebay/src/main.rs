@@ -18,6 +18,9 @@ mod log;
 mod metrics;
 mod rfc3339;
 mod serve;
+mod token_command;
+mod token_file;
+mod token_watch;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Command::Dead(command) => exit(dead_command::run(&command)),
         Command::Bench(flags) => exit(bench_command::run(&flags)),
         Command::Load(flags) => exit(load_command::run(&flags)),
+        Command::Token(command) => exit(token_command::run(&command)),
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use access::Tokens;
 use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, SinkSetup};
 use eventlog::{EventLog, LogOptions};
 use gateway::{Gateway, GatewayOptions, GatewayTypes, TypeRules};
@@ -18,12 +19,14 @@ use journal::disk::OsDisk;
 use sink::Sink;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::admin::Admin;
+use crate::admin::{Admin, Entrance};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, TypeConfig};
 use crate::log;
 use crate::metrics::Metrics;
+use crate::token_file::{TokenFile, TokenFileError};
+use crate::token_watch::TokenWatch;
 use crate::{admin, banner, descriptors};
 
 /// Requests in flight get this long to be answered when Forebay stops.
@@ -39,6 +42,9 @@ pub(crate) enum ServeError {
     /// The data directory can't be used.
     #[error(transparent)]
     Directory(#[from] journal::DirectoryError),
+    /// The tokens can't be read.
+    #[error(transparent)]
+    Tokens(#[from] TokenFileError),
     /// The ledger can't be read.
     #[error(transparent)]
     Ledger(#[from] delivery::LoadError),
@@ -106,10 +112,13 @@ async fn serve(configuration: &Configuration, data: PathBuf) -> Result<u8, Serve
     // Before anything is taken, so that a signal in the midst of the start is not lost.
     let mut signals = Signals::new().map_err(|source| ServeError::System { what: "wait for signals", source })?;
     let (intake, admin) = bind(configuration)?;
-    let running = Running::start(configuration, &data, intake)?;
+    let watch = TokenWatch::start(TokenFile::within(&data))?;
+    let running = Running::start(configuration, &data, intake, watch.tokens())?;
+    let needs_token = watch.tokens().current().were_made();
+    tokio::spawn(watch.follow());
     let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
     tokio::spawn(admin::serve(admin, running.admin.clone()));
-    banner::show(running.gateway.local_addr(), admin_address, configuration, &data);
+    banner::show(running.gateway.local_addr(), admin_address, configuration, &data, needs_token);
 
     tokio::select! {
         () = signals.next() => {}
@@ -153,7 +162,12 @@ struct Running {
 }
 
 impl Running {
-    fn start(configuration: &Configuration, data: &std::path::Path, intake: TcpListener) -> Result<Self, ServeError> {
+    fn start(
+        configuration: &Configuration,
+        data: &std::path::Path,
+        intake: TcpListener,
+        tokens: &Arc<Tokens>,
+    ) -> Result<Self, ServeError> {
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
         let saved = Saved::load(&directory)?;
         saved.findings().iter().for_each(log::warning);
@@ -171,12 +185,16 @@ impl Running {
             saved,
             Options::new(Arc::new(Log)),
         )?;
-        let options = gateway_options(&configuration.gateway);
+        let options = GatewayOptions { tokens: tokens.clone(), ..gateway_options(&configuration.gateway) };
         let gateway = Gateway::start(intake, &log, types(configuration), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery);
-        let admin =
-            Arc::new(Admin { metrics, dead_letters: delivery.dead_letters().clone(), origin: directory.origin() });
+        let admin = Arc::new(Admin {
+            metrics,
+            dead_letters: delivery.dead_letters().clone(),
+            origin: directory.origin(),
+            entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable()),
+        });
         Ok(Self { log, delivery, gateway, admin, _directory: directory })
     }
 
@@ -206,6 +224,8 @@ fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
         connections_max,
         connections_per_client: gateway.max_connections_per_client.get(),
         cors_origins: gateway.cors_origins.clone(),
+        trusted_proxies: gateway.trusted_proxies.clone(),
+        demand: gateway.demand(),
         ..GatewayOptions::default()
     }
 }

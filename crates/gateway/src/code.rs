@@ -43,6 +43,10 @@ pub enum Code {
     TargetTooLong,
     /// The request's line and headers have more bytes or lines than allowed.
     HeaderTooLarge,
+    /// The request needs a token, and has none that is good.
+    Unauthorized,
+    /// The token doesn't allow this.
+    Forbidden,
     /// There is nothing at this path.
     NotFound,
     /// The path doesn't take this method.
@@ -61,7 +65,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -80,6 +84,8 @@ impl Code {
         Self::Expectation,
         Self::TargetTooLong,
         Self::HeaderTooLarge,
+        Self::Unauthorized,
+        Self::Forbidden,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::Overload,
@@ -111,6 +117,8 @@ impl Code {
             Self::Expectation => "expectation",
             Self::TargetTooLong => "target_too_long",
             Self::HeaderTooLarge => "header_too_large",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::Overload => "overload",
@@ -133,6 +141,8 @@ impl Code {
             | Self::Encoding
             | Self::BodyIncomplete
             | Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
             Self::UnknownType | Self::TooManyTypes | Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
@@ -169,6 +179,8 @@ impl Code {
             Self::Expectation => "The expectation can't be met",
             Self::TargetTooLong => "The target is too long",
             Self::HeaderTooLarge => "The headers are too large",
+            Self::Unauthorized => "A token is needed",
+            Self::Forbidden => "The token doesn't allow this",
             Self::NotFound => "There is nothing here",
             Self::MethodNotAllowed => "The method is not allowed",
             Self::Overload => "The server has too much to do",

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use event::limits::REFUSALS_LISTED_MAX;
 use event::{EventId, KeyedIds, id};
@@ -18,9 +19,6 @@ use crate::request::{DEFAULT_TYPE, check_key};
 use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::Known;
 
-/// The source of all events while there are no tokens.
-pub(crate) const SOURCE: &str = "";
-
 /// The type that a payload names, by the configured pointer.
 ///
 /// # Errors
@@ -34,15 +32,15 @@ pub(crate) fn type_of(types: &mut TypeCache, payload: &str) -> Result<Slot, Prob
     result.map_err(|problem| problem.with_pointer(pointer.as_str()))
 }
 
-/// The id that a payload has by its type's rules, if it has one. `null` is none.
+/// The id that a payload of `source` has by its type's rules, if it has one. `null` is none.
 ///
 /// # Errors
 /// What stands there can't be an id.
-pub(crate) fn own_id(known: &Known, payload: &str) -> Result<Option<EventId>, Problem> {
+pub(crate) fn own_id(source: &str, known: &Known, payload: &str) -> Result<Option<EventId>, Problem> {
     let Some(pointer) = &known.rules.id else { return Ok(None) };
     let Some(raw) = pointer.lookup(payload).filter(|raw| *raw != "null") else { return Ok(None) };
     let text = id_text(raw).map_err(|problem| problem.with_pointer(pointer.as_str()))?;
-    Ok(Some(KeyedIds::new(SOURCE, &known.name, text.as_bytes()).id(0)))
+    Ok(Some(KeyedIds::new(source, &known.name, text.as_bytes()).id(0)))
 }
 
 fn id_text(raw: &str) -> Result<Cow<'_, str>, Problem> {
@@ -61,20 +59,22 @@ pub(crate) enum Ids {
 }
 
 /// What stands around the payloads of a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Envelope {
     pub(crate) received_at: i64,
     pub(crate) client: IpAddr,
+    /// Who sent it; empty where nobody says.
+    pub(crate) source: Arc<str>,
 }
 
 impl Envelope {
-    pub(crate) fn record<'a>(&self, known: &'a Known, id: EventId, payload: &'a [u8]) -> Record<'a> {
+    pub(crate) fn record<'a>(&'a self, known: &'a Known, id: EventId, payload: &'a [u8]) -> Record<'a> {
         Record {
             id,
             received_at: self.received_at,
             event_time: None,
             type_name: known.name.as_str(),
-            source: SOURCE,
+            source: &self.source,
             client: Some(self.client),
             payload,
             request_start: true,
@@ -165,7 +165,7 @@ impl Encoder {
             None => type_of(&mut self.types, payload)?,
         };
         self.types.get(slot).check_backlog()?;
-        match own_id(self.types.get(slot), payload)? {
+        match own_id(&self.envelope.source, self.types.get(slot), payload)? {
             Some(id) => {
                 let content = self.content_of(payload.as_bytes());
                 let type_id = self.types.get(slot).id;
@@ -187,7 +187,7 @@ impl Encoder {
             Ids::Keyed(key) => match self.keyed {
                 Some((known, ids)) if known == slot => ids.id(number),
                 _ => {
-                    let ids = KeyedIds::new(SOURCE, &self.types.get(slot).name, key);
+                    let ids = KeyedIds::new(&self.envelope.source, &self.types.get(slot).name, key);
                     self.keyed = Some((slot, ids));
                     ids.id(number)
                 }
@@ -218,7 +218,7 @@ impl Encoder {
         self.batch.records.end_request();
         if let Ids::Keyed(key) = &self.ids {
             // The batch as a whole has no type: its records may have several.
-            let id = KeyedIds::of_batch(SOURCE, key);
+            let id = KeyedIds::of_batch(&self.envelope.source, key);
             self.batch.key = Some(Given { id, content: self.content.value() });
         }
     }

@@ -7,7 +7,7 @@ use pipeline::json;
 
 use crate::answer;
 use crate::code::Code;
-use crate::encoder::{Envelope, SOURCE, own_id, type_of};
+use crate::encoder::{Envelope, own_id, type_of};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
@@ -18,7 +18,7 @@ use crate::worker::Worker;
 pub(crate) async fn take(
     worker: &Worker,
     wishes: &Wishes,
-    envelope: Envelope,
+    envelope: &Envelope,
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
     let mut permit = worker.permit();
@@ -42,7 +42,7 @@ pub(crate) async fn take(
 fn append<'w>(
     worker: &'w Worker,
     wishes: &Wishes,
-    envelope: Envelope,
+    envelope: &Envelope,
     bytes: &[u8],
 ) -> Result<(Taken<'w>, EventId), Refused> {
     let payload = json::check(bytes).map_err(Problem::of_json)?;
@@ -53,8 +53,8 @@ fn append<'w>(
     };
     let known = types.get(slot);
     known.check_backlog()?;
-    let key = || wishes.key.as_ref().map(|key| KeyedIds::new(SOURCE, &known.name, key).id(0));
-    let given = own_id(known, payload)?.or_else(key);
+    let key = || wishes.key.as_ref().map(|key| KeyedIds::new(&envelope.source, &known.name, key).id(0));
+    let given = own_id(&envelope.source, known, payload)?.or_else(key);
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let content = given.map(|_| worker.content_hash().of(bytes));
     let record = Record { content, ..envelope.record(known, id, payload.as_bytes()) };

@@ -7,8 +7,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use access::{Demand, Tokens};
 use event::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
 use eventlog::EventLog;
+use ipnet::IpNet;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -17,14 +19,15 @@ use crate::cors::Cors;
 use crate::counters::GatewayCounters;
 use crate::listener::Listener;
 use crate::places::Places;
+use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
 use crate::type_table::{GatewayTypes, TypeTable};
 use crate::worker::{self, Common, Message};
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// The limits of a gateway; tests take small ones.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Who may use a gateway, and its limits; tests take small ones.
+#[derive(Clone, Debug)]
 pub struct GatewayOptions {
     /// Bytes of bodies that have arrived and are not durable yet.
     pub in_flight_bytes_max: usize,
@@ -36,6 +39,12 @@ pub struct GatewayOptions {
     pub tick: Duration,
     /// The origins whose web pages may post events, as browsers write them, or `*` for all.
     pub cors_origins: Vec<String>,
+    /// The proxies that are believed to say whose requests they send.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The tokens that are known.
+    pub tokens: Arc<Tokens>,
+    /// Which requests need one of them.
+    pub demand: Demand,
 }
 
 impl Default for GatewayOptions {
@@ -46,6 +55,9 @@ impl Default for GatewayOptions {
             connections_per_client: CONNECTIONS_PER_CLIENT_MAX,
             tick: TICK,
             cors_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
+            tokens: Arc::default(),
+            demand: Demand::WithTokens,
         }
     }
 }
@@ -85,9 +97,17 @@ impl Gateway {
         let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();
         let cors = Cors::new(&options.cors_origins).map(Arc::new);
-        let common =
-            Common { types, admission: admission.clone(), counters: counters.clone(), readiness, content_hash, cors };
-        let readiness = common.readiness.clone();
+        let common = Common {
+            types,
+            admission: admission.clone(),
+            counters: counters.clone(),
+            readiness: readiness.clone(),
+            content_hash,
+            tokens: options.tokens.clone(),
+            demand: options.demand,
+            proxies: Arc::new(TrustedProxies::new(options.trusted_proxies.clone())),
+            cors,
+        };
         let (end, ended) = channel();
         let shards = start_shards(log, &common, &end)?;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use event::limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 use http::StatusCode;
 
+use crate::caller::AddressForm;
 use crate::code::Code;
 use crate::encoder::Envelope;
 use crate::http1::body::Body;
@@ -35,25 +36,41 @@ pub(crate) struct Begun {
 enum Asked {
     /// To take events, or how things stand.
     Wishes(Wishes),
+    /// What its address is.
+    Address(AddressForm),
     /// Which of these methods there are.
     Methods(&'static str),
 }
 
-/// Looks at a request's head.
-pub(crate) fn begin(worker: &Worker, client: IpAddr, head: &Head<'_>) -> Begun {
+/// Looks at the head of a request that came from `peer`.
+pub(crate) fn begin(worker: &Worker, peer: IpAddr, head: &Head<'_>) -> Begun {
     let (route, path_type) = route::find(head.target.path);
-    let asked = match head.method {
+    let received_at = worker.clock().microseconds();
+    let (source, asked) =
+        match worker.gatekeeper().admit(route.entrance(head.method), head.fields.authorization, received_at) {
+            Ok(source) => (source, asked(worker, head, route, path_type)),
+            Err(refused) => (worker.gatekeeper().nobody(), Err(refused)),
+        };
+    let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
+    let cors = head.fields.origin.and_then(|origin| worker.cors()?.lines(origin, is_preflight.then_some(route)));
+    let client = worker.proxies().client(peer, head.bytes);
+    let envelope = Envelope { received_at, client, source };
+    Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
+}
+
+fn asked(worker: &Worker, head: &Head<'_>, route: RouteName, path_type: Option<&str>) -> Result<Asked, Refused> {
+    match head.method {
         Method::Options if head.target.path == "*" => Ok(Asked::Methods(route::ALL_METHODS)),
         Method::Options => route.check(head.method).map(|()| Asked::Methods(route.methods())),
+        _ if route == RouteName::Ip => {
+            route.check(head.method)?;
+            AddressForm::of_query(head.target.query).map(Asked::Address)
+        }
         _ => route
             .check(head.method)
             .and_then(|()| Wishes::of(&head.fields, route, path_type, &mut worker.types()))
             .map(Asked::Wishes),
-    };
-    let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
-    let cors = head.fields.origin.and_then(|origin| worker.cors()?.lines(origin, is_preflight.then_some(route)));
-    let envelope = Envelope { received_at: worker.clock().microseconds(), client };
-    Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
+    }
 }
 
 /// Answers a request. Where its connection is aborted, the rest is dropped at any await: what was appended is
@@ -61,6 +78,7 @@ pub(crate) fn begin(worker: &Worker, client: IpAddr, head: &Head<'_>) -> Begun {
 pub(crate) async fn answer<'a>(worker: &'a Worker, begun: &Begun, body: &mut Body<'a>) -> Response {
     let answer = match &begun.asked {
         Ok(Asked::Wishes(wishes)) => follow(worker, wishes, begun, body).await,
+        Ok(Asked::Address(form)) => Ok(form.response(begun.envelope.client)),
         Ok(Asked::Methods(methods)) => Ok(Response::with_methods(methods)),
         Err(refused) => return Response { cors: begun.cors.clone(), ..refuse(worker, refused) },
     };
@@ -79,10 +97,10 @@ async fn follow<'a>(
         body.decode(worker, coding, bytes_max);
     }
     match begun.route {
-        RouteName::Event => event_request::take(worker, wishes, begun.envelope, body).await,
-        RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope, body)).await,
+        RouteName::Event => event_request::take(worker, wishes, &begun.envelope, body).await,
+        RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope.clone(), body)).await,
         RouteName::Ready => ready(worker),
-        RouteName::Health | RouteName::Other => Ok(Response::ok()),
+        RouteName::Health | RouteName::Ip | RouteName::Other => Ok(Response::ok()),
     }
 }
 

@@ -98,6 +98,8 @@ impl Problem {
         Response {
             retry_after: self.code.is_transient().then_some(RETRY_AFTER_SECONDS),
             allow: self.allow,
+            // RFC 9110 §11.6.1: who is told 401 is told how to do better.
+            lines: if self.code == Code::Unauthorized { "www-authenticate: Bearer\r\n" } else { "" },
             ..Response::with_body(self.status(), MEDIA_TYPE, self.document())
         }
     }

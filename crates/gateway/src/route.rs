@@ -1,6 +1,9 @@
 //! Which request is meant by a method and a path.
 
+use access::Scope;
+
 use crate::code::Code;
+use crate::gatekeeper::Entrance;
 use crate::http1::head::Method;
 use crate::problem::{Problem, Refused};
 
@@ -18,13 +21,15 @@ pub enum RouteName {
     Health,
     /// `/readyz`.
     Ready,
+    /// `/ip`.
+    Ip,
     /// Every other path.
     Other,
 }
 
 impl RouteName {
     /// Every route.
-    pub const ALL: [Self; 5] = [Self::Event, Self::Batch, Self::Health, Self::Ready, Self::Other];
+    pub const ALL: [Self; 6] = [Self::Event, Self::Batch, Self::Health, Self::Ready, Self::Ip, Self::Other];
 
     /// The route as a label.
     #[must_use]
@@ -34,6 +39,7 @@ impl RouteName {
             Self::Batch => "batch",
             Self::Health => "healthz",
             Self::Ready => "readyz",
+            Self::Ip => "ip",
             Self::Other => "other",
         }
     }
@@ -47,6 +53,15 @@ impl RouteName {
         match self {
             Self::Event | Self::Batch => "OPTIONS, POST",
             _ => "GET, HEAD, OPTIONS",
+        }
+    }
+
+    /// Whom it is for. Monitors have no tokens; neither has a browser that asks what a page may post, which tells nothing.
+    pub(crate) const fn entrance(self, method: Method) -> Entrance {
+        match (self, method) {
+            (Self::Health | Self::Ready, _) | (_, Method::Options) => Entrance::Free,
+            (Self::Event | Self::Batch, _) => Entrance::Scope(Scope::Ingest),
+            (Self::Ip | Self::Other, _) => Entrance::AnyToken,
         }
     }
 
@@ -86,6 +101,7 @@ pub(crate) fn find(path: &str) -> (RouteName, Option<&str>) {
         match path {
             "/healthz" => (RouteName::Health, None),
             "/readyz" => (RouteName::Ready, None),
+            "/ip" => (RouteName::Ip, None),
             _ => (RouteName::Other, None),
         }
     }
@@ -107,6 +123,8 @@ mod tests {
             ("/ingest/events", (RouteName::Other, None)),
             ("/healthz", (RouteName::Health, None)),
             ("/readyz", (RouteName::Ready, None)),
+            ("/ip", (RouteName::Ip, None)),
+            ("/ip/", (RouteName::Other, None)),
             ("/", (RouteName::Other, None)),
         ] {
             assert_eq!(find(path), expected, "{path}");

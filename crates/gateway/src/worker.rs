@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
+use access::{Demand, Tokens};
 use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Records, Shard};
@@ -23,10 +24,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::admission::{Admission, Permit};
 use crate::cors::Cors;
 use crate::counters::{GatewayCounters, ShardCells};
+use crate::gatekeeper::Gatekeeper;
 use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
 use crate::places::Place;
+use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
 use crate::turn_clock::{TurnClock, milliseconds};
@@ -80,6 +83,11 @@ pub(crate) struct Common {
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) content_hash: ContentHash,
+    pub(crate) tokens: Arc<Tokens>,
+    /// Which requests need one of them.
+    pub(crate) demand: Demand,
+    /// Who is believed to say whose requests it sends.
+    pub(crate) proxies: Arc<TrustedProxies>,
     /// Whose web pages may ask, if any.
     pub(crate) cors: Option<Arc<Cors>>,
 }
@@ -88,6 +96,7 @@ pub(crate) struct Common {
 pub(crate) struct Worker {
     index: usize,
     log: Arc<Shard>,
+    gatekeeper: Gatekeeper,
     common: Common,
     clock: Arc<TurnClock>,
     types: RefCell<TypeCache>,
@@ -148,6 +157,7 @@ impl Worker {
         Self {
             index,
             log,
+            gatekeeper: Gatekeeper::new(common.tokens.clone(), common.demand),
             types: RefCell::new(TypeCache::new(common.types.clone())),
             common,
             clock,
@@ -256,6 +266,15 @@ impl Worker {
 
     pub(crate) fn readiness(&self) -> &Readiness {
         &self.common.readiness
+    }
+
+    /// Who lets requests in.
+    pub(crate) const fn gatekeeper(&self) -> &Gatekeeper {
+        &self.gatekeeper
+    }
+
+    pub(crate) fn proxies(&self) -> &TrustedProxies {
+        &self.common.proxies
     }
 
     pub(crate) fn cors(&self) -> Option<&Cors> {

@@ -1,4 +1,4 @@
-//! Keeps web pages away from the admin API. The port has no passwords: whoever reaches it on loopback may use it, and a
+//! Keeps web pages away from the admin API. Without tokens, whoever reaches the port on loopback may use it, and a
 //! page from elsewhere, in the browser of somebody on this machine, reaches it as well.
 
 use std::net::IpAddr;

@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use load::Target;
 use load::generator::Kind;
 
-use super::load::{header_value, type_name};
+use super::TokenFlag;
+use super::load::type_name;
 
 /// Flags of `forebay bench`.
 #[derive(Clone, Debug, Args)]
@@ -18,9 +19,8 @@ pub(crate) struct BenchFlags {
     /// The type of the events; without it the server finds it as for any other event
     #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
     pub(crate) event_type: Option<String>,
-    /// A token that the server takes
-    #[arg(long, value_name = "TOKEN", env = "FOREBAY_TOKEN", hide_env_values = true, value_parser = header_value)]
-    pub(crate) token: Option<String>,
+    #[command(flatten)]
+    pub(crate) token: TokenFlag,
     /// Connections, each with one request at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) connections: u16,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use clap::{Args, Subcommand};
 use event::EventId;
 
-use super::Data;
+use super::{Data, TokenFlag};
 use crate::rfc3339;
 
 /// What can be done with dead letters.
@@ -36,6 +36,8 @@ pub(crate) struct DeadAt {
     /// The admin address of the running server [default: 127.0.0.1:9000]
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) token: TokenFlag,
 }
 
 /// Which dead letters; without any of these, all.

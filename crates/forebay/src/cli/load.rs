@@ -6,6 +6,8 @@ use clap::Args;
 use load::Target;
 use load::loader::{BATCH_BYTES, BATCH_BYTES_MAX, Edit, LineFilter};
 
+use super::TokenFlag;
+
 /// Flags of `forebay load`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LoadFlags {
@@ -18,9 +20,8 @@ pub(crate) struct LoadFlags {
     /// The type of the events; without it the server finds it as for any other event
     #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
     pub(crate) event_type: Option<String>,
-    /// A token that the server takes
-    #[arg(long, value_name = "TOKEN", env = "FOREBAY_TOKEN", hide_env_values = true, value_parser = header_value)]
-    pub(crate) token: Option<String>,
+    #[command(flatten)]
+    pub(crate) token: TokenFlag,
     /// Connections on which batches are sent side by side
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: u16,
@@ -72,12 +73,6 @@ fn batch_bytes(text: &str) -> Result<usize, String> {
 fn load_id(text: &str) -> Result<String, String> {
     let is_sound = (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     is_sound.then(|| text.to_owned()).ok_or_else(|| "1 to 128 visible ASCII characters".to_owned())
-}
-
-/// Shared with `bench`.
-pub(crate) fn header_value(text: &str) -> Result<String, String> {
-    let is_sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-    is_sound.then(|| text.to_owned()).ok_or_else(|| "visible ASCII characters only".to_owned())
 }
 
 /// Shared with `bench`.

@@ -3,14 +3,16 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroUsize};
 
+use access::{Demand, Scope, Scopes};
 use event::limits;
+use ipnet::IpNet;
 use pipeline::pointer::JsonPointer;
 
 use super::Flags;
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::{origin, pointer};
+use super::{origin, pointer, proxies};
 
 /// The settings of `[gateway]`.
 pub(super) const KEYS: &[&str] = &[
@@ -20,6 +22,7 @@ pub(super) const KEYS: &[&str] = &[
     "shards",
     "type_pointer",
     "cors_origins",
+    "trusted_proxies",
     "max_connections",
     "max_connections_per_client",
 ];
@@ -38,7 +41,7 @@ const CONNECTIONS_MAX: usize = 1 << 20;
 pub(crate) struct Gateway {
     /// The address of the intake port.
     pub(crate) listen: SocketAddr,
-    /// The address of the admin port: on loopback.
+    /// The address of the admin port.
     pub(crate) admin: SocketAddr,
     /// Whether everybody who reaches the intake port may post.
     pub(crate) open: bool,
@@ -48,6 +51,8 @@ pub(crate) struct Gateway {
     pub(crate) type_pointer: Option<JsonPointer>,
     /// The origins whose web pages may post.
     pub(crate) cors_origins: Vec<String>,
+    /// The proxies that are believed to say whose requests they send.
+    pub(crate) trusted_proxies: Vec<IpNet>,
     /// Connections on the intake port.
     pub(crate) max_connections: NonZeroUsize,
     /// Connections of one client.
@@ -55,6 +60,20 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
+    /// Which requests on the intake port need a token.
+    pub(crate) fn demand(&self) -> Demand {
+        match (self.open, is_loopback(self.listen)) {
+            (true, _) => Demand::Never,
+            (false, true) => Demand::WithTokens,
+            (false, false) => Demand::Always,
+        }
+    }
+
+    /// Whether the admin port can be reached from elsewhere.
+    pub(crate) fn admin_is_reachable(&self) -> bool {
+        !is_loopback(self.admin)
+    }
+
     /// The number of shards on a machine with `cores`: as configured, else all cores but one, at least one.
     pub(crate) fn shards_for(&self, cores: NonZeroUsize) -> NonZeroU16 {
         let spare = u16::try_from(cores.get() - 1).unwrap_or(SHARDS_MAX).min(SHARDS_MAX);
@@ -62,7 +81,7 @@ impl Gateway {
     }
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags) -> Gateway {
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags, scopes: Scopes) -> Gateway {
     reader.check_keys(section, KEYS);
     let listen = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
     let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
@@ -70,11 +89,12 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
     let shards = reader.integer(section, "shards", shards);
     let type_pointer = reader.text(section, "type_pointer", pointer::parse);
     let cors_origins = origin::read(reader, section, "cors_origins");
+    let trusted_proxies = proxies::read(reader, section, "trusted_proxies");
     let max_connections = reader.integer(section, "max_connections", connections);
     let of_client = reader.integer(section, "max_connections_per_client", connections);
 
     let is_open = open.is_some_and(|found| found.value);
-    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open);
+    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open, scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
     Gateway {
         listen: listen.map_or(LISTEN, |found| found.value),
@@ -83,6 +103,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
         shards: shards.map(|found| found.value),
         type_pointer: type_pointer.map(|found| found.value),
         cors_origins,
+        trusted_proxies,
         max_connections: max_connections.map_or(CONNECTIONS, |found| found.value),
         max_connections_per_client: of_client.map_or(CONNECTIONS_PER_CLIENT, |found| found.value),
     }
@@ -107,21 +128,23 @@ fn shards(number: i64) -> Result<NonZeroU16, Wrong> {
     shards.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {SHARDS_MAX}")))
 }
 
-/// Whoever reaches a port may use it, so neither may be reached from elsewhere unless somebody has said so.
+/// Neither port may be reached from elsewhere unless tokens say who may use it, or somebody has said that everybody may.
 fn check_reach(
     reader: &mut Reader<'_>,
     listen: Option<&Found<SocketAddr>>,
     admin: Option<&Found<SocketAddr>>,
     open: bool,
+    scopes: Scopes,
 ) {
-    if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open) {
+    if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open && !scopes.has(Scope::Ingest)) {
         let title = "`gateway.listen` would let everybody post who reaches this machine";
-        let help = "set `open = true` in [gateway] if that is meant, else listen on 127.0.0.1 or [::1]";
+        let help = "make a token (forebay token new NAME --scope ingest), or set `open = true` in [gateway] if that is \
+                    meant, or listen on 127.0.0.1 or [::1]";
         reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
     }
-    if let Some(found) = admin.filter(|found| !is_loopback(found.value)) {
+    if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
         let title = "`gateway.admin` would let everybody look in who reaches this machine";
-        let help = "listen on 127.0.0.1 or [::1]";
+        let help = "make a token (forebay token new NAME --scope admin), or listen on 127.0.0.1 or [::1]";
         reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
     }
 }
@@ -166,6 +189,7 @@ mod tests {
             shards: NonZeroU16::new(shards),
             type_pointer: None,
             cors_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             max_connections: CONNECTIONS,
             max_connections_per_client: CONNECTIONS_PER_CLIENT,
         };

@@ -10,6 +10,7 @@ mod gateway;
 mod journal;
 mod origin;
 mod pointer;
+mod proxies;
 mod reader;
 mod report;
 mod section;
@@ -23,9 +24,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use access::{Scopes, TokenSet};
 use event::TypeName;
 use toml::de::DeTable;
 
+use crate::token_file::{TokenFile, TokenFileError};
 pub(crate) use environment::Environment;
 pub(crate) use event_type::TypeConfig;
 pub(crate) use gateway::Gateway;
@@ -84,6 +87,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) flags: &'a Flags,
     /// The data directory, from which the relative paths of sinks lead.
     pub(crate) data: &'a Path,
+    /// What the tokens allow that there are.
+    pub(crate) scopes: Scopes,
 }
 
 /// Why there is no configuration.
@@ -97,15 +102,18 @@ pub(crate) enum LoadError {
         /// What the file system says.
         source: std::io::Error,
     },
+    /// The tokens can't be read.
+    #[error(transparent)]
+    Tokens(#[from] TokenFileError),
     /// The configuration is wrong.
     #[error("{0}")]
     Wrong(Report),
 }
 
-/// Reads the file at `path`, if there is one to read, and then as [`read`] does.
+/// Reads the file at `path`, if there is one to read, looks which tokens there are, and goes on as [`read`] does.
 ///
 /// # Errors
-/// The file can't be read, or something in the configuration is wrong.
+/// The file or the tokens can't be read, or something in the configuration is wrong.
 pub(crate) fn load(
     path: Option<&Path>,
     environment: &Environment,
@@ -116,7 +124,8 @@ pub(crate) fn load(
     let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
     let name = path.map(|path| path.display().to_string());
     let file = name.as_deref().zip(bytes.as_deref());
-    read(&Inputs { file, environment, flags, data }).map_err(LoadError::Wrong)
+    let scopes = TokenFile::within(data).read()?.map(TokenSet::new).unwrap_or_default().scopes();
+    read(&Inputs { file, environment, flags, data, scopes }).map_err(LoadError::Wrong)
 }
 
 /// Makes a configuration of all that is given. A flag wins over the environment, that over the file, and that
@@ -164,7 +173,7 @@ fn read_tables(
 ) -> Configuration {
     reader.check_keys(file, TABLES);
     let section = reader.table(file, "gateway");
-    let gateway = gateway::read(reader, &section, inputs.flags);
+    let gateway = gateway::read(reader, &section, inputs.flags, inputs.scopes);
     let section = reader.table(file, "journal");
     let journal = journal::read(reader, &section);
 

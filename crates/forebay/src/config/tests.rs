@@ -1,6 +1,6 @@
 //! The configuration's mistakes, as a person sees them. A case is a folder in `tests/config`: `forebay.toml`
 //! (without it there is no file), `environment.txt` (a `NAME=value` a line), `arguments.txt` (`--flag value` a
-//! line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
+//! line), `tokens.txt` (a scope that a token has a line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
 //! set, the expectations are written anew instead of compared.
 
 use std::fs;
@@ -14,12 +14,13 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn shown(file: Option<&[u8]>, environment: &Environment, flags: &Flags) -> String {
+fn shown(file: Option<&[u8]>, environment: &Environment, flags: &Flags, scopes: Scopes) -> String {
     let inputs = Inputs {
         file: file.map(|bytes| ("forebay.toml", bytes)),
         environment,
         flags,
         data: Path::new("./forebay-data"),
+        scopes,
     };
     match read(&inputs) {
         Ok((configuration, warnings)) if warnings.is_empty() => format!("ok\n{configuration}"),
@@ -34,7 +35,8 @@ fn run_case(case: &Path) -> String {
     let arguments = text("arguments.txt");
     let flag = |name: &str| arguments.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
     let flags = Flags { listen: flag("--listen "), admin: flag("--admin ") };
-    shown(fs::read(case.join("forebay.toml")).ok().as_deref(), &environment, &flags)
+    let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
+    shown(fs::read(case.join("forebay.toml")).ok().as_deref(), &environment, &flags, scopes)
 }
 
 #[test]
@@ -62,9 +64,23 @@ fn no_file_means_the_documented_default() {
     let environment = Environment::default();
     let read_text = |text: &str| {
         let file = Some(("forebay.toml", text.as_bytes()));
-        read(&Inputs { file, environment: &environment, flags: &flags, data: Path::new("d") }).unwrap().0
+        read(&Inputs {
+            file,
+            environment: &environment,
+            flags: &flags,
+            data: Path::new("d"),
+            scopes: Scopes::default(),
+        })
+        .unwrap()
+        .0
     };
-    let inputs = Inputs { file: None, environment: &environment, flags: &flags, data: Path::new("d") };
+    let inputs = Inputs {
+        file: None,
+        environment: &environment,
+        flags: &flags,
+        data: Path::new("d"),
+        scopes: Scopes::default(),
+    };
     let (configuration, warnings) = read(&inputs).unwrap();
     assert!(warnings.is_empty());
     assert_eq!(configuration, read_text(BUILT_IN));
@@ -76,7 +92,7 @@ fn no_file_means_the_documented_default() {
 #[test]
 fn only_a_hundred_mistakes_are_shown() {
     let text: String = (0..250).map(|number| format!("unknown_{number} = 1\n")).collect();
-    let report = shown(Some(text.as_bytes()), &Environment::default(), &Flags::default());
+    let report = shown(Some(text.as_bytes()), &Environment::default(), &Flags::default(), Scopes::default());
     assert_eq!(report.matches("is not a setting").count(), 100);
     assert!(report.ends_with("250 mistakes, 150 of them not shown\n"), "{report}");
 }
@@ -146,7 +162,7 @@ fn fragment() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
-        let _ = shown(Some(&bytes), &Environment::default(), &Flags::default());
+        let _ = shown(Some(&bytes), &Environment::default(), &Flags::default(), Scopes::default());
     }
 
     #[test]
@@ -155,6 +171,6 @@ proptest! {
         let environment = names.into_iter().map(|name| (name, value.clone())).collect();
         let flags = Flags { listen: Some(value), admin: None };
         let text = pieces.concat();
-        let _ = shown(Some(text.as_bytes()), &environment, &flags);
+        let _ = shown(Some(text.as_bytes()), &environment, &flags, Scopes::default());
     }
 }

@@ -14,10 +14,12 @@ pub(super) struct Answer {
 }
 
 /// Sends a request without a body, and waits for its answer as long as that takes.
-pub(super) fn call(address: SocketAddr, method: &str, target: &str) -> io::Result<Answer> {
+pub(super) fn call(address: SocketAddr, method: &str, target: &str, token: Option<&str>) -> io::Result<Answer> {
     let mut stream = TcpStream::connect_timeout(&address, CONNECT_MAX)?;
-    let head =
-        format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    let authorization = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}Connection: close\r\nContent-Length: 0\r\n\r\n"
+    );
     stream.write_all(head.as_bytes())?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;

@@ -17,7 +17,7 @@ use journal::{DataDirectory, DirectoryError};
 use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
-use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
+use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
 use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::log;
 
@@ -33,6 +33,9 @@ pub(crate) enum DeadCommandError {
     /// There is no such directory.
     #[error("there is no data directory {0}; name one with --data, or a running server with --admin")]
     Missing(PathBuf),
+    /// The token can't be sent.
+    #[error(transparent)]
+    Token(#[from] WrongToken),
     /// It can't be used.
     #[error(transparent)]
     Directory(DirectoryError),
@@ -150,7 +153,7 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
     match Place::find(at)? {
         Place::Server(address, origin) => {
             query.origin = origin;
-            match ask(address, "GET", &format!("/api/dead{path}{}", query.write()))? {
+            match ask(address, "GET", &format!("/api/dead{path}{}", query.write()), at)? {
                 Answered::Json(list) => Ok(list),
                 Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false }),
             }
@@ -172,7 +175,7 @@ fn act(at: &DeadAt, action: &str, mut query: DeadQuery) -> Result<u8, DeadComman
         }
         Place::Directory(directory) => return Err(DeadCommandError::NotRunning(directory.path().into())),
     };
-    let answered = ask::<OutcomesJson>(address, "POST", &format!("/api/dead/{action}{}", query.write()))?;
+    let answered = ask::<OutcomesJson>(address, "POST", &format!("/api/dead/{action}{}", query.write()), at)?;
     let Answered::Json(OutcomesJson { sinks }) = answered else { return Ok(EXIT_SOME_STAY) };
     let mut output = BufWriter::new(io::stdout().lock());
     let printed = sinks.iter().try_for_each(|outcome| print::outcome(&mut output, outcome));
@@ -188,9 +191,14 @@ enum Answered<T> {
     NoLetter,
 }
 
-fn ask<T: DeserializeOwned>(address: SocketAddr, method: &str, target: &str) -> Result<Answered<T>, DeadCommandError> {
+fn ask<T: DeserializeOwned>(
+    address: SocketAddr,
+    method: &str,
+    target: &str,
+    at: &DeadAt,
+) -> Result<Answered<T>, DeadCommandError> {
     let failed = |source| DeadCommandError::Call { address, source };
-    let answer = client::call(address, method, target).map_err(failed)?;
+    let answer = client::call(address, method, target, at.token.token()?).map_err(failed)?;
     if answer.status == 200 {
         return serde_json::from_str(&answer.body).map(Answered::Json).map_err(|error| failed(error.into()));
     }

@@ -9,3 +9,4 @@ mod dead;
 mod load;
 mod serve;
 mod support;
+mod tokens;

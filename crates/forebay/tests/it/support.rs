@@ -74,18 +74,25 @@ impl Server {
 
     /// Starts it on this address, and reads from the banner where it is.
     pub(crate) fn start_on(data: &Path, listen: &str) -> Self {
-        Self::spawn(forebay(), data, listen)
+        Self::spawn(forebay(), data, listen, "127.0.0.1:0")
+    }
+
+    /// Starts it where other machines can reach it; its log goes to `log`.
+    pub(crate) fn start_reachable(data: &Path, log: &Path) -> Self {
+        let mut command = forebay();
+        command.stderr(std::fs::File::create(log).unwrap());
+        Self::spawn(command, data, "0.0.0.0:0", "0.0.0.0:0")
     }
 
     /// Starts it with a limit on its file descriptors.
     pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_forebay")]);
-        Self::spawn(command, data, "127.0.0.1:0")
+        Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
-    fn spawn(mut command: Command, data: &Path, listen: &str) -> Self {
-        command.args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data);
+    fn spawn(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
+        command.args(["serve", "--listen", listen, "--admin", admin, "--data"]).arg(data);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let mut address = |mark: &str| -> SocketAddr {

@@ -17,6 +17,7 @@ pub(crate) struct Fields<'a> {
     pub(crate) type_name: Option<&'a [u8]>,
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) atomic: Option<&'a [u8]>,
+    pub(crate) authorization: Option<&'a [u8]>,
     /// The page whose script asks, where a browser says so.
     pub(crate) origin: Option<&'a [u8]>,
     /// The method that such a script would use.
@@ -58,6 +59,7 @@ impl<'a> Fields<'a> {
             }
             12 if is("content-type") => once(&mut self.content_type, value, "Content-Type"),
             12 if is("forebay-type") => once(&mut self.type_name, value, "Forebay-Type"),
+            13 if is("authorization") => once(&mut self.authorization, value, "Authorization"),
             14 if is("content-length") => self.take_length(value),
             14 if is("forebay-atomic") => once(&mut self.atomic, value, "Forebay-Atomic"),
             15 if is("idempotency-key") => once(&mut self.key, value, "Idempotency-Key"),

@@ -52,6 +52,8 @@ pub(crate) struct Head<'a> {
     pub(crate) method: Method,
     pub(crate) target: Target<'a>,
     pub(crate) fields: Fields<'a>,
+    /// The head as it came.
+    pub(crate) bytes: &'a [u8],
     pub(crate) framing: Framing,
     pub(crate) persistence: Persistence,
     /// The client waits for a go-ahead before it sends the body.
@@ -97,7 +99,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Refused> {
         return Ok(Parsed::Part);
     }
     check_line_ends(&bytes[start..length], request.headers.len() + 2)?;
-    Ok(Parsed::Head(head(&request)?, length))
+    Ok(Parsed::Head(head(&request, &bytes[start..length])?, length))
 }
 
 fn too_long(bytes: &[u8]) -> Refused {
@@ -145,7 +147,7 @@ fn check_line_ends(head: &[u8], lines: usize) -> Result<(), Refused> {
     if memchr::memchr_iter(b'\r', head).count() == lines { Ok(()) } else { Err(bad(LINE_END)) }
 }
 
-fn head<'a>(request: &Request<'_, 'a>) -> Result<Head<'a>, Refused> {
+fn head<'a>(request: &Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Refused> {
     let is_http_11 = request.version == Some(1);
     let fields = Fields::find(request.headers)?;
     let target = Target::parse(request.path.unwrap_or_default())
@@ -160,6 +162,7 @@ fn head<'a>(request: &Request<'_, 'a>) -> Result<Head<'a>, Refused> {
         persistence: persistence(&fields, is_http_11),
         expects_continue: expects_continue(&fields, is_http_11)?,
         fields,
+        bytes,
     })
 }
 

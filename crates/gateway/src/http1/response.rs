@@ -15,6 +15,8 @@ pub(crate) struct Response {
     pub(crate) retry_after: Option<u32>,
     /// The methods that the path takes.
     pub(crate) allow: Option<&'static str>,
+    /// More lines, as they are sent.
+    pub(crate) lines: &'static str,
     /// Lines about who may read it, as they are sent.
     pub(crate) cors: Option<Arc<str>>,
     pub(crate) body: Vec<u8>,
@@ -41,6 +43,7 @@ impl Response {
             content_type: None,
             retry_after: None,
             allow: None,
+            lines: "",
             cors: None,
             body: Vec::new(),
         }
@@ -78,6 +81,7 @@ impl Response {
         if let Some(methods) = self.allow {
             text(&["allow: ", methods, "\r\n"]);
         }
+        text(&[self.lines]);
         if let Some(lines) = &self.cors {
             text(&[lines]);
         }
@@ -110,11 +114,12 @@ mod tests {
         let full = Response {
             retry_after: Some(7),
             allow: Some("GET"),
+            lines: "w: z\r\n",
             cors: Some("x: y\r\n".into()),
             ..Response::with_body(StatusCode::NOT_FOUND, "a/b", b"what".to_vec())
         };
         let head = "before HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\ndate: D\r\ncontent-type: a/b\r\n\
-                    retry-after: 7\r\nallow: GET\r\nx: y\r\nconnection: close\r\n\r\n";
+                    retry-after: 7\r\nallow: GET\r\nw: z\r\nx: y\r\nconnection: close\r\n\r\n";
         assert_eq!(written(&full, Persistence::Close, true), head);
         assert_eq!(written(&full, Persistence::Close, false), head.to_owned() + "what");
         let methods = "before HTTP/1.1 204 No Content\r\ndate: D\r\nallow: GET\r\n\r\n";

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod batches;
+mod caller;
 mod codings;
 mod cors;
 mod duplicates;
@@ -11,4 +12,5 @@ mod events;
 mod json_parsing;
 mod probes;
 mod stand;
+mod tokens;
 mod trouble;

@@ -31,6 +31,8 @@ pub(crate) struct Stand {
 pub(crate) struct Stored {
     pub(crate) id: String,
     pub(crate) type_name: String,
+    pub(crate) source: String,
+    pub(crate) client: String,
     pub(crate) payload: String,
     pub(crate) starts: bool,
     pub(crate) ends: bool,
@@ -136,6 +138,8 @@ fn stored_in(shard: &Arc<eventlog::Shard>) -> Vec<Stored> {
         events.extend(block.records().map(|(_, record)| Stored {
             id: record.id.to_string(),
             type_name: record.type_name.to_owned(),
+            source: record.source.to_owned(),
+            client: record.client.map(|client| client.to_string()).unwrap_or_default(),
             payload: String::from_utf8(record.payload.to_vec()).unwrap(),
             starts: record.request_start,
             ends: record.request_end,

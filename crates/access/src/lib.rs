@@ -1,0 +1,20 @@
+//! Who may: tokens, what they allow, and whose events come with them. Nothing here reads a file or a clock.
+//!
+//! A token is a random secret that its owner shows with each request. Only its SHA-256 is kept: what is random needs no slow
+//! hash, for there is nothing to guess.
+
+mod name;
+mod own_tokens;
+mod scope;
+mod secret;
+mod set;
+mod token;
+mod tokens;
+
+pub use name::{InvalidName, Name};
+pub use own_tokens::OwnTokens;
+pub use scope::{Scope, Scopes, UnknownScope};
+pub use secret::{Digest, InvalidDigest, RANDOM_BYTES, Secret};
+pub use set::{Demand, Denied, TokenSet};
+pub use token::Token;
+pub use tokens::Tokens;

@@ -1,0 +1,170 @@
+//! What the owner of a token holds, and what is kept of it here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq;
+
+/// What every token begins with, so that people and scanners of source code know one when they see it.
+const PREFIX: &str = "fb_";
+/// Random bytes of a token: nobody guesses 256 bits.
+pub const RANDOM_BYTES: usize = 32;
+/// Digits of 5 bits that copy well: a double click selects a whole token, and no two of them look alike (Crockford's, in
+/// small letters: <https://www.crockford.com/base32.html>).
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const DIGIT_BITS: u32 = 5;
+/// Bytes of a token as text. With them, SHA-256 has one block to do.
+pub(crate) const TEXT_BYTES: usize = PREFIX.len() + (RANDOM_BYTES * 8).div_ceil(DIGIT_BITS as usize);
+
+/// A new token, for its owner's eyes.
+pub struct Secret(String);
+
+impl Secret {
+    /// Writes a token with these bytes, which must be random.
+    #[must_use]
+    pub fn of_random(bytes: [u8; RANDOM_BYTES]) -> Self {
+        let mut text = PREFIX.to_owned();
+        let (mut held, mut bits) = (0_usize, 0);
+        for byte in bytes {
+            held = (held << 8 | usize::from(byte)) & 0xffff;
+            bits += 8;
+            while bits >= DIGIT_BITS {
+                bits -= DIGIT_BITS;
+                text.push(char::from(DIGITS[held >> bits & 31]));
+            }
+        }
+        if bits > 0 {
+            text.push(char::from(DIGITS[held << (DIGIT_BITS - bits) & 31]));
+        }
+        Self(text)
+    }
+
+    /// The token. It belongs on the standard output, once, and nowhere else.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// What is kept of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::hash(self.0.as_bytes())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The SHA-256 of a token.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+/// A text that is no digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a digest of a token has 64 hexadecimal digits, in small letters")]
+pub struct InvalidDigest;
+
+impl Digest {
+    fn hash(text: &[u8]) -> Self {
+        Self(Sha256::digest(text).into())
+    }
+
+    /// The digest of what somebody shows; `None` where that can't be a token, which costs no hashing.
+    pub(crate) fn of_shown(text: &[u8]) -> Option<Self> {
+        (text.len() == TEXT_BYTES && text.starts_with(PREFIX.as_bytes())).then(|| Self::hash(text))
+    }
+
+    /// The part by which digests are looked up.
+    pub(crate) fn index(&self) -> u64 {
+        let (index, _) = self.0.split_first_chunk().expect("a digest is longer than its index");
+        u64::from_be_bytes(*index)
+    }
+
+    /// Whether both are the same, in a time that doesn't tell where they differ.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = InvalidDigest;
+
+    fn from_str(text: &str) -> Result<Self, InvalidDigest> {
+        let value = |digit: u8| match digit {
+            b'0'..=b'9' => Ok(digit - b'0'),
+            b'a'..=b'f' => Ok(digit - b'a' + 10),
+            _ => Err(InvalidDigest),
+        };
+        let mut bytes = [0; 32];
+        if text.len() != 2 * bytes.len() {
+            return Err(InvalidDigest);
+        }
+        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = value(digits[0])? << 4 | value(digits[1])?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_token_is_written_as_documented() {
+        let zeros = Secret::of_random([0; RANDOM_BYTES]);
+        assert_eq!(zeros.expose(), format!("fb_{}", "0".repeat(52)));
+        assert_eq!(Secret::of_random([0xff; RANDOM_BYTES]).expose(), format!("fb_{}g", "z".repeat(51)));
+        assert_eq!(format!("{zeros:?}"), "Secret(…)");
+    }
+
+    #[test]
+    fn what_cant_be_a_token_isnt_hashed() {
+        let secret = Secret::of_random([7; RANDOM_BYTES]);
+        assert_eq!(Digest::of_shown(secret.expose().as_bytes()), Some(secret.digest()));
+        for wrong in ["", "fb_", &secret.expose()[1..], &format!("{}0", secret.expose()), &"x".repeat(TEXT_BYTES)] {
+            assert_eq!(Digest::of_shown(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_the_sha256_that_other_programs_compute() {
+        // printf abc | sha256sum
+        let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(Digest::hash(b"abc").to_string(), known);
+        assert_eq!(known.to_uppercase().parse::<Digest>(), Err(InvalidDigest));
+    }
+
+    proptest! {
+        #[test]
+        fn other_bytes_make_other_tokens(one: [u8; RANDOM_BYTES], other: [u8; RANDOM_BYTES]) {
+            let [first, second] = [one, other].map(Secret::of_random);
+            prop_assert_eq!(first.expose().len(), TEXT_BYTES);
+            prop_assert_eq!(first.expose() == second.expose(), one == other);
+            prop_assert_eq!(first.digest().is(&second.digest()), one == other);
+            prop_assert_eq!(first.digest().to_string().parse(), Ok(first.digest()));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,80}") {
+            let _ = text.parse::<Digest>();
+        }
+    }
+}

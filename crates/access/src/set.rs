@@ -1,0 +1,186 @@
+//! All tokens of a server at one moment, and whether what somebody shows is one of them.
+
+use crate::secret::Digest;
+use crate::{Scopes, Token};
+
+/// When a request needs a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// Never; but a token that is shown must be a good one.
+    Never,
+    /// Once tokens have been made.
+    WithTokens,
+    /// Always.
+    Always,
+}
+
+/// Why a request is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// There is no token.
+    #[error("this needs a token: send it as `Authorization: Bearer fb_…`")]
+    Missing,
+    /// The token isn't known.
+    #[error("the token is not known here: it was revoked, or it belongs to another server")]
+    Unknown,
+    /// The token was good once.
+    #[error("the token has expired: ask for a new one")]
+    Expired,
+}
+
+/// The tokens of a server.
+#[derive(Debug, Default)]
+pub struct TokenSet {
+    /// By digest.
+    tokens: Box<[Token]>,
+    were_made: bool,
+}
+
+impl TokenSet {
+    /// The set of a server for which no token was ever made.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// A set of these tokens. Also one that has become empty demands tokens: to revoke the last one lets nobody in.
+    #[must_use]
+    pub fn new(mut tokens: Vec<Token>) -> Self {
+        tokens.sort_unstable_by_key(|token| token.digest);
+        Self { tokens: tokens.into(), were_made: true }
+    }
+
+    /// The same set in memory of its own: threads that count references to the same names would slow each other.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let apart = |token: &Token| Token { source: token.source.apart(), ..token.clone() };
+        Self { tokens: self.tokens.iter().map(apart).collect(), were_made: self.were_made }
+    }
+
+    /// Whether tokens were made, be they revoked by now.
+    #[must_use]
+    pub const fn were_made(&self) -> bool {
+        self.were_made
+    }
+
+    /// What all of them together allow, expired ones too.
+    #[must_use]
+    pub fn scopes(&self) -> Scopes {
+        self.tokens.iter().fold(Scopes::default(), |scopes, token| scopes.and(token.scopes))
+    }
+
+    /// Whose request it is that comes at `now` (microseconds since 1970, UTC) with this value of `Authorization`; nobody's
+    /// where there is no token and none is needed.
+    ///
+    /// # Errors
+    /// The request isn't to be let in.
+    pub fn check(&self, demand: Demand, authorization: Option<&[u8]>, now: i64) -> Result<Option<&Token>, Denied> {
+        let shown = self.to_be_found(demand, authorization)?;
+        shown.map(|shown| self.find(shown).and_then(|at| self.good(at, now))).transpose()
+    }
+
+    /// The token that is shown, if it matters.
+    pub(crate) fn to_be_found<'h>(
+        &self,
+        demand: Demand,
+        authorization: Option<&'h [u8]>,
+    ) -> Result<Option<&'h [u8]>, Denied> {
+        let is_needed = match demand {
+            Demand::Never => false,
+            Demand::WithTokens => self.were_made,
+            Demand::Always => true,
+        };
+        match authorization.and_then(bearer).filter(|_| is_needed || self.were_made) {
+            None if is_needed => Err(Denied::Missing),
+            shown => Ok(shown),
+        }
+    }
+
+    /// Where the token is that is shown.
+    pub(crate) fn find(&self, shown: &[u8]) -> Result<usize, Denied> {
+        let digest = Digest::of_shown(shown).ok_or(Denied::Unknown)?;
+        // How long the search takes tells something about a hash of what was shown, and so nothing about any token.
+        let start = self.tokens.partition_point(|token| token.digest.index() < digest.index());
+        let near = self.tokens[start..].iter().take_while(|token| token.digest.index() == digest.index());
+        near.into_iter().position(|token| token.digest.is(&digest)).map(|at| start + at).ok_or(Denied::Unknown)
+    }
+
+    /// The token at this place, if it isn't expired.
+    pub(crate) fn good(&self, at: usize, now: i64) -> Result<&Token, Denied> {
+        let token = &self.tokens[at];
+        if token.is_expired(now) { Err(Denied::Expired) } else { Ok(token) }
+    }
+}
+
+/// The token of an `Authorization` (RFC 6750 §2.1), if it has that scheme, whose name may be written in any case.
+fn bearer(authorization: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = authorization.split_at_checked("Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Scope, Secret};
+
+    fn token(number: u8, expires: Option<i64>) -> (Token, String) {
+        let secret = Secret::of_random([number; 32]);
+        let name: crate::Name = format!("t{number}").parse().unwrap();
+        let scopes = [Scope::Ingest].into_iter().collect();
+        let token = Token { name: name.clone(), digest: secret.digest(), scopes, source: name, created: 0, expires };
+        (token, format!("Bearer {}", secret.expose()))
+    }
+
+    #[test]
+    fn each_token_is_found_and_no_other() {
+        let (tokens, shown): (Vec<_>, Vec<_>) = (0..100).map(|number| token(number, None)).unzip();
+        let set = TokenSet::new(tokens);
+        for (number, shown) in shown.iter().enumerate() {
+            let found = set.check(Demand::Always, Some(shown.as_bytes()), 0).unwrap().unwrap();
+            assert_eq!(found.name.as_str(), format!("t{number}"));
+        }
+        let (_, stranger) = token(200, None);
+        assert_eq!(set.check(Demand::Always, Some(stranger.as_bytes()), 0), Err(Denied::Unknown));
+        assert!(set.scopes().has(Scope::Ingest) && !set.scopes().has(Scope::Admin));
+    }
+
+    #[test]
+    fn a_token_expires_at_its_moment() {
+        let (token, shown) = token(1, Some(1000));
+        let set = TokenSet::new(vec![token]);
+        assert!(set.check(Demand::Always, Some(shown.as_bytes()), 999).is_ok());
+        assert_eq!(set.check(Demand::Always, Some(shown.as_bytes()), 1000), Err(Denied::Expired));
+    }
+
+    #[test]
+    fn the_scheme_is_bearer_in_any_case() {
+        let (token, shown) = token(1, None);
+        let set = TokenSet::new(vec![token]);
+        for same in [shown.clone(), shown.replace("Bearer ", "bEARER   ")] {
+            assert!(set.check(Demand::Always, Some(same.as_bytes()), 0).is_ok(), "{same}");
+        }
+        for other in ["Basic eDp5", "Bearer", "", &shown["Bearer ".len()..]] {
+            assert_eq!(set.check(Demand::Always, Some(other.as_bytes()), 0), Err(Denied::Missing), "{other}");
+        }
+        assert_eq!(set.check(Demand::Always, Some(b"Bearer "), 0), Err(Denied::Unknown));
+    }
+
+    #[test]
+    fn who_needs_a_token_when() {
+        let (_, stranger) = token(2, None);
+        let stranger = Some(stranger.as_bytes());
+        let none = TokenSet::none();
+        let revoked = TokenSet::new(Vec::new());
+        for (set, demand, without, with) in [
+            (&none, Demand::Never, Ok(None), Ok(None)),
+            (&none, Demand::WithTokens, Ok(None), Ok(None)),
+            (&none, Demand::Always, Err(Denied::Missing), Err(Denied::Unknown)),
+            (&revoked, Demand::Never, Ok(None), Err(Denied::Unknown)),
+            (&revoked, Demand::WithTokens, Err(Denied::Missing), Err(Denied::Unknown)),
+            (&revoked, Demand::Always, Err(Denied::Missing), Err(Denied::Unknown)),
+        ] {
+            assert_eq!(set.check(demand, None, 0), without, "{demand:?}");
+            assert_eq!(set.check(demand, stranger, 0), with, "{demand:?}");
+        }
+    }
+}

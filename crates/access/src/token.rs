@@ -1,0 +1,28 @@
+//! What is known of a token.
+
+use crate::{Digest, Name, Scopes};
+
+/// A token, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// What people call it.
+    pub name: Name,
+    /// The hash of its secret.
+    pub digest: Digest,
+    /// What it allows.
+    pub scopes: Scopes,
+    /// Whose events come with it.
+    pub source: Name,
+    /// When it was made: microseconds since 1970, UTC.
+    pub created: i64,
+    /// From when on it is worth nothing, if ever: microseconds since 1970, UTC.
+    pub expires: Option<i64>,
+}
+
+impl Token {
+    /// Whether it is worth nothing any more at `now` (microseconds since 1970, UTC).
+    #[must_use]
+    pub fn is_expired(&self, now: i64) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+}

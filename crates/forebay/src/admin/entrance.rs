@@ -1,0 +1,63 @@
+//! Who may use the admin port: whoever reaches it on loopback while no token allows to; else who shows such a token.
+
+use std::sync::Arc;
+
+use access::{Demand, Scope, Tokens};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{HeaderMap, Response, StatusCode};
+
+use crate::rfc3339;
+
+use super::{PROBLEM, dead, set};
+
+/// Lets requests in.
+pub(crate) struct Entrance {
+    tokens: Arc<Tokens>,
+    is_reachable: bool,
+}
+
+type Refused = Response<Full<Bytes>>;
+
+impl Entrance {
+    /// For a port that is reachable from elsewhere or isn't.
+    pub(crate) const fn new(tokens: Arc<Tokens>, is_reachable: bool) -> Self {
+        Self { tokens, is_reachable }
+    }
+
+    /// Whether requests need a token now.
+    pub(super) fn needs_token(&self) -> bool {
+        self.is_reachable || self.tokens.current().scopes().has(Scope::Admin)
+    }
+
+    /// The answer to a request that needs one of these scopes, unless it is let in.
+    pub(super) fn refuse(&self, headers: &HeaderMap, scopes: &[Scope]) -> Option<Refused> {
+        if !self.needs_token() {
+            return None;
+        }
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
+        let tokens = self.tokens.current();
+        match tokens.check(Demand::Always, shown, rfc3339::now()) {
+            Ok(Some(token)) if scopes.iter().any(|scope| token.scopes.has(*scope)) => None,
+            Ok(_) => {
+                let wanted: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+                let detail = format!("the token lacks the scope `{}`", wanted.join("` or `"));
+                Some(refused(StatusCode::FORBIDDEN, "forbidden", detail))
+            }
+            Err(denied) => {
+                let mut response = refused(StatusCode::UNAUTHORIZED, "unauthorized", denied.to_string());
+                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                Some(response)
+            }
+        }
+    }
+}
+
+fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
+    let mut response = Response::new(Full::from(dead::problem(status, code, detail).body));
+    *response.status_mut() = status;
+    set(response.headers_mut(), PROBLEM);
+    response
+}

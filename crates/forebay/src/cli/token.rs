@@ -1,0 +1,62 @@
+//! What can be typed after `forebay token`.
+
+use std::time::Duration;
+
+use access::{Name, Scope};
+use clap::{Args, Subcommand};
+
+use super::Data;
+
+/// No token is good for longer: who wants one for ever leaves the flag out.
+const EXPIRES_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// What can be done with tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Makes a token and prints it, this once
+    ///
+    /// Only its SHA-256 is stored: a token that is lost can't be shown again, but revoked and replaced.
+    #[command(after_help = "Example: forebay token new shop --scope ingest --expires 90d")]
+    New(TokenNew),
+    /// Prints a line for each token: name, scopes, source, when it was made, when it expires
+    #[command(after_help = "Example: forebay token list --data /var/lib/forebay")]
+    List(Data),
+    /// Makes a token worthless
+    #[command(after_help = "Example: forebay token revoke shop")]
+    Revoke(TokenRevoke),
+}
+
+/// `forebay token new`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TokenNew {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// What to call it: A-Z, a-z, 0-9, `.`, `_` and `-`, at most 64 bytes
+    pub(crate) name: Name,
+    /// What it allows: ingest (to post events), read (to read metrics), admin (the admin port); several joined by commas
+    #[arg(long, value_name = "SCOPES", required = true, value_delimiter = ',')]
+    pub(crate) scope: Vec<Scope>,
+    /// For how long it is good, as 90d or 12h; without it, until it is revoked
+    #[arg(long, value_name = "TIME", value_parser = expires)]
+    pub(crate) expires: Option<Duration>,
+    /// The source of the events that are posted with it [default: its name]
+    ///
+    /// Two tokens with one source share their keys: what one has posted is a duplicate when the other posts it.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Option<Name>,
+}
+
+/// `forebay token revoke`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TokenRevoke {
+    #[command(flatten)]
+    pub(crate) data: Data,
+    /// Its name
+    pub(crate) name: Name,
+}
+
+fn expires(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let is_sound = !duration.is_zero() && duration <= EXPIRES_MAX;
+    is_sound.then_some(duration).ok_or_else(|| "more than 0s, and 100 years at most".to_owned())
+}

@@ -1,0 +1,112 @@
+//! `forebay token …`: makes tokens, lists them, revokes them. It changes a file that a running server looks at, so it works
+//! with one and without.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use access::{Name, RANDOM_BYTES, Secret, Token};
+
+use crate::cli::{Data, TokenCommand, TokenNew};
+use crate::token_file::{TokenFile, TokenFileError};
+use crate::{log, rfc3339};
+
+/// Why the command can't do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TokenCommandError {
+    /// The file of tokens can't be used.
+    #[error(transparent)]
+    File(#[from] TokenFileError),
+    /// The name belongs to another token.
+    #[error("there is a token {0} already: revoke it first, or choose another name")]
+    Exists(Name),
+    /// There is no such token.
+    #[error("there is no token {0}; `forebay token list` shows those that there are")]
+    Unknown(Name),
+    /// No random bytes.
+    #[error("the operating system gives no random bytes: {0}")]
+    Random(getrandom::Error),
+    /// The standard output can't be written.
+    #[error("can't write to the standard output: {0}")]
+    Output(io::Error),
+}
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// [`TokenCommandError`] says what stands in the way.
+pub(crate) fn run(command: &TokenCommand) -> Result<u8, TokenCommandError> {
+    match command {
+        TokenCommand::New(new) => make(new),
+        TokenCommand::List(data) => list(data),
+        TokenCommand::Revoke(revoke) => take_away(&revoke.data, &revoke.name),
+    }?;
+    Ok(0)
+}
+
+fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random).map_err(TokenCommandError::Random)?;
+    let secret = Secret::of_random(random);
+    let created = rfc3339::now();
+    let lasts = |expires: Duration| created.saturating_add(i64::try_from(expires.as_micros()).unwrap_or(i64::MAX));
+    let token = Token {
+        name: new.name.clone(),
+        digest: secret.digest(),
+        scopes: new.scope.iter().copied().collect(),
+        source: new.source.clone().unwrap_or_else(|| new.name.clone()),
+        created,
+        expires: new.expires.map(lasts),
+    };
+    let file = TokenFile::within(&new.data.directory);
+    file.change(|tokens| {
+        if tokens.iter().any(|known| known.name == new.name) {
+            return Err(TokenCommandError::Exists(new.name.clone()));
+        }
+        tokens.push(token);
+        Ok(())
+    })?;
+    print(format_args!("{}\n", secret.expose()))?;
+    log::info(format_args!("token {} is in {}; it is shown only now", new.name, file.path().display()));
+    Ok(())
+}
+
+fn take_away(data: &Data, name: &Name) -> Result<(), TokenCommandError> {
+    let file = TokenFile::within(&data.directory);
+    // A directory that isn't there has no token, and isn't made for that.
+    if file.read()?.is_none() {
+        return Err(TokenCommandError::Unknown(name.clone()));
+    }
+    file.change(|tokens| {
+        let at = tokens.iter().position(|known| known.name == *name);
+        tokens.remove(at.ok_or_else(|| TokenCommandError::Unknown(name.clone()))?);
+        Ok(())
+    })
+}
+
+fn list(data: &Data) -> Result<(), TokenCommandError> {
+    let file = TokenFile::within(&data.directory);
+    let Some(mut tokens) = file.read()? else {
+        log::info(format_args!("no token was ever made: there is no {}", file.path().display()));
+        return Ok(());
+    };
+    tokens.sort_by(|one, other| one.name.cmp(&other.name));
+    let now = rfc3339::now();
+    let lines: String = tokens.iter().map(|token| line(token, now)).collect();
+    print(format_args!("{lines}"))
+}
+
+fn line(token: &Token, now: i64) -> String {
+    let Token { name, scopes, source, created, .. } = token;
+    let scopes: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+    let expires = match token.expires {
+        None => "never expires".to_owned(),
+        Some(expires) if token.is_expired(now) => format!("expired {}", rfc3339::format(expires)),
+        Some(expires) => format!("expires {}", rfc3339::format(expires)),
+    };
+    format!("{name}  {}  source {source}  made {}  {expires}\n", scopes.join(","), rfc3339::format(*created))
+}
+
+fn print(text: std::fmt::Arguments<'_>) -> Result<(), TokenCommandError> {
+    let mut output = io::stdout().lock();
+    output.write_fmt(text).and_then(|()| output.flush()).map_err(TokenCommandError::Output)
+}

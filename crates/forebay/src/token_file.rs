@@ -1,0 +1,289 @@
+//! `tokens.json` in the data directory: all tokens, each with the SHA-256 of its secret. It is written anew, made durable and
+//! renamed, so that whoever reads it sees the old one or the new one; who changes it holds a lock, so that no change is lost.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use access::{Scope, Token};
+use serde::{Deserialize, Serialize};
+
+use crate::rfc3339;
+
+const FILE: &str = "tokens.json";
+/// Where it is written before it has its name.
+const NEW_FILE: &str = "tokens.json.new";
+/// What is locked while it is changed: the file itself is another one after each change.
+const LOCK_FILE: &str = "tokens.lock";
+/// Digests are no secrets, but nobody's business either.
+const OWNER_ONLY: u32 = 0o600;
+/// The form of the file that is written and read here.
+const VERSION: u32 = 1;
+
+/// Why the file can't be used. What stands in it is never part of the message: it may be what should not have been put there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TokenFileError {
+    /// The operating system refused something.
+    #[error("can't {what} {path}: {source}; run this as the user that the server runs as")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file isn't what is written here.
+    #[error("{path} is damaged: {reason}; put back a copy of it, or remove it and make new tokens")]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    version: u32,
+    tokens: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    name: String,
+    sha256: String,
+    scopes: Vec<String>,
+    source: String,
+    created: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+}
+
+/// The file of a data directory.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenFile {
+    directory: PathBuf,
+    path: PathBuf,
+}
+
+impl TokenFile {
+    /// The file of this data directory, which may have none.
+    pub(crate) fn within(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), path: directory.join(FILE) }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The tokens; `None` where there is no file, as no token was ever made.
+    ///
+    /// # Errors
+    /// [`TokenFileError`] says what is wrong.
+    pub(crate) fn read(&self) -> Result<Option<Vec<Token>>, TokenFileError> {
+        match fs::read(&self.path) {
+            Ok(bytes) => {
+                let wrong = |reason| TokenFileError::Wrong { path: self.path.clone(), reason };
+                parse(&bytes).map(Some).map_err(wrong)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("read", &self.path)(error)),
+        }
+    }
+
+    /// Changes the tokens; durable when it returns. Where `change` fails, or anything else, the file stays as it was.
+    ///
+    /// # Errors
+    /// Those of `change`, and [`TokenFileError`].
+    pub(crate) fn change<E: From<TokenFileError>>(
+        &self,
+        change: impl FnOnce(&mut Vec<Token>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        fs::create_dir_all(&self.directory).map_err(failed("make the directory", &self.directory))?;
+        let _lock = self.lock()?;
+        let mut tokens = self.read()?.unwrap_or_default();
+        change(&mut tokens)?;
+        Ok(self.write(&tokens)?)
+    }
+
+    /// Waits for whoever else changes the file. The lock ends with the process, however that ends.
+    fn lock(&self) -> Result<File, TokenFileError> {
+        let path = self.directory.join(LOCK_FILE);
+        let open = OpenOptions::new().create(true).truncate(false).write(true).mode(OWNER_ONLY).open(&path);
+        open.and_then(|file| file.lock().map(|()| file)).map_err(failed("lock", &path))
+    }
+
+    fn write(&self, tokens: &[Token]) -> Result<(), TokenFileError> {
+        let new = self.directory.join(NEW_FILE);
+        let document = Document { version: VERSION, tokens: tokens.iter().map(Entry::of).collect() };
+        let text = serde_json::to_string_pretty(&document).map_err(io::Error::from);
+        let text = text.map_err(failed("write", &new))? + "\n";
+        // What a crash has left may have other permissions.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove", &new)(error)),
+            _ => {}
+        }
+        let written = OpenOptions::new().create_new(true).write(true).mode(OWNER_ONLY).open(&new);
+        let written = written.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+        written.map_err(failed("write", &new))?;
+        fs::rename(&new, &self.path).map_err(failed("replace", &self.path))?;
+        sync_directory(&self.directory).map_err(failed("make durable", &self.directory))
+    }
+}
+
+/// Makes the names in a directory durable, and the directory's own as far as it can be.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()?;
+    let above = directory.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match File::open(above).and_then(|above| above.sync_all()) {
+        // Nothing of ours was made in a directory that we may not open.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TokenFileError {
+    let path = path.to_owned();
+    move |source| TokenFileError::Io { what, path, source }
+}
+
+fn parse(bytes: &[u8]) -> Result<Vec<Token>, String> {
+    // Words of serde would show what stands in the file.
+    let wrong = |error: serde_json::Error| {
+        format!("it isn't what `forebay token` writes, at line {} column {}", error.line(), error.column())
+    };
+    let document: Document = serde_json::from_slice(bytes).map_err(wrong)?;
+    if document.version != VERSION {
+        return Err(format!("it has version {}, and only {VERSION} is known here", document.version));
+    }
+    let mut tokens: Vec<Token> = Vec::with_capacity(document.tokens.len());
+    for (index, entry) in document.tokens.into_iter().enumerate() {
+        let number = index + 1;
+        let token = entry.token().ok_or_else(|| format!("its token number {number} can't be read"))?;
+        if tokens.iter().any(|known| known.name == token.name || known.digest == token.digest) {
+            return Err(format!("its token number {number} is there twice"));
+        }
+        tokens.push(token);
+    }
+    Ok(tokens)
+}
+
+impl Entry {
+    fn of(token: &Token) -> Self {
+        Self {
+            name: token.name.to_string(),
+            sha256: token.digest.to_string(),
+            scopes: token.scopes.iter().map(|scope| scope.to_string()).collect(),
+            source: token.source.to_string(),
+            created: rfc3339::format(token.created),
+            expires: token.expires.map(rfc3339::format),
+        }
+    }
+
+    fn token(&self) -> Option<Token> {
+        Some(Token {
+            name: self.name.parse().ok()?,
+            digest: self.sha256.parse().ok()?,
+            scopes: self.scopes.iter().map(|scope| scope.parse::<Scope>().ok()).collect::<Option<_>>()?,
+            source: self.source.parse().ok()?,
+            created: rfc3339::parse(&self.created).ok()?,
+            expires: self.expires.as_deref().map(rfc3339::parse).transpose().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use access::{RANDOM_BYTES, Secret};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn token(number: u8) -> Token {
+        let name: access::Name = format!("t{number}").parse().unwrap();
+        Token {
+            name: name.clone(),
+            digest: Secret::of_random([number; RANDOM_BYTES]).digest(),
+            scopes: [Scope::Ingest, Scope::Admin].into_iter().collect(),
+            source: name,
+            created: 1_000_001,
+            expires: (number > 0).then_some(2_000_000),
+        }
+    }
+
+    fn add(file: &TokenFile, number: u8) {
+        let add = |tokens: &mut Vec<Token>| {
+            tokens.push(token(number));
+            Ok::<_, TokenFileError>(())
+        };
+        file.change(add).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(&folder.path().join("a/b"));
+        assert!(file.read().unwrap().is_none());
+        add(&file, 0);
+        // As a crash would leave it.
+        fs::write(folder.path().join("a/b").join(NEW_FILE), "{").unwrap();
+        add(&file, 1);
+        assert_eq!(file.read().unwrap().unwrap(), [token(0), token(1)]);
+        for name in [FILE, LOCK_FILE] {
+            let mode = fs::metadata(folder.path().join("a/b").join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, OWNER_ONLY, "{name}");
+        }
+    }
+
+    #[test]
+    fn changes_at_once_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        std::thread::scope(|scope| {
+            for number in 0..32 {
+                let file = &file;
+                scope.spawn(move || add(file, number));
+            }
+        });
+        assert_eq!(file.read().unwrap().unwrap().len(), 32);
+    }
+
+    #[test]
+    fn a_change_that_fails_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        add(&file, 0);
+        let fail = |tokens: &mut Vec<Token>| {
+            tokens.clear();
+            Err(failed("think of", Path::new("x"))(io::Error::other("no")))
+        };
+        assert!(file.change(fail).is_err());
+        assert_eq!(file.read().unwrap().unwrap(), [token(0)]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_and_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        add(&file, 0);
+        let sound = fs::read_to_string(file.path()).unwrap();
+        let entry = &sound[sound.find("    {").unwrap()..=sound.rfind("    }").unwrap() + 4];
+        for wrong in [
+            String::new(),
+            sound[..sound.len() / 2].to_owned(),
+            sound.replace("\"version\": 1", "\"version\": 2"),
+            sound.replace("\"admin\"", "\"secret\""),
+            sound.replace("\"t0\"", "\"secret t0\""),
+            sound.replace("\"version\": 1", "\"version\": \"secret\""),
+            sound.replace("1970", "secret"),
+            sound.replace(entry, &format!("{entry},\n{entry}")),
+        ] {
+            assert_ne!(wrong, sound);
+            fs::write(file.path(), &wrong).unwrap();
+            let error = file.read().unwrap_err().to_string();
+            assert!(error.contains("is damaged") && !error.contains("secret"), "{error}");
+        }
+    }
+}

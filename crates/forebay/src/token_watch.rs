@@ -1,0 +1,160 @@
+//! Follows `tokens.json` while the server runs: what a command changes holds within a second.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{TokenSet, Tokens};
+use tokio::time::MissedTickBehavior;
+
+use crate::log;
+use crate::token_file::{TokenFile, TokenFileError};
+
+/// How often the file's metadata are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What changes with the file: each change makes another file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stamp {
+    Absent,
+    File {
+        device: u64,
+        inode: u64,
+        bytes: u64,
+        modified: (i64, i64),
+        changed: (i64, i64),
+    },
+    /// It can't be looked at, and why.
+    Hidden(io::ErrorKind),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Self {
+        match fs::metadata(path) {
+            Ok(metadata) => Self::of_file(&metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Absent,
+            Err(error) => Self::Hidden(error.kind()),
+        }
+    }
+
+    fn of_file(metadata: &Metadata) -> Self {
+        Self::File {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+/// The file, and what was last seen of it.
+pub(crate) struct TokenWatch {
+    file: TokenFile,
+    seen: Stamp,
+    /// The last thing that was warned of: once is enough.
+    warned: Option<String>,
+    tokens: Arc<Tokens>,
+}
+
+impl TokenWatch {
+    /// Reads the tokens for the first time.
+    ///
+    /// # Errors
+    /// The file is there, and can't be read.
+    pub(crate) fn start(file: TokenFile) -> Result<Self, TokenFileError> {
+        // Looked at before it is read: what changes in between is seen as a change.
+        let seen = Stamp::of(file.path());
+        let set = file.read()?.map_or_else(TokenSet::none, TokenSet::new);
+        Ok(Self { file, seen, warned: None, tokens: Arc::new(Tokens::new(set)) })
+    }
+
+    /// The tokens, which follow the file for as long as [`TokenWatch::follow`] runs.
+    pub(crate) const fn tokens(&self) -> &Arc<Tokens> {
+        &self.tokens
+    }
+
+    /// Follows the file until the future is dropped.
+    pub(crate) async fn follow(mut self) {
+        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            self.look();
+        }
+    }
+
+    /// Reads the file again if it has changed. What can't be read, or isn't there any more, changes nothing: nobody is let in
+    /// by an accident, and nobody is shut out.
+    fn look(&mut self) {
+        let stamp = Stamp::of(self.file.path());
+        if stamp == self.seen {
+            return;
+        }
+        match self.file.read() {
+            Ok(Some(tokens)) => {
+                log::info(format_args!("{} has changed: {} token(s)", self.file.path().display(), tokens.len()));
+                self.tokens.publish(TokenSet::new(tokens));
+                (self.seen, self.warned) = (stamp, None);
+            }
+            Ok(None) => self.warn(format!("{} is gone", self.file.path().display())),
+            Err(error) => self.warn(error.to_string()),
+        }
+    }
+
+    fn warn(&mut self, what: String) {
+        if self.warned.as_ref() != Some(&what) {
+            log::warning(format_args!("{what}: the tokens that were known before stay good"));
+            self.warned = Some(what);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use access::{Scope, Secret, Token};
+
+    fn add(file: &TokenFile, number: u8) {
+        let token = Token {
+            name: format!("t{number}").parse().unwrap(),
+            digest: Secret::of_random([number; 32]).digest(),
+            scopes: [Scope::Admin].into_iter().collect(),
+            source: "x".parse().unwrap(),
+            created: 0,
+            expires: None,
+        };
+        let push = |tokens: &mut Vec<Token>| {
+            tokens.push(token);
+            Ok::<_, TokenFileError>(())
+        };
+        file.change(push).unwrap();
+    }
+
+    #[test]
+    fn only_a_sound_file_changes_anything() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        let mut watch = TokenWatch::start(file.clone()).unwrap();
+        let tokens = watch.tokens().clone();
+        let mut state = || {
+            watch.look();
+            (tokens.generation(), tokens.current().were_made())
+        };
+        assert_eq!(state(), (0, false));
+        add(&file, 1);
+        assert_eq!([state(), state()], [(1, true); 2], "read once");
+        let sound = fs::read(file.path()).unwrap();
+        fs::write(file.path(), &sound[..sound.len() / 2]).unwrap();
+        assert_eq!([state(), state()], [(1, true); 2]);
+        fs::remove_file(file.path()).unwrap();
+        assert_eq!([state(), state()], [(1, true); 2]);
+        fs::write(file.path(), &sound).unwrap();
+        assert_eq!(state(), (2, true));
+        add(&file, 2);
+        assert_eq!(state(), (3, true));
+    }
+}

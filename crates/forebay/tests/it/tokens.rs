@@ -1,0 +1,182 @@
+//! `forebay token`, and a server that lets in whom it should.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+
+use crate::support::{Folder, Server, exchange, forebay, wait_until};
+
+/// The commands of one data directory, and everything that they have printed but new tokens.
+struct Stand {
+    folder: Folder,
+    printed: RefCell<String>,
+}
+
+impl Stand {
+    fn new() -> Self {
+        Self { folder: Folder::new(), printed: RefCell::default() }
+    }
+
+    fn run(&self, token: &str, arguments: &[&str]) -> (i32, String) {
+        let (code, output, error) = self.run_apart(token, arguments);
+        let text = output + &error;
+        self.printed.borrow_mut().push_str(&text);
+        (code, text)
+    }
+
+    fn run_apart(&self, token: &str, arguments: &[&str]) -> (i32, String, String) {
+        let mut command = forebay();
+        command.args(arguments).env("FOREBAY_TOKEN", token);
+        // What loads and measures has no data directory.
+        if ["token", "dead", "check"].contains(&arguments[0]) {
+            command.arg("--data").arg(self.folder.data());
+        }
+        let output = command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    fn new_token(&self, arguments: &[&str]) -> String {
+        let (code, output, error) = self.run_apart("", &[&["token", "new"], arguments].concat());
+        assert_eq!(code, 0, "{error}");
+        self.printed.borrow_mut().push_str(&error);
+        let token = output.trim_end().to_owned();
+        assert!(token.starts_with("fb_") && token.len() == 55, "{token}");
+        token
+    }
+
+    fn ask(&self, address: SocketAddr, request: &str, token: &str) -> u16 {
+        let shows = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+        let text =
+            format!("{request} HTTP/1.1\r\nHost: x.example\r\n{shows}Connection: close\r\nContent-Length: 1\r\n\r\n1");
+        let (status, body) = exchange(address, &text);
+        self.printed.borrow_mut().push_str(&body);
+        status
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path("log")).unwrap()
+    }
+
+    fn start(&self) -> Server {
+        Server::start_reachable(&self.folder.data(), &self.folder.path("log"))
+    }
+}
+
+#[test]
+fn tokens_are_made_listed_and_revoked() {
+    let stand = Stand::new();
+    let (code, text) = stand.run("", &["token", "list"]);
+    assert!(code == 0 && text.contains("no token was ever made"), "{text}");
+    assert!(stand.run("", &["token", "revoke", "shop"]).1.contains("there is no token shop"));
+    assert!(!stand.folder.data().exists(), "to look makes nothing");
+    let first = stand.new_token(&["shop", "--scope", "ingest,read", "--expires", "90d"]);
+    let second = stand.new_token(&["other", "--scope", "admin", "--source", "ops"]);
+    assert_ne!(first, second);
+    let (code, text) = stand.run("", &["token", "new", "shop", "--scope", "ingest"]);
+    assert!(code == 1 && text.contains("there is a token shop already"), "{text}");
+    let (_, text) = stand.run("", &["token", "list"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("other  admin  source ops  made 20") && lines[0].ends_with("never expires"), "{text}");
+    assert!(
+        lines[1].starts_with("shop  ingest,read  source shop  made 20") && lines[1].contains("  expires 20"),
+        "{text}"
+    );
+    assert_eq!(stand.run("", &["token", "revoke", "shop"]), (0, String::new()));
+    assert_eq!(stand.run("", &["token", "list"]).1.lines().count(), 1);
+    for wrong in [["", "ingest"], ["a b", "ingest"], ["x", "write"], ["x", ""]] {
+        assert_eq!(stand.run("", &["token", "new", wrong[0], "--scope", wrong[1]]).0, 2, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_reachable_server_needs_tokens_and_follows_them() {
+    let stand = Stand::new();
+    let reachable = ["check", "--listen", "0.0.0.0:0", "--admin", "0.0.0.0:0"];
+    let (code, text) = stand.run("", &reachable);
+    assert!(code == 2 && text.matches("forebay token new NAME --scope").count() == 2, "{text}");
+    let admin = stand.new_token(&["ops", "--scope", "admin"]);
+    let reader = stand.new_token(&["prometheus", "--scope", "read"]);
+    let poster = stand.new_token(&["shop", "--scope", "ingest", "--source", "web"]);
+    assert_eq!(stand.run("", &reachable).0, 0);
+
+    let server = stand.start();
+    let post = |token: &str| stand.ask(server.intake, "POST /ingest/event", token);
+    assert_eq!([post(""), post("fb_wrong"), post(&reader), post(&poster)], [401, 401, 403, 200]);
+    let look = |path: &str| ["", &poster, &reader, &admin].map(|token| stand.ask(server.admin, path, token));
+    assert_eq!(look("GET /healthz"), [200, 200, 200, 200]);
+    assert_eq!(look("GET /metrics"), [401, 403, 200, 200]);
+    assert_eq!(look("GET /api/dead"), [401, 403, 403, 200]);
+    assert_eq!(look("POST /api/dead/replay"), [401, 403, 403, 200]);
+
+    let later = stand.new_token(&["later", "--scope", "ingest"]);
+    assert!(wait_until(|| post(&later) == 200), "a new token is taken");
+    let sound = std::fs::read(stand.folder.data().join("tokens.json")).unwrap();
+    std::fs::write(stand.folder.data().join("tokens.json"), &sound[..sound.len() - 9]).unwrap();
+    assert!(wait_until(|| stand.log().contains("is damaged")), "{}", stand.log());
+    assert_eq!([post(&later), post("")], [200, 401]);
+    std::fs::write(stand.folder.data().join("tokens.json"), sound).unwrap();
+    for name in ["shop", "later", "ops", "prometheus"] {
+        assert_eq!(stand.run("", &["token", "revoke", name]).0, 0);
+    }
+    assert!(wait_until(|| post(&later) == 401), "a revoked token is refused");
+    assert_eq!([post(""), post(&poster)], [401, 401], "and to revoke the last lets nobody in");
+    assert_eq!(server.stop("-TERM"), Some(0));
+
+    let store = rusqlite::Connection::open(stand.folder.data().join("events.db")).unwrap();
+    let mut statement = store.prepare("select distinct source from events order by source").unwrap();
+    let sources: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(sources, ["later", "web"]);
+}
+
+#[test]
+fn commands_show_their_token_to_the_server_and_to_nobody_else() {
+    let stand = Stand::new();
+    let token = stand.new_token(&["all", "--scope", "ingest,read,admin"]);
+    let weak = stand.new_token(&["weak", "--scope", "read"]);
+    let server = stand.start();
+    let file = stand.folder.write("lines.ndjson", "{\"n\":1}\n{\"n\":2}\n");
+    let (url, admin) = (server.url(), server.admin.to_string());
+    let load = ["load", "--url", &url, &file];
+    let bench = ["bench", "--url", &url, "--duration", "50ms", "--connections", "1"];
+    let dead = ["dead", "list", "--admin", &admin];
+    for (arguments, without) in [(&load[..], 1), (&bench[..], 3), (&dead[..], 1)] {
+        assert_eq!(stand.run("", arguments).0, without, "{arguments:?}");
+        assert_eq!(stand.run(&weak, arguments).0, without, "{arguments:?}");
+        let (code, text) = stand.run(&format!("{token} "), arguments);
+        assert!(code == 1 && text.contains("visible ASCII"), "{text}");
+        let (code, text) = stand.run(&token, arguments);
+        assert_eq!(code, 0, "{text}");
+        let with_flag = [arguments, &["--token", &token]].concat();
+        assert_eq!(stand.run("", &with_flag).0, 0, "{arguments:?}");
+    }
+    stand.run(&token, &["check"]);
+    stand.run(&token, &["token", "list"]);
+    stand.run(&token, &["load", "--help"]);
+    stand.ask(server.admin, "GET /metrics", &token);
+    stand.ask(server.intake, "POST /ingest/event", &format!("{token}x"));
+    stand.ask(server.intake, "POST /ingest/event", &weak);
+    assert_eq!(server.stop("-TERM"), Some(0));
+    let kept = std::fs::read_to_string(stand.folder.data().join("tokens.json")).unwrap();
+    let said = stand.printed.borrow().clone() + &stand.log() + &kept;
+    assert!(said.contains("forebay_events_accepted_total"), "metrics were looked at");
+    for secret in [&token, &weak] {
+        // A part would be too much already.
+        assert!(!said.contains(&secret[3..23]), "{said}");
+    }
+}
+
+#[test]
+fn on_loopback_tokens_are_needed_once_there_are_any() {
+    let stand = Stand::new();
+    let server = Server::start(&stand.folder.data());
+    let post = |token: &str| stand.ask(server.intake, "POST /ingest/event", token);
+    assert_eq!([post(""), post("fb_any")], [200, 200]);
+    let poster = stand.new_token(&["shop", "--scope", "ingest"]);
+    assert!(wait_until(|| post("") == 401), "a token is needed");
+    assert_eq!(post(&poster), 200);
+    let metrics = |token: &str| stand.ask(server.admin, "GET /metrics", token);
+    assert_eq!(metrics(""), 200, "no token is for the admin port");
+    let admin = stand.new_token(&["ops", "--scope", "admin"]);
+    assert!(wait_until(|| metrics("") == 401), "one is");
+    assert_eq!([metrics(&admin), metrics(&poster)], [200, 403]);
+}

@@ -1,0 +1,67 @@
+//! Lets requests in, or not, by the token that they show.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use access::{Demand, Denied, OwnTokens, Scope, Tokens};
+
+use crate::code::Code;
+use crate::problem::{Problem, Refused};
+
+/// Whom a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// Everybody.
+    Free,
+    /// Who has any token.
+    AnyToken,
+    /// Who has a token with this scope.
+    Scope(Scope),
+}
+
+/// What a shard knows of tokens.
+pub(crate) struct Gatekeeper {
+    tokens: RefCell<OwnTokens>,
+    demand: Demand,
+    nobody: Arc<str>,
+}
+
+impl Gatekeeper {
+    pub(crate) fn new(tokens: Arc<Tokens>, demand: Demand) -> Self {
+        Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand, nobody: "".into() }
+    }
+
+    /// The source of requests without a token.
+    pub(crate) fn nobody(&self) -> Arc<str> {
+        self.nobody.clone()
+    }
+
+    /// Gives the source of a request that comes at `now` (microseconds since 1970, UTC).
+    ///
+    /// # Errors
+    /// It isn't let in.
+    pub(crate) fn admit(
+        &self,
+        entrance: Entrance,
+        authorization: Option<&[u8]>,
+        now: i64,
+    ) -> Result<Arc<str>, Refused> {
+        if entrance == Entrance::Free {
+            return Ok(self.nobody());
+        }
+        let mut tokens = self.tokens.borrow_mut();
+        let Some(token) = tokens.check(self.demand, authorization, now).map_err(unauthorized)? else {
+            return Ok(self.nobody());
+        };
+        match entrance {
+            Entrance::Scope(scope) if !token.scopes.has(scope) => {
+                Err(Problem::boxed(Code::Forbidden, format!("the token {} lacks the scope `{scope}`", token.name)))
+            }
+            _ => Ok(token.source.as_arc().clone()),
+        }
+    }
+}
+
+fn unauthorized(denied: Denied) -> Refused {
+    Problem::boxed(Code::Unauthorized, denied.to_string())
+}

@@ -1,0 +1,158 @@
+//! Who may post, and whose events they are.
+
+use std::sync::Arc;
+
+use access::{Demand, Name, Scope, Secret, Token, TokenSet, Tokens};
+use event::{KeyedIds, TypeName};
+use gateway::{Code, GatewayOptions};
+
+use crate::stand::{Answer, Stand, open_types};
+
+/// Microseconds since 1970, long ago.
+const LONG_AGO: i64 = 1;
+
+/// A token with this number, and the line with which it is shown.
+fn token(number: u8, name: &str, source: &str, scopes: &[Scope], expires: Option<i64>) -> (Token, String) {
+    let secret = Secret::of_random([number; 32]);
+    let [name, source] = [name, source].map(|text| text.parse::<Name>().unwrap());
+    let scopes = scopes.iter().copied().collect();
+    let token = Token { name, digest: secret.digest(), scopes, source, created: 0, expires };
+    (token, format!("Authorization: Bearer {}\r\n", secret.expose()))
+}
+
+fn stand(tokens: &Arc<Tokens>, demand: Demand) -> Stand {
+    Stand::with(open_types(), GatewayOptions { tokens: tokens.clone(), demand, ..GatewayOptions::default() })
+}
+
+fn assert_refused(answer: &Answer, code: Code) {
+    assert_eq!((answer.status, answer.code().as_str()), (code.status().as_u16(), code.as_str()), "{answer:?}");
+    assert_eq!(answer.header("www-authenticate"), (code == Code::Unauthorized).then_some("Bearer"));
+}
+
+#[test]
+fn only_a_good_token_with_the_scope_lets_events_in() {
+    let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
+    let (reader, shows_reader) = token(2, "reader", "reader", &[Scope::Read, Scope::Admin], None);
+    let (expired, shows_expired) = token(3, "old", "old", &[Scope::Ingest], Some(LONG_AGO));
+    let (_, shows_stranger) = token(4, "stranger", "stranger", &[Scope::Ingest], None);
+    let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good, reader, expired])));
+    let stand = stand(&tokens, Demand::Always);
+    for path in ["/ingest/event", "/ingest/batch"] {
+        for (headers, refused) in [
+            ("", Some(Code::Unauthorized)),
+            ("Authorization: Basic eDp5\r\n", Some(Code::Unauthorized)),
+            (&*shows_stranger, Some(Code::Unauthorized)),
+            (&*shows_expired, Some(Code::Unauthorized)),
+            (&*shows_reader, Some(Code::Forbidden)),
+            (&*shows_good, None),
+        ] {
+            let answer = stand.post(path, headers, "1");
+            match refused {
+                Some(code) => assert_refused(&answer, code),
+                None => assert_eq!(answer.status, 200, "{answer:?}"),
+            }
+        }
+    }
+    assert_refused(&stand.post("/elsewhere", "", ""), Code::Unauthorized);
+    assert_refused(&stand.post("/elsewhere", &shows_reader, ""), Code::NotFound);
+    assert_refused(&stand.post("/ingest/event", &shows_good.repeat(2), "1"), Code::BadRequest);
+    assert_eq!(stand.payloads(), ["1", "1"]);
+}
+
+#[test]
+fn whoever_asks_whether_it_lives_needs_no_token() {
+    let stand = stand(&Arc::default(), Demand::Always);
+    let mut client = stand.connect();
+    for request in ["GET /healthz", "GET /readyz", "HEAD /healthz"] {
+        client.send(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert_eq!(client.answer().status, 200, "{request}");
+    }
+    client.send("OPTIONS /ingest/event HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(client.answer().status, 204);
+    client.post("/ingest/event", "", b"1");
+    assert_refused(&client.answer(), Code::Unauthorized);
+}
+
+/// The client waits for a go-ahead, and never gets one.
+#[test]
+fn a_body_is_not_waited_for() {
+    let stand = stand(&Arc::default(), Demand::Always);
+    let mut client = stand.connect();
+    let length = "Content-Length: 30000000\r\nExpect: 100-continue\r\n";
+    client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\n{length}\r\n"));
+    assert_refused(&client.answer(), Code::Unauthorized);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn tokens_come_and_go_on_an_open_connection() {
+    let (first, shows_first) = token(1, "first", "first", &[Scope::Ingest], None);
+    let (second, shows_second) = token(2, "second", "second", &[Scope::Ingest], None);
+    let tokens = Arc::new(Tokens::default());
+    let stand = stand(&tokens, Demand::WithTokens);
+    let mut client = stand.connect();
+    let mut status = |headers: &str| {
+        client.post("/ingest/event", headers, b"1");
+        client.answer().status
+    };
+    assert_eq!([status(""), status(&shows_first)], [200, 200], "no token was ever made");
+    tokens.publish(TokenSet::new(vec![first.clone()]));
+    assert_eq!([status(""), status(&shows_first), status(&shows_second)], [401, 200, 401]);
+    tokens.publish(TokenSet::new(vec![first, second]));
+    assert_eq!([status(""), status(&shows_first), status(&shows_second)], [401, 200, 200]);
+    tokens.publish(TokenSet::new(Vec::new()));
+    assert_eq!([status(""), status(&shows_first), status(&shows_second)], [401, 401, 401]);
+}
+
+#[test]
+fn where_everybody_may_post_a_wrong_token_is_still_refused() {
+    let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
+    let (_, shows_stranger) = token(2, "stranger", "stranger", &[Scope::Ingest], None);
+    let stand = stand(&Arc::new(Tokens::new(TokenSet::new(vec![good]))), Demand::Never);
+    for (headers, status) in
+        [("", 200), ("Authorization: Basic eDp5\r\n", 200), (&*shows_good, 200), (&*shows_stranger, 401)]
+    {
+        assert_eq!(stand.post("/ingest/event", headers, "1").status, status, "{headers}");
+    }
+    let sources: Vec<String> = stand.stored().into_iter().map(|event| event.source).collect();
+    assert_eq!(sources, ["", "", "web"]);
+}
+
+#[test]
+fn sources_with_the_same_keys_do_not_meet() {
+    let (one, shows_one) = token(1, "one", "shop", &[Scope::Ingest], None);
+    let (same, shows_same) = token(2, "same", "shop", &[Scope::Ingest], None);
+    let (other, shows_other) = token(3, "other", "other", &[Scope::Ingest], None);
+    let stand = stand(&Arc::new(Tokens::new(TokenSet::new(vec![one, same, other]))), Demand::Always);
+    for (path, body) in [("/ingest/event", "1"), ("/ingest/batch", "2\n3\n")] {
+        let post = |shows: &str| {
+            let headers = format!("{shows}Idempotency-Key: k\r\nAccept: application/json\r\n");
+            let answer = stand.post(path, &headers, body);
+            assert_eq!(answer.status, 200, "{answer:?}");
+            let duplicates = &answer.json();
+            duplicates["duplicate"].as_bool().unwrap_or_else(|| duplicates["duplicates"] == 2)
+        };
+        assert_eq!([&shows_one, &shows_same, &shows_other].map(|shows| post(shows)), [false, true, false], "{path}");
+    }
+    let name = TypeName::new("event").unwrap();
+    let expected = [("shop", 0), ("other", 0), ("shop", 1), ("shop", 2), ("other", 1), ("other", 2)];
+    let expected =
+        expected.map(|(source, number)| (source.to_owned(), KeyedIds::new(source, &name, b"k").id(number).to_string()));
+    let stored: Vec<_> = stand.stored().into_iter().map(|event| (event.source, event.id)).collect();
+    assert_eq!(stored, expected);
+}
+
+/// Ids within payloads are the source's too.
+#[test]
+fn ids_in_payloads_belong_to_the_source() {
+    let (one, shows_one) = token(1, "one", "one", &[Scope::Ingest], None);
+    let (other, shows_other) = token(2, "other", "other", &[Scope::Ingest], None);
+    let tokens = Arc::new(Tokens::new(TokenSet::new(vec![one, other])));
+    let types = crate::stand::named_types(&[("a", Some("/id"))]);
+    let stand = Stand::with(types, GatewayOptions { tokens, demand: Demand::Always, ..GatewayOptions::default() });
+    for shows in [&shows_one, &shows_other, &shows_one] {
+        assert_eq!(stand.post("/ingest/event/a", shows, r#"{"id":7}"#).status, 200);
+        assert_eq!(stand.post("/ingest/batch/a", shows, "{\"id\":8}\n").status, 200);
+    }
+    assert_eq!(stand.stored().len(), 4);
+}
