@@ -19,6 +19,7 @@ use super::target::Target;
 const HEADERS_MAX: usize = 100;
 /// Empty lines that may stand before a request (RFC 9112 §2.2 wants one to be passed over).
 const EMPTY_LINES_MAX: usize = 4;
+pub(super) const EMPTY_LINE_BYTES: usize = 2;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub(crate) struct Head<'a> {
 pub(super) enum Parsed<'a> {
     /// A head of so many bytes.
     Head(Head<'a>, usize),
-    /// So many bytes of empty lines, and nothing else.
+    /// So many empty lines, and nothing else.
     EmptyLines(usize),
     /// Part of a head.
     Part,
@@ -76,14 +77,14 @@ pub(super) fn bad(detail: impl Into<Cow<'static, str>>) -> Refused {
     Problem::boxed(Code::BadRequest, detail)
 }
 
-/// Reads the head at the start of `bytes`.
+/// Reads the head at the start of `bytes`, before which so many empty lines came by themselves.
 ///
 /// # Errors
 /// The head is ambiguous, not HTTP, or too long.
-pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Refused> {
-    let start = skip_empty_lines(bytes)?;
+pub(super) fn parse(bytes: &[u8], empty_lines: usize) -> Result<Parsed<'_>, Refused> {
+    let start = skip_empty_lines(bytes, empty_lines)?;
     if start > 0 && start == bytes.len() {
-        return Ok(Parsed::EmptyLines(start));
+        return Ok(Parsed::EmptyLines(start / EMPTY_LINE_BYTES));
     }
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut request = Request::new(&mut []);
@@ -120,12 +121,12 @@ pub(super) fn may_end(bytes: &[u8], known: usize) -> bool {
     bytes.len() > HEADER_BYTES_MAX || memchr::memchr_iter(b'\n', tail).any(ends)
 }
 
-fn skip_empty_lines(bytes: &[u8]) -> Result<usize, Refused> {
-    let lines = bytes.chunks_exact(2).take_while(|line| line == b"\r\n").count();
-    if lines > EMPTY_LINES_MAX || bytes.get(2 * lines) == Some(&b'\n') {
+fn skip_empty_lines(bytes: &[u8], before: usize) -> Result<usize, Refused> {
+    let lines = bytes.chunks_exact(EMPTY_LINE_BYTES).take_while(|line| line == b"\r\n").count();
+    if before + lines > EMPTY_LINES_MAX || bytes.get(EMPTY_LINE_BYTES * lines) == Some(&b'\n') {
         return Err(bad("there are empty lines before the request"));
     }
-    Ok(2 * lines)
+    Ok(EMPTY_LINE_BYTES * lines)
 }
 
 fn of_parse(error: httparse::Error) -> Refused {

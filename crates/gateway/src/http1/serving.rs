@@ -115,21 +115,29 @@ async fn respond(
 
 /// Waits for the next request.
 async fn next(worker: &Worker, socket: &mut Socket) -> io::Result<Next> {
-    // How much of what is held is known to hold no whole head.
-    let mut known = 0;
-    poll_fn(|context| poll_next(worker, socket, &mut known, context)).await
+    let mut waiting = Waiting::default();
+    poll_fn(|context| poll_next(worker, socket, &mut waiting, context)).await
+}
+
+/// What has come of a request whose head isn't whole.
+#[derive(Default)]
+struct Waiting {
+    /// How much of what is held is known to hold no whole head.
+    known: usize,
+    /// Empty lines that were passed over.
+    empty_lines: usize,
 }
 
 fn poll_next(
     worker: &Worker,
     socket: &mut Socket,
-    known: &mut usize,
+    waiting: &mut Waiting,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<Next>> {
     let client = socket.connection().client;
     loop {
-        if socket.held().len() > *known {
-            let (taken, next) = begin(worker, client, socket.held(), known);
+        if socket.held().len() > waiting.known {
+            let (taken, next) = begin(worker, client, socket.held(), waiting);
             socket.take(taken);
             if let Some(next) = next {
                 return Poll::Ready(Ok(next));
@@ -148,7 +156,7 @@ fn poll_next(
             socket.connection().enter(Phase::Head, worker.now());
         }
         // No more than a head has: what comes behind it isn't counted while it waits for its turn.
-        let read = socket.poll_read(context, HEADER_BYTES_MAX, |bytes| begin(worker, client, bytes, known));
+        let read = socket.poll_read(context, HEADER_BYTES_MAX, |bytes| begin(worker, client, bytes, waiting));
         match ready!(read)? {
             Some(Some(next)) => return Poll::Ready(Ok(next)),
             Some(None) => {}
@@ -159,8 +167,10 @@ fn poll_next(
 
 /// Begins the request whose head stands at the start of `bytes`; of a head that isn't complete nothing is taken but the
 /// empty lines before it.
-fn begin(worker: &Worker, client: IpAddr, bytes: &[u8], known: &mut usize) -> (usize, Option<Next>) {
-    let parsed = if *known == 0 || head::may_end(bytes, *known) { head::parse(bytes) } else { Ok(Parsed::Part) };
+fn begin(worker: &Worker, client: IpAddr, bytes: &[u8], waiting: &mut Waiting) -> (usize, Option<Next>) {
+    let Waiting { known, empty_lines } = waiting;
+    let may_end = *known == 0 || head::may_end(bytes, *known);
+    let parsed = if may_end { head::parse(bytes, *empty_lines) } else { Ok(Parsed::Part) };
     *known = bytes.len();
     match parsed {
         Ok(Parsed::Head(head, length)) => {
@@ -169,9 +179,10 @@ fn begin(worker: &Worker, client: IpAddr, bytes: &[u8], known: &mut usize) -> (u
             let is_head = method == Method::Head;
             (length, Some(Next::Request(Exchange { begun, framing, expects_continue, persistence, is_head })))
         }
-        Ok(Parsed::EmptyLines(length)) => {
+        Ok(Parsed::EmptyLines(lines)) => {
             *known = 0;
-            (length, None)
+            *empty_lines += lines;
+            (lines * head::EMPTY_LINE_BYTES, None)
         }
         Ok(Parsed::Part) => (0, None),
         Err(refused) => (0, Some(Next::Refused(refused, bytes.trim_ascii_start().starts_with(b"HEAD ")))),

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use super::*;
 
 fn code(text: &str) -> Option<Code> {
-    parse(text.as_bytes()).err().map(|problem| problem.code)
+    parse(text.as_bytes(), 0).err().map(|problem| problem.code)
 }
 
 fn parse_whole(text: &str) -> (Head<'_>, usize) {
-    match parse(text.as_bytes()).unwrap() {
+    match parse(text.as_bytes(), 0).unwrap() {
         Parsed::Head(head, length) => (head, length),
         other => panic!("{text:?}: {other:?}"),
     }
@@ -40,12 +40,14 @@ fn sound_heads_tell_how_their_body_ends() {
         }
         assert_eq!(parse_whole(&(text.clone() + "rest")).1, text.len());
         for cut in 0..text.len() {
-            assert!(matches!(parse(&text.as_bytes()[..cut]), Ok(Parsed::Part)), "{cut} of {text:?}");
+            assert!(matches!(parse(&text.as_bytes()[..cut], 0), Ok(Parsed::Part)), "{cut} of {text:?}");
         }
     }
     assert_eq!(parsed("\r\nGET / HTTP/1.0\r\n\r\n").method, Method::Get);
-    assert!(matches!(parse(b"\r\n\r\n"), Ok(Parsed::EmptyLines(4))));
-    assert!(matches!(parse(b"\r\n\r"), Ok(Parsed::Part)));
+    assert!(matches!(parse(b"\r\n\r\n", 0), Ok(Parsed::EmptyLines(2))));
+    assert!(matches!(parse(b"\r\n\r\n", EMPTY_LINES_MAX - 2), Ok(Parsed::EmptyLines(2))));
+    assert!(parse(b"\r\n\r\n", EMPTY_LINES_MAX - 1).is_err(), "those that came before count");
+    assert!(matches!(parse(b"\r\n\r", 0), Ok(Parsed::Part)));
 }
 
 #[test]
@@ -189,7 +191,7 @@ proptest! {
     ) {
         let mut bytes = SOUND.to_vec();
         changes.into_iter().for_each(|(at, byte)| bytes[at] = byte);
-        if let Ok(Parsed::Head(_, length)) = parse(&bytes) {
+        if let Ok(Parsed::Head(_, length)) = parse(&bytes, 0) {
             let head = &bytes[..length];
             let start = head.iter().take_while(|byte| b"\r\n".contains(byte)).count();
             let end = start + head[start..].windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
