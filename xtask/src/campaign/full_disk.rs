@@ -66,9 +66,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = workspace::scratch_directory("full-disk")?;
     let disk = SmallDisk::mount(folder.join("disk"))?;
     let store = folder.join("events.db");
+    // The backlog has no limit but the disk: else its types would be refused with 503 before that is full.
     let config = format!(
         "[journal]\nkeep_free = \"16MiB\"\n\n[types.\"*\"]\nroutes = [\"store\"]\n\n\
-         [sinks.store]\nkind = \"sqlite\"\npath = \"{}\"\n",
+         [sinks.store]\nkind = \"sqlite\"\npath = \"{}\"\nmax_backlog = \"1TiB\"\n",
         store.display()
     );
     let mut launch = Launch::new(&binary, &folder, Some(&config))?;
