@@ -10,8 +10,9 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// Few arenas, since there are few threads, and pages that were freed go back within a second.
-const OPTIONS: &CStr = c"narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0,abort_conf:true";
+/// One arena, since there are few threads and each keeps small pieces of its own; of pieces beyond 8 KiB it keeps none;
+/// and pages that were freed go back within a second.
+const OPTIONS: &CStr = c"narenas:1,tcache_max:8192,dirty_decay_ms:1000,muzzy_decay_ms:0,abort_conf:true";
 
 /// A pointer to the options, as jemalloc wants it.
 #[repr(transparent)]
