@@ -81,15 +81,7 @@ fn place(text: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Scope, Secret};
-
-    fn token(number: u8, expires: Option<i64>) -> (Token, String) {
-        let secret = Secret::of_random([number; 32]);
-        let name: crate::Name = format!("t{number}").parse().unwrap();
-        let scopes = [Scope::Ingest].into_iter().collect();
-        let token = Token { name: name.clone(), digest: secret.digest(), scopes, source: name, created: 0, expires };
-        (token, format!("Bearer {}", secret.expose()))
-    }
+    use crate::set::tests::token;
 
     fn named(own: &mut OwnTokens, shown: &str, now: i64) -> Result<String, Denied> {
         let found = own.check(Demand::Always, Some(shown.as_bytes()), now)?;

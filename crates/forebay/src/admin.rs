@@ -75,13 +75,16 @@ pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
 
 async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
     let path = request.uri().path();
-    if path != HEALTH
+    // Asked once: a token that is made meanwhile must not let the request pass between the two doors.
+    let needs_token = admin.entrance.needs_token();
+    if needs_token
+        && path != HEALTH
         && let Some(refused) = admin.entrance.refuse(request.headers(), scopes(path))
     {
         return refused;
     }
     if let Some(rest) = path.strip_prefix(dead::PATH).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-        return respond_dead(request, rest, admin).await;
+        return respond_dead(request, rest, admin, needs_token).await;
     }
     let (status, content_type, body) = match path {
         _ if request.method() != Method::GET && request.method() != Method::HEAD => {
@@ -97,9 +100,14 @@ async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<By
     response
 }
 
-async fn respond_dead(request: &Request<Incoming>, rest: &str, admin: &Admin) -> Response<Full<Bytes>> {
+async fn respond_dead(
+    request: &Request<Incoming>,
+    rest: &str,
+    admin: &Admin,
+    needs_token: bool,
+) -> Response<Full<Bytes>> {
     // No page of others has a token, and with one the port may be called by any name.
-    let refused = if admin.entrance.needs_token() { None } else { guard::refuse(request.headers()) };
+    let refused = if needs_token { None } else { guard::refuse(request.headers()) };
     let answer = match refused {
         Some(why) => dead::problem(StatusCode::FORBIDDEN, "page", why.into()),
         None => {

@@ -31,11 +31,8 @@ impl Entrance {
         self.is_reachable || self.tokens.current().scopes().has(Scope::Admin)
     }
 
-    /// The answer to a request that needs one of these scopes, unless it is let in.
+    /// The answer to a request that needs a token with one of these scopes, unless it is let in.
     pub(super) fn refuse(&self, headers: &HeaderMap, scopes: &[Scope]) -> Option<Refused> {
-        if !self.needs_token() {
-            return None;
-        }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
         let tokens = self.tokens.current();
