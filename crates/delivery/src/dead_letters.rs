@@ -14,13 +14,12 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use event::limits::RESERVE_BYTES;
 use event::{Origin, TypeName};
 use eventlog::{
     Appender, CommitError, Committer, DataDirectory, Dead, Finding, OpenError, OpenShard, Reader, Record, Reserve,
-    Segments, Settled, ShardOptions, SharedDisk, open_shard,
+    Segments, Settled, ShardOptions, SharedDisk, open_shard, unix_microseconds,
 };
 
 pub use filter::{DeadFilter, DeadLetter, DeadList};
@@ -355,10 +354,4 @@ fn read_index(
 
 fn later(error: io::Error) -> BuryError {
     BuryError::Later(format!("can't use the journal of dead letters: {error}"))
-}
-
-/// The wall clock in microseconds since 1970; for people only.
-fn unix_microseconds() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

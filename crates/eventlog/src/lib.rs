@@ -15,6 +15,7 @@ mod room;
 mod shard;
 mod turn;
 mod type_registry;
+mod wall_clock;
 
 pub use accepted::{Accepted, AcceptedCounts};
 pub use duplicates::{Batch, ContentHash, Earlier, Own};
@@ -23,6 +24,7 @@ pub use log::{EventLog, LogOptions, OpenLogError};
 pub use room::Room;
 pub use shard::{Append, AppendError, Shard, ShardCounters, Taken};
 pub use type_registry::{Gate, TypeId, Types};
+pub use wall_clock::unix_microseconds;
 
 pub use journal::disk::SharedDisk;
 pub use journal::{

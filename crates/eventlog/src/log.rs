@@ -131,12 +131,12 @@ impl EventLog {
         }
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
-        let memory = Arc::new(Memory::open(directory, options.shards).map_err(OpenLogError::Ids)?);
+        let memory = Arc::new(Memory::new().map_err(OpenLogError::Ids)?);
         let room = Arc::new(Room::new(directory.disk().clone(), directory.path().into(), options.keep_free));
         let common = Common { accepted: accepted.clone(), memory: memory.clone(), room: room.clone() };
         let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
         let shards: Vec<_> = opened.into_iter().map(new).collect();
-        memory.join(&shards, &findings).map_err(OpenLogError::Ids)?;
+        memory.join(directory, &shards, &findings).map_err(OpenLogError::Ids)?;
         Ok(Self { shards, types, accepted, memory, room, origin: directory.origin(), findings, failure })
     }
 

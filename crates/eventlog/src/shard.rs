@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use event::Position;
 use event::cells::{Counter, Histogram, SizeHistogram};
@@ -26,6 +26,7 @@ use crate::returned::Returned;
 use crate::room::Room;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
+use crate::wall_clock::unix_microseconds;
 
 /// The average follows a new commit by one part in this many.
 const SMOOTHING: u32 = 8;
@@ -449,12 +450,6 @@ fn timed_commit(committer: &mut Committer, block: OpenBlock) -> (Result<Block, C
     let start = Instant::now();
     let result = committer.commit(block, unix_microseconds());
     (result, start.elapsed())
-}
-
-/// The wall clock in microseconds since 1970; for people only.
-fn unix_microseconds() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Waits until what was appended is durable.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use delivery::{DeadCounters, DeadLetterOffice, Delivery, KeeperCounters, LaneState, LaneStatus, Ledger, Row, SinkRow};
-use eventlog::{EventLog, Shard};
+use eventlog::{EventLog, Shard, unix_microseconds};
 use gateway::{Code, GatewayCounters, RouteName, StatusClass};
 
 use crate::exposition::{Exposition, Series};
@@ -241,9 +241,8 @@ const fn state_name(state: &LaneState) -> &'static str {
 /// Seconds since the oldest event of the batch in hand was received, by the wall clock.
 fn age(lane: &LaneStatus) -> f64 {
     let Some(oldest) = lane.oldest_pending_at() else { return 0.0 };
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let received = std::time::Duration::from_micros(u64::try_from(oldest).unwrap_or(0));
-    now.saturating_sub(received).as_secs_f64()
+    let age = unix_microseconds().saturating_sub(oldest);
+    std::time::Duration::from_micros(u64::try_from(age).unwrap_or(0)).as_secs_f64()
 }
 
 /// Sizes and counts are far below 2⁵³, where a float is still exact.

@@ -33,12 +33,6 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
     }
 }
 
-/// The time now.
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
 /// Writes a time, in UTC.
 pub(crate) fn format(microseconds: i64) -> String {
     let since = Duration::from_micros(u64::try_from(microseconds).unwrap_or(0));

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use access::{Name, RANDOM_BYTES, Secret, Token};
+use eventlog::unix_microseconds;
 
 use crate::cli::{Data, TokenCommand, TokenNew};
 use crate::token_file::{TokenFile, TokenFileError};
@@ -47,7 +48,7 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(TokenCommandError::Random)?;
     let secret = Secret::of_random(random);
-    let created = rfc3339::now();
+    let created = unix_microseconds();
     let lasts = |expires: Duration| created.saturating_add(i64::try_from(expires.as_micros()).unwrap_or(i64::MAX));
     let token = Token {
         name: new.name.clone(),
@@ -90,7 +91,7 @@ fn list(data: &Data) -> Result<(), TokenCommandError> {
         return Ok(());
     };
     tokens.sort_by(|one, other| one.name.cmp(&other.name));
-    let now = rfc3339::now();
+    let now = unix_microseconds();
     let lines: String = tokens.iter().map(|token| line(token, now)).collect();
     print(format_args!("{lines}"))
 }

@@ -2,7 +2,9 @@
 //! request would cost more than to check its JSON.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
+
+use eventlog::unix_microseconds;
 
 /// When a shard's turn began.
 #[derive(Debug)]
@@ -23,8 +25,7 @@ impl TurnClock {
 
     /// To be called when a turn begins.
     pub(crate) fn refresh(&self) {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.wall.store(i64::try_from(since.as_micros()).unwrap_or(i64::MAX), Ordering::Relaxed);
+        self.wall.store(unix_microseconds(), Ordering::Relaxed);
         self.elapsed.store(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use event::EventId;
 use journal::disk::{DiskFile, SharedDisk};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3Default;
 
 const MAGIC: [u8; 4] = *b"FIDS";
 const HEADER_BYTES: usize = 48;
+const SUM_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 32;
 /// A file that has so many bytes is followed by a new one.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -50,14 +51,15 @@ impl Frame {
         bytes.extend_from_slice(&self.written_at.to_le_bytes());
         bytes.extend_from_slice(&(self.ids.len() as u64).to_le_bytes());
         let at_sum = bytes.len();
-        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&[0; SUM_BYTES]);
         for Remembered { id, content, sequence } in &self.ids {
             bytes.extend_from_slice(&id.0);
             bytes.extend_from_slice(&content.to_le_bytes());
             bytes.extend_from_slice(&sequence.to_le_bytes());
         }
-        let sum = xxh3_64(&bytes[start..]);
-        bytes[at_sum..at_sum + 8].copy_from_slice(&sum.to_le_bytes());
+        let (header, body) = bytes[start..].split_at(HEADER_BYTES);
+        let sum = checksum(header, body);
+        bytes[at_sum..at_sum + SUM_BYTES].copy_from_slice(&sum.to_le_bytes());
     }
 
     /// The frame at the start of `bytes`, with its length, if it is a sound one.
@@ -66,10 +68,7 @@ impl Frame {
         let number = |at: usize| Some(u64::from_le_bytes(header.get(at..at + 8)?.try_into().ok()?));
         let count = usize::try_from(number(32)?).ok()?;
         let body = rest.get(..count.checked_mul(ENTRY_BYTES)?)?;
-        let mut whole = header.to_vec();
-        whole[40..].fill(0);
-        whole.extend_from_slice(body);
-        if header[..4] != MAGIC || xxh3_64(&whole) != number(40)? {
+        if header[..4] != MAGIC || checksum(header, body) != number(40)? {
             return None;
         }
         let shard = u16::try_from(u32::from_le_bytes(header[4..8].try_into().ok()?)).ok()?;
@@ -79,11 +78,34 @@ impl Frame {
     }
 }
 
+/// XXH3-64 of the frame with zeros for the checksum, which ends the header.
+fn checksum(header: &[u8], body: &[u8]) -> u64 {
+    let mut hasher = Xxh3Default::new();
+    hasher.update(&header[..HEADER_BYTES - SUM_BYTES]);
+    hasher.update(&[0; SUM_BYTES]);
+    hasher.update(body);
+    hasher.digest()
+}
+
 fn remembered(bytes: &[u8]) -> Option<Remembered> {
     let (id, rest) = bytes.split_first_chunk()?;
     let (content, sequence) = rest.split_first_chunk()?;
     let sequence = u64::from_le_bytes(sequence.try_into().ok()?);
     Some(Remembered { id: EventId(*id), content: u64::from_le_bytes(*content), sequence })
+}
+
+/// Frames as they stand in a file, and how many ids they have.
+#[derive(Default)]
+struct Frames {
+    bytes: Vec<u8>,
+    ids: usize,
+}
+
+impl Frames {
+    fn push(&mut self, frame: &Frame) {
+        frame.encode(&mut self.bytes);
+        self.ids += frame.ids.len();
+    }
 }
 
 /// The files.
@@ -96,11 +118,18 @@ pub(super) struct IdFiles {
     ids_kept: usize,
     open: Option<(Box<dyn DiskFile>, u64)>,
     next: u64,
+    /// Whether this process has added a frame, or tried to.
+    has_begun: bool,
 }
 
 impl IdFiles {
-    /// Reads the files in `directory`, which is made if it is missing: all sound frames, oldest first.
-    pub(super) fn open(disk: SharedDisk, directory: &Path, ids_kept: usize) -> io::Result<(Self, Vec<Frame>)> {
+    /// Finds the files in `directory`, which is made if it is missing, and gives each sound frame to `take`, oldest first.
+    pub(super) fn open(
+        disk: SharedDisk,
+        directory: &Path,
+        ids_kept: usize,
+        mut take: impl FnMut(Frame),
+    ) -> io::Result<Self> {
         disk.create_directory(directory)?;
         if let Some(above) = directory.parent() {
             disk.sync_directory(above)?;
@@ -108,74 +137,100 @@ impl IdFiles {
         let names = disk.list(directory)?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect();
         numbers.sort_unstable();
-        let mut this = Self {
-            disk,
-            directory: directory.into(),
-            files: VecDeque::new(),
-            ids_kept,
-            open: None,
-            next: numbers.last().map_or(1, |last| last + 1),
-        };
-        let mut frames = Vec::new();
+        let next = numbers.last().map_or(1, |last| last + 1);
+        let files = VecDeque::with_capacity(numbers.len());
+        let mut this = Self { disk, directory: directory.into(), files, ids_kept, open: None, next, has_begun: false };
         for number in numbers {
-            let read = this.read(number)?;
-            this.files.push_back((number, read.iter().map(|frame| frame.ids.len()).sum()));
-            frames.extend(read);
+            let mut ids = 0;
+            this.read(number, |frame| {
+                ids += frame.ids.len();
+                take(frame);
+            })?;
+            this.files.push_back((number, ids));
         }
-        if this.files.len() > FILES_MAX {
-            // Where there is no space for it, the next start tries again.
-            drop(this.join_files(&frames));
-        }
-        Ok((this, frames))
+        Ok(this)
     }
 
-    /// Makes one file of all: each process leaves one, and it may have written little.
-    fn join_files(&mut self, frames: &[Frame]) -> io::Result<()> {
-        let old: Vec<u64> = self.files.iter().map(|(number, _)| *number).collect();
-        self.append(frames)?;
-        for number in old {
-            self.remove(number)?;
-            self.files.retain(|(known, _)| *known != number);
+    /// Makes few files of many: each process leaves one, and it may have written little. It must come before this process
+    /// adds its own frames, as they stand in the order of their files.
+    fn join_files(&mut self) -> io::Result<()> {
+        let (old, first_new) = (self.files.clone(), self.next);
+        let written = self.write_again(&old);
+        if written.is_err() {
+            self.open = None;
         }
-        Ok(())
+        let stays = |number: u64| (number >= first_new) == written.is_ok();
+        let (stay, go): (VecDeque<_>, VecDeque<_>) = self.files.drain(..).partition(|(number, _)| stays(*number));
+        self.files = stay;
+        // One that can't be removed is read once more at the next start, which does no harm.
+        go.iter().for_each(|(number, _)| drop(self.remove(*number)));
+        written
+    }
+
+    fn write_again(&mut self, files: &VecDeque<(u64, usize)>) -> io::Result<()> {
+        let mut frames = Frames::default();
+        for (number, _) in files {
+            self.read(*number, |frame| frames.push(&frame))?;
+            if frames.bytes.len() as u64 >= FILE_BYTES_MAX {
+                self.write(&std::mem::take(&mut frames))?;
+            }
+        }
+        self.write(&frames)
     }
 
     fn path(&self, number: u64) -> PathBuf {
         self.directory.join(format!("{PREFIX}{number:08}"))
     }
 
-    fn read(&self, number: u64) -> io::Result<Vec<Frame>> {
+    fn read(&self, number: u64, mut take: impl FnMut(Frame)) -> io::Result<()> {
         let file = self.disk.open(&self.path(number))?;
         let mut bytes = vec![0; usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?];
         let filled = file.read_full_at(&mut bytes, 0)?;
         let mut rest = &bytes[..filled];
-        let mut frames = Vec::new();
         while let Some((frame, length)) = Frame::decode(rest) {
-            frames.push(frame);
+            take(frame);
             rest = &rest[length..];
         }
-        Ok(frames)
+        Ok(())
     }
 
-    /// Adds frames; they are durable when this returns.
-    pub(super) fn append(&mut self, frames: &[Frame]) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        frames.iter().for_each(|frame| frame.encode(&mut bytes));
-        // After a failure nobody knows what the file holds: it is left, and the next one begins.
-        let (file, length) = match self.open.take() {
-            Some((file, length)) if length < FILE_BYTES_MAX => (file, length),
-            _ => (self.begin()?, 0),
-        };
-        file.write_all_at(&bytes, length)?;
-        file.sync()?;
-        if length == 0 {
-            self.disk.sync_directory(&self.directory)?;
+    /// Adds a frame; it is durable when this returns.
+    pub(super) fn append(&mut self, frame: &Frame) -> io::Result<()> {
+        if !std::mem::replace(&mut self.has_begun, true) && self.files.len() > FILES_MAX {
+            // Where there is no space for it, the next process tries again.
+            drop(self.join_files());
         }
-        self.open = Some((file, length + bytes.len() as u64));
-        if let Some((_, ids)) = self.files.back_mut() {
-            *ids += frames.iter().map(|frame| frame.ids.len()).sum::<usize>();
-        }
+        let mut frames = Frames::default();
+        frames.push(frame);
+        self.write(&frames)?;
         self.drop_oldest()
+    }
+
+    fn write(&mut self, frames: &Frames) -> io::Result<()> {
+        // After a failure nobody knows what the file holds: it is left, and the next one begins.
+        match self.open.take() {
+            Some((file, length)) if length < FILE_BYTES_MAX => self.write_to(file, length, frames),
+            _ => {
+                let file = self.begin()?;
+                let written = self.write_to(file, 0, frames).and_then(|()| self.disk.sync_directory(&self.directory));
+                if written.is_err() {
+                    // A full disk would have one more of them with every try.
+                    self.open = None;
+                    self.files.pop_back().into_iter().for_each(|(number, _)| drop(self.remove(number)));
+                }
+                written
+            }
+        }
+    }
+
+    fn write_to(&mut self, file: Box<dyn DiskFile>, length: u64, frames: &Frames) -> io::Result<()> {
+        file.write_all_at(&frames.bytes, length)?;
+        file.sync()?;
+        self.open = Some((file, length + frames.bytes.len() as u64));
+        if let Some((_, ids)) = self.files.back_mut() {
+            *ids += frames.ids;
+        }
+        Ok(())
     }
 
     fn begin(&mut self) -> io::Result<Box<dyn DiskFile>> {
@@ -224,7 +279,18 @@ mod tests {
     }
 
     fn open(disk: &SimulatedDisk, ids_kept: usize) -> (IdFiles, Vec<Frame>) {
-        IdFiles::open(Arc::new(disk.clone()), Path::new(DIRECTORY), ids_kept).unwrap()
+        let mut frames = Vec::new();
+        let disk = Arc::new(disk.clone());
+        let files = IdFiles::open(disk, Path::new(DIRECTORY), ids_kept, |frame| frames.push(frame)).unwrap();
+        (files, frames)
+    }
+
+    fn append(files: &mut IdFiles, frames: &[Frame]) {
+        frames.iter().for_each(|frame| files.append(frame).unwrap());
+    }
+
+    fn file_count(disk: &SimulatedDisk) -> usize {
+        disk.paths().iter().filter(|path| path.starts_with(DIRECTORY) && path.as_os_str() != DIRECTORY).count()
     }
 
     #[test]
@@ -232,20 +298,19 @@ mod tests {
         let disk = SimulatedDisk::new(1);
         let (mut files, none) = open(&disk, 100);
         assert!(none.is_empty());
-        files.append(&[frame(0, 3), frame(3, 0)]).unwrap();
-        files.append(&[frame(3, 2)]).unwrap();
+        append(&mut files, &[frame(0, 3), frame(3, 0), frame(3, 2)]);
         disk.power_cut_in_style(CutStyle::LoseAll);
         let (mut again, frames) = open(&disk, 100);
         assert_eq!(frames, [frame(0, 3), frame(3, 0), frame(3, 2)]);
-        again.append(&[frame(5, 1)]).unwrap();
+        append(&mut again, &[frame(5, 1)]);
         assert_eq!(open(&disk, 100).1.len(), 4);
     }
 
     #[test]
     fn a_damaged_frame_ends_its_file_and_no_other() {
         let disk = SimulatedDisk::new(1);
-        open(&disk, 100).0.append(&[frame(0, 2), frame(2, 2), frame(4, 2)]).unwrap();
-        open(&disk, 100).0.append(&[frame(6, 2)]).unwrap();
+        append(&mut open(&disk, 100).0, &[frame(0, 2), frame(2, 2), frame(4, 2)]);
+        append(&mut open(&disk, 100).0, &[frame(6, 2)]);
         let second = HEADER_BYTES + 2 * ENTRY_BYTES;
         disk.flip_bit(format!("{DIRECTORY}/ids-00000001"), 8 * second as u64 + 100).unwrap();
         assert_eq!(open(&disk, 100).1, [frame(0, 2), frame(6, 2)]);
@@ -255,7 +320,7 @@ mod tests {
     fn old_files_go_when_newer_ones_hold_enough() {
         let disk = SimulatedDisk::new(1);
         for start in 0..10 {
-            open(&disk, 25).0.append(&[frame(start * 10, 10)]).unwrap();
+            append(&mut open(&disk, 25).0, &[frame(start * 10, 10)]);
         }
         let frames = open(&disk, 25).1;
         assert_eq!(frames.iter().map(|frame| frame.after).collect::<Vec<_>>(), [70, 80, 90]);
@@ -265,22 +330,58 @@ mod tests {
     fn many_small_files_are_made_one() {
         let disk = SimulatedDisk::new(1);
         for start in 0..40 {
-            open(&disk, 1000).0.append(&[frame(start, 1)]).unwrap();
-            assert!(disk.paths().iter().filter(|path| path.starts_with(DIRECTORY)).count() <= FILES_MAX + 2);
+            append(&mut open(&disk, 1000).0, &[frame(start, 1)]);
+            assert!(file_count(&disk) <= FILES_MAX + 1);
         }
         let afters: Vec<_> = open(&disk, 1000).1.iter().map(|frame| frame.after).collect();
         assert_eq!(afters, (0..40).collect::<Vec<_>>());
+    }
+
+    /// A file that is too long for the window to need all of it would be kept until as many newer ids have come.
+    #[test]
+    fn joined_files_are_no_longer_than_others() {
+        const IDS: u64 = 50_000;
+        const FRAME_BYTES: u64 = IDS * ENTRY_BYTES as u64;
+        let disk = SimulatedDisk::new(1);
+        for start in 0..=FILES_MAX as u64 {
+            append(&mut open(&disk, 10_000_000).0, &[frame(start * IDS, IDS)]);
+        }
+        let mut joined = open(&disk, 10_000_000).0;
+        append(&mut joined, &[frame(17 * IDS, 1)]);
+        let longest = joined.files.iter().map(|(_, ids)| (ids * ENTRY_BYTES) as u64).max().unwrap();
+        assert!((FILE_BYTES_MAX..FILE_BYTES_MAX + 2 * FRAME_BYTES).contains(&longest), "{longest}");
+        assert_eq!(open(&disk, 10_000_000).1.len(), FILES_MAX + 2);
+    }
+
+    #[test]
+    fn where_there_is_no_space_to_join_them_the_small_files_stay() {
+        let disk = SimulatedDisk::new(1);
+        for start in 0..=FILES_MAX as u64 {
+            append(&mut open(&disk, 1000).0, &[frame(start * 10, 10)]);
+        }
+        let (mut files, before) = open(&disk, 1000);
+        disk.set_capacity(Some(disk.bytes_used()));
+        for _ in 0..3 {
+            assert!(files.append(&frame(170, 4000)).is_err());
+        }
+        assert_eq!(file_count(&disk), FILES_MAX + 1);
+        disk.set_capacity(None);
+        append(&mut files, &[frame(170, 1)]);
+        let (mut files, after) = open(&disk, 1000);
+        assert_eq!(after, [before, vec![frame(170, 1)]].concat());
+        append(&mut files, &[frame(171, 1)]);
+        assert_eq!((file_count(&disk), open(&disk, 1000).1.len()), (1, FILES_MAX + 3));
     }
 
     #[test]
     fn after_a_failure_a_new_file_is_begun() {
         let disk = SimulatedDisk::new(1);
         let (mut files, _) = open(&disk, 100);
-        files.append(&[frame(0, 1)]).unwrap();
+        append(&mut files, &[frame(0, 1)]);
         disk.set_capacity(Some(disk.bytes_used()));
-        assert!(files.append(&[frame(1, 4000)]).is_err());
+        assert!(files.append(&frame(1, 4000)).is_err());
         disk.set_capacity(None);
-        files.append(&[frame(1, 1)]).unwrap();
-        assert_eq!(open(&disk, 100).1, [frame(0, 1), frame(1, 1)]);
+        append(&mut files, &[frame(1, 1)]);
+        assert_eq!((file_count(&disk), open(&disk, 100).1), (2, vec![frame(0, 1), frame(1, 1)]));
     }
 }

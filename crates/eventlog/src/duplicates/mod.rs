@@ -7,6 +7,7 @@ mod file;
 mod meeting;
 mod memory;
 mod part;
+mod recall;
 mod window;
 
 pub use content::ContentHash;

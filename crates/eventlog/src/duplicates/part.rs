@@ -2,14 +2,50 @@
 //! newest.
 //!
 //! The index is a table of open addressing with linear probing, which an entry leaves by shifting back those behind it
-//! (Knuth, TAOCP 3, 6.4, algorithm R): no place is lost to what was removed.
+//! (Knuth, TAOCP 3, 6.4, algorithm R): no place is lost to what was removed. Each place has the hash beside the entry's
+//! number: others are passed over and moved without a look at their entries, which lie far apart in memory.
 
 use event::EventId;
 
 use super::window::Entry;
 
-/// An entry's place among the entries, and one more: 0 is an empty place.
-type Slot = u32;
+const HASH_BITS: u32 = 17;
+const NUMBER_BITS: u32 = u32::BITS - HASH_BITS;
+/// Entries that a part may have: their numbers begin at 1.
+const ENTRIES_MAX: usize = (1 << NUMBER_BITS) - 1;
+
+/// The hash of an id in its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hash(u32);
+
+impl Hash {
+    /// The lowest 17 bits.
+    pub(super) const fn new(bits: u32) -> Self {
+        Self(bits & ((1 << HASH_BITS) - 1))
+    }
+}
+
+/// A place of the index: an entry and the hash of its id, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slot(u32);
+
+impl Slot {
+    const EMPTY: Self = Self(0);
+
+    fn new(at: usize, hash: Hash) -> Self {
+        let number = u32::try_from(at + 1).expect("a part has at most ENTRIES_MAX entries");
+        Self((hash.0 << NUMBER_BITS) | number)
+    }
+
+    /// Where the entry stands among the entries.
+    const fn at(self) -> usize {
+        (self.0 as usize & ENTRIES_MAX) - 1
+    }
+
+    const fn hash(self) -> Hash {
+        Hash(self.0 >> NUMBER_BITS)
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Part {
@@ -29,7 +65,10 @@ impl Part {
     /// is full.
     pub(super) const ENTRY_BYTES: usize = size_of::<Option<Entry>>() + 3 * size_of::<Slot>();
 
+    /// # Panics
+    /// It may have more entries than a place of the index can name.
     pub(super) const fn new(entries_max: usize) -> Self {
+        assert!(entries_max <= ENTRIES_MAX, "a part has at most ENTRIES_MAX entries");
         Self { entries: Vec::new(), entries_max, next: 0, index: Vec::new(), len: 0 }
     }
 
@@ -48,22 +87,19 @@ impl Part {
         older.iter().chain(newer).flatten().next().map(|entry| entry.at)
     }
 
-    pub(super) fn find(&self, id: EventId, hash: u32) -> Option<&Entry> {
-        self.place_of(id, hash).and_then(|place| self.entry(self.index[place]))
-    }
-
-    fn entry(&self, slot: Slot) -> Option<&Entry> {
-        self.entries[slot as usize - 1].as_ref()
+    pub(super) fn find(&self, id: EventId, hash: Hash) -> Option<&Entry> {
+        self.place_of(id, hash).and_then(|place| self.entries[self.index[place].at()].as_ref())
     }
 
     /// Where in the index an id stands.
-    fn place_of(&self, id: EventId, hash: u32) -> Option<usize> {
+    fn place_of(&self, id: EventId, hash: Hash) -> Option<usize> {
         if self.index.is_empty() {
             return None;
         }
         let mut place = self.home(hash);
-        while self.index[place] != 0 {
-            if self.entry(self.index[place]).is_some_and(|entry| entry.id == id) {
+        while self.index[place] != Slot::EMPTY {
+            let slot = self.index[place];
+            if slot.hash() == hash && self.entries[slot.at()].as_ref().is_some_and(|entry| entry.id == id) {
                 return Some(place);
             }
             place = self.behind(place);
@@ -71,16 +107,16 @@ impl Part {
         None
     }
 
-    fn home(&self, hash: u32) -> usize {
-        hash as usize & (self.index.len() - 1)
+    const fn home(&self, hash: Hash) -> usize {
+        hash.0 as usize & (self.index.len() - 1)
     }
 
-    fn behind(&self, place: usize) -> usize {
+    const fn behind(&self, place: usize) -> usize {
         (place + 1) & (self.index.len() - 1)
     }
 
-    /// Adds an entry whose id isn't there. `hash_of` is asked for the hashes of others that must move.
-    pub(super) fn insert(&mut self, entry: Entry, hash: u32, hash_of: impl Fn(EventId) -> u32) {
+    /// Adds an entry whose id isn't there. `hash_of` is asked for the hash of the oldest, where it must go.
+    pub(super) fn insert(&mut self, entry: Entry, hash: Hash, hash_of: impl Fn(EventId) -> Hash) {
         let at = if self.entries.len() < self.entries_max {
             self.make_room();
             self.entries.push(None);
@@ -89,16 +125,16 @@ impl Part {
             let at = self.next;
             self.next = (at + 1) % self.entries_max;
             if let Some(oldest) = self.entries[at] {
-                self.remove_with(oldest.id, hash_of(oldest.id), &hash_of);
+                self.remove(oldest.id, hash_of(oldest.id));
             }
             at
         };
         if 4 * (self.len + 1) > 3 * self.index.len() {
-            self.grow_index(&hash_of);
+            self.grow_index();
         }
         self.entries[at] = Some(entry);
         self.len += 1;
-        self.put(slot(at), hash);
+        self.put(Slot::new(at, hash));
     }
 
     /// Doubles, but never takes more than is needed in the end.
@@ -109,57 +145,42 @@ impl Part {
         }
     }
 
-    fn grow_index(&mut self, hash_of: &impl Fn(EventId) -> u32) {
-        self.index = vec![0; (self.index.len() * 2).max(INDEX_MIN)];
-        for at in 0..self.entries.len() {
-            if let Some(entry) = self.entries[at] {
-                self.put(slot(at), hash_of(entry.id));
-            }
-        }
+    fn grow_index(&mut self) {
+        let larger = vec![Slot::EMPTY; (self.index.len() * 2).max(INDEX_MIN)];
+        let smaller = std::mem::replace(&mut self.index, larger);
+        smaller.into_iter().filter(|slot| *slot != Slot::EMPTY).for_each(|slot| self.put(slot));
     }
 
-    fn put(&mut self, slot: Slot, hash: u32) {
-        let mut place = self.home(hash);
-        while self.index[place] != 0 {
+    fn put(&mut self, slot: Slot) {
+        let mut place = self.home(slot.hash());
+        while self.index[place] != Slot::EMPTY {
             place = self.behind(place);
         }
         self.index[place] = slot;
     }
 
     /// Removes an id. Its room among the entries is free when the ring comes round to it.
-    pub(super) fn remove(&mut self, id: EventId, hash: u32, hash_of: impl Fn(EventId) -> u32) {
-        self.remove_with(id, hash, &hash_of);
-    }
-
-    fn remove_with(&mut self, id: EventId, hash: u32, hash_of: &impl Fn(EventId) -> u32) {
+    pub(super) fn remove(&mut self, id: EventId, hash: Hash) {
         let Some(mut hole) = self.place_of(id, hash) else { return };
-        self.entries[self.index[hole] as usize - 1] = None;
+        self.entries[self.index[hole].at()] = None;
         self.len -= 1;
-        let mut place = hole;
-        loop {
-            self.index[hole] = 0;
-            // The next one that may stand in the hole: its home isn't between the hole and itself.
-            loop {
-                place = self.behind(place);
-                let slot = self.index[place];
-                if slot == 0 {
-                    return;
-                }
-                let Some(entry) = self.entry(slot) else { continue };
-                let home = self.home(hash_of(entry.id));
-                let mask = self.index.len() - 1;
-                if (place.wrapping_sub(home) & mask) >= (place.wrapping_sub(hole) & mask) {
-                    self.index[hole] = slot;
-                    hole = place;
-                    break;
-                }
+        self.index[hole] = Slot::EMPTY;
+        let mut place = self.behind(hole);
+        while self.index[place] != Slot::EMPTY {
+            if self.may_move(place, hole) {
+                self.index[hole] = std::mem::replace(&mut self.index[place], Slot::EMPTY);
+                hole = place;
             }
+            place = self.behind(place);
         }
     }
-}
 
-fn slot(at: usize) -> Slot {
-    Slot::try_from(at + 1).expect("a part has fewer entries than a slot can name")
+    /// Whether what stands in a place may stand in the hole before it: its home isn't between the two.
+    fn may_move(&self, place: usize, hole: usize) -> bool {
+        let mask = self.index.len() - 1;
+        let from_home = place.wrapping_sub(self.home(self.index[place].hash())) & mask;
+        from_home >= place.wrapping_sub(hole) & mask
+    }
 }
 
 #[cfg(test)]
@@ -176,8 +197,8 @@ mod tests {
     }
 
     /// So few that most ids want the same places.
-    fn hash_of(id: EventId) -> u32 {
-        u32::from(id.0[0] % 5)
+    fn hash_of(id: EventId) -> Hash {
+        Hash::new(u32::from(id.0[0] % 5))
     }
 
     fn entry(number: u8, sequence: u64) -> Entry {
@@ -194,7 +215,7 @@ mod tests {
                 let known = model.iter().flatten().find(|entry| entry.id == id(number)).copied();
                 prop_assert_eq!(part.find(id(number), hash_of(id(number))).copied(), known);
                 if removes {
-                    part.remove(id(number), hash_of(id(number)), hash_of);
+                    part.remove(id(number), hash_of(id(number)));
                     model.iter_mut().filter(|place| place.is_some_and(|entry| entry.id == id(number))).for_each(|place| *place = None);
                 } else if known.is_none() {
                     part.insert(entry(number, sequence), hash_of(id(number)), hash_of);

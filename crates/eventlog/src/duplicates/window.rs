@@ -10,7 +10,7 @@ use event::limits::DUPLICATE_WINDOW_BYTES;
 use event::{EventId, Position};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::part::Part;
+use super::part::{Hash, Part};
 
 const PARTS: usize = 64;
 
@@ -77,31 +77,41 @@ impl Window {
     }
 
     /// An id's part, and its hash there.
-    fn hash(&self, id: EventId) -> (usize, u32) {
+    fn hash(&self, id: EventId) -> (usize, Hash) {
         let [part, hash @ .., _, _, _] = xxh3_64_with_seed(&id.0, self.seed).to_le_bytes();
-        (usize::from(part) % PARTS, u32::from_le_bytes(hash))
+        (usize::from(part) % PARTS, Hash::new(u32::from_le_bytes(hash)))
     }
 
-    fn part(&self, id: EventId) -> (MutexGuard<'_, Part>, u32) {
+    fn part(&self, id: EventId) -> (MutexGuard<'_, Part>, Hash) {
         let (part, hash) = self.hash(id);
-        (self.parts[part].lock().unwrap_or_else(PoisonError::into_inner), hash)
+        (lock(&self.parts[part]), hash)
     }
 
     /// Remembers an id with its place, unless it is known already.
     pub(crate) fn meet(&self, id: EventId, content: u64, place: Place) -> Seen {
         let at = i32::try_from(self.now.load(Ordering::Relaxed)).unwrap_or(i32::MAX);
-        self.insert(Entry { id, content, place, at })
+        let (mut part, hash) = self.part(id);
+        let seen = seen(&part, id, hash, content);
+        if seen == Seen::Never {
+            part.insert(Entry { id, content, place, at }, hash, |id| self.hash(id).1);
+        }
+        seen
     }
 
-    /// Remembers what a file says, unless it is known already.
-    pub(super) fn insert(&self, entry: Entry) -> Seen {
-        let (mut part, hash) = self.part(entry.id);
-        match part.find(entry.id, hash) {
-            Some(known) if known.content == entry.content => Seen::Same(known.place),
-            Some(_) => Seen::Other,
-            None => {
-                part.insert(entry, hash, |id| self.hash(id).1);
-                Seen::Never
+    /// Remembers many that aren't known already, oldest first. They are taken part by part: what lies in one part's memory
+    /// is then near, where for each id alone it would be far.
+    pub(super) fn insert_all(&self, entries: &[Entry]) {
+        let mut by_part = [const { Vec::new() }; PARTS];
+        for entry in entries {
+            let (part, hash) = self.hash(entry.id);
+            by_part[part].push((hash, *entry));
+        }
+        for (part, entries) in self.parts.iter().zip(by_part) {
+            let mut part = lock(part);
+            for (hash, entry) in entries {
+                if part.find(entry.id, hash).is_none() {
+                    part.insert(entry, hash, |id| self.hash(id).1);
+                }
             }
         }
     }
@@ -109,18 +119,14 @@ impl Window {
     /// What an id was met with; it isn't remembered.
     pub(crate) fn look_up(&self, id: EventId, content: u64) -> Seen {
         let (part, hash) = self.part(id);
-        match part.find(id, hash) {
-            Some(known) if known.content == content => Seen::Same(known.place),
-            Some(_) => Seen::Other,
-            None => Seen::Never,
-        }
+        seen(&part, id, hash, content)
     }
 
     /// Forgets an id, if it stands at this place: what was appended there was never written.
     pub(crate) fn forget(&self, id: EventId, place: Place) {
         let (mut part, hash) = self.part(id);
         if part.find(id, hash).is_some_and(|known| known.place == place) {
-            part.remove(id, hash, |id| self.hash(id).1);
+            part.remove(id, hash);
         }
     }
 
@@ -131,7 +137,7 @@ impl Window {
 
     /// How far back it reaches: the age of the oldest entry.
     pub(crate) fn age(&self) -> Duration {
-        let oldest = |part: &Mutex<Part>| part.lock().unwrap_or_else(PoisonError::into_inner).oldest();
+        let oldest = |part: &Mutex<Part>| lock(part).oldest();
         let now = i64::from(self.now.load(Ordering::Relaxed));
         let oldest = self.parts.iter().filter_map(oldest).min().map_or(now, i64::from);
         Duration::from_secs(u64::try_from(now - oldest).unwrap_or_default())
@@ -139,7 +145,19 @@ impl Window {
 
     /// How many ids it holds.
     pub(crate) fn len(&self) -> usize {
-        self.parts.iter().map(|part| part.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
+        self.parts.iter().map(|part| lock(part).len()).sum()
+    }
+}
+
+fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn seen(part: &Part, id: EventId, hash: Hash, content: u64) -> Seen {
+    match part.find(id, hash) {
+        Some(known) if known.content == content => Seen::Same(known.place),
+        Some(_) => Seen::Other,
+        None => Seen::Never,
     }
 }
 
@@ -167,6 +185,22 @@ mod tests {
         assert_eq!(window.len(), 1);
         window.forget(id(1), place);
         assert_eq!((window.look_up(id(1), 5), window.len()), (Seen::Never, 0));
+    }
+
+    #[test]
+    fn many_at_once_are_what_they_would_be_one_by_one() {
+        let (at_once, one_by_one) = (Window::with_entries_max(9, 100), Window::with_entries_max(9, 100));
+        let entry =
+            |number: u64| Entry { id: id(number % 9000), content: number, place: Place::new(0, number + 1), at: 0 };
+        let entries: Vec<_> = (0..64 * 150).map(entry).collect();
+        entries.chunks(1000).for_each(|chunk| at_once.insert_all(chunk));
+        for Entry { id, content, place, .. } in &entries {
+            one_by_one.meet(*id, *content, *place);
+        }
+        assert_eq!(at_once.len(), one_by_one.len());
+        for Entry { id, content, .. } in &entries {
+            assert_eq!(at_once.look_up(*id, *content), one_by_one.look_up(*id, *content));
+        }
     }
 
     #[test]

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use access::{Demand, Scope, Tokens};
 use bytes::Bytes;
+use eventlog::unix_microseconds;
 use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Response, StatusCode};
-
-use crate::rfc3339;
 
 use super::{PROBLEM, dead, set};
 
@@ -36,7 +35,7 @@ impl Entrance {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
         let tokens = self.tokens.current();
-        match tokens.check(Demand::Always, shown, rfc3339::now()) {
+        match tokens.check(Demand::Always, shown, unix_microseconds()) {
             Ok(Some(token)) if scopes.iter().any(|scope| token.scopes.has(*scope)) => None,
             Ok(_) => {
                 let wanted: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
