@@ -1,4 +1,5 @@
-//! Simulated power cuts, in the journal's own tests: this only says how many states and from which seed.
+//! Simulated power cuts, in the tests of the journal and of the event log: this only says how many states and from which
+//! seed.
 
 use anyhow::{Result, bail};
 
@@ -7,7 +8,8 @@ use crate::workspace::{self, cargo};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Disk states after a cut that are recovered from and checked.
+    /// Disk states after a cut that the journal recovers from, and are checked; a tenth as many with the event log on it
+    /// and posts that come again.
     #[arg(long, default_value_t = 1_000_000)]
     states: u64,
     #[arg(long)]
@@ -21,22 +23,27 @@ const SEED: &str = "FOREBAY_SEED";
 
 /// As many states as a CI run owes, from a fixed seed, in what the tests have built anyway.
 pub(crate) fn short() -> Result<()> {
-    run_test(20_000, 1, "dev")
+    run_tests(20_000, 1, "dev")
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    run_test(options.states, options.seed.unwrap_or_else(any_seed), "tooling")
+    run_tests(options.states, options.seed.unwrap_or_else(any_seed), "tooling")
 }
 
-fn run_test(states: u64, seed: u64, profile: &str) -> Result<()> {
+fn run_tests(states: u64, seed: u64, profile: &str) -> Result<()> {
     println!("power cuts: {states} states, --seed {seed}");
+    run_test("journal", states, seed, profile)?;
+    run_test("eventlog", states / 10, seed, profile)
+}
+
+fn run_test(package: &str, states: u64, seed: u64, profile: &str) -> Result<()> {
     let mut command = cargo();
-    command.args(["test", "--quiet", "--profile", profile, "--package", "journal", TEST, "--", "--nocapture"]);
+    command.args(["test", "--quiet", "--profile", profile, "--package", package, TEST, "--", "--nocapture"]);
     command.env(STATES, states.to_string()).env(SEED, seed.to_string());
     let printed = workspace::output(&mut command)?;
     print!("{printed}");
     if tests_passed(&printed) == 0 {
-        bail!("no test of the journal is called `{TEST}`: nothing was checked");
+        bail!("no test of package {package} is called `{TEST}`: nothing was checked");
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ impl CutStyle {
     ];
 
     pub(super) fn any(random: &mut Random) -> Self {
-        Self::ALL[random.below(Self::ALL.len())]
+        Self::ALL[random.index(Self::ALL.len())]
     }
 
     /// How many of the changes `sure..=all` of something that has its versions in order survive.
@@ -58,9 +58,9 @@ impl CutStyle {
         match self {
             Self::LoseNothing => all,
             Self::LoseAll => sure,
-            _ => match random.below(4) {
+            _ => match random.index(4) {
                 0 => sure,
-                1 => sure + random.below(all - sure + 1),
+                1 => sure + random.index(all - sure + 1),
                 _ => all,
             },
         }
@@ -103,7 +103,7 @@ impl<'a> FileCut<'a> {
         while style == CutStyle::Mixed {
             style = CutStyle::any(random);
         }
-        let moment = random.below(sectors + 1);
+        let moment = random.index(sectors + 1);
         Self { style, random, last_write, moment, sectors_seen: 0, coin: (usize::MAX, false) }
     }
 
@@ -131,7 +131,7 @@ impl<'a> FileCut<'a> {
         };
         match kept {
             false => SectorFate::Lost,
-            true if self.random.once_in(64) => SectorFate::Torn(1 + self.random.below(511)),
+            true if self.random.once_in(64) => SectorFate::Torn(1 + self.random.index(511)),
             true => SectorFate::Kept,
         }
     }

@@ -147,9 +147,9 @@ impl DiskFile for SimulatedFile {
         let verdict = state.faults.begin(Operation::WriteAt)?;
         let written = match verdict {
             Verdict::Proceed => bytes.len(),
-            Verdict::Short => bytes.len().min(1 + state.random.below(bytes.len().saturating_sub(1))),
+            Verdict::Short => bytes.len().min(1 + state.random.index(bytes.len().saturating_sub(1))),
             Verdict::Fail(Failure::NoSpace) => 0,
-            Verdict::Fail(Failure::Io) | Verdict::PowerFails => state.random.below(bytes.len() + 1),
+            Verdict::Fail(Failure::Io) | Verdict::PowerFails => state.random.index(bytes.len() + 1),
         };
         let written = state.write(self.file, &bytes[..written], offset)?;
         match verdict {

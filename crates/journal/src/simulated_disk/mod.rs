@@ -36,6 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use cut::CutStyle;
 pub use faults::{Failure, Operation};
+pub use random::Random;
 
 use state::State;
 

@@ -10,12 +10,10 @@ mod events;
 mod files;
 mod judge;
 mod log;
-#[path = "../campaign/random.rs"]
-mod random;
 
+use journal::simulated_disk::Random;
 use judge::{check, check_bounds, check_goes_on, of_flip, of_truncation, reported};
 use log::{Log, SETTINGS, Setting, observe};
-use random::Random;
 
 /// Of the bits that belong to no header the short form takes one in so many; a prime, so that all bits of a byte
 /// and all places of a page have their turn.

@@ -11,8 +11,6 @@ mod events;
 mod meddler;
 mod model;
 mod process;
-#[path = "../campaign/random.rs"]
-mod random;
 mod run;
 mod tally;
 

@@ -1,13 +1,12 @@
 //! One run: a process that appends, frees, stops, is killed and loses its power, as a seed decides.
 
-use journal::simulated_disk::{CutStyle, SimulatedDisk};
+use journal::simulated_disk::{CutStyle, Random, SimulatedDisk};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::events::{Event, request};
 use super::meddler::Meddler;
 use super::model::{Model, Request, Violation};
 use super::process::{Process, Seen, recycled_files};
-use super::random::Random;
 use super::tally::Tally;
 
 /// A way in which the disk or the journal's user does wrong. A campaign must notice each.

@@ -10,11 +10,11 @@ use crate::disk::Disk;
 /// A life of 60 operations and a few power cuts, chosen by `work`; all errors are part of it.
 fn live(disk: &SimulatedDisk, work: u64) {
     let mut work = Random::new(work);
-    let path = |work: &mut Random| format!("/{}", ["a", "b", "d/a"][work.below(3)]);
+    let path = |work: &mut Random| format!("/{}", ["a", "b", "d/a"][work.index(3)]);
     for _ in 0..60 {
         let (path, other) = (path(&mut work), path(&mut work));
         let (path, other) = (Path::new(&path), Path::new(&other));
-        match work.below(8) {
+        match work.index(8) {
             0 => drop(disk.create(path)),
             1 => drop(disk.rename(path, other)),
             2 => drop(disk.remove(path)),

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
+mod power_cuts;
+
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,11 +34,15 @@ enum Outcome {
 
 impl World {
     fn open(disk: &SimulatedDisk, inline_commit_max: Duration) -> Self {
-        let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
+        Self::try_open(disk, inline_commit_max).unwrap()
+    }
+
+    fn try_open(disk: &SimulatedDisk, inline_commit_max: Duration) -> Result<Self, Box<dyn Error>> {
+        let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data"))?;
         let options =
             LogOptions { shards: 2, first_segment_bytes: 64 * 1024, inline_commit_max, ..LogOptions::default() };
-        let log = EventLog::open(&directory, &options).unwrap();
-        Self { disk: disk.clone(), inline_commit_max, _directory: directory, log }
+        let log = EventLog::open(&directory, &options)?;
+        Ok(Self { disk: disk.clone(), inline_commit_max, _directory: directory, log })
     }
 
     /// Ends the process without a word, and opens what it left.
@@ -64,8 +71,13 @@ impl World {
     }
 
     async fn post(&self, shard: usize, key: u8, payload: &str) -> Outcome {
+        self.post_with(shard, key, payload, true).await
+    }
+
+    /// A post whose id is looked for among those that came before, or isn't.
+    async fn post_with(&self, shard: usize, key: u8, payload: &str, checks: bool) -> Outcome {
         let type_id = self.log.types().intern(&TypeName::new("event").unwrap());
-        let content = Some(self.log.content_hash().of(payload.as_bytes()));
+        let content = checks.then(|| self.log.content_hash().of(payload.as_bytes()));
         let record = Record { id: EventId([key; 16]), content, ..record(payload) };
         match self.shard(shard).append_one(&record, type_id) {
             Ok(Taken::New(append)) => {
