@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the server beside a reference loop, in turn in one run, each figure with its bar.
 
 mod batch;
+pub(crate) mod client;
 mod memory;
 mod records;
 mod report;
@@ -48,6 +49,8 @@ enum Bench {
     SqliteSustained(sustained::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
     Memory(memory::Options),
+    /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
+    Client(client::Options),
     /// The size of the binary, and the time until an empty directory is served.
     Start,
 }
@@ -90,6 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::BatchNull(options) => batch::into_null(&setup, options),
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
+        Bench::Client(options) => client::run(&setup, options),
         Bench::Start => start::run(&setup),
     };
     std::fs::remove_dir_all(&setup.folder)?;

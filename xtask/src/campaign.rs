@@ -8,6 +8,7 @@ pub(crate) mod batches;
 pub(crate) mod duplicates;
 pub(crate) mod full_disk;
 pub(crate) mod kills;
+pub(crate) mod loads;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
 
@@ -29,6 +30,8 @@ enum Campaign {
     Kills(kills::Options),
     /// Batches with keys, with SIGKILLs on the way: every record is stored as often as it was sent.
     Batches(batches::Options),
+    /// `forebay load` of a packed file, with SIGKILLs of client and server: every line is stored once.
+    Loads(loads::Options),
     /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
@@ -43,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::PowerCuts(options) => power_cuts::run(options),
         Campaign::Kills(options) => kills::run(options),
         Campaign::Batches(options) => batches::run(options),
+        Campaign::Loads(options) => loads::run(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::Order(options) => order::run(options),

@@ -21,6 +21,14 @@ impl Random {
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
+
+    /// Puts items into an order of chance (Fisher and Yates, as Durstenfeld has it).
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for end in (1..items.len()).rev() {
+            let other = usize::try_from(self.below(end as u64 + 1)).unwrap_or(end);
+            items.swap(end, other);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -164,6 +164,24 @@ impl Process {
         self.0.id()
     }
 
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        self.0.try_wait().context("looking after a process")
+    }
+
+    /// Waits until it has ended with success.
+    pub(crate) fn wait_success(mut self, limit: Duration) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            match self.ended()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!("it ended with {status}"),
+                None if begun.elapsed() > limit => bail!("it hasn't ended after {limit:?}"),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
     fn end(&mut self) -> Result<()> {
         self.0.kill().context("killing a process")?;
         self.0.wait().map(|_: ExitStatus| ()).context("waiting for a killed process")
@@ -171,9 +189,7 @@ impl Process {
 
     /// User and system time of all its threads, also of those that have ended.
     pub(crate) fn cpu(&self) -> Result<Duration> {
-        let ticks = cpu_ticks(&self.proc_file("stat")?).context("/proc/…/stat has no times")?;
-        let ticks_per_second = rustix::param::clock_ticks_per_second();
-        Ok(Duration::from_micros(ticks * 1_000_000 / ticks_per_second))
+        ticks_of_fields(&self.proc_file("stat")?, 13).map(ticks).context("/proc/…/stat has no times")
     }
 
     /// Bytes in memory: now, and at most so far.
@@ -208,9 +224,21 @@ pub(crate) struct Memory {
     pub(crate) most: u64,
 }
 
-/// The 14th and 15th field; the second is the program's name in parentheses and may hold anything.
-fn cpu_ticks(stat: &str) -> Option<u64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+/// User and system time of all children that have ended and were waited for.
+pub(crate) fn children_cpu() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
+    ticks_of_fields(&stat, 15).map(ticks).context("/proc/self/stat has no times of children")
+}
+
+/// Kernel ticks as time.
+fn ticks(ticks: u64) -> Duration {
+    Duration::from_micros(ticks * 1_000_000 / rustix::param::clock_ticks_per_second())
+}
+
+/// The sum of two fields of a `stat` file: that behind so many others, and the next. The second field is the program's
+/// name in parentheses and may hold anything.
+fn ticks_of_fields(stat: &str, before: usize) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(before - 2);
     let user: u64 = fields.next()?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
     Some(user + system)
@@ -247,8 +275,8 @@ mod tests {
 
     #[test]
     fn proc_files_are_read() {
-        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 1 1 20 0 3";
-        assert_eq!(cpu_ticks(stat), Some(300));
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 1 2 20 0 3";
+        assert_eq!((ticks_of_fields(stat, 13), ticks_of_fields(stat, 15)), (Some(300), Some(3)));
         let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
         assert_eq!(status_bytes(status, "VmRSS:"), Some(1024 * 1024));
         assert_eq!(status_bytes(status, "VmSwap:"), None);

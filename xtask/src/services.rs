@@ -26,6 +26,7 @@ const SERVICES: &[Service] = &[
     Service { program: "promtool", package: "prometheus", purpose: "checks the format of /metrics" },
     Service { program: "nginx", package: "nginx-light", purpose: "a proxy before the intake port, in tests" },
     Service { program: "haproxy", package: "haproxy", purpose: "another one" },
+    Service { program: "rg", package: "ripgrep", purpose: "what `load --match` is measured against" },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

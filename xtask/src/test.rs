@@ -15,6 +15,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: power cuts", campaign::power_cuts::short),
     ("short campaign: kills", campaign::kills::short),
     ("short campaign: batches", campaign::batches::short),
+    ("short campaign: loads", campaign::loads::short),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),
     ("order of system calls", campaign::order::short),

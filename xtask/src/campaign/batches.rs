@@ -73,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     std::fs::remove_dir_all(&folder).context("removing what the campaign left")
 }
 
-fn records(file: Option<&Path>) -> Result<Vec<Vec<u8>>> {
+pub(super) fn records(file: Option<&Path>) -> Result<Vec<Vec<u8>>> {
     let text = match file {
         Some(path) => std::fs::read(path).with_context(|| format!("reading {}", path.display()))?,
         None => {
@@ -151,7 +151,7 @@ fn send_once(launch: &Launch, connection: &mut Option<Connection>, request: &[u8
 }
 
 /// Reads every stored payload with SQLite's own program, which shares no code with the server.
-fn check(database: &Path, records: &[Vec<u8>], copies: u64) -> Result<u64> {
+pub(super) fn check(database: &Path, records: &[Vec<u8>], copies: u64) -> Result<u64> {
     let mut expected: HashMap<&[u8], u64> = HashMap::new();
     records.iter().for_each(|record| *expected.entry(record).or_default() += copies);
     let mut sqlite = Command::new("sqlite3");
@@ -178,7 +178,7 @@ fn check(database: &Path, records: &[Vec<u8>], copies: u64) -> Result<u64> {
 
 /// The sums of the ledger over all types and sinks.
 #[derive(Debug)]
-struct Ledger {
+pub(super) struct Ledger {
     accepted: f64,
     stored: f64,
     dead: f64,
@@ -187,7 +187,7 @@ struct Ledger {
 }
 
 impl Ledger {
-    fn read(server: &Server) -> Result<Self> {
+    pub(super) fn read(server: &Server) -> Result<Self> {
         let text = server.metrics()?;
         let sum = |name| metrics::sum(&text, name);
         Ok(Self {
@@ -199,7 +199,7 @@ impl Ledger {
         })
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let outcomes = self.stored + self.dead + self.skipped + self.pending;
         if (self.accepted - outcomes).abs() > 0.5 || self.pending > 0.5 || self.dead > 0.5 || self.skipped > 0.5 {
             bail!("the ledger doesn't balance with everything stored: {self:?}");
