@@ -3,6 +3,7 @@
 mod batch;
 pub(crate) mod client;
 mod memory;
+mod overload;
 mod records;
 mod report;
 mod single;
@@ -51,6 +52,8 @@ enum Bench {
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
     Client(client::Options),
+    /// Ten times what the server can take: what it takes then, its memory, and how it is afterwards.
+    Overload(overload::Options),
     /// The size of the binary, and the time until an empty directory is served.
     Start,
 }
@@ -94,6 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
+        Bench::Overload(options) => overload::run(&setup, options),
         Bench::Start => start::run(&setup),
     };
     std::fs::remove_dir_all(&setup.folder)?;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::code::Code;
+use crate::forecast::{Expected, Forecast};
 use crate::problem::{Problem, Refused};
 
 /// What one shard has to do.
@@ -10,6 +11,7 @@ use crate::problem::{Problem, Refused};
 pub(crate) struct Load {
     bytes: AtomicUsize,
     connections: AtomicUsize,
+    forecast: Forecast,
 }
 
 /// The loads of all shards, and the limit for them together.
@@ -27,7 +29,7 @@ impl Admission {
     /// The shard that has the least to do: in bytes, then in connections.
     pub(crate) fn least_loaded(&self) -> usize {
         let load = |shard: &usize| {
-            let Load { bytes, connections } = &self.loads[*shard];
+            let Load { bytes, connections, .. } = &self.loads[*shard];
             (bytes.load(Ordering::Relaxed), connections.load(Ordering::Relaxed))
         };
         (0..self.loads.len()).min_by_key(load).unwrap_or_default()
@@ -52,7 +54,21 @@ impl Admission {
 
     /// A permit for no bytes yet.
     pub(crate) const fn permit(&self, shard: usize) -> Permit<'_> {
-        Permit { admission: self, shard, bytes: 0 }
+        Permit { admission: self, shard, bytes: 0, expected: None }
+    }
+
+    /// A permit for a batch that begins in the second `now`, and has `announced` a length or hasn't.
+    ///
+    /// # Errors
+    /// There is no room for so many beside those that have begun.
+    pub(crate) fn batch_permit(&self, shard: usize, announced: Option<usize>, now: u64) -> Result<Permit<'_>, Refused> {
+        let forecast = &self.loads[shard].forecast;
+        let own = forecast.of_batch(announced);
+        let others: usize = self.loads.iter().map(|load| load.forecast.bytes(now)).sum();
+        if self.bytes().saturating_add(others).saturating_add(own) > self.bytes_max {
+            return Err(too_many());
+        }
+        Ok(Permit { expected: Some(forecast.expect(own, now)), ..self.permit(shard) })
     }
 }
 
@@ -62,6 +78,12 @@ pub(crate) struct Permit<'a> {
     admission: &'a Admission,
     shard: usize,
     bytes: usize,
+    /// What a batch is still expected to grow by.
+    expected: Option<Expected>,
+}
+
+fn too_many() -> Refused {
+    Problem::boxed(Code::Overload, "too many bytes wait to become durable; send the request again later")
 }
 
 impl Permit<'_> {
@@ -71,19 +93,36 @@ impl Permit<'_> {
     /// # Errors
     /// They are too many for the process.
     pub(crate) fn admit(&mut self, bytes: usize) -> Result<(), Refused> {
-        self.admission.loads[self.shard].bytes.fetch_add(bytes, Ordering::Relaxed);
+        let load = &self.admission.loads[self.shard];
+        load.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
+        if let Some(expected) = &mut self.expected {
+            load.forecast.came(expected, bytes);
+        }
         if self.admission.bytes() <= self.admission.bytes_max {
             return Ok(());
         }
-        Err(Problem::boxed(Code::Overload, "too many bytes wait to become durable; send the request again later"))
+        if self.expected.is_some() {
+            // It would have come to more: the next ones begin with more room.
+            load.forecast.learn(self.bytes.saturating_mul(2).min(self.admission.bytes_max / 2));
+        }
+        Err(too_many())
+    }
+
+    /// The batch has come to its end.
+    pub(crate) fn is_whole(&self) {
+        self.admission.loads[self.shard].forecast.learn(self.bytes);
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let before = self.admission.loads[self.shard].bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        let load = &self.admission.loads[self.shard];
+        let before = load.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         debug_assert!(before >= self.bytes, "what is given back was taken");
+        if let Some(expected) = &mut self.expected {
+            load.forecast.came(expected, usize::MAX);
+        }
     }
 }
 
@@ -100,6 +139,35 @@ mod tests {
         drop(other);
         assert_eq!(admission.bytes(), 6);
         assert!(admission.permit(1).admit(4).is_ok());
+    }
+
+    #[test]
+    fn a_batch_begins_where_there_is_room_for_those_that_have_begun() {
+        let admission = Admission::new(2, 100);
+        let mut first = admission.batch_permit(0, Some(60), 1).unwrap();
+        assert_eq!(admission.batch_permit(1, Some(50), 1).unwrap_err().code, Code::Overload);
+        assert!(admission.batch_permit(1, Some(40), 1).is_ok(), "it was dropped at once");
+        assert!(first.admit(60).is_ok() && admission.permit(1).admit(40).is_ok());
+        assert!(admission.batch_permit(1, Some(41), 1).is_err());
+        first.is_whole();
+        drop(first);
+        assert_eq!(admission.bytes(), 0);
+        let usual = admission.batch_permit(0, None, 1).unwrap();
+        assert!(admission.batch_permit(0, None, 1).is_err(), "60 are usual");
+        assert!(admission.batch_permit(0, None, 3).is_ok(), "and the other one has had its time");
+        drop(usual);
+    }
+
+    #[test]
+    fn a_batch_that_ended_for_want_of_room_leaves_more_to_the_next() {
+        let admission = Admission::new(1, 100);
+        let mut batch = admission.batch_permit(0, None, 1).unwrap();
+        let mut event = admission.permit(0);
+        assert!(event.admit(80).is_ok() && batch.admit(30).is_err());
+        drop((event, batch));
+        let mut event = admission.permit(0);
+        assert!(event.admit(60).is_ok());
+        assert!(admission.batch_permit(0, None, 1).is_err());
     }
 
     #[test]

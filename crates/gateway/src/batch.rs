@@ -33,10 +33,12 @@ pub(crate) async fn take(
     if let Some(slot) = wishes.slot {
         worker.types().get(slot).check_backlog()?;
     }
-    let mut permit = worker.permit();
+    body.check_announced(BATCH_BYTES_MAX)?;
+    let mut permit = worker.batch_permit(body.announced())?;
     let mut encoder = new_encoder(worker, wishes, envelope);
     encoder.batch.records = worker.spare_records();
     let mut encoder = encode(encoder, wishes.form, body, &mut permit).await?;
+    permit.is_whole();
     if let Some(problem) = encoder.waits_for_a_store() {
         return Err(problem);
     }
@@ -99,7 +101,6 @@ async fn encode(
     body: &mut Body<'_>,
     permit: &mut Permit<'_>,
 ) -> Result<Encoder, Refused> {
-    body.check_announced(BATCH_BYTES_MAX)?;
     let mut splitter = Splitter::new(form);
     let mut charged = 0;
     let mut take = |chunk: &[u8]| {

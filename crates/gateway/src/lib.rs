@@ -15,6 +15,7 @@ mod decoder;
 mod decoding;
 mod encoder;
 mod event_request;
+mod forecast;
 mod forwarded;
 mod gatekeeper;
 mod gateway;

@@ -29,6 +29,7 @@ use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
 use crate::places::Place;
+use crate::problem::Refused;
 use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
@@ -350,6 +351,11 @@ impl Worker {
 
     pub(crate) fn permit(&self) -> Permit<'_> {
         self.common.admission.permit(self.index)
+    }
+
+    /// For a batch, whose length is known or not.
+    pub(crate) fn batch_permit(&self, announced: Option<usize>) -> Result<Permit<'_>, Refused> {
+        self.common.admission.batch_permit(self.index, announced, self.clock.elapsed().as_secs())
     }
 
     pub(crate) fn new_id(&self, microseconds: i64) -> EventId {

@@ -221,6 +221,14 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// How many bytes will come, where that is known.
+    pub(crate) fn announced(&self) -> Option<usize> {
+        match (&self.framing, &self.decoding) {
+            (Framing::Length(length), None) => usize::try_from(*length).ok(),
+            _ => None,
+        }
+    }
+
     /// Reads a body that nobody wants to its end; `false` if that is too far, or nobody knows how far, and the
     /// connection must end.
     pub(super) async fn drain(&mut self) -> bool {

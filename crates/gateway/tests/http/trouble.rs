@@ -89,6 +89,25 @@ fn a_batch_is_counted_as_it_arrives() {
     stand.wait("the bytes are free", |counters| counters.bytes_in_flight() == 0);
 }
 
+/// Else all of them would grow until none has room, and what was done for them was done for nothing.
+#[test]
+fn a_batch_begins_only_where_there_is_room_for_those_that_have_begun() {
+    let options = GatewayOptions { in_flight_bytes_max: 1_000_000, ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let mut first = stand.connect();
+    first.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 600000\r\n\r\n\n");
+    stand.wait("its first byte is there", |counters| counters.bytes_in_flight() == 1);
+    let mut second = stand.connect();
+    second.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 600000\r\n\r\n");
+    let answer = second.answer();
+    assert_eq!((answer.status, answer.code().as_str()), (503, "overload"), "before its body has come");
+    assert_eq!(stand.post("/ingest/batch", "", "2\n").status, 200);
+    assert_eq!(stand.post("/ingest/event", "", "3").status, 200);
+    first.send([vec![b'\n'; 599_997], b"1\n".to_vec()].concat());
+    assert_eq!(first.answer().status, 200);
+    assert_eq!(stand.payloads(), ["2", "3", "1"]);
+}
+
 #[test]
 fn a_failed_journal_answers_no_200() {
     let disk = SimulatedDisk::new(1);
