@@ -2,7 +2,7 @@
 //! `docs/journal-format.md` has the layout.
 
 use bytes::Bytes;
-use event::limits::PAGE_BYTES;
+use event::limits::{BLOCK_BYTES_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
 
 use crate::checksum;
 use crate::layout::{get_i64, get_u32, get_u64, length_field, put, round_up};
@@ -137,6 +137,10 @@ pub fn type_bit(type_name: &str) -> u64 {
     1 << (checksum::seeded(0, type_name.as_bytes()) & 63)
 }
 
+/// The records of a batch grow by steps up to this, which is enough for usual batches. Each step leaves memory behind that
+/// the allocator keeps for a while; room that isn't used takes none.
+const GROWN_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// Records that are encoded and wait to be put into a block, all of one request.
 #[derive(Debug, Default)]
 pub struct Records {
@@ -149,10 +153,19 @@ pub struct Records {
 impl Records {
     /// Adds a record.
     pub fn push(&mut self, record: &Record<'_>) {
+        self.make_room(record.payload.len() + RECORD_OVERHEAD_BYTES_MAX);
         self.last_at = self.bytes.len();
         record::encode(record, &mut self.bytes);
         self.count += 1;
         self.types |= type_bit(record.type_name);
+    }
+
+    /// Beyond [`GROWN_BYTES_MAX`] there is room for the largest block at once.
+    fn make_room(&mut self, bytes: usize) {
+        let wanted = self.bytes.len() + bytes;
+        if wanted > GROWN_BYTES_MAX && wanted > self.bytes.capacity() {
+            self.bytes.reserve_exact(bytes.max(BLOCK_BYTES_MAX - self.bytes.len().min(BLOCK_BYTES_MAX)));
+        }
     }
 
     /// Marks the record that was added last as the last of its request.
