@@ -1,16 +1,19 @@
 //! How much each shard has to do, and how much the process takes on: bytes that have arrived and are not durable yet.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::code::Code;
 use crate::forecast::{Expected, Forecast};
 use crate::problem::{Problem, Refused};
+use crate::shares::{Sender, Senders, Shares, Sums};
 
 /// What one shard has to do.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     bytes: AtomicUsize,
     connections: AtomicUsize,
+    shares: Shares,
     forecast: Forecast,
 }
 
@@ -19,11 +22,20 @@ pub(crate) struct Load {
 pub(crate) struct Admission {
     loads: Box<[Load]>,
     bytes_max: usize,
+    senders: Senders,
 }
+
+/// Where more than so many eighths of the room are taken, the rest is for those who have less than their part.
+const EIGHTHS_FOR_ALL: usize = 7;
 
 impl Admission {
     pub(crate) fn new(shards: usize, bytes_max: usize) -> Self {
-        Self { loads: (0..shards).map(|_| Load::default()).collect(), bytes_max }
+        Self { loads: (0..shards).map(|_| Load::default()).collect(), bytes_max, senders: Senders::default() }
+    }
+
+    /// Who sends.
+    pub(crate) fn sender(&self, source: &str, client: IpAddr) -> Sender {
+        self.senders.of(source, client)
     }
 
     /// The shard that has the least to do: in bytes, then in connections.
@@ -52,23 +64,37 @@ impl Admission {
         self.loads.iter().map(|load| load.bytes.load(Ordering::Relaxed)).sum()
     }
 
-    /// A permit for no bytes yet.
-    pub(crate) const fn permit(&self, shard: usize) -> Permit<'_> {
-        Permit { admission: self, shard, bytes: 0, expected: None }
+    /// A permit for no bytes yet, for a request of `sender` that begins in the second `now`.
+    pub(crate) const fn permit(&self, shard: usize, sender: Sender, now: u64) -> Permit<'_> {
+        Permit { admission: self, shard, sender, now, bytes: 0, expected: None }
     }
 
-    /// A permit for a batch that begins in the second `now`, and has `announced` a length or hasn't.
+    /// A permit for a batch that has `announced` a length or hasn't.
     ///
     /// # Errors
     /// There is no room for so many beside those that have begun.
-    pub(crate) fn batch_permit(&self, shard: usize, announced: Option<usize>, now: u64) -> Result<Permit<'_>, Refused> {
+    pub(crate) fn batch_permit(
+        &self,
+        shard: usize,
+        sender: Sender,
+        announced: Option<usize>,
+        now: u64,
+    ) -> Result<Permit<'_>, Refused> {
         let forecast = &self.loads[shard].forecast;
         let own = forecast.of_batch(announced);
         let others: usize = self.loads.iter().map(|load| load.forecast.bytes(now)).sum();
-        if self.bytes().saturating_add(others).saturating_add(own) > self.bytes_max {
-            return Err(too_many());
+        let permit = self.permit(shard, sender, now);
+        permit.check(self.bytes().saturating_add(others).saturating_add(own))?;
+        Ok(Permit { expected: Some(forecast.expect(own, sender, now)), ..permit })
+    }
+
+    fn sums(&self, now: u64) -> Sums {
+        let mut sums = Sums::new();
+        for Load { shares, forecast, .. } in &self.loads {
+            shares.add_to(&mut sums);
+            forecast.add_to(&mut sums, now);
         }
-        Ok(Permit { expected: Some(forecast.expect(own, now)), ..self.permit(shard) })
+        sums
     }
 }
 
@@ -77,6 +103,9 @@ impl Admission {
 pub(crate) struct Permit<'a> {
     admission: &'a Admission,
     shard: usize,
+    sender: Sender,
+    /// The second in which the request began.
+    now: u64,
     bytes: usize,
     /// What a batch is still expected to grow by.
     expected: Option<Expected>,
@@ -86,32 +115,53 @@ fn too_many() -> Refused {
     Problem::boxed(Code::Overload, "too many bytes wait to become durable; send the request again later")
 }
 
+fn more_than_others() -> Refused {
+    let detail = "your other requests have more than their part of what can be in flight; send the request again later";
+    Problem::boxed(Code::Overload, detail)
+}
+
 impl Permit<'_> {
     /// Counts bytes that have arrived. They are counted before they are compared, so that shards that ask at one time
     /// may refuse too much but never take too much.
     ///
     /// # Errors
-    /// They are too many for the process.
+    /// They are too many for the process, or for their sender.
     pub(crate) fn admit(&mut self, bytes: usize) -> Result<(), Refused> {
         let load = &self.admission.loads[self.shard];
         load.bytes.fetch_add(bytes, Ordering::Relaxed);
+        load.shares.add(self.sender, bytes);
         self.bytes += bytes;
-        if let Some(expected) = &mut self.expected {
-            load.forecast.came(expected, bytes);
-        }
+        let Some(expected) = &mut self.expected else { return self.check(self.admission.bytes()) };
+        load.forecast.came(expected, bytes);
         if self.admission.bytes() <= self.admission.bytes_max {
+            // A batch that has begun goes on, whatever its sender has beside it: all else would be work for nothing.
             return Ok(());
         }
-        if self.expected.is_some() {
-            // It would have come to more: the next ones begin with more room.
-            load.forecast.learn(self.bytes.saturating_mul(2).min(self.admission.bytes_max / 2));
-        }
+        // It would have come to more: the next ones begin with more room.
+        load.forecast.learn(self.bytes.saturating_mul(2).min(self.admission.bytes_max / 2));
         Err(too_many())
+    }
+
+    /// Whether so many bytes may be in flight for this request to be among them.
+    fn check(&self, in_flight: usize) -> Result<(), Refused> {
+        let Admission { bytes_max, .. } = *self.admission;
+        if in_flight > bytes_max {
+            return Err(too_many());
+        }
+        if in_flight <= bytes_max / 8 * EIGHTHS_FOR_ALL {
+            return Ok(());
+        }
+        let has_too_much = self.admission.sums(self.now).has_too_much(self.sender, self.bytes, bytes_max);
+        if has_too_much { Err(more_than_others()) } else { Ok(()) }
+    }
+
+    fn load(&self) -> &'_ Load {
+        &self.admission.loads[self.shard]
     }
 
     /// The batch has come to its end.
     pub(crate) fn is_whole(&self) {
-        self.admission.loads[self.shard].forecast.learn(self.bytes);
+        self.load().forecast.learn(self.bytes);
     }
 }
 
@@ -120,6 +170,7 @@ impl Drop for Permit<'_> {
         let load = &self.admission.loads[self.shard];
         let before = load.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         debug_assert!(before >= self.bytes, "what is given back was taken");
+        load.shares.take(self.sender, self.bytes);
         if let Some(expected) = &mut self.expected {
             load.forecast.came(expected, usize::MAX);
         }
@@ -128,54 +179,82 @@ impl Drop for Permit<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
+
+    /// Two who don't fall together.
+    fn senders(admission: &Admission) -> [Sender; 2] {
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let one = admission.sender("", address);
+        let mut others = (0..).map(|number| admission.sender(&number.to_string(), address));
+        [one, others.find(|other| *other != one).expect("few fall together")]
+    }
+
+    #[test]
+    fn where_little_is_left_it_is_for_those_who_have_least() {
+        let admission = Admission::new(2, 80);
+        let [hog, other] = senders(&admission);
+        let mut events: Vec<_> = (0..7).map(|_| admission.permit(0, hog, 1)).collect();
+        assert!(events.iter_mut().all(|event| event.admit(10).is_ok()));
+        assert_eq!(admission.permit(1, hog, 1).admit(1).unwrap_err().code, Code::Overload);
+        assert!(admission.batch_permit(1, hog, Some(1), 1).is_err());
+        assert!(admission.permit(1, other, 1).admit(1).is_ok());
+        assert!(admission.batch_permit(1, other, Some(10), 1).is_ok());
+        drop(events);
+        assert!(admission.permit(0, hog, 1).admit(80).is_ok(), "alone it may have all");
+    }
 
     #[test]
     fn the_limit_holds_for_all_shards_together() {
         let admission = Admission::new(2, 10);
-        let (mut one, mut other) = (admission.permit(0), admission.permit(1));
+        let [a, b] = senders(&admission);
+        let (mut one, mut other) = (admission.permit(0, a, 1), admission.permit(1, b, 1));
         assert!(one.admit(6).is_ok() && other.admit(4).is_ok());
         assert_eq!(other.admit(1).unwrap_err().code, Code::Overload);
         drop(other);
         assert_eq!(admission.bytes(), 6);
-        assert!(admission.permit(1).admit(4).is_ok());
+        assert!(admission.permit(1, b, 1).admit(4).is_ok());
     }
 
     #[test]
     fn a_batch_begins_where_there_is_room_for_those_that_have_begun() {
         let admission = Admission::new(2, 100);
-        let mut first = admission.batch_permit(0, Some(60), 1).unwrap();
-        assert_eq!(admission.batch_permit(1, Some(50), 1).unwrap_err().code, Code::Overload);
-        assert!(admission.batch_permit(1, Some(40), 1).is_ok(), "it was dropped at once");
-        assert!(first.admit(60).is_ok() && admission.permit(1).admit(40).is_ok());
-        assert!(admission.batch_permit(1, Some(41), 1).is_err());
+        let [a, b] = senders(&admission);
+        let mut first = admission.batch_permit(0, a, Some(60), 1).unwrap();
+        assert_eq!(admission.batch_permit(1, b, Some(50), 1).unwrap_err().code, Code::Overload);
+        assert!(admission.batch_permit(1, b, Some(40), 1).is_ok(), "it was dropped at once");
+        assert!(first.admit(60).is_ok() && admission.permit(1, b, 1).admit(40).is_ok());
+        assert!(admission.batch_permit(1, b, Some(41), 1).is_err());
         first.is_whole();
         drop(first);
         assert_eq!(admission.bytes(), 0);
-        let usual = admission.batch_permit(0, None, 1).unwrap();
-        assert!(admission.batch_permit(0, None, 1).is_err(), "60 are usual");
-        assert!(admission.batch_permit(0, None, 3).is_ok(), "and the other one has had its time");
+        let usual = admission.batch_permit(0, a, None, 1).unwrap();
+        assert!(admission.batch_permit(0, a, None, 1).is_err(), "60 are usual");
+        assert!(admission.batch_permit(0, a, None, 3).is_ok(), "and the other one has had its time");
         drop(usual);
     }
 
     #[test]
     fn a_batch_that_ended_for_want_of_room_leaves_more_to_the_next() {
         let admission = Admission::new(1, 100);
-        let mut batch = admission.batch_permit(0, None, 1).unwrap();
-        let mut event = admission.permit(0);
+        let [a, _] = senders(&admission);
+        let mut batch = admission.batch_permit(0, a, None, 1).unwrap();
+        let mut event = admission.permit(0, a, 1);
         assert!(event.admit(80).is_ok() && batch.admit(30).is_err());
         drop((event, batch));
-        let mut event = admission.permit(0);
+        let mut event = admission.permit(0, a, 1);
         assert!(event.admit(60).is_ok());
-        assert!(admission.batch_permit(0, None, 1).is_err());
+        assert!(admission.batch_permit(0, a, None, 1).is_err());
     }
 
     #[test]
     fn sockets_go_to_the_fewest_bytes_then_connections() {
         let admission = Admission::new(2, 10);
+        let [a, _] = senders(&admission);
         admission.connection_opened(0);
         assert_eq!(admission.least_loaded(), 1);
-        let mut permit = admission.permit(1);
+        let mut permit = admission.permit(1, a, 1);
         assert!(permit.admit(1).is_ok());
         assert_eq!(admission.least_loaded(), 0);
     }

@@ -34,7 +34,7 @@ pub(crate) async fn take(
         worker.types().get(slot).check_backlog()?;
     }
     body.check_announced(BATCH_BYTES_MAX)?;
-    let mut permit = worker.batch_permit(body.announced())?;
+    let mut permit = worker.batch_permit(worker.sender(&envelope), body.announced())?;
     let mut encoder = new_encoder(worker, wishes, envelope);
     encoder.batch.records = worker.spare_records();
     let mut encoder = encode(encoder, wishes.form, body, &mut permit).await?;

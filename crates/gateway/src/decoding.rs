@@ -7,6 +7,7 @@ use crate::admission::Permit;
 use crate::code::Code;
 use crate::decoder::{Broken, Coding, Decoder, Step};
 use crate::problem::{Problem, Refused};
+use crate::shares::Sender;
 use crate::worker::Worker;
 
 /// What a step costs beside the bytes that it passes: many small members or frames are work too.
@@ -29,13 +30,13 @@ pub(crate) struct Decoding<'a> {
 }
 
 impl<'a> Decoding<'a> {
-    pub(crate) fn new(worker: &'a Worker, coding: Coding, bytes_max: usize) -> Self {
+    pub(crate) fn new(worker: &'a Worker, sender: Sender, coding: Coding, bytes_max: usize) -> Self {
         Self {
             worker,
             coding,
             bytes_max,
             decoder: None,
-            permit: worker.permit(),
+            permit: worker.permit(sender),
             input: Vec::new(),
             taken: 0,
             encoded: 0,

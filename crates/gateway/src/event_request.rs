@@ -21,7 +21,7 @@ pub(crate) async fn take(
     envelope: &Envelope,
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
-    let mut permit = worker.permit();
+    let mut permit = worker.permit(worker.sender(envelope));
     let appended = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
     let (taken, id) = appended?;
     let (result, duplicate) = match taken {

@@ -7,6 +7,8 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::shares::{Sender, Shares, Sums};
+
 /// The average follows a new batch by one part in this many.
 const SMOOTHING: usize = 8;
 /// An announcement of so many bytes is believed.
@@ -27,11 +29,13 @@ pub(crate) struct Forecast {
 struct Slot {
     second: AtomicU64,
     bytes: AtomicUsize,
+    shares: Shares,
 }
 
 /// What one batch is still expected to grow by.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Expected {
+    sender: Sender,
     second: u64,
     bytes: usize,
 }
@@ -57,18 +61,28 @@ impl Forecast {
 
     /// What those that began lately will grow by.
     pub(crate) fn bytes(&self, now: u64) -> usize {
-        let is_recent = |slot: &&Slot| slot.second.load(Ordering::Relaxed) + SECONDS as u64 > now;
-        self.slots.iter().filter(is_recent).map(|slot| slot.bytes.load(Ordering::Relaxed)).sum()
+        self.recent(now).map(|slot| slot.bytes.load(Ordering::Relaxed)).sum()
     }
 
-    /// A batch begins in the second `now`.
-    pub(crate) fn expect(&self, bytes: usize, now: u64) -> Expected {
+    /// The same by sender, added up.
+    pub(crate) fn add_to(&self, sums: &mut Sums, now: u64) {
+        self.recent(now).for_each(|slot| slot.shares.add_to(sums));
+    }
+
+    fn recent(&self, now: u64) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(move |slot| slot.second.load(Ordering::Relaxed) + SECONDS as u64 > now)
+    }
+
+    /// A sender's batch begins in the second `now`.
+    pub(crate) fn expect(&self, bytes: usize, sender: Sender, now: u64) -> Expected {
         let slot = self.slot(now);
         if slot.second.swap(now, Ordering::Relaxed) != now {
             slot.bytes.store(0, Ordering::Relaxed);
+            slot.shares.clear();
         }
         slot.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Expected { second: now, bytes }
+        slot.shares.add(sender, bytes);
+        Expected { sender, second: now, bytes }
     }
 
     /// Something of it has come, or it is over.
@@ -78,6 +92,7 @@ impl Forecast {
         let slot = self.slot(expected.second);
         if slot.second.load(Ordering::Relaxed) == expected.second {
             slot.bytes.fetch_sub(came, Ordering::Relaxed);
+            slot.shares.take(expected.sender, came);
         }
     }
 
@@ -88,13 +103,20 @@ impl Forecast {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::*;
+    use crate::shares::Senders;
+
+    fn sender() -> Sender {
+        Senders::default().of("", IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
 
     #[test]
     fn what_is_expected_shrinks_by_what_comes() {
         let forecast = Forecast::default();
-        let mut one = forecast.expect(100, 7);
-        let mut other = forecast.expect(50, 8);
+        let mut one = forecast.expect(100, sender(), 7);
+        let mut other = forecast.expect(50, sender(), 8);
         assert_eq!(forecast.bytes(8), 150);
         forecast.came(&mut one, 30);
         forecast.came(&mut other, 60);
@@ -104,9 +126,9 @@ mod tests {
     #[test]
     fn an_expectation_that_isnt_met_is_forgotten() {
         let forecast = Forecast::default();
-        let mut slow = forecast.expect(100, 7);
+        let mut slow = forecast.expect(100, sender(), 7);
         assert_eq!((forecast.bytes(8), forecast.bytes(9)), (100, 0));
-        let mut next = forecast.expect(10, 9);
+        let mut next = forecast.expect(10, sender(), 9);
         forecast.came(&mut slow, 100);
         assert_eq!(forecast.bytes(9), 10, "what is given back late isn't taken from another's");
         forecast.came(&mut next, usize::MAX);

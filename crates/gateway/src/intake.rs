@@ -94,7 +94,7 @@ async fn follow<'a>(
 ) -> Result<Response, Refused> {
     if let Some(coding) = wishes.coding {
         let bytes_max = if begun.route == RouteName::Batch { BATCH_BYTES_MAX } else { EVENT_BYTES_MAX };
-        body.decode(worker, coding, bytes_max);
+        body.decode(worker, worker.sender(&begun.envelope), coding, bytes_max);
     }
     match begun.route {
         RouteName::Event => event_request::take(worker, wishes, &begun.envelope, body).await,

@@ -28,6 +28,7 @@ mod proxies;
 mod readiness;
 mod request;
 mod route;
+mod shares;
 mod turn_clock;
 mod type_cache;
 mod type_table;

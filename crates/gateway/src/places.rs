@@ -68,7 +68,7 @@ impl Drop for Place {
 }
 
 /// What counts as one client: an IPv4 address, or an IPv6 network.
-fn client_of(address: IpAddr) -> IpAddr {
+pub(crate) fn client_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> HOST_BITS << HOST_BITS).into(),

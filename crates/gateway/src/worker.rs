@@ -24,6 +24,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::admission::{Admission, Permit};
 use crate::cors::Cors;
 use crate::counters::{GatewayCounters, ShardCells};
+use crate::encoder::Envelope;
 use crate::gatekeeper::Gatekeeper;
 use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
@@ -33,6 +34,7 @@ use crate::problem::Refused;
 use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
+use crate::shares::Sender;
 use crate::turn_clock::{TurnClock, milliseconds};
 use crate::type_cache::TypeCache;
 use crate::type_table::TypeTable;
@@ -349,13 +351,18 @@ impl Worker {
         self.common.content_hash.clone()
     }
 
-    pub(crate) fn permit(&self) -> Permit<'_> {
-        self.common.admission.permit(self.index)
+    /// Who sends what stands in this envelope.
+    pub(crate) fn sender(&self, envelope: &Envelope) -> Sender {
+        self.common.admission.sender(&envelope.source, envelope.client)
+    }
+
+    pub(crate) fn permit(&self, sender: Sender) -> Permit<'_> {
+        self.common.admission.permit(self.index, sender, self.clock.elapsed().as_secs())
     }
 
     /// For a batch, whose length is known or not.
-    pub(crate) fn batch_permit(&self, announced: Option<usize>) -> Result<Permit<'_>, Refused> {
-        self.common.admission.batch_permit(self.index, announced, self.clock.elapsed().as_secs())
+    pub(crate) fn batch_permit(&self, sender: Sender, announced: Option<usize>) -> Result<Permit<'_>, Refused> {
+        self.common.admission.batch_permit(self.index, sender, announced, self.clock.elapsed().as_secs())
     }
 
     pub(crate) fn new_id(&self, microseconds: i64) -> EventId {

@@ -8,6 +8,7 @@ use crate::code::Code;
 use crate::decoder::Coding;
 use crate::decoding::Decoding;
 use crate::problem::{Problem, Refused};
+use crate::shares::Sender;
 use crate::worker::Worker;
 
 use super::connection::{Order, Phase};
@@ -44,8 +45,8 @@ impl<'a> Body<'a> {
     }
 
     /// From here on the body is what comes out of its coding, of which at most `bytes_max` bytes come in.
-    pub(crate) fn decode(&mut self, worker: &'a Worker, coding: Coding, bytes_max: usize) {
-        self.decoding = Some(Box::new(Decoding::new(worker, coding, bytes_max)));
+    pub(crate) fn decode(&mut self, worker: &'a Worker, sender: Sender, coding: Coding, bytes_max: usize) {
+        self.decoding = Some(Box::new(Decoding::new(worker, sender, coding, bytes_max)));
     }
 
     /// Whether all of it was read.

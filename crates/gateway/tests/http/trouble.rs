@@ -62,14 +62,14 @@ fn too_many_bytes_in_flight_are_shed() {
     let stand = Stand::with(open_types(), options);
     let mut slow = stand.connect();
     slow.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
-    slow.send(vec![b'\n'; 900]);
-    stand.wait("the bytes are there", |counters| counters.bytes_in_flight() == 900);
-    let body = [b"1".as_slice(), &[b' '; 100]].concat();
+    slow.send(vec![b'\n'; 800]);
+    stand.wait("the bytes are there", |counters| counters.bytes_in_flight() == 800);
+    let body = [b"1".as_slice(), &[b' '; 200]].concat();
     let answer = stand.post("/ingest/event", "", &body);
     assert_eq!((answer.status, answer.code().as_str()), (503, "overload"));
     assert_eq!(answer.header("retry-after"), Some("1"));
     assert_eq!(stand.post("/ingest/event", "", "2").status, 200);
-    slow.send([vec![b'\n'; 98], b"3\n".to_vec()].concat());
+    slow.send([vec![b'\n'; 198], b"3\n".to_vec()].concat());
     assert_eq!(slow.answer().status, 200);
     assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
     assert_eq!(stand.payloads(), ["2", "3", "1"]);
