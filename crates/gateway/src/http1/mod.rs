@@ -15,5 +15,7 @@ pub(crate) mod head;
 mod held;
 pub(crate) mod response;
 pub(crate) mod serving;
+mod opening;
 mod socket;
-mod target;
+mod stream;
+pub(crate) mod target;
