@@ -91,9 +91,7 @@ async fn serve_one(stream: TcpStream, admin: &Arc<Admin>) {
 async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc<Admin>, refuses: bool) {
     let answer = service_fn(|request| {
         let admin = admin.clone();
-        async move {
-            Ok::<_, Infallible>(if refuses { secured::not_secure() } else { respond(&request, &admin).await })
-        }
+        async move { Ok::<_, Infallible>(if refuses { secured::not_secure() } else { respond(&request, &admin).await }) }
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);

@@ -40,8 +40,7 @@ fn text(
                 &format!("Look at what sink {name} has stored:\n  sqlite3 {file} \"select payload from {table}\"\n");
         }
     }
-    text +=
-        &format!("Watch it:\n  curl -s {port}{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
+    text += &format!("Watch it:\n  curl -s {port}{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text
 }
 

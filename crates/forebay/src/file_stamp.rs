@@ -11,13 +11,7 @@ pub(crate) enum Stamp {
     /// There is none.
     Absent,
     /// What the file system says of it.
-    File {
-        device: u64,
-        inode: u64,
-        bytes: u64,
-        modified: (i64, i64),
-        changed: (i64, i64),
-    },
+    File { device: u64, inode: u64, bytes: u64, modified: (i64, i64), changed: (i64, i64) },
     /// It can't be looked at, and why.
     Hidden(io::ErrorKind),
 }

@@ -26,9 +26,9 @@ use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, TypeConfig};
 use crate::log;
 use crate::metrics::Metrics;
-use crate::token_file::{TokenFile, TokenFileError};
 use crate::tls_files::{TlsFiles, TlsFilesError};
 use crate::tls_watch::TlsWatch;
+use crate::token_file::{TokenFile, TokenFileError};
 use crate::token_watch::TokenWatch;
 use crate::{admin, banner, descriptors};
 
@@ -219,7 +219,11 @@ impl Running {
             saved,
             Options::new(Arc::new(Log)),
         )?;
-        let options = GatewayOptions { tokens: tokens.clone(), tls: PortsTls::shown(tls.intake.as_ref()), ..gateway_options(&configuration.gateway) };
+        let options = GatewayOptions {
+            tokens: tokens.clone(),
+            tls: PortsTls::shown(tls.intake.as_ref()),
+            ..gateway_options(&configuration.gateway)
+        };
         let gateway = Gateway::start(intake, &log, types(configuration), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery);

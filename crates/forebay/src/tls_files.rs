@@ -18,13 +18,22 @@ pub(crate) struct TlsFiles {
     pub(crate) key: PathBuf,
 }
 
+/// One of the two files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TlsFile {
+    Certificate,
+    Key,
+}
+
 /// Why the files can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsFilesError {
     /// One can't be read.
     #[error("can't read {path}: {source}")]
     Unreadable {
-        /// The file.
+        /// Which of the two.
+        file: TlsFile,
+        /// Its path.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
@@ -32,7 +41,9 @@ pub(crate) enum TlsFilesError {
     /// What is in them is wrong.
     #[error("{path}: {source}")]
     Wrong {
-        /// The file that is at fault, or the key where they don't fit.
+        /// Which of the two is at fault; the key where they don't fit.
+        file: TlsFile,
+        /// Its path.
         path: PathBuf,
         /// What is wrong.
         source: IdentityError,
@@ -45,24 +56,30 @@ impl TlsFiles {
     /// # Errors
     /// One can't be read, or they aren't a certificate and its key.
     pub(crate) fn read(&self) -> Result<Identity, TlsFilesError> {
-        let unreadable = |path: &Path| {
-            let path = path.to_owned();
-            move |source| TlsFilesError::Unreadable { path, source }
+        let read = |file| {
+            let path = self.path(file);
+            read(path).map_err(|source| TlsFilesError::Unreadable { file, path: path.to_owned(), source })
         };
-        let certificate = read(&self.certificate).map_err(unreadable(&self.certificate))?;
-        let key = read(&self.key).map_err(unreadable(&self.key))?;
+        let (certificate, key) = (read(TlsFile::Certificate)?, read(TlsFile::Key)?);
         Identity::from_pem(&certificate, &key).map_err(|source| {
-            let path = if source.is_of_certificate() { &self.certificate } else { &self.key };
-            TlsFilesError::Wrong { path: path.clone(), source }
+            let file = if source.is_of_certificate() { TlsFile::Certificate } else { TlsFile::Key };
+            TlsFilesError::Wrong { file, path: self.path(file).to_owned(), source }
         })
+    }
+
+    fn path(&self, file: TlsFile) -> &Path {
+        match file {
+            TlsFile::Certificate => &self.certificate,
+            TlsFile::Key => &self.key,
+        }
     }
 }
 
 impl TlsFilesError {
-    /// The file at fault.
-    pub(crate) fn path(&self) -> &Path {
+    /// The file at fault, and its path.
+    pub(crate) fn file(&self) -> (TlsFile, &Path) {
         match self {
-            Self::Unreadable { path, .. } | Self::Wrong { path, .. } => path,
+            Self::Unreadable { file, path, .. } | Self::Wrong { file, path, .. } => (*file, path),
         }
     }
 

@@ -74,9 +74,22 @@ impl ClientTls {
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name can't be in a certificate"))?;
         let mut connection = ClientConnection::new(self.0.clone(), name).map_err(io::Error::other)?;
         while connection.is_handshaking() {
-            connection.complete_io(&mut stream)?;
+            connection.complete_io(&mut stream).map_err(explained)?;
         }
         Ok(ClientStream(Box::new(StreamOwned::new(connection, stream))))
+    }
+}
+
+/// A server that isn't trusted is the one mistake that whoever calls can mend.
+fn explained(error: io::Error) -> io::Error {
+    let is_of_trust = |error: &rustls::Error| matches!(error, rustls::Error::InvalidCertificate(_));
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(inner) if is_of_trust(inner) => {
+            let text = format!("the server isn't trusted ({inner}): name its authority with --ca FILE");
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        }
+        Some(inner) => io::Error::other(format!("no TLS with the server: {inner}")),
+        None => error,
     }
 }
 

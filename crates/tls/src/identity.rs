@@ -30,7 +30,9 @@ pub enum IdentityError {
     #[error("its private key is encrypted; write it without a password: openssl pkey -in FILE -out NEW")]
     EncryptedKey,
     /// What is marked as a key is none.
-    #[error("its private key is damaged, or of a kind that isn't known here: wanted RSA, ECDSA P-256 or P-384, or Ed25519")]
+    #[error(
+        "its private key is damaged, or of a kind that isn't known here: wanted RSA, ECDSA P-256 or P-384, or Ed25519"
+    )]
     WrongKey,
     /// A key of another certificate.
     #[error("the private key belongs to another certificate: the first one of the file must be the server's own")]

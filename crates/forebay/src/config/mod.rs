@@ -18,9 +18,9 @@ mod section;
 mod sink;
 mod size;
 mod suggest;
-mod tls;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -14,13 +14,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn shown(
-    file: Option<&[u8]>,
-    folder: &Path,
-    environment: &Environment,
-    flags: &Flags,
-    scopes: Scopes,
-) -> String {
+fn shown(file: Option<&[u8]>, folder: &Path, environment: &Environment, flags: &Flags, scopes: Scopes) -> String {
     let inputs = Inputs {
         folder,
         file: file.map(|bytes| ("forebay.toml", bytes)),
@@ -103,7 +97,8 @@ fn no_file_means_the_documented_default() {
 #[test]
 fn only_a_hundred_mistakes_are_shown() {
     let text: String = (0..250).map(|number| format!("unknown_{number} = 1\n")).collect();
-    let report = shown(Some(text.as_bytes()), Path::new(""), &Environment::default(), &Flags::default(), Scopes::default());
+    let report =
+        shown(Some(text.as_bytes()), Path::new(""), &Environment::default(), &Flags::default(), Scopes::default());
     assert_eq!(report.matches("is not a setting").count(), 100);
     assert!(report.ends_with("250 mistakes, 150 of them not shown\n"), "{report}");
 }

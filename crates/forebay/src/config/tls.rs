@@ -8,7 +8,7 @@ use tls::IdentityError;
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use crate::tls_files::{TlsFiles, TlsFilesError};
+use crate::tls_files::{TlsFile, TlsFiles, TlsFilesError};
 
 /// The settings of both.
 pub(super) const KEYS: &[&str] = &["certificate", "key"];
@@ -27,7 +27,7 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, folder: &Path)
     let missing = |reader: &mut Reader<'_>, key: &str, spot| {
         let title = format!("`{}` is missing", section.key_path(key));
         let help = "TLS needs both: `certificate` with the chain of certificates and `key` with the key, PEM files";
-        reader.push(Mistake::new(title, spot, "without it").help(help.to_owned()));
+        reader.push(Mistake::new(title, spot, "of no use without it").help(help.to_owned()));
         None
     };
     match (certificate, key) {
@@ -54,13 +54,17 @@ fn check(
     key: Found<PathBuf>,
 ) -> Option<TlsFiles> {
     let is_of_file = |found: &Found<PathBuf>| found.spot.source == section.spot().source;
-    let place = |found: &Found<PathBuf>| if is_of_file(found) { folder.join(&found.value) } else { found.value.clone() };
+    let place =
+        |found: &Found<PathBuf>| if is_of_file(found) { folder.join(&found.value) } else { found.value.clone() };
     let files = TlsFiles { certificate: place(&certificate), key: place(&key) };
     let Err(error) = files.read() else { return Some(files) };
-    let is_certificate = error.path() == files.certificate;
-    let (name, at) = if is_certificate { ("certificate", &certificate) } else { ("key", &key) };
+    let (file, path) = error.file();
+    let (name, at) = match file {
+        TlsFile::Certificate => ("certificate", &certificate),
+        TlsFile::Key => ("key", &key),
+    };
     let title = format!("`{}` can't be used: {}", section.key_path(name), error.what());
-    let mut mistake = Mistake::new(title, at.spot.clone(), format!("this is {}", error.path().display()));
+    let mut mistake = Mistake::new(title, at.spot.clone(), format!("this is {}", path.display()));
     if matches!(error, TlsFilesError::Wrong { source: IdentityError::Mismatch, .. }) {
         mistake = mistake.also(certificate.spot, "the certificate");
     }
