@@ -61,7 +61,7 @@ const MEMORY_STAYS_MAX: u64 = 8 * 1024 * 1024;
 /// Descriptors that a server opens and closes as it goes: segments, the store's files.
 const DESCRIPTORS_STAY_MAX: usize = 8;
 /// Beside those of the slow clients, in a server and here.
-const OTHER_DESCRIPTORS: u64 = 12_000;
+const OTHER_DESCRIPTORS: u64 = 1_000;
 const CONNECTING_THREADS: u64 = 4;
 
 /// A few hundred clients on the server that the tests were built with. Only those with the shortest deadlines come to it, and
