@@ -161,7 +161,7 @@ fn connect_and_close(server: SocketAddr, count: u64) -> Result<()> {
             if number >= count {
                 return Ok(());
             }
-            let manner = Manner { reads_little: false, resets: number % 2 == 0 };
+            let manner = Manner { reads_little: false, resets: number.is_multiple_of(2) };
             source::open(server, number, manner).with_context(|| format!("connect {number}"))?;
         }
     };
