@@ -63,7 +63,7 @@ impl TlsWatch {
     ///
     /// # Errors
     /// They can't be used; what was shown and followed before still is.
-    #[expect(dead_code, reason = "for whoever reloads the configuration")]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever reloads the configuration"))]
     pub(crate) fn reload(&self, files: &TlsFiles) -> Result<(), TlsFilesError> {
         let mut state = self.state();
         let seen = stamps(files);
@@ -100,5 +100,46 @@ impl State {
             log::warning(format_args!("{what}: the certificate that was shown before still is"));
             self.warned = Some(what);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// A new pair in files of this name.
+    fn pair(folder: &Path, name: &str) -> TlsFiles {
+        let rcgen::CertifiedKey { cert, signing_key } =
+            rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let [certificate, key] = ["pem", "key"].map(|end| folder.join(format!("{name}.{end}")));
+        fs::write(&certificate, cert.pem()).unwrap();
+        fs::write(&key, signing_key.serialize_pem()).unwrap();
+        TlsFiles { certificate, key }
+    }
+
+    #[test]
+    fn a_reload_takes_other_files_or_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| pair(folder.path(), name));
+        let watch = TlsWatch::start(first.clone()).unwrap();
+        let followed = |watch: &TlsWatch| watch.state().files.clone();
+        let mixed = TlsFiles { key: second.key.clone(), ..first.clone() };
+        let absent = TlsFiles { key: folder.path().join("absent"), ..first.clone() };
+        for wrong in [mixed, absent] {
+            assert!(watch.reload(&wrong).is_err());
+            assert_eq!(followed(&watch), first);
+        }
+        watch.reload(&second).unwrap();
+        assert_eq!(followed(&watch), second);
+        // What becomes of the files of before is of no interest any more.
+        fs::remove_file(&first.key).unwrap();
+        watch.look();
+        assert_eq!(watch.state().warned, None);
+        fs::remove_file(&second.key).unwrap();
+        watch.look();
+        assert!(watch.state().warned.as_ref().is_some_and(|warned| warned.contains("second.key")));
     }
 }
