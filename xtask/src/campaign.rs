@@ -11,6 +11,7 @@ pub(crate) mod kills;
 pub(crate) mod loads;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
+pub(crate) mod slow_clients;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -36,6 +37,8 @@ enum Campaign {
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
     FullDisk(full_disk::Options),
+    /// Clients that send or read slowly, say nothing, or come and go, while others do honest work.
+    SlowClients(slow_clients::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
     Order(order::Options),
 }
@@ -49,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Loads(options) => loads::run(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
+        Campaign::SlowClients(options) => slow_clients::run(options),
         Campaign::Order(options) => order::run(options),
     }
 }

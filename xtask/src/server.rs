@@ -199,6 +199,12 @@ impl Process {
         Ok(Memory { now: field("VmRSS:")?, most: field("VmHWM:")? })
     }
 
+    /// Open file descriptors.
+    pub(crate) fn descriptors(&self) -> Result<usize> {
+        let path = format!("/proc/{}/fd", self.0.id());
+        Ok(std::fs::read_dir(&path).with_context(|| format!("reading {path}"))?.count())
+    }
+
     /// The most memory is counted anew from here on.
     pub(crate) fn forget_peak(&self) -> Result<()> {
         let path = format!("/proc/{}/clear_refs", self.0.id());

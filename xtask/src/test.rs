@@ -18,6 +18,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: loads", campaign::loads::short),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),
+    ("short campaign: slow clients", campaign::slow_clients::short),
     ("order of system calls", campaign::order::short),
 ];
 

@@ -5,6 +5,7 @@ mod dead;
 mod entrance;
 mod guard;
 mod query;
+mod secured;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,7 +22,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
+use tls::ServerTls;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::exposition;
@@ -29,6 +32,7 @@ use crate::log;
 use crate::metrics::Metrics;
 pub(crate) use entrance::Entrance;
 pub(crate) use query::DeadQuery;
+use secured::Opened;
 
 /// Connections at a time: a few scrapers and people. More wait.
 const CONNECTIONS_MAX: usize = 64;
@@ -43,6 +47,15 @@ pub(crate) struct Admin {
     pub(crate) dead_letters: DeadLetterOffice,
     pub(crate) origin: Origin,
     pub(crate) entrance: Entrance,
+    /// What is shown to clients, where they must speak TLS.
+    pub(crate) tls: Option<Arc<ServerTls>>,
+}
+
+impl Admin {
+    /// What the URLs of this port begin with.
+    const fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https://" } else { "http://" }
+    }
 }
 
 /// Serves until the future is dropped.
@@ -60,17 +73,30 @@ pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
         };
         let admin = admin.clone();
         tokio::spawn(async move {
-            let answer = service_fn(|request| {
-                let admin = admin.clone();
-                async move { Ok::<_, Infallible>(respond(&request, &admin).await) }
-            });
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-            // A client that breaks off is its own business.
-            let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+            serve_one(stream, &admin).await;
             drop(place);
         });
     }
+}
+
+async fn serve_one(stream: TcpStream, admin: &Arc<Admin>) {
+    match secured::open(admin.tls.as_ref(), stream).await {
+        Some(Opened::Plain(stream)) => serve_requests(stream, admin, false).await,
+        Some(Opened::Secure(stream)) => serve_requests(stream, admin, false).await,
+        Some(Opened::NotSecure(stream)) => serve_requests(stream, admin, true).await,
+        None => {}
+    }
+}
+
+async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc<Admin>, refuses: bool) {
+    let answer = service_fn(|request| {
+        let admin = admin.clone();
+        async move { Ok::<_, Infallible>(if refuses { secured::not_secure() } else { respond(&request, &admin).await }) }
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    // A client that breaks off is its own business.
+    let _ = server.serve_connection(TokioIo::new(stream), answer).await;
 }
 
 async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
@@ -107,7 +133,7 @@ async fn respond_dead(
     needs_token: bool,
 ) -> Response<Full<Bytes>> {
     // No page of others has a token, and with one the port may be called by any name.
-    let refused = if needs_token { None } else { guard::refuse(request.headers()) };
+    let refused = if needs_token { None } else { guard::refuse(request.headers(), admin.scheme()) };
     let answer = match refused {
         Some(why) => dead::problem(StatusCode::FORBIDDEN, "page", why.into()),
         None => {

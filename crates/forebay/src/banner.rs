@@ -25,10 +25,11 @@ fn text(
     data: &Path,
     needs_token: bool,
 ) -> String {
+    let (intake, port) = (scheme(configuration.gateway.tls.is_some()), scheme(configuration.admin.tls.is_some()));
     let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
     let mut text = format!(
-        "Forebay {} takes events on http://{listen} and keeps its data in {}.\n\n\
-         Post the first event:\n  curl -i http://{listen}/ingest/event -d '{{\"hello\": \"world\"}}'{shows}\n",
+        "Forebay {} takes events on {intake}{listen} and keeps its data in {}.\n\n\
+         Post the first event:\n  curl -i {intake}{listen}/ingest/event -d '{{\"hello\": \"world\"}}'{shows}\n",
         env!("CARGO_PKG_VERSION"),
         data.display()
     );
@@ -39,7 +40,10 @@ fn text(
                 &format!("Look at what sink {name} has stored:\n  sqlite3 {file} \"select payload from {table}\"\n");
         }
     }
-    text +=
-        &format!("Watch it:\n  curl -s http://{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
+    text += &format!("Watch it:\n  curl -s {port}{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text
+}
+
+const fn scheme(has_tls: bool) -> &'static str {
+    if has_tls { "https://" } else { "http://" }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use load::bench::{self, BenchError, BenchOptions, Events};
 
-use crate::cli::{BenchFlags, WrongToken};
+use crate::cli::{BenchFlags, CaError, WrongToken};
 use crate::interrupt;
 
 /// What `bench` exits with when something was not answered 200, or isn't stored once.
@@ -18,6 +18,9 @@ pub(crate) enum BenchCommandError {
     /// The token can't be sent.
     #[error(transparent)]
     Token(#[from] WrongToken),
+    /// Nobody can be trusted.
+    #[error(transparent)]
+    Ca(#[from] CaError),
     /// Nothing could be measured.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -46,9 +49,9 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, BenchCommandError> {
     Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })
 }
 
-fn options(flags: &BenchFlags, seed: u64) -> Result<BenchOptions, WrongToken> {
+fn options(flags: &BenchFlags, seed: u64) -> Result<BenchOptions, BenchCommandError> {
     Ok(BenchOptions {
-        target: flags.url.clone(),
+        server: flags.ca.server(&flags.url)?,
         event_type: flags.event_type.clone(),
         token: flags.token.token()?.map(str::to_owned),
         connections: usize::from(flags.connections),

@@ -3,6 +3,7 @@
 mod bench;
 mod dead;
 mod load;
+mod server;
 mod shown_token;
 mod token;
 
@@ -14,6 +15,7 @@ use crate::config::Flags;
 pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
+pub(crate) use server::{CaError, CaFlag};
 pub(crate) use shown_token::{TokenFlag, WrongToken};
 pub(crate) use token::{TokenCommand, TokenNew};
 

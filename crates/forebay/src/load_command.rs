@@ -10,7 +10,7 @@ use std::thread;
 
 use load::loader::{self, Counters, Counts, Input, InputError, LoadOptions};
 
-use crate::cli::{LoadFlags, WrongToken};
+use crate::cli::{CaError, LoadFlags, WrongToken};
 use crate::{interrupt, log};
 use progress::Progress;
 
@@ -26,6 +26,9 @@ pub(crate) enum LoadCommandError {
     /// The token can't be sent.
     #[error(transparent)]
     Token(#[from] WrongToken),
+    /// Nobody can be trusted.
+    #[error(transparent)]
+    Ca(#[from] CaError),
     /// An input failed.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -76,12 +79,12 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
     Ok(if counts.refused > 0 { EXIT_REFUSED } else { 0 })
 }
 
-fn options(flags: &LoadFlags) -> Result<LoadOptions, WrongToken> {
+fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
     let input = |path: &std::path::PathBuf| {
         if path.as_path() == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) }
     };
     Ok(LoadOptions {
-        target: flags.url.clone(),
+        server: flags.ca.server(&flags.url)?,
         event_type: flags.event_type.clone(),
         token: flags.token.token()?.map(str::to_owned),
         inputs: flags.files.iter().map(input).collect(),

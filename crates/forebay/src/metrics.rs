@@ -176,6 +176,9 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     count("forebay_http_connections_total", "Connections taken.", gateway.connections_accepted());
     let refused = gateway.connections_refused();
     count("forebay_http_connections_refused_total", "Connections closed since their client had too many.", refused);
+    count("forebay_tls_handshakes_total", "Connections on which TLS was agreed on.", gateway.tls_handshakes());
+    let help = "Connections that spoke without TLS where it is needed, or didn't agree on it.";
+    count("forebay_tls_failures_total", help, gateway.tls_failures());
     count("forebay_duplicates_total", "Events that came again and were recognised.", gateway.duplicates());
     count("forebay_http_accept_errors_total", "Connections that couldn't be taken.", gateway.accept_errors());
     let mut gauge =

@@ -17,6 +17,7 @@ use gateway::{Gateway, GatewayOptions, GatewayTypes, TypeRules};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use sink::Sink;
+use tls::ServerTls;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{Admin, Entrance};
@@ -25,6 +26,8 @@ use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, TypeConfig};
 use crate::log;
 use crate::metrics::Metrics;
+use crate::tls_files::{TlsFiles, TlsFilesError};
+use crate::tls_watch::TlsWatch;
 use crate::token_file::{TokenFile, TokenFileError};
 use crate::token_watch::TokenWatch;
 use crate::{admin, banner, descriptors};
@@ -45,6 +48,9 @@ pub(crate) enum ServeError {
     /// The tokens can't be read.
     #[error(transparent)]
     Tokens(#[from] TokenFileError),
+    /// Certificates or keys can't be used.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsFilesError),
     /// The ledger can't be read.
     #[error(transparent)]
     Ledger(#[from] delivery::LoadError),
@@ -113,9 +119,11 @@ async fn serve(configuration: &Configuration, data: PathBuf) -> Result<u8, Serve
     let mut signals = Signals::new().map_err(|source| ServeError::System { what: "wait for signals", source })?;
     let (intake, admin) = bind(configuration)?;
     let watch = TokenWatch::start(TokenFile::within(&data))?;
-    let running = Running::start(configuration, &data, intake, watch.tokens())?;
+    let tls = PortsTls::start(configuration)?;
+    let running = Running::start(configuration, &data, intake, watch.tokens(), &tls)?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
+    tls.follow();
     let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
     tokio::spawn(admin::serve(admin, running.admin.clone()));
     banner::show(running.gateway.local_addr(), admin_address, configuration, &data, needs_token);
@@ -151,6 +159,31 @@ fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpLi
     Ok((intake, admin.map_err(failed(gateway.admin, "--admin"))?))
 }
 
+/// What the ports show of themselves, where they speak TLS.
+struct PortsTls {
+    intake: Option<Arc<TlsWatch>>,
+    admin: Option<Arc<TlsWatch>>,
+}
+
+impl PortsTls {
+    fn start(configuration: &Configuration) -> Result<Self, TlsFilesError> {
+        let start = |files: &Option<TlsFiles>| files.clone().map(TlsWatch::start).transpose();
+        let (intake, admin) = (start(&configuration.gateway.tls)?, start(&configuration.admin.tls)?);
+        Ok(Self { intake: intake.map(Arc::new), admin: admin.map(Arc::new) })
+    }
+
+    fn shown(watch: Option<&Arc<TlsWatch>>) -> Option<Arc<ServerTls>> {
+        watch.map(|watch| watch.tls().clone())
+    }
+
+    /// Follows the files for as long as the runtime runs.
+    fn follow(&self) {
+        [&self.intake, &self.admin].into_iter().flatten().for_each(|watch| {
+            tokio::spawn(watch.clone().follow());
+        });
+    }
+}
+
 /// Everything that runs.
 struct Running {
     log: Arc<EventLog>,
@@ -167,6 +200,7 @@ impl Running {
         data: &std::path::Path,
         intake: TcpListener,
         tokens: &Arc<Tokens>,
+        tls: &PortsTls,
     ) -> Result<Self, ServeError> {
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
         let saved = Saved::load(&directory)?;
@@ -185,7 +219,11 @@ impl Running {
             saved,
             Options::new(Arc::new(Log)),
         )?;
-        let options = GatewayOptions { tokens: tokens.clone(), ..gateway_options(&configuration.gateway) };
+        let options = GatewayOptions {
+            tokens: tokens.clone(),
+            tls: PortsTls::shown(tls.intake.as_ref()),
+            ..gateway_options(&configuration.gateway)
+        };
         let gateway = Gateway::start(intake, &log, types(configuration), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery);
@@ -194,6 +232,7 @@ impl Running {
             dead_letters: delivery.dead_letters().clone(),
             origin: directory.origin(),
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable()),
+            tls: PortsTls::shown(tls.admin.as_ref()),
         });
         Ok(Self { log, delivery, gateway, admin, _directory: directory })
     }

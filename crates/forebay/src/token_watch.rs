@@ -1,55 +1,17 @@
 //! Follows `tokens.json` while the server runs: what a command changes holds within a second.
 
-use std::fs::{self, Metadata};
-use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use access::{TokenSet, Tokens};
 use tokio::time::MissedTickBehavior;
 
+use crate::file_stamp::Stamp;
 use crate::log;
 use crate::token_file::{TokenFile, TokenFileError};
 
 /// How often the file's metadata are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// What changes with the file: each change makes another file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stamp {
-    Absent,
-    File {
-        device: u64,
-        inode: u64,
-        bytes: u64,
-        modified: (i64, i64),
-        changed: (i64, i64),
-    },
-    /// It can't be looked at, and why.
-    Hidden(io::ErrorKind),
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Self {
-        match fs::metadata(path) {
-            Ok(metadata) => Self::of_file(&metadata),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Absent,
-            Err(error) => Self::Hidden(error.kind()),
-        }
-    }
-
-    fn of_file(metadata: &Metadata) -> Self {
-        Self::File {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-}
 
 /// The file, and what was last seen of it.
 pub(crate) struct TokenWatch {
@@ -115,6 +77,8 @@ impl TokenWatch {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use access::{Scope, Secret, Token};
 

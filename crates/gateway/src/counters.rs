@@ -54,6 +54,8 @@ pub(crate) struct ShardCells {
     pub(crate) batch_time: Histogram,
     pub(crate) body_bytes: Counter,
     pub(crate) duplicates: Counter,
+    pub(crate) tls_handshakes: Counter,
+    pub(crate) tls_failures: Counter,
 }
 
 impl ShardCells {
@@ -135,6 +137,18 @@ impl GatewayCounters {
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.sum(|cells| &cells.duplicates)
+    }
+
+    /// Connections on which TLS was agreed on.
+    #[must_use]
+    pub fn tls_handshakes(&self) -> u64 {
+        self.sum(|cells| &cells.tls_handshakes)
+    }
+
+    /// Connections on a port with TLS that spoke without it, or didn't come to an agreement.
+    #[must_use]
+    pub fn tls_failures(&self) -> u64 {
+        self.sum(|cells| &cells.tls_failures)
     }
 
     /// Connections open now.

@@ -11,6 +11,7 @@ use access::{Demand, Tokens};
 use event::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
 use eventlog::EventLog;
 use ipnet::IpNet;
+use tls::ServerTls;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -45,6 +46,8 @@ pub struct GatewayOptions {
     pub tokens: Arc<Tokens>,
     /// Which requests need one of them.
     pub demand: Demand,
+    /// What is shown to clients, where they must speak TLS.
+    pub tls: Option<Arc<ServerTls>>,
 }
 
 impl Default for GatewayOptions {
@@ -58,6 +61,7 @@ impl Default for GatewayOptions {
             trusted_proxies: Vec::new(),
             tokens: Arc::default(),
             demand: Demand::WithTokens,
+            tls: None,
         }
     }
 }
@@ -107,6 +111,7 @@ impl Gateway {
             demand: options.demand,
             proxies: Arc::new(TrustedProxies::new(options.trusted_proxies.clone())),
             cors,
+            tls: options.tls.clone(),
         };
         let (end, ended) = channel();
         let shards = start_shards(log, &common, &end)?;

@@ -23,6 +23,9 @@ use crate::worker::{Handed, Message};
 /// client after a second: with the 128 of the standard library so many would be late whenever all clients of a
 /// restarted server come back at once.
 const BACKLOG: i32 = 4096;
+/// Bytes of answers that the kernel keeps of one connection; it counts its own bookkeeping too, and doubles this for it. Left to
+/// itself it keeps megabytes for a client that takes none of them. Only the longest answers don't fit at once.
+const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// After an accept that failed for want of memory, or of descriptors and none is kept back: some may be free again then.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// What is always there to be opened.
@@ -48,6 +51,8 @@ impl Listener {
         let begin = || -> io::Result<(LocalRuntime, TcpListener)> {
             let runtime =
                 Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
+            // Each connection has what the listener has.
+            rustix::net::sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER_BYTES)?;
             rustix::net::listen(&listener, BACKLOG)?;
             listener.set_nonblocking(true)?;
             let listener = {

@@ -16,6 +16,7 @@ use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Records, Shard};
 use http::StatusCode;
+use tls::ServerTls;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Notify;
@@ -29,6 +30,7 @@ use crate::gatekeeper::Gatekeeper;
 use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
+use crate::http1::target::Scheme;
 use crate::places::Place;
 use crate::problem::Refused;
 use crate::proxies::TrustedProxies;
@@ -93,6 +95,8 @@ pub(crate) struct Common {
     pub(crate) proxies: Arc<TrustedProxies>,
     /// Whose web pages may ask, if any.
     pub(crate) cors: Option<Arc<Cors>>,
+    /// What is shown to clients, where they must speak TLS.
+    pub(crate) tls: Option<Arc<ServerTls>>,
 }
 
 /// A shard, seen by the requests on its thread.
@@ -282,6 +286,15 @@ impl Worker {
 
     pub(crate) fn cors(&self) -> Option<&Cors> {
         self.common.cors.as_deref()
+    }
+
+    pub(crate) fn tls(&self) -> Option<&ServerTls> {
+        self.common.tls.as_deref()
+    }
+
+    /// What the URLs of this port begin with.
+    pub(crate) const fn scheme(&self) -> Scheme {
+        if self.common.tls.is_some() { Scheme::Https } else { Scheme::Http }
     }
 
     pub(crate) fn cells(&self) -> &ShardCells {

@@ -16,8 +16,8 @@ use std::time::{Duration, SystemTime};
 pub use report::Report;
 pub use verify::Verdict;
 
-use crate::Target;
 use crate::generator::Kind;
+use crate::{Server, Target};
 use payload::Payloads;
 use run::Run;
 use verify::Verifier;
@@ -26,7 +26,7 @@ use verify::Verifier;
 #[derive(Clone, Debug)]
 pub struct BenchOptions {
     /// The server.
-    pub target: Target,
+    pub server: Server,
     /// The type of the events; without it the server decides.
     pub event_type: Option<String>,
     /// What shows the server that the sender may.

@@ -2,4 +2,5 @@
 
 pub(crate) mod answer;
 pub(crate) mod connection;
+pub(crate) mod server;
 pub(crate) mod target;

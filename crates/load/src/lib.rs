@@ -5,4 +5,5 @@ pub mod generator;
 mod http;
 pub mod loader;
 
+pub use http::server::{Server, Wire};
 pub use http::target::{Target, TargetError};

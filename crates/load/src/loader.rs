@@ -30,7 +30,7 @@ pub use edit::{Edit, InvalidEdit};
 pub use filter::{InvalidFilter, LineFilter};
 pub use input::Input;
 
-use crate::Target;
+use crate::{Server, Target};
 use body::{Piece, Shape};
 use frontier::Frontier;
 use refused::RefusedFile;
@@ -54,7 +54,7 @@ pub type Notify<'a> = &'a (dyn Fn(&str) + Sync);
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
     /// The server.
-    pub target: Target,
+    pub server: Server,
     /// The type of the events; without it the server decides.
     pub event_type: Option<String>,
     /// What shows the server that the sender may.
@@ -104,6 +104,14 @@ pub enum LoadError {
     /// The array's closing bracket is missing.
     #[error("it ends within a JSON array: the elements before were loaded")]
     OpenArray,
+    /// The server isn't the one that it should be, or nobody vouches for it.
+    #[error("{target}: {source}")]
+    Untrusted {
+        /// Its address.
+        target: Target,
+        /// What is wrong with it.
+        source: io::Error,
+    },
     /// Only files can be followed.
     #[error("only a file of lines that isn't compressed can be followed")]
     CannotFollow,
@@ -245,7 +253,7 @@ impl Load<'_> {
     }
 
     fn state(&self, input: &Input) -> Result<State, LoadError> {
-        let LoadOptions { target, event_type, batch_bytes, filter, edits, id, .. } = self.options;
+        let LoadOptions { server, event_type, batch_bytes, filter, edits, id, .. } = self.options;
         let path = match (&self.options.state, input) {
             _ if self.options.count_only => None,
             (Some(path), _) => Some(path.clone()),
@@ -257,7 +265,7 @@ impl Load<'_> {
             }
         };
         let settings = Settings {
-            url: target.to_string(),
+            url: server.target().to_string(),
             r#type: event_type.clone(),
             batch_bytes: *batch_bytes,
             r#match: filter.as_ref().map(ToString::to_string),
@@ -272,13 +280,13 @@ impl Load<'_> {
     }
 
     fn post(&self) -> Post<'_> {
-        let LoadOptions { target, event_type, token, .. } = self.options;
+        let LoadOptions { server, event_type, token, .. } = self.options;
         let path = match event_type {
             Some(name) => format!("/ingest/batch/{name}"),
             None => "/ingest/batch".to_owned(),
         };
-        let path = target.path(&path);
-        Post { target, path, token: token.as_deref(), counters: self.counters, notify: self.notify }
+        let path = server.target().path(&path);
+        Post { server, path, token: token.as_deref(), counters: self.counters, notify: self.notify }
     }
 
     fn work(&self, work: &Work<'_>) -> Result<(), LoadError> {

@@ -14,9 +14,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("pipeline", &["event"]),
     ("sink", &["event"]),
     ("delivery", &["event", "eventlog", "pipeline", "sink"]),
-    ("gateway", &["access", "event", "pipeline", "eventlog"]),
-    ("forebay", &["access", "event", "journal", "eventlog", "pipeline", "sink", "delivery", "gateway", "load"]),
-    ("load", &["event", "pipeline"]),
+    ("tls", &[]),
+    ("gateway", &["access", "event", "pipeline", "eventlog", "tls"]),
+    ("forebay", &["access", "event", "journal", "eventlog", "pipeline", "sink", "delivery", "gateway", "load", "tls"]),
+    ("load", &["event", "pipeline", "tls"]),
     ("xtask", &["load"]),
 ];
 

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use hyper::HeaderMap;
 use hyper::header::{HOST, ORIGIN};
 
-/// Why the request isn't for us, if it isn't.
-pub(super) fn refuse(headers: &HeaderMap) -> Option<&'static str> {
+/// Why the request isn't for us, if it isn't; our own pages have this scheme.
+pub(super) fn refuse(headers: &HeaderMap, scheme: &str) -> Option<&'static str> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(HOST).unwrap_or_default();
     // A stranger's name that leads to a loopback address (DNS rebinding) would make the stranger's page one of ours.
@@ -15,7 +15,7 @@ pub(super) fn refuse(headers: &HeaderMap) -> Option<&'static str> {
         return Some("the header Host must have an IP address or localhost: names of others may lead here too");
     }
     match text(ORIGIN) {
-        Some(origin) if origin.strip_prefix("http://") != Some(host) => Some("pages of others may not use this port"),
+        Some(origin) if origin.strip_prefix(scheme) != Some(host) => Some("pages of others may not use this port"),
         _ => None,
     }
 }
@@ -37,7 +37,7 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        refuse(&headers).is_some()
+        refuse(&headers, "http://").is_some()
     }
 
     #[test]

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use load::Target;
 use load::generator::Kind;
 
-use super::TokenFlag;
 use super::load::type_name;
+use super::{CaFlag, TokenFlag};
 
 /// Flags of `forebay bench`.
 #[derive(Clone, Debug, Args)]
@@ -16,6 +16,8 @@ pub(crate) struct BenchFlags {
     /// The server
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: Target,
+    #[command(flatten)]
+    pub(crate) ca: CaFlag,
     /// The type of the events; without it the server finds it as for any other event
     #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
     pub(crate) event_type: Option<String>,

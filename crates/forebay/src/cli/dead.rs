@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 
 use clap::{Args, Subcommand};
 use event::EventId;
+use load::{Target, TargetError};
 
-use super::{Data, TokenFlag};
+use super::{CaFlag, Data, TokenFlag};
 use crate::rfc3339;
 
 /// What can be done with dead letters.
@@ -33,9 +34,11 @@ pub(crate) enum DeadCommand {
 pub(crate) struct DeadAt {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The admin address of the running server [default: 127.0.0.1:9000]
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) admin: Option<SocketAddr>,
+    /// The admin address of the running server [default: 127.0.0.1:9000]; with TLS a URL, as https://localhost:9000
+    #[arg(long, value_name = "ADDR", value_parser = admin)]
+    pub(crate) admin: Option<Target>,
+    #[command(flatten)]
+    pub(crate) ca: CaFlag,
     #[command(flatten)]
     pub(crate) token: TokenFlag,
 }
@@ -115,4 +118,12 @@ pub(crate) struct DeadDrop {
     /// Drops all there are, where nothing says which
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+/// An address as `--admin` of the server takes it, or a URL.
+fn admin(text: &str) -> Result<Target, TargetError> {
+    match text.parse::<SocketAddr>() {
+        Ok(address) => format!("http://{address}").parse(),
+        Err(_) => text.parse(),
+    }
 }

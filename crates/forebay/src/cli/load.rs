@@ -6,7 +6,7 @@ use clap::Args;
 use load::Target;
 use load::loader::{BATCH_BYTES, BATCH_BYTES_MAX, Edit, LineFilter};
 
-use super::TokenFlag;
+use super::{CaFlag, TokenFlag};
 
 /// Flags of `forebay load`.
 #[derive(Clone, Debug, Args)]
@@ -17,6 +17,8 @@ pub(crate) struct LoadFlags {
     /// The server
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) url: Target,
+    #[command(flatten)]
+    pub(crate) ca: CaFlag,
     /// The type of the events; without it the server finds it as for any other event
     #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
     pub(crate) event_type: Option<String>,

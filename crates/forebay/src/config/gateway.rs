@@ -8,11 +8,12 @@ use event::limits;
 use ipnet::IpNet;
 use pipeline::pointer::JsonPointer;
 
-use super::Flags;
+use super::Inputs;
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::{origin, pointer, proxies};
+use super::{origin, pointer, proxies, tls};
+use crate::tls_files::TlsFiles;
 
 /// The settings of `[gateway]`.
 pub(super) const KEYS: &[&str] = &[
@@ -26,6 +27,9 @@ pub(super) const KEYS: &[&str] = &[
     "max_connections",
     "max_connections_per_client",
 ];
+
+/// The tables within `[gateway]`.
+const TABLES: &[&str] = &["tls"];
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
@@ -57,6 +61,8 @@ pub(crate) struct Gateway {
     pub(crate) max_connections: NonZeroUsize,
     /// Connections of one client.
     pub(crate) max_connections_per_client: NonZeroUsize,
+    /// What the intake port shows of itself, if it speaks TLS.
+    pub(crate) tls: Option<TlsFiles>,
 }
 
 impl Gateway {
@@ -81,8 +87,9 @@ impl Gateway {
     }
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags, scopes: Scopes) -> Gateway {
-    reader.check_keys(section, KEYS);
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> Gateway {
+    reader.check_keys(section, &[KEYS, TABLES].concat());
+    let flags = inputs.flags;
     let listen = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
     let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
     let open = reader.boolean(section, "open");
@@ -92,9 +99,10 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
     let trusted_proxies = proxies::read(reader, section, "trusted_proxies");
     let max_connections = reader.integer(section, "max_connections", connections);
     let of_client = reader.integer(section, "max_connections_per_client", connections);
+    let tls = tls::read(reader, section, inputs.folder);
 
     let is_open = open.is_some_and(|found| found.value);
-    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open, scopes);
+    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open, inputs.scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
     Gateway {
         listen: listen.map_or(LISTEN, |found| found.value),
@@ -106,6 +114,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
         trusted_proxies,
         max_connections: max_connections.map_or(CONNECTIONS, |found| found.value),
         max_connections_per_client: of_client.map_or(CONNECTIONS_PER_CLIENT, |found| found.value),
+        tls,
     }
 }
 
@@ -192,6 +201,7 @@ mod tests {
             trusted_proxies: Vec::new(),
             max_connections: CONNECTIONS,
             max_connections_per_client: CONNECTIONS_PER_CLIENT,
+            tls: None,
         };
         for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {
             let cores = NonZeroUsize::new(cores).unwrap();

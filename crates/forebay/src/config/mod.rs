@@ -4,6 +4,7 @@
 //! It is read in two steps. First every setting is looked up and made a value of its own kind; then the values
 //! are held against each other. Mistakes are gathered through both, so that one run shows them all.
 
+mod admin;
 mod environment;
 mod event_type;
 mod gateway;
@@ -19,6 +20,7 @@ mod size;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +30,9 @@ use access::{Scopes, TokenSet};
 use event::TypeName;
 use toml::de::DeTable;
 
+use crate::tls_files::TlsFiles;
 use crate::token_file::{TokenFile, TokenFileError};
+pub(crate) use admin::Admin;
 pub(crate) use environment::Environment;
 pub(crate) use event_type::TypeConfig;
 pub(crate) use gateway::Gateway;
@@ -40,7 +44,7 @@ use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 
 /// The tables of the file.
-const TABLES: &[&str] = &["gateway", "journal", "types", "sinks"];
+const TABLES: &[&str] = &["gateway", "admin", "journal", "types", "sinks"];
 
 /// What stands for the types and sinks of a file that has neither.
 const BUILT_IN: &str = r#"[types."*"]
@@ -57,6 +61,8 @@ table = "events"
 pub(crate) struct Configuration {
     /// Where Forebay listens, and how it takes events.
     pub(crate) gateway: Gateway,
+    /// The admin port.
+    pub(crate) admin: Admin,
     /// What the journal may use of its disk.
     pub(crate) journal: Journal,
     /// The types that have a table of their own.
@@ -81,6 +87,8 @@ pub(crate) struct Flags {
 pub(crate) struct Inputs<'a> {
     /// The file's name, for messages, and its bytes.
     pub(crate) file: Option<(&'a str, &'a [u8])>,
+    /// Where the file is: its relative paths lead from there.
+    pub(crate) folder: &'a Path,
     /// The process's variables.
     pub(crate) environment: &'a Environment,
     /// The command line.
@@ -125,7 +133,8 @@ pub(crate) fn load(
     let name = path.map(|path| path.display().to_string());
     let file = name.as_deref().zip(bytes.as_deref());
     let scopes = TokenFile::within(data).read()?.map(TokenSet::new).unwrap_or_default().scopes();
-    read(&Inputs { file, environment, flags, data, scopes }).map_err(LoadError::Wrong)
+    let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
+    read(&Inputs { file, folder, environment, flags, data, scopes }).map_err(LoadError::Wrong)
 }
 
 /// Makes a configuration of all that is given. A flag wins over the environment, that over the file, and that
@@ -173,7 +182,9 @@ fn read_tables(
 ) -> Configuration {
     reader.check_keys(file, TABLES);
     let section = reader.table(file, "gateway");
-    let gateway = gateway::read(reader, &section, inputs.flags, inputs.scopes);
+    let gateway = gateway::read(reader, &section, inputs);
+    let section = reader.table(file, "admin");
+    let admin = admin::read(reader, &section, inputs.folder);
     let section = reader.table(file, "journal");
     let journal = journal::read(reader, &section);
 
@@ -193,7 +204,7 @@ fn read_tables(
         warn_of_unused(reader, &types, &sinks);
     }
     reader.check_variables(TABLES);
-    Configuration { gateway, journal, types: types.named, other_types: types.others, sinks: sinks.valid }
+    Configuration { gateway, admin, journal, types: types.named, other_types: types.others, sinks: sinks.valid }
 }
 
 fn no_types(reader: &mut Reader<'_>, document: &Section<'_>) {
@@ -217,8 +228,11 @@ fn warn_of_unused(reader: &mut Reader<'_>, types: &event_type::Types, sinks: &si
 impl fmt::Display for Configuration {
     /// A short summary, one fact a line: addresses, types with their routes, sinks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "listen  {}", self.gateway.listen)?;
-        writeln!(f, "admin   {}", self.gateway.admin)?;
+        let tls = |files: &Option<TlsFiles>| {
+            files.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()))
+        };
+        writeln!(f, "listen  {}{}", self.gateway.listen, tls(&self.gateway.tls))?;
+        writeln!(f, "admin   {}{}", self.gateway.admin, tls(&self.admin.tls))?;
         let named = self.types.iter().map(|(name, config)| (name.as_str(), config));
         for (name, config) in named.chain(self.other_types.iter().map(|config| ("*", config))) {
             let routes: Vec<String> = config.routes.iter().map(SinkName::to_string).collect();

@@ -14,8 +14,9 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn shown(file: Option<&[u8]>, environment: &Environment, flags: &Flags, scopes: Scopes) -> String {
+fn shown(file: Option<&[u8]>, folder: &Path, environment: &Environment, flags: &Flags, scopes: Scopes) -> String {
     let inputs = Inputs {
+        folder,
         file: file.map(|bytes| ("forebay.toml", bytes)),
         environment,
         flags,
@@ -36,7 +37,9 @@ fn run_case(case: &Path) -> String {
     let flag = |name: &str| arguments.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
     let flags = Flags { listen: flag("--listen "), admin: flag("--admin ") };
     let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
-    shown(fs::read(case.join("forebay.toml")).ok().as_deref(), &environment, &flags, scopes)
+    // As a person would name it, so that no path of this machine is shown.
+    let within = Path::new("tests/config").join(case.file_name().unwrap());
+    shown(fs::read(case.join("forebay.toml")).ok().as_deref(), &within, &environment, &flags, scopes)
 }
 
 #[test]
@@ -66,6 +69,7 @@ fn no_file_means_the_documented_default() {
         let file = Some(("forebay.toml", text.as_bytes()));
         read(&Inputs {
             file,
+            folder: Path::new(""),
             environment: &environment,
             flags: &flags,
             data: Path::new("d"),
@@ -76,6 +80,7 @@ fn no_file_means_the_documented_default() {
     };
     let inputs = Inputs {
         file: None,
+        folder: Path::new(""),
         environment: &environment,
         flags: &flags,
         data: Path::new("d"),
@@ -92,7 +97,8 @@ fn no_file_means_the_documented_default() {
 #[test]
 fn only_a_hundred_mistakes_are_shown() {
     let text: String = (0..250).map(|number| format!("unknown_{number} = 1\n")).collect();
-    let report = shown(Some(text.as_bytes()), &Environment::default(), &Flags::default(), Scopes::default());
+    let report =
+        shown(Some(text.as_bytes()), Path::new(""), &Environment::default(), &Flags::default(), Scopes::default());
     assert_eq!(report.matches("is not a setting").count(), 100);
     assert!(report.ends_with("250 mistakes, 150 of them not shown\n"), "{report}");
 }
@@ -103,7 +109,8 @@ fn every_setting_is_documented() {
     let sinks = sink::KINDS.iter().flat_map(|(_, keys)| keys.iter().map(|key| ("sinks", "X", *key)));
     let gateway = gateway::KEYS.iter().map(|key| ("gateway", "", *key));
     let types = event_type::KEYS.iter().map(|key| ("types", "X", *key));
-    for (table, name, key) in gateway.chain(types).chain(sinks) {
+    let tls = ["gateway", "admin"].into_iter().flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
+    for (table, name, key) in gateway.chain(types).chain(sinks).chain(tls) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
         let variable = environment::variable_name(parts);
         let row = page.lines().find(|line| line.contains(&format!("| `{variable}` |")));
@@ -162,7 +169,7 @@ fn fragment() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
-        let _ = shown(Some(&bytes), &Environment::default(), &Flags::default(), Scopes::default());
+        let _ = shown(Some(&bytes), Path::new(""), &Environment::default(), &Flags::default(), Scopes::default());
     }
 
     #[test]
@@ -171,6 +178,6 @@ proptest! {
         let environment = names.into_iter().map(|name| (name, value.clone())).collect();
         let flags = Flags { listen: Some(value), admin: None };
         let text = pieces.concat();
-        let _ = shown(Some(text.as_bytes()), &environment, &flags, Scopes::default());
+        let _ = shown(Some(text.as_bytes()), Path::new(""), &environment, &flags, Scopes::default());
     }
 }

@@ -1,8 +1,9 @@
 //! One request to the admin port, and its answer.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
+
+use load::Server;
 
 /// The server is on this machine, or near.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -14,15 +15,17 @@ pub(super) struct Answer {
 }
 
 /// Sends a request without a body, and waits for its answer as long as that takes.
-pub(super) fn call(address: SocketAddr, method: &str, target: &str, token: Option<&str>) -> io::Result<Answer> {
-    let mut stream = TcpStream::connect_timeout(&address, CONNECT_MAX)?;
+pub(super) fn call(server: &Server, method: &str, target: &str, token: Option<&str>) -> io::Result<Answer> {
+    let mut wire = server.connect(CONNECT_MAX, None)?;
     let authorization = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
     let head = format!(
-        "{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}Connection: close\r\nContent-Length: 0\r\n\r\n"
+        "{method} {target} HTTP/1.1\r\nHost: {}\r\n{authorization}Connection: close\r\nContent-Length: 0\r\n\r\n",
+        server.target().authority()
     );
-    stream.write_all(head.as_bytes())?;
+    wire.write_all(head.as_bytes())?;
+    wire.flush()?;
     let mut text = String::new();
-    stream.read_to_string(&mut text)?;
+    wire.read_to_string(&mut text)?;
     parse(&text).ok_or_else(|| io::Error::other("it broke off its answer, or doesn't speak HTTP"))
 }
 

@@ -7,21 +7,21 @@ mod client;
 mod print;
 
 use std::io::{self, BufWriter, Write};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use delivery::{DeadFilter, read_dead_letters};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
+use load::{Server, Target};
 use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
-use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
+use crate::cli::{CaError, DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
 use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::log;
 
-const ADMIN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
+const ADMIN_DEFAULT: &str = "http://127.0.0.1:9000";
 /// Letters of one event: one for each sink, unless ids were used twice.
 const SHOW_MAX: u64 = 1000;
 /// What the command exits with when letters stay, or there is none.
@@ -36,6 +36,9 @@ pub(crate) enum DeadCommandError {
     /// The token can't be sent.
     #[error(transparent)]
     Token(#[from] WrongToken),
+    /// Nobody can be trusted.
+    #[error(transparent)]
+    Ca(#[from] CaError),
     /// It can't be used.
     #[error(transparent)]
     Directory(DirectoryError),
@@ -46,7 +49,7 @@ pub(crate) enum DeadCommandError {
     #[error("can't ask the server at {address}: {source}; name the admin address of the running one with --admin")]
     Call {
         /// Its admin address.
-        address: SocketAddr,
+        address: Target,
         /// What the operating system said.
         source: io::Error,
     },
@@ -54,7 +57,7 @@ pub(crate) enum DeadCommandError {
     #[error("the server at {address} refused: {detail}")]
     Refused {
         /// Its admin address.
-        address: SocketAddr,
+        address: Target,
         /// Its words.
         detail: String,
     },
@@ -85,21 +88,24 @@ pub(crate) fn run(command: &DeadCommand) -> Result<u8, DeadCommandError> {
 enum Place {
     Directory(DataDirectory),
     /// A server's admin address, and the origin of the data directory that it should have.
-    Server(SocketAddr, Option<String>),
+    Server(Server, Option<String>),
 }
 
 impl Place {
     fn find(at: &DeadAt) -> Result<Self, DeadCommandError> {
         let path = &at.data.directory;
-        if let Some(address) = at.admin {
-            return Ok(Self::Server(address, None));
+        if let Some(address) = &at.admin {
+            return Ok(Self::Server(at.ca.server(address)?, None));
         }
         if !path.is_dir() {
             return Err(DeadCommandError::Missing(path.clone()));
         }
         match DataDirectory::open(Arc::new(OsDisk), path) {
             Ok(directory) => Ok(Self::Directory(directory)),
-            Err(DirectoryError::InUse(_)) => Ok(Self::Server(ADMIN_DEFAULT, Some(origin(path)?))),
+            Err(DirectoryError::InUse(_)) => {
+                let address = ADMIN_DEFAULT.parse().expect("it is written as addresses are");
+                Ok(Self::Server(at.ca.server(&address)?, Some(origin(path)?)))
+            }
             Err(error) => Err(DeadCommandError::Directory(error)),
         }
     }
@@ -151,9 +157,9 @@ fn print_letters(
 /// The letters of a query; `path` names one id where payloads are wanted.
 fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadCommandError> {
     match Place::find(at)? {
-        Place::Server(address, origin) => {
+        Place::Server(server, origin) => {
             query.origin = origin;
-            match ask(address, "GET", &format!("/api/dead{path}{}", query.write()), at)? {
+            match ask(&server, "GET", &format!("/api/dead{path}{}", query.write()), at)? {
                 Answered::Json(list) => Ok(list),
                 Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false }),
             }
@@ -168,14 +174,14 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
 }
 
 fn act(at: &DeadAt, action: &str, mut query: DeadQuery) -> Result<u8, DeadCommandError> {
-    let address = match Place::find(at)? {
-        Place::Server(address, origin) => {
+    let server = match Place::find(at)? {
+        Place::Server(server, origin) => {
             query.origin = origin;
-            address
+            server
         }
         Place::Directory(directory) => return Err(DeadCommandError::NotRunning(directory.path().into())),
     };
-    let answered = ask::<OutcomesJson>(address, "POST", &format!("/api/dead/{action}{}", query.write()), at)?;
+    let answered = ask::<OutcomesJson>(&server, "POST", &format!("/api/dead/{action}{}", query.write()), at)?;
     let Answered::Json(OutcomesJson { sinks }) = answered else { return Ok(EXIT_SOME_STAY) };
     let mut output = BufWriter::new(io::stdout().lock());
     let printed = sinks.iter().try_for_each(|outcome| print::outcome(&mut output, outcome));
@@ -192,19 +198,20 @@ enum Answered<T> {
 }
 
 fn ask<T: DeserializeOwned>(
-    address: SocketAddr,
+    server: &Server,
     method: &str,
     target: &str,
     at: &DeadAt,
 ) -> Result<Answered<T>, DeadCommandError> {
-    let failed = |source| DeadCommandError::Call { address, source };
-    let answer = client::call(address, method, target, at.token.token()?).map_err(failed)?;
+    let address = || server.target().clone();
+    let failed = |source| DeadCommandError::Call { address: address(), source };
+    let answer = client::call(server, method, target, at.token.token()?).map_err(failed)?;
     if answer.status == 200 {
         return serde_json::from_str(&answer.body).map(Answered::Json).map_err(|error| failed(error.into()));
     }
     match serde_json::from_str::<ProblemJson>(&answer.body) {
         Ok(problem) if problem.code == "letter" => Ok(Answered::NoLetter),
-        Ok(problem) => Err(DeadCommandError::Refused { address, detail: problem.detail }),
+        Ok(problem) => Err(DeadCommandError::Refused { address: address(), detail: problem.detail }),
         Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
     }
 }

@@ -7,6 +7,8 @@ mod bombs;
 mod check;
 mod dead;
 mod load;
+mod secrets;
 mod serve;
 mod support;
+mod tls;
 mod tokens;

@@ -84,6 +84,13 @@ impl Server {
         Self::spawn(command, data, "0.0.0.0:0", "0.0.0.0:0")
     }
 
+    /// Starts it with a configuration; its log goes to `log`.
+    pub(crate) fn start_configured(data: &Path, configuration: &Path, log: &Path) -> Self {
+        let mut command = forebay();
+        command.stderr(std::fs::File::create(log).unwrap()).env("FOREBAY_CONFIG", configuration);
+        Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
     /// Starts it with a limit on its file descriptors.
     pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32) -> Self {
         let mut command = Command::new("sh");
@@ -97,7 +104,7 @@ impl Server {
         let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let mut address = |mark: &str| -> SocketAddr {
             let line = banner.find(|line| line.contains(mark)).unwrap();
-            line.split("http://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
+            line.split("://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
         };
         let (intake, admin) = (address("takes events on"), address("/metrics"));
         // Read on to the end, or the server could meet a closed pipe.

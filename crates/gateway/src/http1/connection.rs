@@ -11,6 +11,8 @@ use super::deadlines::BODY_GRACE_TICKS;
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// TLS isn't agreed on yet.
+    Handshake,
     /// It waits for a request.
     Idle,
     /// Part of a request's head is there.

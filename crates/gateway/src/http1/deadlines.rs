@@ -3,6 +3,8 @@
 
 use super::connection::{Connection, Order, Phase};
 
+/// From the connection to the end of the handshake, on a port with TLS.
+const HANDSHAKE_TICKS_MAX: u32 = 10;
 /// A connection without a request.
 const IDLE_TICKS_MAX: u32 = 75;
 /// A request's line and headers.
@@ -21,6 +23,7 @@ const END_TICKS_MAX: u32 = 10;
 pub(crate) fn order(connection: &Connection, now: u32) -> Order {
     let ticks = now.saturating_sub(connection.since.get());
     let (limit, order) = match connection.phase() {
+        Phase::Handshake => (HANDSHAKE_TICKS_MAX, Order::Abort),
         Phase::Idle => (IDLE_TICKS_MAX, Order::Finish),
         Phase::Head => (HEAD_TICKS_MAX, Order::TooSlow),
         Phase::Body => return of_body(connection),
@@ -60,6 +63,7 @@ mod tests {
     fn each_phase_has_its_time() {
         let connection = Connection::new([127, 0, 0, 1].into(), 0);
         for (phase, received, last_good, then) in [
+            (Phase::Handshake, 99, 9, Order::Abort),
             (Phase::Idle, 0, 74, Order::Finish),
             (Phase::Head, 9999, 9, Order::TooSlow),
             (Phase::Write, 0, 29, Order::Abort),

@@ -21,8 +21,10 @@ use super::body::Body;
 use super::connection::{Connection, Order, Phase};
 use super::framing::Framing;
 use super::head::{self, Head, Method, Parsed, Persistence};
+use super::opening::{self, Opened};
 use super::response::{Manner, Response};
 use super::socket::Socket;
+use super::target::Scheme;
 
 /// A connection that is open until this is dropped.
 pub(crate) struct Open {
@@ -71,14 +73,17 @@ enum Next {
 }
 
 async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStream) -> io::Result<()> {
-    let mut socket = Socket::new(stream, worker.clone(), connection.clone());
+    let mut socket = match opening::open(&worker, &connection, stream).await {
+        Opened::Ready(socket) => socket,
+        Opened::NotSecure(socket) => return refuse_plain(&worker, socket).await,
+        Opened::Refused(socket) => return socket.close(true).await,
+        Opened::Gone => return Ok(()),
+    };
     let lingers = loop {
         let exchange = match next(&worker, &mut socket).await? {
             Next::Request(exchange) => exchange,
             Next::Refused(refused, is_head) => {
-                let response = intake::refuse(&worker, &refused);
-                worker.answered(RouteName::Other, response.status, 0, worker.clock().elapsed());
-                respond(&worker, &mut socket, &response, Persistence::Close, is_head).await?;
+                refuse(&worker, &mut socket, &refused, is_head).await?;
                 break true;
             }
             Next::End => break false,
@@ -98,6 +103,20 @@ async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStr
         connection.enter(Phase::Idle, worker.now());
     };
     socket.close(lingers).await
+}
+
+/// Refuses what nobody could understand, or take in the way in which it came.
+async fn refuse(worker: &Rc<Worker>, socket: &mut Socket, refused: &Refused, is_head: bool) -> io::Result<()> {
+    let response = intake::refuse(worker, refused);
+    worker.answered(RouteName::Other, response.status, 0, worker.clock().elapsed());
+    respond(worker, socket, &response, Persistence::Close, is_head).await
+}
+
+/// Tells a client that this port speaks TLS. What it sends isn't read.
+async fn refuse_plain(worker: &Rc<Worker>, mut socket: Socket) -> io::Result<()> {
+    let refused = Problem::boxed(Code::BadRequest, "this port speaks TLS: begin the URL with https://");
+    refuse(worker, &mut socket, &refused, false).await?;
+    socket.close(true).await
 }
 
 async fn respond(
@@ -173,6 +192,9 @@ fn begin(worker: &Worker, client: IpAddr, bytes: &[u8], waiting: &mut Waiting) -
     let parsed = if may_end { head::parse(bytes, *empty_lines) } else { Ok(Parsed::Part) };
     *known = bytes.len();
     match parsed {
+        Ok(Parsed::Head(head, _)) if head.target.scheme.is_some_and(|scheme| scheme != worker.scheme()) => {
+            (0, Some(Next::Refused(of_other_scheme(worker.scheme()), head.method == Method::Head)))
+        }
         Ok(Parsed::Head(head, length)) => {
             let begun = intake::begin(worker, client, &head);
             let Head { framing, expects_continue, persistence, method, .. } = head;
@@ -187,4 +209,13 @@ fn begin(worker: &Worker, client: IpAddr, bytes: &[u8], waiting: &mut Waiting) -
         Ok(Parsed::Part) => (0, None),
         Err(refused) => (0, Some(Next::Refused(refused, bytes.trim_ascii_start().starts_with(b"HEAD ")))),
     }
+}
+
+/// A request for one scheme isn't one for the other, though the rest be the same (RFC 9110 §4.2.3).
+fn of_other_scheme(scheme: Scheme) -> Refused {
+    let detail = match scheme {
+        Scheme::Http => "the target is one of https, and this connection has no TLS",
+        Scheme::Https => "the target is one of http, and this connection has TLS",
+    };
+    Problem::boxed(Code::BadRequest, detail)
 }

@@ -3,31 +3,30 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::ReadBuf;
 
 use crate::worker::Worker;
 
 use super::connection::{Connection, Phase};
 use super::held::Held;
+use super::stream::Stream;
 
 /// Bytes that are thrown away after the last answer: more than a peer's buffers hold, as a rule.
 const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The socket of a connection, and what was received of it but not taken.
 pub(super) struct Socket {
-    stream: TcpStream,
+    stream: Stream,
     worker: Rc<Worker>,
     connection: Rc<Connection>,
     held: Held,
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, worker: Rc<Worker>, connection: Rc<Connection>) -> Self {
+    pub(super) fn new(stream: Stream, worker: Rc<Worker>, connection: Rc<Connection>) -> Self {
         Self { stream, worker, connection, held: Held::default() }
     }
 
@@ -63,12 +62,13 @@ impl Socket {
         let mut scratch = worker.scratch();
         let room = most.min(scratch.len());
         let mut read = ReadBuf::new(&mut scratch[..room]);
-        ready!(Pin::new(stream).poll_read(context, &mut read))?;
+        let polled = stream.poll_read(context, &mut read);
+        connection.received(stream.take_received(read.filled().len()));
+        ready!(polled)?;
         let received = read.filled();
         if received.is_empty() {
             return Poll::Ready(Ok(None));
         }
-        connection.received(received.len());
         if held.is_empty() {
             let (taken, result) = take(received);
             held.add(&received[taken..], || worker.spare_buffer());
@@ -91,37 +91,47 @@ impl Socket {
                 let mut buffer = self.worker.write_buffer();
                 buffer.clear();
                 render(&mut buffer);
-                let taken = match Pin::new(&mut self.stream).poll_write(context, &buffer) {
+                let taken = match self.stream.poll_write(context, &buffer) {
                     Poll::Ready(result) => result?,
                     Poll::Pending => 0,
                 };
-                if taken == buffer.len() {
+                if taken == buffer.len() && self.stream.poll_flush(context)?.is_ready() {
                     return Poll::Ready(Ok(()));
                 }
                 self.connection.enter(Phase::Write, self.worker.now());
                 rest = buffer[taken..].to_vec();
             }
-            while written < rest.len() {
-                let taken = ready!(Pin::new(&mut self.stream).poll_write(context, &rest[written..]))?;
-                if taken == 0 {
-                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-                }
-                written += taken;
+            let polled = self.poll_rest(context, &rest, &mut written);
+            if self.stream.has_moved() {
                 self.connection.enter(Phase::Write, self.worker.now());
             }
-            Poll::Ready(Ok(()))
+            polled
         })
         .await
+    }
+
+    /// Writes what wasn't taken in one go.
+    fn poll_rest(&mut self, context: &mut Context<'_>, rest: &[u8], written: &mut usize) -> Poll<io::Result<()>> {
+        while *written < rest.len() {
+            let taken = ready!(self.stream.poll_write(context, &rest[*written..]))?;
+            if taken == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            *written += taken;
+            self.connection.enter(Phase::Write, self.worker.now());
+        }
+        self.stream.poll_flush(context)
     }
 
     /// Ends the connection. Where bytes may still come that nobody will read, they are thrown away until the peer
     /// closes, or has sent enough of them: a reset would make it lose the answer.
     pub(super) async fn close(mut self, lingers: bool) -> io::Result<()> {
-        poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await?;
+        // TLS says goodbye, and a peer that takes nothing could keep it from being said.
+        self.connection.enter(Phase::Linger, self.now());
+        poll_fn(|context| self.stream.poll_shutdown(context)).await?;
         if !lingers {
             return Ok(());
         }
-        self.connection.enter(Phase::Linger, self.now());
         self.take(self.held().len());
         let mut discarded = 0;
         while discarded < LINGER_BYTES_MAX {

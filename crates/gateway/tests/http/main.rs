@@ -12,5 +12,6 @@ mod events;
 mod json_parsing;
 mod probes;
 mod stand;
+mod tls;
 mod tokens;
 mod trouble;

@@ -1,20 +1,19 @@
 //! One connection: a request goes out, its answer comes in, never waiting.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 
-use crate::Target;
 use crate::http::answer;
+use crate::{Server, Wire};
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// A connection and the request on it.
 pub(super) struct Client {
-    stream: TcpStream,
+    wire: Wire,
     out: Vec<u8>,
     sent: usize,
     received: Vec<u8>,
@@ -41,21 +40,12 @@ pub(super) struct Answered {
 
 impl Client {
     /// Connects, and lets epoll tell of it as `number`.
-    pub(super) fn connect(target: &Target, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
-        let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
-        for address in target.addresses()? {
-            match TcpStream::connect_timeout(&address, CONNECT_MAX) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_nonblocking(true)?;
-                    epoll::add(epoll, stream.as_fd(), EventData::new_u64(number), EventFlags::IN)?;
-                    let (out, received) = (Vec::new(), Vec::new());
-                    return Ok(Self { stream, out, sent: 0, received, watches_out: false, flight: None });
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+    pub(super) fn connect(server: &Server, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
+        let wire = server.connect(CONNECT_MAX, None)?;
+        wire.socket().set_nonblocking(true)?;
+        epoll::add(epoll, wire.socket().as_fd(), EventData::new_u64(number), EventFlags::IN)?;
+        let (out, received) = (Vec::new(), Vec::new());
+        Ok(Self { wire, out, sent: 0, received, watches_out: false, flight: None })
     }
 
     /// Where the next request goes.
@@ -66,21 +56,24 @@ impl Client {
 
     /// Sends what can be sent now.
     pub(super) fn send(&mut self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
-        while self.sent < self.out.len() {
-            match self.stream.write(&self.out[self.sent..]) {
+        loop {
+            let left = &self.out[self.sent..];
+            // TLS keeps what the socket doesn't take.
+            let sent = if left.is_empty() { self.wire.flush().map(|()| 0) } else { self.wire.write(left) };
+            match sent {
+                Ok(0) => return self.watch_out(epoll, number, false),
                 Ok(length) => self.sent += length,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return self.watch_out(epoll, number, true),
                 Err(error) => return Err(error),
             }
         }
-        self.watch_out(epoll, number, false)
     }
 
     fn watch_out(&mut self, epoll: &OwnedFd, number: u64, watches: bool) -> io::Result<()> {
         if self.watches_out != watches {
             let flags = if watches { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            epoll::modify(epoll, self.stream.as_fd(), EventData::new_u64(number), flags)?;
+            epoll::modify(epoll, self.wire.socket().as_fd(), EventData::new_u64(number), flags)?;
             self.watches_out = watches;
         }
         Ok(())
@@ -88,7 +81,7 @@ impl Client {
 
     /// Reads what has come. `scratch` is room to read into: nearly every answer comes in one piece and is read there.
     pub(super) fn receive(&mut self, scratch: &mut [u8]) -> io::Result<Option<Answered>> {
-        let length = match self.stream.read(scratch) {
+        let length = match self.wire.read(scratch) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) => length,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(None),

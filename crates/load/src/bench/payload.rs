@@ -53,13 +53,14 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn new(options: &BenchOptions, payloads: Payloads) -> Self {
-        let BenchOptions { target, event_type, token, batch, has_keys, seed, .. } = options;
+        let BenchOptions { server, event_type, token, batch, has_keys, seed, .. } = options;
         let what = if batch.is_some() { "batch" } else { "event" };
         let path = match event_type {
             Some(name) => format!("/ingest/{what}/{name}"),
             None => format!("/ingest/{what}"),
         };
-        let mut head = format!("POST {} HTTP/1.1\r\nHost: {}\r\n", target.path(&path), target.authority());
+        let mut head =
+            format!("POST {} HTTP/1.1\r\nHost: {}\r\n", server.target().path(&path), server.target().authority());
         if batch.is_some() {
             head += "Content-Type: application/x-ndjson\r\n";
         }
@@ -99,7 +100,7 @@ mod tests {
 
     fn options(batch: Option<u32>, has_keys: bool, events: Events) -> BenchOptions {
         BenchOptions {
-            target: "http://a:1/b".parse().unwrap(),
+            server: crate::Server::new("http://a:1/b".parse().unwrap(), None).unwrap(),
             event_type: Some("t".into()),
             token: Some("x".into()),
             connections: 1,

@@ -108,9 +108,9 @@ impl<'a> Run<'a> {
 
     /// A connection that can't be opened ends the run: there is no server to measure.
     fn connect(&mut self, at: usize) -> Result<(), BenchError> {
-        let target = &self.options.target;
-        let failed = |source| BenchError::Server { target: target.clone(), source };
-        self.clients[at] = Some(Client::connect(target, &self.epoll, at as u64).map_err(failed)?);
+        let server = &self.options.server;
+        let failed = |source| BenchError::Server { target: server.target().clone(), source };
+        self.clients[at] = Some(Client::connect(server, &self.epoll, at as u64).map_err(failed)?);
         self.free.push(at);
         Ok(())
     }

@@ -1,11 +1,10 @@
 //! A connection on which one request after the other is sent, each waiting for its answer.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use super::answer::{self, Answer};
-use super::target::Target;
+use super::server::{Server, Wire};
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// No commit takes that long: whoever waits longer waits for a server that has gone.
@@ -16,31 +15,20 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A keep-alive connection.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    wire: Wire,
     received: Vec<u8>,
 }
 
 impl Connection {
-    pub(crate) fn open(target: &Target) -> io::Result<Self> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in target.addresses()? {
-            match TcpStream::connect_timeout(&address, CONNECT_MAX) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(ANSWER_MAX))?;
-                    stream.set_write_timeout(Some(ANSWER_MAX))?;
-                    return Ok(Self { stream, received: Vec::new() });
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+    pub(crate) fn open(server: &Server) -> io::Result<Self> {
+        let wire = server.connect(CONNECT_MAX, Some(ANSWER_MAX))?;
+        Ok(Self { wire, received: Vec::new() })
     }
 
     /// Sends a request and waits for the answer. After an error nothing is known of the request, and the connection
     /// is of no use any more.
     pub(crate) fn exchange(&mut self, head: &[u8], body: &[u8]) -> io::Result<Answer<'_>> {
-        let sent = self.stream.write_all(head).and_then(|()| self.stream.write_all(body));
+        let sent = self.wire.write_all(head).and_then(|()| self.wire.write_all(body)).and_then(|()| self.wire.flush());
         // A server that refuses a body answers before its end, and closes: the answer is worth more than the error.
         let length = match (self.receive(), sent) {
             (Ok(length), _) => length,
@@ -54,7 +42,7 @@ impl Connection {
         self.received.clear();
         let mut piece = [0; READ_BYTES];
         loop {
-            match self.stream.read(&mut piece) {
+            match self.wire.read(&mut piece) {
                 Ok(0) => return Err(gone()),
                 Ok(length) => self.received.extend_from_slice(&piece[..length]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

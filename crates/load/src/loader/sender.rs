@@ -9,7 +9,7 @@ use super::state::sum;
 use super::verdict::Verdict;
 use super::{Halt, LoadError, Notify};
 use crate::http::connection::Connection;
-use crate::http::target::Target;
+use crate::http::server::Server;
 
 /// The first wait after a failure; each further one is twice as long.
 const WAIT_MIN: Duration = Duration::from_millis(50);
@@ -21,7 +21,7 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// What all senders of a load share.
 pub(super) struct Post<'a> {
-    pub(super) target: &'a Target,
+    pub(super) server: &'a Server,
     /// The path with the type.
     pub(super) path: String,
     pub(super) token: Option<&'a str>,
@@ -63,7 +63,7 @@ impl<'a> Sender<'a> {
             Counters::add(&self.post.counters.batches_again, 1);
             // The first failures may be a server that is started anew: not worth a message.
             if attempt == 4 {
-                (self.post.notify)(&format!("{}: {why}; trying again until it answers", self.post.target));
+                (self.post.notify)(&format!("{}: {why}; trying again until it answers", self.post.server.target()));
             }
             if !sleep(wait(key, attempt, retry_after), halt) {
                 return Ok(None);
@@ -72,19 +72,23 @@ impl<'a> Sender<'a> {
     }
 
     fn head(&self, key: &str, length: usize) -> String {
-        let Post { target, path, token, .. } = self.post;
+        let Post { server, path, token, .. } = self.post;
         let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
         format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: forebay-load\r\nContent-Type: application/x-ndjson\r\n\
              Idempotency-Key: {key}\r\n{token}Content-Length: {length}\r\n\r\n",
-            target.authority()
+            server.target().authority()
         )
     }
 
     fn attempt(&mut self, head: &[u8], body: &[u8]) -> Result<Attempt, LoadError> {
-        let opened = self.connection.take().map_or_else(|| Connection::open(self.post.target), Ok);
+        let opened = self.connection.take().map_or_else(|| Connection::open(self.post.server), Ok);
         let mut connection = match opened {
             Ok(connection) => connection,
+            // A server that can't be trusted now can't be after a while either.
+            Err(source) if source.kind() == io::ErrorKind::InvalidData => {
+                return Err(LoadError::Untrusted { target: self.post.server.target().clone(), source });
+            }
             Err(error) => return Ok(failed(&error)),
         };
         let answer = match connection.exchange(head, body) {

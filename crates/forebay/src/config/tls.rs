@@ -1,0 +1,73 @@
+//! `[gateway.tls]` and `[admin.tls]`: what a port shows of itself. The files are read to see whether they can be used;
+//! what is in them is read again where it is needed.
+
+use std::path::{Path, PathBuf};
+
+use tls::IdentityError;
+
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::{Found, Section};
+use crate::tls_files::{TlsFile, TlsFiles, TlsFilesError};
+
+/// The settings of both.
+pub(super) const KEYS: &[&str] = &["certificate", "key"];
+
+/// Reads the table `tls` within `parent`. Relative paths of the file lead from `folder`, others from where the process is.
+pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, folder: &Path) -> Option<TlsFiles> {
+    let is_there = parent.get("tls").is_some();
+    let mistakes_before = reader.mistakes();
+    let section = reader.table(parent, "tls");
+    reader.check_keys(&section, KEYS);
+    let certificate = reader.text(&section, "certificate", path);
+    let key = reader.text(&section, "key", path);
+    if reader.mistakes() > mistakes_before {
+        return None;
+    }
+    let missing = |reader: &mut Reader<'_>, key: &str, spot| {
+        let title = format!("`{}` is missing", section.key_path(key));
+        let help = "TLS needs both: `certificate` with the chain of certificates and `key` with the key, PEM files";
+        reader.push(Mistake::new(title, spot, "of no use without it").help(help.to_owned()));
+        None
+    };
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => check(reader, &section, folder, certificate, key),
+        (Some(found), None) => missing(reader, "key", found.spot),
+        (None, Some(found)) => missing(reader, "certificate", found.spot),
+        (None, None) if is_there => missing(reader, "certificate", section.spot().clone()),
+        (None, None) => None,
+    }
+}
+
+fn path(text: &str) -> Result<PathBuf, Wrong> {
+    if text.is_empty() || text.contains('\0') {
+        return Err(Wrong::new("is no path", "wanted the path of a PEM file"));
+    }
+    Ok(text.into())
+}
+
+fn check(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    folder: &Path,
+    certificate: Found<PathBuf>,
+    key: Found<PathBuf>,
+) -> Option<TlsFiles> {
+    let is_of_file = |found: &Found<PathBuf>| found.spot.source == section.spot().source;
+    let place =
+        |found: &Found<PathBuf>| if is_of_file(found) { folder.join(&found.value) } else { found.value.clone() };
+    let files = TlsFiles { certificate: place(&certificate), key: place(&key) };
+    let Err(error) = files.read() else { return Some(files) };
+    let (file, path) = error.file();
+    let (name, at) = match file {
+        TlsFile::Certificate => ("certificate", &certificate),
+        TlsFile::Key => ("key", &key),
+    };
+    let title = format!("`{}` can't be used: {}", section.key_path(name), error.what());
+    let mut mistake = Mistake::new(title, at.spot.clone(), format!("this is {}", path.display()));
+    if matches!(error, TlsFilesError::Wrong { source: IdentityError::Mismatch, .. }) {
+        mistake = mistake.also(certificate.spot, "the certificate");
+    }
+    reader.push(mistake);
+    None
+}

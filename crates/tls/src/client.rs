@@ -1,0 +1,123 @@
+//! The side of a client: whom it trusts, and a connection to such a server.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::{HTTP_11, PROVIDER};
+
+/// Whom a client trusts.
+#[derive(Clone, Debug)]
+pub struct ClientTls(Arc<ClientConfig>);
+
+/// Why there is nobody to trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrustError {
+    /// The file has no certificate.
+    #[error("there is no certificate in it: wanted PEM, with a line -----BEGIN CERTIFICATE-----")]
+    NoCertificate,
+    /// A certificate of the file can't be read.
+    #[error("a certificate in it is damaged")]
+    WrongCertificate,
+    /// The machine trusts nobody.
+    #[error("this machine has no list of authorities to trust: name a file with --ca")]
+    NoSystemRoots,
+    /// What should never be.
+    #[error("TLS can't be set up on this machine")]
+    Unusable,
+}
+
+impl ClientTls {
+    /// Trusts the authorities of a PEM file, and no others.
+    ///
+    /// # Errors
+    /// There is none, or one can't be read.
+    pub fn trusting(pem: &[u8]) -> Result<Self, TrustError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let added = certificate.ok().and_then(|certificate| roots.add(certificate).ok());
+            added.ok_or(TrustError::WrongCertificate)?;
+        }
+        if roots.is_empty() { Err(TrustError::NoCertificate) } else { Self::with(roots) }
+    }
+
+    /// Trusts whom this machine trusts.
+    ///
+    /// # Errors
+    /// It trusts nobody.
+    pub fn of_system() -> Result<Self, TrustError> {
+        let mut roots = RootCertStore::empty();
+        // Some lists have certificates that nobody can read any more: the others count.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() { Err(TrustError::NoSystemRoots) } else { Self::with(roots) }
+    }
+
+    fn with(roots: RootCertStore) -> Result<Self, TrustError> {
+        let builder = ClientConfig::builder_with_provider(PROVIDER.clone());
+        let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| TrustError::Unusable)?;
+        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![HTTP_11.into()];
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// Shakes hands over a socket that blocks, with the server of this name or address.
+    ///
+    /// # Errors
+    /// The name can't be one, the server isn't trusted, or the connection breaks.
+    pub fn connect(&self, host: &str, mut stream: TcpStream) -> io::Result<ClientStream> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name can't be in a certificate"))?;
+        let mut connection = ClientConnection::new(self.0.clone(), name).map_err(io::Error::other)?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream).map_err(explained)?;
+        }
+        Ok(ClientStream(Box::new(StreamOwned::new(connection, stream))))
+    }
+}
+
+/// A server that isn't trusted is the one mistake that whoever calls can mend.
+fn explained(error: io::Error) -> io::Error {
+    let is_of_trust = |error: &rustls::Error| matches!(error, rustls::Error::InvalidCertificate(_));
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(inner) if is_of_trust(inner) => {
+            let text = format!("the server isn't trusted ({inner}): name its authority with --ca FILE");
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        }
+        Some(inner) => io::Error::other(format!("no TLS with the server: {inner}")),
+        None => error,
+    }
+}
+
+/// A connection to a server that is trusted.
+#[derive(Debug)]
+pub struct ClientStream(Box<StreamOwned<ClientConnection, TcpStream>>);
+
+impl ClientStream {
+    /// The socket under it.
+    #[must_use]
+    pub const fn socket(&self) -> &TcpStream {
+        &self.0.sock
+    }
+}
+
+impl Read for ClientStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for ClientStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    /// Where the socket doesn't block, what can't be sent now is kept, and sent with the next call.
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

@@ -1,0 +1,30 @@
+//! TLS 1.2 and 1.3 by rustls, as Forebay speaks it: a server's side for both ports, a client's for the commands. It takes
+//! bytes of PEM files, never their paths, and none of its messages shows what is in them.
+//!
+//! Within TLS there is HTTP/1.1 and nothing else. Clients are known by tokens, not by certificates.
+
+mod accept;
+mod client;
+mod identity;
+mod metered;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, LazyLock};
+
+use rustls::crypto::{CryptoProvider, ring};
+
+pub use accept::Accepted;
+pub use client::{ClientStream, ClientTls, TrustError};
+pub use identity::{Identity, IdentityError};
+pub use metered::Metered;
+pub use server::ServerTls;
+
+/// What a server has of a connection after the handshake.
+pub type SecureStream = tokio_rustls::server::TlsStream<Metered>;
+
+/// The protocol within TLS, by its registered name (RFC 7301).
+const HTTP_11: &[u8] = b"http/1.1";
+
+static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| Arc::new(ring::default_provider()));

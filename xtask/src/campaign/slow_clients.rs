@@ -1,0 +1,239 @@
+//! Clients that send slowly, take nothing, or say nothing, and clients that come and go at once, while others do honest
+//! work: each is cut at its deadline, the others hardly notice, and nothing stays of them.
+
+mod crowd;
+mod slow;
+mod source;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::Value;
+
+use crate::metrics;
+use crate::server::{Launch, Server};
+use crate::workspace;
+use crowd::{Borne, Crowd};
+use slow::Kind;
+use source::Manner;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Slow clients at a time, a quarter of each kind.
+    #[arg(long, default_value_t = 20_000)]
+    clients: u64,
+    /// How many seconds they stay; who says nothing is borne for 75.
+    #[arg(long, default_value_t = 100)]
+    stay: u64,
+    /// Within how many seconds they come.
+    #[arg(long, default_value_t = 30)]
+    come: u64,
+    /// Connections that are opened and closed at once.
+    #[arg(long, default_value_t = 1_000_000)]
+    connects: u64,
+    /// Good requests a second.
+    #[arg(long, default_value_t = 2_000)]
+    rate: u64,
+    /// How many seconds the good requests are measured, without the slow clients and with them.
+    #[arg(long, default_value_t = 30)]
+    measured: u64,
+    /// A server to try; without it the workspace's own is built.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+}
+
+const READY_LIMIT: Duration = Duration::from_secs(30);
+/// What hangs longer will not end.
+const HANGS: Duration = Duration::from_secs(120);
+/// The server looks once a second, and where it hasn't said its word yet it closes 10 s later.
+const EARLY_MAX: Duration = Duration::from_millis(1500);
+const LATE_MAX: Duration = Duration::from_secs(11);
+/// Good requests may take so many times as long as without slow clients.
+const SLOWER_MAX: f64 = 2.0;
+/// The allocator's and the kernel's own bookkeeping of so many connections, of which a part stays.
+const MEMORY_STAYS_MAX: u64 = 8 * 1024 * 1024;
+/// Descriptors that a server opens and closes as it goes: segments, the store's files.
+const DESCRIPTORS_STAY_MAX: usize = 8;
+/// Beside those of the slow clients, in a server and here.
+const OTHER_DESCRIPTORS: u64 = 1_000;
+const CONNECTING_THREADS: u64 = 4;
+
+/// A few hundred clients on the server that the tests were built with. Only those with the shortest deadlines come to it, and
+/// how quick the others are says nothing on a machine that does much else.
+pub(crate) fn short() -> Result<()> {
+    let binary = Some(workspace::server_binary(None, "dev")?);
+    let options = Options { clients: 400, stay: 13, come: 2, connects: 20_000, rate: 200, measured: 2, binary };
+    try_server(&options).map(|_| ())
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let slower = try_server(options)?;
+    if slower > SLOWER_MAX {
+        bail!("with slow clients p99 is {slower:.2} times what it is without them; at most {SLOWER_MAX}");
+    }
+    Ok(())
+}
+
+/// Says how many times as long good requests took while the slow clients were there.
+fn try_server(options: &Options) -> Result<f64> {
+    raise_file_limit(options.clients)?;
+    println!("slow clients: {} at a time for {} s, {} connects", options.clients, options.stay, options.connects);
+    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let folder = workspace::scratch_directory("slow-clients")?;
+    let config = "[types.\"*\"]\nroutes = [\"nothing\"]\n\n[sinks.nothing]\nkind = \"null\"\n";
+    let launch = Launch::new(&binary, &folder, Some(config))?;
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+
+    let alone = good_requests(&binary, launch.intake, options)?;
+    let before = Footprint::of(&server)?;
+    println!("without them: p99 {alone:.2} ms, {before}");
+
+    let crowd = Crowd::gather(launch.intake, options.clients, Duration::from_secs(options.come));
+    wait(|| Ok(crowd.there() == options.clients || crowd.has_failed())).context("the slow clients come")?;
+    let came = Instant::now();
+    let beside = good_requests(&binary, launch.intake, options)?;
+    println!("with them:    p99 {beside:.2} ms, {}", Footprint::of(&server)?);
+    thread::sleep(Duration::from_secs(options.stay).saturating_sub(came.elapsed()));
+    let borne = crowd.leave()?;
+    judge(borne, options)?;
+
+    let connects = Instant::now();
+    connect_and_close(launch.intake, options.connects)?;
+    println!("{} connects and closes in {:.0} s", options.connects, connects.elapsed().as_secs_f64());
+    let after = wait_for_quiet(&server, before)?;
+    println!("afterwards:   {after}");
+    good_requests(&binary, launch.intake, &Options { measured: 1, binary: None, ..*options })?;
+    server.stop()?;
+    std::fs::remove_dir_all(&folder).context("removing what the campaign left")?;
+    let slower = beside / alone;
+    println!("p99 is {slower:.2} times what it was");
+    Ok(slower)
+}
+
+/// Sends good requests at a fixed rate and gives their p99 in milliseconds. All must be answered 200.
+fn good_requests(binary: &Path, intake: SocketAddr, options: &Options) -> Result<f64> {
+    let mut bench = Command::new(binary);
+    bench.args(["bench", "--json", "--connections", "32", "--url", &format!("http://{intake}")]);
+    bench.args(["--rate", &options.rate.to_string(), "--duration", &format!("{}s", options.measured)]);
+    let output = bench.stderr(Stdio::inherit()).output().context("starting forebay bench")?;
+    let text = String::from_utf8(output.stdout)?;
+    if !output.status.success() {
+        bail!("good requests weren't all answered 200: {text}");
+    }
+    let result: Value = serde_json::from_str(&text).context("forebay bench printed no JSON")?;
+    let rows = result["latency_us"].as_array().context("no latencies in what forebay bench printed")?;
+    let p99 = rows.iter().find(|row| row[0] == "p99").and_then(|row| row[1].as_f64());
+    p99.map(|micros| micros / 1e3).with_context(|| format!("no p99 in {text}"))
+}
+
+/// Each kind whose deadline has come while they stayed was cut at it.
+fn judge(borne: [Borne; Kind::ALL.len()], options: &Options) -> Result<()> {
+    let each = options.clients / Kind::ALL.len() as u64;
+    for (kind, Borne { cut, told, shortest, longest }) in Kind::ALL.into_iter().zip(borne) {
+        let shortest = shortest.unwrap_or_default();
+        let times = format!("{:.1} to {:.1} s", shortest.as_secs_f64(), longest.as_secs_f64());
+        println!("{:<13} {cut} cut, {told} of them told so, after {times}", kind.name());
+        if cut > 0 && (shortest + EARLY_MAX < kind.deadline() || longest > kind.deadline() + LATE_MAX) {
+            bail!("{} were borne for {times}, wanted {:?}", kind.name(), kind.deadline());
+        }
+        if Duration::from_secs(options.stay) > kind.deadline() + LATE_MAX && cut < each {
+            bail!("only {cut} of {each} {} were cut in {} s", kind.name(), options.stay);
+        }
+        if matches!(kind, Kind::Head | Kind::Body) && (cut == 0 || told < cut) {
+            bail!("{} of {} weren't told 408", cut - told, kind.name());
+        }
+    }
+    Ok(())
+}
+
+fn connect_and_close(server: SocketAddr, count: u64) -> Result<()> {
+    let next = AtomicU64::new(0);
+    let one_thread = || -> Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return Ok(());
+            }
+            let manner = Manner { reads_little: false, resets: number.is_multiple_of(2) };
+            source::open(server, number, manner).with_context(|| format!("connect {number}"))?;
+        }
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..CONNECTING_THREADS).map(|_| scope.spawn(one_thread)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a client panicked"))?)
+    })
+}
+
+/// What a server takes of the machine.
+#[derive(Clone, Copy, Debug)]
+struct Footprint {
+    memory: u64,
+    descriptors: usize,
+    connections: f64,
+}
+
+impl Footprint {
+    fn of(server: &Server) -> Result<Self> {
+        let text = server.metrics()?;
+        Ok(Self {
+            memory: server.process.memory()?.now,
+            descriptors: server.process.descriptors()?,
+            connections: metrics::sum(&text, "forebay_http_connections"),
+        })
+    }
+
+    fn is_like(&self, before: &Self) -> bool {
+        self.connections == 0.0
+            && self.memory <= before.memory + MEMORY_STAYS_MAX
+            && self.descriptors <= before.descriptors + DESCRIPTORS_STAY_MAX
+    }
+}
+
+impl std::fmt::Display for Footprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { memory, descriptors, connections } = self;
+        write!(f, "{connections} connections, {descriptors} descriptors, {:.1} MB", *memory as f64 / 1e6)
+    }
+}
+
+/// Waits until the server takes what it took before.
+fn wait_for_quiet(server: &Server, before: Footprint) -> Result<Footprint> {
+    let mut last = Footprint::of(server)?;
+    let quiet = wait(|| {
+        last = Footprint::of(server)?;
+        Ok(last.is_like(&before))
+    });
+    quiet.with_context(|| format!("the server was at {before}, and stays at {last}"))?;
+    Ok(last)
+}
+
+fn wait(mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+    let began = Instant::now();
+    while !holds()? {
+        if began.elapsed() > HANGS {
+            bail!("it didn't come to that within {HANGS:?}");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Both ends of every connection need a descriptor: ours here, and the server inherits the limit.
+fn raise_file_limit(clients: u64) -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = clients + OTHER_DESCRIPTORS;
+    if limit.maximum.is_none_or(|maximum| maximum >= wanted) {
+        let raised = Rlimit { current: limit.maximum, ..limit };
+        return setrlimit(Resource::Nofile, raised).context("raising the limit of open files");
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: Some(wanted) }).with_context(|| {
+        format!("{clients} clients need {wanted} open files: raise the hard limit (root may), or send fewer")
+    })
+}

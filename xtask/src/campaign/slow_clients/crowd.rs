@@ -1,0 +1,162 @@
+//! Many slow clients on one thread. Whoever is cut comes again at once, until the crowd is sent away.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+
+use super::slow::{Kind, Seen, Slow};
+
+/// Each client sends once in so many steps, of this length: about once a second.
+const STEPS: usize = 20;
+const STEP: Duration = Duration::from_millis(50);
+const READY_MAX: usize = 1024;
+
+/// How long those of one kind were borne.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Borne {
+    pub(super) cut: u64,
+    /// Of those: how many were told 408.
+    pub(super) told: u64,
+    pub(super) shortest: Option<Duration>,
+    pub(super) longest: Duration,
+}
+
+impl Borne {
+    fn add(&mut self, time: Duration, told: bool) {
+        self.cut += 1;
+        self.told += u64::from(told);
+        self.shortest = Some(self.shortest.map_or(time, |shortest| shortest.min(time)));
+        self.longest = self.longest.max(time);
+    }
+}
+
+/// A crowd that is there until it is sent away.
+pub(super) struct Crowd {
+    shared: Arc<Shared>,
+    thread: JoinHandle<Result<[Borne; Kind::ALL.len()]>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    goes: AtomicBool,
+    /// How many have come.
+    there: AtomicU64,
+}
+
+impl Crowd {
+    /// So many clients, of all kinds alike, who come one after the other within a while: else they would all be cut and
+    /// come again at once, which is another trial.
+    pub(super) fn gather(server: SocketAddr, count: u64, within: Duration) -> Self {
+        let shared = Arc::new(Shared::default());
+        let thread = thread::spawn({
+            let shared = shared.clone();
+            move || Members::open(server, count, within, &shared).and_then(|members| members.stay(&shared))
+        });
+        Self { shared, thread }
+    }
+
+    /// How many have come.
+    pub(super) fn there(&self) -> u64 {
+        self.shared.there.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is there no more, for want of something.
+    pub(super) fn has_failed(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Sends all away, and says how long each kind was borne.
+    pub(super) fn leave(self) -> Result<[Borne; Kind::ALL.len()]> {
+        self.shared.goes.store(true, Ordering::Relaxed);
+        self.thread.join().map_err(|_| anyhow!("the slow clients panicked"))?
+    }
+}
+
+struct Members {
+    server: SocketAddr,
+    epoll: OwnedFd,
+    slow: Vec<Slow>,
+    borne: [Borne; Kind::ALL.len()],
+    next: u64,
+    step: usize,
+    step_due: Instant,
+}
+
+impl Members {
+    fn open(server: SocketAddr, count: u64, within: Duration, shared: &Shared) -> Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC).context("making an epoll")?;
+        let (slow, borne) = Default::default();
+        let mut members = Self { server, epoll, slow, borne, next: 0, step: 0, step_due: Instant::now() };
+        let began = Instant::now();
+        for at in 0..usize::try_from(count)? {
+            let slow = members.come(at)?;
+            members.slow.push(slow);
+            shared.there.fetch_add(1, Ordering::Relaxed);
+            // While the others come, those who are there go on.
+            members.go_on(began + within.mul_f64(at as f64 / count as f64))?;
+        }
+        Ok(members)
+    }
+
+    fn come(&mut self, at: usize) -> Result<Slow> {
+        let kind = Kind::ALL[at % Kind::ALL.len()];
+        self.next += 1;
+        let slow = Slow::open(self.server, self.next, kind).with_context(|| format!("slow client {}", self.next))?;
+        let what = if kind == Kind::Reader { EventFlags::RDHUP } else { EventFlags::IN };
+        epoll::add(&self.epoll, slow.stream.as_fd(), EventData::new_u64(at as u64), what)?;
+        Ok(slow)
+    }
+
+    fn stay(mut self, shared: &Shared) -> Result<[Borne; Kind::ALL.len()]> {
+        while !shared.goes.load(Ordering::Relaxed) {
+            self.go_on(Instant::now() + STEP)?;
+        }
+        Ok(self.borne)
+    }
+
+    /// Looks after all until then; a part of them sends with each step.
+    fn go_on(&mut self, until: Instant) -> Result<()> {
+        loop {
+            let now = Instant::now();
+            if now >= self.step_due {
+                self.slow.iter_mut().skip(self.step % STEPS).step_by(STEPS).for_each(Slow::drip);
+                self.step += 1;
+                self.step_due = now + STEP;
+            }
+            self.look(self.step_due.min(until).saturating_duration_since(now))?;
+            if now >= until {
+                return Ok(());
+            }
+        }
+    }
+
+    fn look(&mut self, at_most: Duration) -> Result<()> {
+        let mut ready: Vec<epoll::Event> = Vec::with_capacity(READY_MAX);
+        match epoll::wait(&self.epoll, spare_capacity(&mut ready), Timespec::try_from(at_most).ok().as_ref()) {
+            Err(Errno::INTR) => return Ok(()),
+            waited => waited.context("waiting")?,
+        };
+        for event in ready {
+            let at = usize::try_from(event.data.u64())?;
+            let flags = event.flags;
+            let broken = flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP);
+            if let Some(slow) = self.slow.get_mut(at)
+                && let Seen::Cut { told } = slow.look(broken)
+            {
+                let (kind, time) = (slow.kind, slow.since.elapsed());
+                self.borne[kind as usize].add(time, told);
+                self.slow[at] = self.come(at)?;
+            }
+        }
+        Ok(())
+    }
+}

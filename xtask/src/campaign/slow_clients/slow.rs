@@ -1,0 +1,109 @@
+//! One slow client: what it sends, and how long it should be borne.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::source::{self, Manner};
+use crate::http::post;
+
+/// In which way a client is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Its headers come byte by byte.
+    Head,
+    /// Its body does.
+    Body,
+    /// It takes no answer.
+    Reader,
+    /// It sends nothing.
+    Idle,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 4] = [Self::Head, Self::Body, Self::Reader, Self::Idle];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Head => "slow headers",
+            Self::Body => "slow bodies",
+            Self::Reader => "slow readers",
+            Self::Idle => "idle",
+        }
+    }
+
+    /// How long the server bears it; it looks once a second.
+    pub(super) const fn deadline(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Head | Self::Body => 10,
+            Self::Reader => 30,
+            Self::Idle => 75,
+        })
+    }
+
+    fn begins_with(self) -> Vec<u8> {
+        match self {
+            Self::Head => b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nX: ".into(),
+            Self::Body => b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n\"".into(),
+            Self::Reader => post("/ingest/batch", &[], "{\n".repeat(REFUSED_LINES).as_bytes()).repeat(REQUESTS),
+            Self::Idle => Vec::new(),
+        }
+    }
+}
+
+/// Lines of a batch that are all refused, so that the answer is many times as long, and requests of one that takes no
+/// answer: their answers fit no buffer on the way, and the server reads not even all requests, so that its end is seen.
+const REFUSED_LINES: usize = 50;
+const REQUESTS: usize = 200;
+
+/// A connection that is slow.
+pub(super) struct Slow {
+    pub(super) kind: Kind,
+    pub(super) stream: TcpStream,
+    /// From when its deadline counts.
+    pub(super) since: Instant,
+    answer: Vec<u8>,
+}
+
+/// What has become of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It is borne.
+    Open,
+    /// The server has closed; whether it said 408 before.
+    Cut { told: bool },
+}
+
+impl Slow {
+    pub(super) fn open(server: SocketAddr, number: u64, kind: Kind) -> io::Result<Self> {
+        let manner = Manner { reads_little: kind == Kind::Reader, resets: false };
+        let mut stream = source::open(server, number, manner)?;
+        stream.write_all(&kind.begins_with())?;
+        stream.set_nonblocking(true)?;
+        Ok(Self { kind, stream, since: Instant::now(), answer: Vec::new() })
+    }
+
+    /// Sends as little as it does at a time. An error will be seen as an end.
+    pub(super) fn drip(&mut self) {
+        if matches!(self.kind, Kind::Head | Kind::Body) {
+            let _ = self.stream.write(b"x");
+        }
+    }
+
+    /// Looks what epoll has told of.
+    pub(super) fn look(&mut self, broken: bool) -> Seen {
+        if self.kind == Kind::Reader {
+            return if broken { Seen::Cut { told: false } } else { Seen::Open };
+        }
+        let mut piece = [0; 1024];
+        loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return Seen::Cut { told: self.answer.starts_with(b"HTTP/1.1 408 ") },
+                Ok(length) => self.answer.extend_from_slice(&piece[..length]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Seen::Open,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Seen::Cut { told: self.answer.starts_with(b"HTTP/1.1 408 ") },
+            }
+        }
+    }
+}
