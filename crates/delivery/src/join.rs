@@ -32,6 +32,7 @@ impl<'a> Start<'a> {
     pub(crate) fn join(mut self, routes: Routes, sinks: &[SinkSetup]) -> io::Result<(Book, bool)> {
         let saved = self.saved.take();
         let mut book = saved.clone().unwrap_or_default();
+        book.sinks.values_mut().for_each(SinkBook::forget_process);
         for setup in sinks {
             let known = book.sinks.remove(&setup.name);
             let sink = self.join_sink(known, setup, &routes, saved.as_ref().map(|saved| &saved.routes))?;
@@ -64,18 +65,18 @@ impl<'a> Start<'a> {
             let had = sink.outcomes(name).total();
             let pair = match sink.pairs.get(name) {
                 Some(pair) if pair.closed.is_none() => continue,
-                Some(pair) => {
+                Some(pair) if !pair.is_given_up() => {
                     let from = pair.from.iter().zip(&cursors).map(|(from, cursor)| *from.min(cursor)).collect();
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
                     Pair { base, from, closed: None }
                 }
                 // A type that first came after the ledger was saved: its route is as old as itself.
                 None if before.is_some_and(|before| before.leads(name, &setup.name)) => Pair::default(),
-                None if from_oldest => {
+                _ if from_oldest => {
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
                     Pair { base, from: cursors.clone(), closed: None }
                 }
-                None => Pair { base: accepted, from: self.counts.counted_up_to.clone(), closed: None },
+                _ => Pair { base: accepted.saturating_sub(had), from: self.counts.counted_up_to.clone(), closed: None },
             };
             sink.pairs.insert(name.clone(), pair);
         }

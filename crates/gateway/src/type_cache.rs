@@ -24,6 +24,25 @@ impl TypeCache {
         Self { table, known: Vec::new(), by_name: BTreeMap::new(), last: 0 }
     }
 
+    /// Goes on with another table. Places stay what they are: a type that is gone is known to be.
+    pub(crate) fn renew(&mut self, table: Arc<TypeTable>) {
+        for known in &mut self.known {
+            match table.find(known.name.as_str()) {
+                Ok(newer) => *known = newer,
+                Err(_) => known.is_gone = true,
+            }
+        }
+        self.table = table;
+    }
+
+    /// A type that was met here, and isn't taken by `table`.
+    pub(crate) fn first_gone(&self, table: &Arc<TypeTable>) -> Option<&Known> {
+        if Arc::ptr_eq(&self.table, table) {
+            return None;
+        }
+        self.known.iter().find(|known| table.find(known.name.as_str()).is_err())
+    }
+
     pub(crate) const fn table(&self) -> &Arc<TypeTable> {
         &self.table
     }
@@ -33,11 +52,12 @@ impl TypeCache {
     /// # Errors
     /// As [`TypeTable::find`].
     pub(crate) fn find(&mut self, name: &str) -> Result<Slot, Problem> {
-        if self.known.get(self.last).is_some_and(|known| known.name.as_str() == name) {
+        if self.known.get(self.last).is_some_and(|known| known.name.as_str() == name && !known.is_gone) {
             return Ok(Slot(self.last));
         }
         let slot = match self.by_name.get(name) {
-            Some(slot) => *slot,
+            Some(slot) if !self.known[slot.0].is_gone => *slot,
+            Some(slot) => return Err(self.known[slot.0].is_unknown()),
             None => self.add(self.table.find(name)?),
         };
         self.last = slot.0;

@@ -10,10 +10,11 @@ use event::{EventId, TypeName};
 use eventlog::{Batch, DataDirectory, EventLog, Reader, Record, Records, Settled, ShardOptions, Stretch, open_shard};
 use journal::simulated_disk::SimulatedDisk;
 use sink::{MemoryHandle, Sink, SinkConfig, SqliteConfig};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::Mutation;
+use crate::change::Change;
 use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
 use crate::{
@@ -64,6 +65,7 @@ pub(super) struct Process {
     pub(super) dead: Vec<Arc<DeadLetters>>,
     pub(super) office: DeadLetterOffice,
     orders: watch::Sender<Order>,
+    pub(super) changes: mpsc::Sender<Change>,
     task: JoinHandle<()>,
 }
 
@@ -132,11 +134,13 @@ impl World {
         let options = Options { seed: 7, mutation: self.mutation, ..Options::new(self.messages.clone()) };
         let engine = Engine::new(&log, &directory, self.routes.clone(), sinks, saved, options);
         let engine = engine.map_err(|error| text(&error))?;
-        let (ledger, lanes, dead) = (engine.ledger.clone(), engine.statuses.clone(), engine.dead.clone());
+        let (ledger, lanes, dead) = (engine.ledger.clone(), engine.board.lanes(), engine.dead.clone());
         let office = engine.dead_letters.clone();
         let (orders, received) = watch::channel(Order::Run);
-        let task = tokio::spawn(engine.run(received));
-        self.process = Some(Process { directory, log, ledger, lanes, sinks: handles, dead, office, orders, task });
+        let (changes, told) = mpsc::channel(1);
+        let task = tokio::spawn(engine.run(received, told));
+        self.process =
+            Some(Process { directory, log, ledger, lanes, sinks: handles, dead, office, orders, changes, task });
         Ok(())
     }
 

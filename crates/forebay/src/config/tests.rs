@@ -34,7 +34,7 @@ fn run_case(case: &Path) -> String {
     let environment = text("environment.txt").lines().filter_map(|line| line.split_once('=')).collect();
     let arguments = text("arguments.txt");
     let flag = |name: &str| arguments.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-    let flags = Flags { listen: flag("--listen "), admin: flag("--admin ") };
+    let flags = Flags { listen: flag("--listen "), admin: flag("--admin "), log_level: flag("--log-level ") };
     let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
     shown(fs::read(case.join("forebay.toml")).ok().as_deref(), &environment, &flags, scopes)
 }
