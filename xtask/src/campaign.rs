@@ -11,6 +11,8 @@ pub(crate) mod kills;
 pub(crate) mod loads;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
+pub(crate) mod reloads;
+pub(crate) mod stops;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -36,6 +38,10 @@ enum Campaign {
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
     FullDisk(full_disk::Options),
+    /// SIGTERMs under load: each stop is an orderly one, and no answer is cut.
+    Stops(stops::Options),
+    /// Configurations that are read again under load, some of them wrong.
+    Reloads(reloads::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
     Order(order::Options),
 }
@@ -49,6 +55,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Loads(options) => loads::run(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
+        Campaign::Stops(options) => stops::run(options),
+        Campaign::Reloads(options) => reloads::run(options),
         Campaign::Order(options) => order::run(options),
     }
 }

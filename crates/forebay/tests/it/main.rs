@@ -7,6 +7,7 @@ mod bombs;
 mod check;
 mod dead;
 mod load;
+mod reload;
 mod serve;
 mod support;
 mod tokens;

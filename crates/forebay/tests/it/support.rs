@@ -84,6 +84,13 @@ impl Server {
         Self::spawn(command, data, "0.0.0.0:0", "0.0.0.0:0")
     }
 
+    /// Starts it with more arguments; its log goes to `log`.
+    pub(crate) fn start_with(data: &Path, arguments: &[&str], log: &Path) -> Self {
+        let mut command = forebay();
+        command.arg("serve").args(arguments).stderr(std::fs::File::create(log).unwrap());
+        Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
     /// Starts it with a limit on its file descriptors.
     pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32) -> Self {
         let mut command = Command::new("sh");
@@ -92,7 +99,12 @@ impl Server {
     }
 
     fn spawn(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
-        command.args(["serve", "--listen", listen, "--admin", admin, "--data"]).arg(data);
+        command.arg("serve");
+        Self::spawn_serving(command, data, listen, admin)
+    }
+
+    fn spawn_serving(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
+        command.args(["--listen", listen, "--admin", admin, "--data"]).arg(data);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let mut address = |mark: &str| -> SocketAddr {
@@ -115,6 +127,11 @@ impl Server {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.intake)
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        self.process.signal(signal);
     }
 
     /// Sends it a signal and gives its exit code, if it ends with one.
