@@ -2,7 +2,8 @@
 //!
 //! Everything that can be wrong is looked at first: the file, what only a restart can change, the stores. Then
 //!
-//! 1. the gateway stops taking the types that go, so that no event of theirs comes after the end of their routes;
+//! 1. the gateway stops taking the types that go, and what was taken of them becomes durable, so that no event of theirs
+//!    comes after the end of their routes;
 //! 2. delivery goes on with the new routes and sinks, which are saved with the cursors;
 //! 3. the gateway takes the types that are new, and all other settings hold.
 //!
@@ -210,6 +211,10 @@ impl Reloader {
         let narrowed = before.clone();
         let types = after.types.clone();
         blocking(move || gateway.narrow(&types, &narrowed.types, &narrowed.options)).await?;
+        // What was let in before is durable before its routes are closed.
+        for shard in self.parts.log.shards() {
+            shard.settled().await;
+        }
         let changed = self.parts.delivery.configure(wiring::routes(configuration), sinks.to_vec()).await;
         let state = if changed.is_ok() { after } else { before };
         let gateway = self.parts.gateway.clone();

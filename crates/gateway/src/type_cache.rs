@@ -83,6 +83,23 @@ mod tests {
     use crate::type_table::{GatewayTypes, TypeRules};
 
     #[test]
+    fn places_stay_and_what_is_gone_is_known_to_be() {
+        let table = |names: &[&str]| {
+            let named = names.iter().map(|name| (name.parse().unwrap(), TypeRules::default())).collect();
+            Arc::new(TypeTable::new(GatewayTypes { named, ..GatewayTypes::default() }, &Arc::default()))
+        };
+        let mut cache = TypeCache::new(table(&["a", "b"]));
+        let [a, b] = ["a", "b"].map(|name| cache.find(name).unwrap());
+        let fewer = table(&["a"]);
+        assert_eq!(cache.first_gone(&fewer).map(|known| known.name.as_str()), Some("b"));
+        cache.renew(fewer);
+        assert!(cache.get(a).check().is_ok() && cache.get(b).check().is_err());
+        assert!(cache.find("b").is_err() && cache.find("a") == Ok(a) && cache.find("c").is_err());
+        cache.renew(table(&["b", "c"]));
+        assert!(cache.get(a).check().is_err() && cache.find("b") == Ok(b) && cache.find("c").is_ok());
+    }
+
+    #[test]
     fn a_name_has_one_slot() {
         let types = GatewayTypes { open: Some(TypeRules::default()), ..GatewayTypes::default() };
         let mut cache = TypeCache::new(Arc::new(TypeTable::new(types, &Arc::default())));

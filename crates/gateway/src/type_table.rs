@@ -161,6 +161,21 @@ mod tests {
     }
 
     #[test]
+    fn what_two_configurations_take_is_taken_by_both() {
+        let open = |names: &[&str]| GatewayTypes { open: Some(TypeRules::default()), ..named(names) };
+        for (before, after, taken, refused) in [
+            (named(&["a", "b"]), named(&["b", "c"]), vec!["b"], vec!["a", "c", "d"]),
+            (open(&["a"]), named(&["c"]), vec!["c"], vec!["a", "d"]),
+            (named(&["a"]), open(&["c"]), vec!["a"], vec!["c", "d"]),
+            (open(&["a"]), open(&["c"]), vec!["a", "c", "d"], vec![]),
+        ] {
+            let both = TypeTable::new(after.that_are_also_in(&before), &Arc::default());
+            assert!(taken.iter().all(|name| both.find(name).is_ok()), "{before:?} {after:?}");
+            assert!(refused.iter().all(|name| both.find(name).is_err()), "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
     fn open_types_are_bounded_and_named_ones_dont_count() {
         let types = GatewayTypes { open: Some(TypeRules::default()), ..named(&["a", "b"]) };
         let table = TypeTable::new(types, &Arc::default());

@@ -1,14 +1,16 @@
 //! Any sequence of appends, failures, crashes and power cuts: at its end each acknowledged event is once in each
 //! store that it goes to, or among its dead letters, and at every step the ledger balances.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use sink::MemoryHandle;
 
 use super::Mutation;
-use super::world::{FENCED, World, id, run, seconds};
-use crate::{DeadAction, DeadFilter};
+use super::world::{FENCED, KEYED, World, id, run, seconds};
+use crate::{DeadAction, DeadFilter, Routes, SinkName};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -25,6 +27,10 @@ enum Step {
     Stop,
     Replay,
     Drop { letter: usize },
+    /// The same configuration once more.
+    Reload,
+    /// A sink is taken out and comes back.
+    OutAndIn { fenced: bool, milliseconds: u64 },
 }
 
 impl Step {
@@ -56,6 +62,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Stop),
         3 => Just(Step::Replay),
         2 => (0_usize..5).prop_map(|letter| Step::Drop { letter }),
+        3 => Just(Step::Reload),
+        2 => (any::<bool>(), 0_u64..3000).prop_map(|(fenced, milliseconds)| Step::OutAndIn { fenced, milliseconds }),
     ]
 }
 
@@ -113,7 +121,22 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         }
         Step::Replay => replay(world).await,
         Step::Drop { letter } => drop_one(world, letter).await,
+        Step::Reload => world.change(world.routes.clone()).await.unwrap(),
+        Step::OutAndIn { fenced, milliseconds } => {
+            let routes = world.routes.clone();
+            let gone = if fenced { FENCED } else { KEYED };
+            world.change(without(&routes, gone)).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+            world.check_balance();
+            world.change(routes).await.unwrap();
+        }
     }
+}
+
+fn without(routes: &Routes, gone: &str) -> Routes {
+    let keep = |sinks: &BTreeSet<SinkName>| sinks.iter().filter(|sink| ***sink != *gone).cloned().collect::<Vec<_>>();
+    let named = routes.named().map(|(name, sinks)| (name.clone(), keep(sinks)));
+    named.fold(Routes::new().with_others(keep(routes.others())), |routes, (name, sinks)| routes.with(name, sinks))
 }
 
 async fn replay(world: &World) {

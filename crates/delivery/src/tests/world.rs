@@ -18,7 +18,7 @@ use crate::change::Change;
 use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
 use crate::{
-    Begin, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, LaneStatus, Ledger, Options, Reporter,
+    Begin, ChangeError, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, DeliveryControl, LaneStatus, Ledger, Options, Reporter,
     Routes, Row, Saved, SinkSetup,
 };
 
@@ -125,11 +125,7 @@ impl World {
         options.inline_commit_max = Duration::MAX;
         options.first_segment_bytes = 16 * 1024;
         let log = Arc::new(EventLog::open(&directory, &options).map_err(|error| text(&error))?);
-        let max_backlog = self.max_backlog;
-        let setup =
-            |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin, max_backlog };
-        let sinks = [setup(FENCED, self.fenced_config()), setup(KEYED, SinkConfig::Memory(self.keyed.clone()))];
-        let sinks: Vec<SinkSetup> = sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect();
+        let sinks = self.setups();
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let options = Options { seed: 7, mutation: self.mutation, ..Options::new(self.messages.clone()) };
         let engine = Engine::new(&log, &directory, self.routes.clone(), sinks, saved, options);
@@ -142,6 +138,29 @@ impl World {
         self.process =
             Some(Process { directory, log, ledger, lanes, sinks: handles, dead, office, orders, changes, task });
         Ok(())
+    }
+
+    /// The sinks that any type has a route to.
+    fn setups(&self) -> Vec<SinkSetup> {
+        let max_backlog = self.max_backlog;
+        let setup =
+            |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin, max_backlog };
+        let sinks = [setup(FENCED, self.fenced_config()), setup(KEYED, SinkConfig::Memory(self.keyed.clone()))];
+        sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect()
+    }
+
+    pub(super) fn control(&self) -> DeliveryControl {
+        DeliveryControl(self.process().changes.clone())
+    }
+
+    /// The running process goes over to these routes.
+    pub(super) async fn change(&mut self, routes: Routes) -> Result<(), ChangeError> {
+        let before = std::mem::replace(&mut self.routes, routes.clone());
+        let changed = self.control().configure(routes, self.setups()).await;
+        if changed.is_err() {
+            self.routes = before;
+        }
+        changed
     }
 
     fn fenced_config(&self) -> SinkConfig {
@@ -253,6 +272,18 @@ impl World {
     pub(super) async fn settle(&self) {
         for _ in 0..1000 {
             if self.pending() == 0 {
+                return;
+            }
+            seconds(1).await;
+        }
+        panic!("events stay pending: {:?}, {:?}", self.rows(), self.messages());
+    }
+
+    /// Waits until nothing is pending in one sink.
+    pub(super) async fn settle_in(&self, sink: &str) {
+        for _ in 0..1000 {
+            let rows = self.rows();
+            if rows.iter().flat_map(|row| &row.sinks).all(|row| &*row.sink != sink || row.pending == 0) {
                 return;
             }
             seconds(1).await;

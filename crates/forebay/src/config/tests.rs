@@ -169,7 +169,7 @@ proptest! {
     fn no_text_panics(pieces in prop::collection::vec(fragment(), 0..24), value in ".{0,6}") {
         let names = ["A", "FOREBAY_GATEWAY_LISTEN", "FOREBAY_TYPES_A_ROUTES", "FOREBAY_SINKS_A_PATH", "FOREBAY_GATEWAY_X"];
         let environment = names.into_iter().map(|name| (name, value.clone())).collect();
-        let flags = Flags { listen: Some(value), admin: None };
+        let flags = Flags { listen: Some(value), ..Flags::default() };
         let text = pieces.concat();
         let _ = shown(Some(text.as_bytes()), &environment, &flags, Scopes::default());
     }
