@@ -30,7 +30,8 @@ impl<'a> Start<'a> {
 
     /// The book to go on with, and whether routes have begun or ended.
     pub(crate) fn join(mut self, routes: Routes, sinks: &[SinkSetup]) -> io::Result<(Book, bool)> {
-        let saved = self.saved.take();
+        let mut saved = self.saved.take();
+        saved.iter_mut().for_each(|saved| self.meet(saved));
         let mut book = saved.clone().unwrap_or_default();
         book.sinks.values_mut().for_each(SinkBook::forget_process);
         for setup in sinks {
@@ -42,6 +43,16 @@ impl<'a> Start<'a> {
         let changed = saved.is_none_or(|saved| saved.routes != routes || saved.sinks.len() != book.sinks.len());
         book.routes = routes;
         Ok((book, changed))
+    }
+
+    /// Notes the routes of types that came after the book was last looked at: they go where the old routes lead.
+    fn meet(&self, saved: &mut Book) {
+        for (name, _) in self.names.iter().zip(&self.counts.by_type).filter(|(_, accepted)| **accepted > 0) {
+            let routes = &saved.routes;
+            for (_, book) in saved.sinks.iter_mut().filter(|(sink, _)| routes.leads(name, sink)) {
+                book.pairs.entry(name.clone()).or_default();
+            }
+        }
     }
 
     fn join_sink(

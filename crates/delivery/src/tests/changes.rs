@@ -84,6 +84,7 @@ fn a_change_that_cannot_be_saved_is_none() {
         world.disk.set_capacity(Some(world.disk.bytes_used() - event::limits::RESERVE_BYTES));
         assert!(matches!(world.change(both()).await, Err(ChangeError::Save)));
         world.disk.set_capacity(None);
+        seconds(1).await;
         world.append(0, "x", 5).await;
         world.settle().await;
         world.check_balance();

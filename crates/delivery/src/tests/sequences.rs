@@ -97,7 +97,7 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         }
         Step::LoseStore => {
             let mut oldest = world.process().log.shards().iter().map(|shard| shard.segments().oldest());
-            let retained = oldest.all(|oldest| oldest <= Some(1));
+            let retained = oldest.all(|oldest| oldest <= Some(1)) && !world.fenced_came_back;
             world.kill(seed).await;
             if retained {
                 world.fenced = MemoryHandle::fenced();
@@ -125,6 +125,7 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         Step::OutAndIn { fenced, milliseconds } => {
             let routes = world.routes.clone();
             let gone = if fenced { FENCED } else { KEYED };
+            world.fenced_came_back |= fenced;
             world.change(without(&routes, gone)).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
             world.check_balance();

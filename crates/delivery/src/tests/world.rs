@@ -53,6 +53,8 @@ pub(super) struct World {
     pub(super) sqlite: Option<SqliteConfig>,
     /// Letters that were dropped, by sink; of some the answer was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
+    /// The fenced sink was taken out and came back: what its store had before isn't retained for it.
+    pub(super) fenced_came_back: bool,
     next: u64,
 }
 
@@ -109,6 +111,7 @@ impl World {
             max_backlog: None,
             sqlite: None,
             dropped: BTreeSet::new(),
+            fenced_came_back: false,
             next: 1,
         }
     }
