@@ -112,7 +112,7 @@ impl Engine {
     /// Where a route begins must be known to the next start, or it would begin later there.
     fn save(&mut self, book: Book, before: Book) -> Result<(), ChangeError> {
         self.ledger.replace(book);
-        if self.keeper.tick() {
+        if self.keeper.save_both() {
             return Ok(());
         }
         self.ledger.replace(before);

@@ -76,9 +76,10 @@ impl Engine {
         );
         keeper.configure(&sinks);
         // Where a route begins must be known to the next start, or it would begin later there.
-        if !keeper.tick() && changed {
+        if changed && !keeper.save_both() {
             return Err(StartError::Save);
         }
+        keeper.tick();
         let mut engine = Self {
             log: log.clone(),
             home: Home::of(directory),

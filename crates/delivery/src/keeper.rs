@@ -126,6 +126,14 @@ impl Keeper {
         &self.counters
     }
 
+    /// Saves the ledger in both generations: where a route begins and ends must be known to whichever is read.
+    pub(crate) fn save_both(&mut self) -> bool {
+        self.tick() && {
+            self.text.clear();
+            self.tick()
+        }
+    }
+
     /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
     pub(crate) fn tick(&mut self) -> bool {
         self.look_at_disk();

@@ -149,8 +149,10 @@ fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<Wrong>) ->
 fn results(server: &Server) -> Result<(u64, u64)> {
     let text = server.metrics()?;
     let of = |result: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("forebay_reloads_total{{result=\"{result}\"}} ")));
-        line.and_then(|value| value.parse().ok()).with_context(|| format!("/metrics doesn't say how many were {result}"))
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(&format!("forebay_reloads_total{{result=\"{result}\"}} ")));
+        line.and_then(|value| value.parse().ok())
+            .with_context(|| format!("/metrics doesn't say how many were {result}"))
     };
     Ok((of("applied")?, of("refused")?))
 }
@@ -204,7 +206,8 @@ fn send(connection: &mut Connection, client: u64, mut random: Random, stop: &Ato
         let route = if is_batch { "batch" } else { "event" };
         let type_name = if is_fleeting { plan::FLEETING } else { plan::KEPT };
         let request = http::post(&format!("/ingest/{route}/{type_name}"), &[], events.join("\n").as_bytes());
-        let answer = connection.send(&request).with_context(|| format!("client {client}: the connection was dropped"))?;
+        let answer =
+            connection.send(&request).with_context(|| format!("client {client}: the connection was dropped"))?;
         match answer.status {
             200 if is_fleeting => known.fleeting.extend(events),
             200 => known.kept.extend(events),

@@ -14,23 +14,45 @@ use crate::{DeadAction, DeadFilter, Routes, SinkName};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Append { shard: u16, type_index: usize, count: u64, refused: Option<u64> },
+    Append {
+        shard: u16,
+        type_index: usize,
+        count: u64,
+        refused: Option<u64>,
+    },
     Milliseconds(u64),
-    Fail { fenced: bool, calls: usize },
-    LoseAnswers { fenced: bool, writes: usize },
-    RetryNext { fenced: bool },
+    Fail {
+        fenced: bool,
+        calls: usize,
+    },
+    LoseAnswers {
+        fenced: bool,
+        writes: usize,
+    },
+    RetryNext {
+        fenced: bool,
+    },
     Heal,
     Kill,
-    DamageLedger { generation: u8 },
+    DamageLedger {
+        generation: u8,
+    },
     LoseStore,
-    PowerFailure { operations: u64 },
+    PowerFailure {
+        operations: u64,
+    },
     Stop,
     Replay,
-    Drop { letter: usize },
+    Drop {
+        letter: usize,
+    },
     /// The same configuration once more.
     Reload,
     /// A sink is taken out and comes back.
-    OutAndIn { fenced: bool, milliseconds: u64 },
+    OutAndIn {
+        fenced: bool,
+        milliseconds: u64,
+    },
 }
 
 impl Step {
@@ -101,6 +123,7 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
             world.kill(seed).await;
             if retained {
                 world.fenced = MemoryHandle::fenced();
+                world.fenced_was_lost = true;
             }
             world.start();
         }
@@ -126,6 +149,12 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
             let routes = world.routes.clone();
             let gone = if fenced { FENCED } else { KEYED };
             world.fenced_came_back |= fenced;
+            if std::mem::take(&mut world.fenced_was_lost) {
+                // A sink that goes before its lanes have seen the loss begins at the end when it comes back.
+                world.fenced.heal();
+                seconds(100).await;
+                world.settle_in(FENCED).await;
+            }
             world.change(without(&routes, gone)).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
             world.check_balance();

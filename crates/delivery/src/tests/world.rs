@@ -18,8 +18,8 @@ use crate::change::Change;
 use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
 use crate::{
-    Begin, ChangeError, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, DeliveryControl, LaneStatus, Ledger, Options, Reporter,
-    Routes, Row, Saved, SinkSetup,
+    Begin, ChangeError, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, DeliveryControl, LaneStatus,
+    Ledger, Options, Reporter, Routes, Row, Saved, SinkSetup,
 };
 
 pub(super) const FENCED: &str = "fenced";
@@ -55,6 +55,8 @@ pub(super) struct World {
     pub(super) dropped: BTreeSet<(String, EventId)>,
     /// The fenced sink was taken out and came back: what its store had before isn't retained for it.
     pub(super) fenced_came_back: bool,
+    /// The fenced store was exchanged, and its lanes may not have noticed.
+    pub(super) fenced_was_lost: bool,
     next: u64,
 }
 
@@ -112,6 +114,7 @@ impl World {
             sqlite: None,
             dropped: BTreeSet::new(),
             fenced_came_back: false,
+            fenced_was_lost: false,
             next: 1,
         }
     }

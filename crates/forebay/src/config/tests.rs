@@ -103,7 +103,8 @@ fn every_setting_is_documented() {
     let sinks = sink::KINDS.iter().flat_map(|(_, keys)| keys.iter().map(|key| ("sinks", "X", *key)));
     let gateway = gateway::KEYS.iter().map(|key| ("gateway", "", *key));
     let types = event_type::KEYS.iter().map(|key| ("types", "X", *key));
-    for (table, name, key) in gateway.chain(types).chain(sinks) {
+    let log = log::KEYS.iter().map(|key| ("log", "", *key));
+    for (table, name, key) in gateway.chain(log).chain(types).chain(sinks) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
         let variable = environment::variable_name(parts);
         let row = page.lines().find(|line| line.contains(&format!("| `{variable}` |")));

@@ -9,5 +9,6 @@ mod dead;
 mod load;
 mod reload;
 mod serve;
+mod stop;
 mod support;
 mod tokens;

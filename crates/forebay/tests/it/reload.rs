@@ -124,7 +124,10 @@ fn what_is_wrong_changes_nothing_and_is_told_in_full() {
     std::fs::create_dir(stand.folder.data().join("folder")).unwrap();
     let no_file = TWO.replace("table = \"two\"", "path = \"folder\"");
     let wrong = [
-        (format!("{TWO}[sinks.three]\nkind = \"oracle\"\nsize = 1\n[types.c]\nroutes = [\"four\"]\n"), ["oracle", "four"]),
+        (
+            format!("{TWO}[sinks.three]\nkind = \"oracle\"\nsize = 1\n[types.c]\nroutes = [\"four\"]\n"),
+            ["oracle", "four"],
+        ),
         ("[types".into(), ["not TOML", "forebay.toml"]),
         (other_port, ["gateway.shards", "restart"]),
         (no_file, ["sink two", "folder"]),
@@ -185,7 +188,10 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
     let (code, text) = stand.route(&["list"]);
     assert!(code == 0 && text.contains("b  two  removed  3 pending, 1 stored, 0 dead, 0 skipped\n"), "{text}");
     let (_, json) = stand.route(&["list", "--json"]);
-    assert!(json.contains("{\"type\":\"b\",\"sink\":\"two\",\"state\":\"removed\",\"reason\":null,\"pending\":3"), "{json}");
+    assert!(
+        json.contains("{\"type\":\"b\",\"sink\":\"two\",\"state\":\"removed\",\"reason\":null,\"pending\":3"),
+        "{json}"
+    );
 
     stand.accepts(TWO);
     stand.server().wait_delivered();
@@ -227,8 +233,12 @@ fn a_new_route_begins_at_the_end_or_with_the_oldest() {
         stand.post("a", body);
     }
     stand.server().wait_delivered();
-    let more = |from: &str| format!("[types.a]\nroutes = [\"one\", \"{from}\"]\n[sinks.one]\nkind = \"sqlite\"\n\
-                                     [sinks.{from}]\nkind = \"sqlite\"\ntable = \"t_{from}\"\nfrom = \"{from}\"\n");
+    let more = |from: &str| {
+        format!(
+            "[types.a]\nroutes = [\"one\", \"{from}\"]\n[sinks.one]\nkind = \"sqlite\"\n\
+                                     [sinks.{from}]\nkind = \"sqlite\"\ntable = \"t_{from}\"\nfrom = \"{from}\"\n"
+        )
+    };
     for (from, expected) in [("end", 1), ("oldest", 4)] {
         stand.accepts(&more(from));
         stand.post("a", "3");
@@ -278,7 +288,9 @@ fn the_log_can_be_json_and_leave_out_what_matters_less() {
     for line in log.lines() {
         assert!(line.starts_with("{\"time\":\"20") && line.ends_with("\"}"), "{line}");
     }
-    assert!(log.contains("\"level\":\"error\",\"message\":\"the configuration was read again") && log.contains("\"info\""));
+    assert!(
+        log.contains("\"level\":\"error\",\"message\":\"the configuration was read again") && log.contains("\"info\"")
+    );
     stand.folder.write("forebay.toml", format!("[log]\nlevel = \"error\"\n{ONE}"));
     stand.start();
     assert_eq!(stand.stop("-TERM"), Some(0));

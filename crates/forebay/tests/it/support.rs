@@ -135,8 +135,13 @@ impl Server {
     }
 
     /// Sends it a signal and gives its exit code, if it ends with one.
-    pub(crate) fn stop(mut self, signal: &str) -> Option<i32> {
+    pub(crate) fn stop(self, signal: &str) -> Option<i32> {
         self.process.signal(signal);
+        self.wait_end()
+    }
+
+    /// Waits for its end and gives its exit code, if it ends with one.
+    pub(crate) fn wait_end(mut self) -> Option<i32> {
         self.process.0.wait().unwrap().code()
     }
 

@@ -42,7 +42,17 @@ impl Shared {
     pub(in crate::campaign) fn new(server: SocketAddr, seed: u64) -> Self {
         let state = Mutex::new(ServerState { is_up: false, starts: 0 });
         let [in_flight, taken, disk_full] = [0; 3].map(AtomicUsize::new);
-        Self { cuts_answers: true, server, seed, stop: AtomicBool::new(false), in_flight, taken, disk_full, state, changed: Condvar::new() }
+        Self {
+            cuts_answers: true,
+            server,
+            seed,
+            stop: AtomicBool::new(false),
+            in_flight,
+            taken,
+            disk_full,
+            state,
+            changed: Condvar::new(),
+        }
     }
 
     /// From now on an answer that isn't whole is a fault.

@@ -43,7 +43,8 @@ impl Plan {
 
     /// Its routes, in order.
     pub(super) fn routes(&self) -> Vec<String> {
-        let of = |name: &'static str, sinks: &'static [&'static str]| sinks.iter().map(move |sink| format!("{name} {sink}"));
+        let of =
+            |name: &'static str, sinks: &'static [&'static str]| sinks.iter().map(move |sink| format!("{name} {sink}"));
         of(FLEETING, self.fleeting).chain(of(KEPT, self.kept)).collect()
     }
 
