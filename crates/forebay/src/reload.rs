@@ -172,6 +172,9 @@ impl Reloader {
         let sinks = self.sinks(&configuration);
         self.check(&sinks).await?;
         self.apply(&configuration, &sinks).await?;
+        if configuration.gateway.max_connections != self.current.gateway.max_connections {
+            wiring::warn_of_descriptors(&configuration.gateway);
+        }
         (self.current, self.sinks) = (configuration, sinks);
         Ok(())
     }

@@ -197,6 +197,7 @@ impl Running {
             saved,
             Options::new(Arc::new(Log)),
         )?;
+        wiring::warn_of_descriptors(&configuration.gateway);
         let options = GatewayOptions { tokens: tokens.clone(), ..wiring::gateway_options(&configuration.gateway) };
         let gateway = Gateway::start(intake, &log, wiring::types(configuration), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;

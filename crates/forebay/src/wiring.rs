@@ -9,14 +9,7 @@ use crate::{descriptors, log};
 
 /// Who may use the gateway, and its limits; the tokens aren't part of it.
 pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
-    let wanted = gateway.max_connections.get();
-    let connections_max = descriptors::connections(wanted);
-    if connections_max < wanted {
-        log::warning(format_args!(
-            "only {connections_max} of {wanted} connections can be open at a time: the process may not have more file \
-             descriptors (ulimit -n, LimitNOFILE=)"
-        ));
-    }
+    let connections_max = descriptors::connections(gateway.max_connections.get());
     GatewayOptions {
         connections_max,
         connections_per_client: gateway.max_connections_per_client.get(),
@@ -24,6 +17,18 @@ pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
         trusted_proxies: gateway.trusted_proxies.clone(),
         demand: gateway.demand(),
         ..GatewayOptions::default()
+    }
+}
+
+/// Says so where fewer connections can be open than are wanted.
+pub(crate) fn warn_of_descriptors(gateway: &config::Gateway) {
+    let wanted = gateway.max_connections.get();
+    let connections_max = descriptors::connections(wanted);
+    if connections_max < wanted {
+        log::warning(format_args!(
+            "only {connections_max} of {wanted} connections can be open at a time: the process may not have more file \
+             descriptors (ulimit -n, LimitNOFILE=)"
+        ));
     }
 }
 
