@@ -145,22 +145,24 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         Step::Replay => replay(world).await,
         Step::Drop { letter } => drop_one(world, letter).await,
         Step::Reload => world.change(world.routes.clone()).await.unwrap(),
-        Step::OutAndIn { fenced, milliseconds } => {
-            let routes = world.routes.clone();
-            let gone = if fenced { FENCED } else { KEYED };
-            world.fenced_came_back |= fenced;
-            if std::mem::take(&mut world.fenced_was_lost) {
-                // A sink that goes before its lanes have seen the loss begins at the end when it comes back.
-                world.fenced.heal();
-                seconds(100).await;
-                world.settle_in(FENCED).await;
-            }
-            world.change(without(&routes, gone)).await.unwrap();
-            tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
-            world.check_balance();
-            world.change(routes).await.unwrap();
-        }
+        Step::OutAndIn { fenced, milliseconds } => out_and_in(world, fenced, milliseconds).await,
     }
+}
+
+/// Takes a sink out of the configuration, and puts it back.
+async fn out_and_in(world: &mut World, fenced: bool, milliseconds: u64) {
+    let routes = world.routes.clone();
+    world.fenced_came_back |= fenced;
+    if std::mem::take(&mut world.fenced_was_lost) {
+        // A sink that goes before its lanes have seen the loss begins at the end when it comes back.
+        world.fenced.heal();
+        seconds(100).await;
+        world.settle_in(FENCED).await;
+    }
+    world.change(without(&routes, if fenced { FENCED } else { KEYED })).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+    world.check_balance();
+    world.change(routes).await.unwrap();
 }
 
 fn without(routes: &Routes, gone: &str) -> Routes {
