@@ -8,7 +8,7 @@ use std::net::{IpAddr, TcpStream as StdStream};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::Sender as EndOfWait;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
@@ -66,7 +66,7 @@ pub(crate) enum Message {
     /// A second has passed.
     Tick,
     /// From now on these hold; whoever waits for that is told by the sender's end.
-    Rules(Arc<Rules>, Sender<()>),
+    Rules(Arc<Rules>, EndOfWait<()>),
     /// Let requests finish, close connections, and end.
     Finish,
     /// End though requests are in flight.
