@@ -45,7 +45,7 @@ impl Room {
         self.is_short.load(Ordering::Relaxed)
     }
 
-    /// From the next look on so many bytes are kept free; `None` as for [`Room::new`].
+    /// From the next look on so many bytes are kept free; without a number a part of the disk, as by default.
     pub fn keep_free(&self, keep_bytes: Option<u64>) {
         self.keep_bytes.store(keep_bytes.unwrap_or(BY_PART), Ordering::Relaxed);
     }
