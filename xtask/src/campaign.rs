@@ -11,7 +11,9 @@ pub(crate) mod kills;
 pub(crate) mod loads;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
+pub(crate) mod reloads;
 pub(crate) mod slow_clients;
+pub(crate) mod stops;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -39,6 +41,10 @@ enum Campaign {
     FullDisk(full_disk::Options),
     /// Clients that send or read slowly, say nothing, or come and go, while others do honest work.
     SlowClients(slow_clients::Options),
+    /// SIGTERMs under load: each stop is an orderly one, and no answer is cut.
+    Stops(stops::Options),
+    /// Configurations that are read again under load, some of them wrong.
+    Reloads(reloads::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
     Order(order::Options),
 }
@@ -53,6 +59,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),
+        Campaign::Stops(options) => stops::run(options),
+        Campaign::Reloads(options) => reloads::run(options),
         Campaign::Order(options) => order::run(options),
     }
 }

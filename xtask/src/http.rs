@@ -29,10 +29,14 @@ impl Connection {
         Ok(Self { stream: BufReader::with_capacity(1024, stream) })
     }
 
-    /// Sends a request that [`post`] made, and reads its answer.
+    /// Sends a request that [`post`] made, and reads its answer. An answer that has begun and isn't whole is
+    /// [`io::ErrorKind::InvalidData`]; whatever else fails, nothing was answered.
     pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<Answer> {
         self.stream.get_mut().write_all(request)?;
-        read_answer(&mut self.stream)
+        if self.stream.fill_buf()?.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        read_answer(&mut self.stream).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
     pub(crate) fn get(&mut self, path: &str) -> io::Result<Answer> {

@@ -66,6 +66,12 @@ impl Launch {
         Ok(Server { launch: self.clone(), process, started })
     }
 
+    /// Writes the configuration anew; the server has it when it is told to read it.
+    pub(crate) fn write_config(&self, text: &str) -> Result<()> {
+        let path = self.config.as_ref().context("a server without a configuration")?;
+        std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+    }
+
     fn log_tail(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<_> = text.lines().rev().take(10).collect();
@@ -94,12 +100,17 @@ impl Server {
 
     /// What `/metrics` of the admin port says.
     pub(crate) fn metrics(&self) -> Result<String> {
-        let answer = Connection::open(self.launch.admin).and_then(|mut connection| connection.get("/metrics"));
-        let answer = answer.context("asking the admin port for /metrics")?;
+        Ok(String::from_utf8(self.admin_get("/metrics")?)?)
+    }
+
+    /// What the admin port answers to a GET.
+    pub(crate) fn admin_get(&self, path: &str) -> Result<Vec<u8>> {
+        let answer = Connection::open(self.launch.admin).and_then(|mut connection| connection.get(path));
+        let answer = answer.with_context(|| format!("asking the admin port for {path}"))?;
         if answer.status != 200 {
-            bail!("/metrics answered {}", answer.status);
+            bail!("{path} answered {}", answer.status);
         }
-        Ok(String::from_utf8(answer.body)?)
+        Ok(answer.body)
     }
 
     /// Events that are not in their store yet.
@@ -136,11 +147,20 @@ impl Server {
         self.process.end()
     }
 
+    /// Has it read its configuration again (SIGHUP).
+    pub(crate) fn hang_up(&self) -> Result<()> {
+        self.signal(Signal::HUP)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = i32::try_from(self.process.0.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
+        kill_process(pid, signal).context("sending a signal")
+    }
+
     /// Asks it to stop (SIGTERM), and waits for its end.
     pub(crate) fn stop(mut self) -> Result<()> {
         let limit = Duration::from_secs(30);
-        let pid = i32::try_from(self.process.0.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
-        kill_process(pid, Signal::TERM).context("sending SIGTERM")?;
+        self.signal(Signal::TERM)?;
         let asked = Instant::now();
         while asked.elapsed() < limit {
             match self.process.0.try_wait()? {

@@ -19,6 +19,8 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),
     ("short campaign: slow clients", campaign::slow_clients::short),
+    ("short campaign: stops", campaign::stops::short),
+    ("short campaign: reloads", campaign::reloads::short),
     ("order of system calls", campaign::order::short),
 ];
 

@@ -20,8 +20,8 @@ pub(crate) struct Backlogs {
 }
 
 impl Backlogs {
-    pub(crate) fn limit(&mut self, sink: SinkName, bytes: Option<u64>) {
-        self.limits.insert(sink, bytes);
+    pub(crate) fn limit(&mut self, limits: impl Iterator<Item = (SinkName, Option<u64>)>) {
+        self.limits = limits.collect();
     }
 
     /// Measures what waits, and closes and opens the gates of types accordingly. Says which sinks are at their limits

@@ -67,6 +67,29 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
+    /// How many of its events have no outcome yet, of `outcomes` that are known; 0 for a route that goes on.
+    pub(crate) fn held(&self, outcomes: Outcomes) -> u64 {
+        let closed = self.closed.as_ref().map_or(0, |closed| closed.accepted);
+        closed.saturating_sub(self.base).saturating_sub(outcomes.total())
+    }
+
+    /// Gives up what a closed route holds: those events are skipped. Says how many they were.
+    fn give_up(&mut self, outcomes: Outcomes) -> u64 {
+        let held = self.held(outcomes);
+        if let Some(closed) = self.closed.as_ref().filter(|_| held > 0) {
+            self.base += held;
+            self.from.clone_from(&closed.until);
+        }
+        held
+    }
+
+    /// Whether what it held was given up: it doesn't go on where it stood.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.closed
+            .as_ref()
+            .is_some_and(|closed| closed.until.iter().any(|until| *until > 0) && closed.until == self.from)
+    }
+
     /// The events of this type that a lane delivers: those after the first and up to the second sequence.
     pub(crate) fn bounds(&self, shard: u16) -> (u64, u64) {
         let at = |sequences: &[u64]| sequences.get(usize::from(shard)).copied().unwrap_or(0);
@@ -110,10 +133,28 @@ impl SinkBook {
 
     /// Whether a route has events that the lanes haven't passed, or may still get some.
     pub(crate) fn waits(&self) -> bool {
-        self.lanes.iter().enumerate().any(|(shard, lane)| {
-            let shard = u16::try_from(shard).unwrap_or(u16::MAX);
-            self.pairs.values().any(|pair| lane.cursor < pair.bounds(shard).1)
+        self.pairs.iter().any(|(name, pair)| {
+            let is_before = |(shard, lane): (usize, &LaneBook)| {
+                lane.cursor < pair.bounds(u16::try_from(shard).unwrap_or(u16::MAX)).1
+            };
+            let may_hold = pair.closed.is_none() || pair.held(self.outcomes(name)) > 0;
+            may_hold && self.lanes.iter().enumerate().any(is_before)
         })
+    }
+
+    /// Gives up what closed routes hold, of one type or of all. Says what was given up of each.
+    pub(crate) fn give_up(&mut self, only: Option<&TypeName>) -> Vec<(TypeName, u64)> {
+        let outcomes: Vec<Outcomes> = self.pairs.keys().map(|name| self.outcomes(name)).collect();
+        let chosen = |name: &TypeName| only.is_none_or(|only| only == name);
+        let given_up = self.pairs.iter_mut().zip(outcomes).filter(|((name, _), _)| chosen(name));
+        let given_up = given_up.map(|((name, pair), outcomes)| (name.clone(), pair.give_up(outcomes)));
+        given_up.filter(|(_, events)| *events > 0).collect()
+    }
+
+    /// What is known of a sink before it is looked up in the configuration, and before its store was asked.
+    pub(crate) fn forget_process(&mut self) {
+        self.configured = false;
+        self.lanes.iter_mut().for_each(|lane| lane.confirmed = false);
     }
 
     /// Whether the sink needs segments: one that was taken out of the configuration does while events wait for it.

@@ -28,7 +28,7 @@ pub(crate) use office::Desk;
 pub use office::{DeadError, DeadLetterOffice};
 pub use offline::read_dead_letters;
 pub(crate) use offline::sinks_with_letters;
-pub(crate) use replay::{Clerk, clerk};
+pub(crate) use replay::{Clerk, SinkSlot, clerk};
 pub use replay::{DeadAction, DeadOutcome};
 
 use crate::options::Reporter;
@@ -86,14 +86,31 @@ fn end_of<'a>(letter: &Record<'a>, settled: Settled) -> Record<'a> {
     Record { dead, payload: &[], ..*letter }
 }
 
+/// What dead letters need of their data directory.
+#[derive(Clone)]
+pub(crate) struct Home {
+    disk: SharedDisk,
+    data: PathBuf,
+    pub(crate) origin: Origin,
+    reserve: Arc<Reserve>,
+}
+
+impl Home {
+    pub(crate) fn of(directory: &DataDirectory) -> Self {
+        Self {
+            disk: directory.disk().clone(),
+            data: directory.path().into(),
+            origin: directory.origin(),
+            reserve: directory.reserve().clone(),
+        }
+    }
+}
+
 /// The journal of a sink's dead letters. It is opened when it is needed, or when it is there.
 pub(crate) struct DeadLetters {
     sink: SinkName,
-    disk: SharedDisk,
-    data: PathBuf,
-    origin: Origin,
+    home: Home,
     journal: Mutex<Slot>,
-    reserve: Arc<Reserve>,
     ledger: Arc<Ledger>,
     reporter: Arc<dyn Reporter>,
     pub(crate) counters: Arc<DeadCounters>,
@@ -121,19 +138,11 @@ struct Journal {
 }
 
 impl DeadLetters {
-    pub(crate) fn new(
-        directory: &DataDirectory,
-        sink: SinkName,
-        ledger: Arc<Ledger>,
-        reporter: Arc<dyn Reporter>,
-    ) -> Self {
+    pub(crate) fn new(home: &Home, sink: SinkName, ledger: Arc<Ledger>, reporter: Arc<dyn Reporter>) -> Self {
         Self {
             sink,
-            disk: directory.disk().clone(),
-            data: directory.path().into(),
-            origin: directory.origin(),
+            home: home.clone(),
             journal: Mutex::new(Slot::Unopened),
-            reserve: directory.reserve().clone(),
             ledger,
             reporter,
             counters: Arc::default(),
@@ -151,7 +160,7 @@ impl DeadLetters {
     }
 
     fn directory(&self) -> PathBuf {
-        self.data.join(DIRECTORY).join(&*self.sink)
+        self.home.data.join(DIRECTORY).join(&*self.sink)
     }
 
     /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
@@ -175,7 +184,7 @@ impl DeadLetters {
     fn append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), BuryError> {
         match self.try_append(records, is_known) {
             // It may be for want of space: the reserve has some, and is filled again before long.
-            Err(BuryError::Later(_)) if self.reserve.release() => self.try_append(records, is_known),
+            Err(BuryError::Later(_)) if self.home.reserve.release() => self.try_append(records, is_known),
             written => written,
         }
     }
@@ -235,7 +244,7 @@ impl DeadLetters {
     }
 
     fn exists(&self) -> Result<bool, BuryError> {
-        match self.disk.list(&self.directory()) {
+        match self.home.disk.list(&self.directory()) {
             Ok(names) => Ok(!names.is_empty()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(later(error)),
@@ -254,8 +263,8 @@ impl DeadLetters {
 
     /// The journal makes its own directory durable within the one above, but not that one.
     fn open(&self) -> Result<Journal, BuryError> {
-        self.disk.create_directory(&self.data.join(DIRECTORY)).map_err(later)?;
-        self.disk.sync_directory(&self.data).map_err(later)?;
+        self.home.disk.create_directory(&self.home.data.join(DIRECTORY)).map_err(later)?;
+        self.home.disk.sync_directory(&self.home.data).map_err(later)?;
         let counted = self.ledger.dead_up_to(&self.sink);
         let options = ShardOptions {
             first_segment_bytes: FIRST_SEGMENT_BYTES,
@@ -263,7 +272,7 @@ impl DeadLetters {
             segments_ahead: false,
             // A position that the ledger has counted is never given to another record.
             next_at_least: counted + 1,
-            ..ShardOptions::new(self.disk.clone(), self.directory(), self.origin, 0)
+            ..ShardOptions::new(self.home.disk.clone(), self.directory(), self.home.origin, 0)
         };
         let OpenShard { appender, committer, segments, durable, mut findings } = open_shard(&options)?;
         let reader = Reader::new(segments.clone(), 1);

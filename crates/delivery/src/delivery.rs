@@ -6,11 +6,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use eventlog::{DataDirectory, EventLog};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
+use crate::change::{DeliveryControl, ORDERS_MAX};
 use crate::engine::{Engine, Order};
-use crate::status::KeeperCounters;
-use crate::{DeadLetterOffice, LaneStatus, Ledger, Options, Routes, Saved, SinkSetup};
+use crate::status::{KeeperCounters, LaneBoard};
+use crate::{DeadLetterOffice, Ledger, Options, Routes, Saved, SinkSetup};
 
 /// Why delivery can't start.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +36,8 @@ pub struct Delivery {
     orders: watch::Sender<Order>,
     thread: Option<JoinHandle<()>>,
     ledger: Arc<Ledger>,
-    lanes: Vec<Arc<LaneStatus>>,
+    control: DeliveryControl,
+    lanes: LaneBoard,
     keeper: Arc<KeeperCounters>,
     dead_letters: DeadLetterOffice,
 }
@@ -54,13 +56,15 @@ impl Delivery {
         options: Options,
     ) -> Result<Self, StartError> {
         let engine = Engine::new(log, directory, routes, sinks, saved, options)?;
-        let (ledger, lanes, keeper) = (engine.ledger.clone(), engine.statuses.clone(), engine.keeper_counters());
+        let (ledger, lanes, keeper) = (engine.ledger.clone(), engine.board.clone(), engine.keeper_counters());
         let dead_letters = engine.dead_letters.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
         let (orders, received) = watch::channel(Order::Run);
-        let deliver = move || runtime.block_on(engine.run(received));
+        let (control, changes) = mpsc::channel(ORDERS_MAX);
+        let deliver = move || runtime.block_on(engine.run(received, changes));
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
-        Ok(Self { orders, thread: Some(thread), ledger, lanes, keeper, dead_letters })
+        let control = DeliveryControl(control);
+        Ok(Self { orders, control, thread: Some(thread), ledger, lanes, keeper, dead_letters })
     }
 
     /// The ledger.
@@ -69,9 +73,15 @@ impl Delivery {
         &self.ledger
     }
 
+    /// Changes it while it runs.
+    #[must_use]
+    pub const fn control(&self) -> &DeliveryControl {
+        &self.control
+    }
+
     /// The lanes, by sink and shard.
     #[must_use]
-    pub fn lanes(&self) -> &[Arc<LaneStatus>] {
+    pub const fn lanes(&self) -> &LaneBoard {
         &self.lanes
     }
 

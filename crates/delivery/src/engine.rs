@@ -1,23 +1,24 @@
 //! All lanes and the keeper on one runtime.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{DataDirectory, EventLog};
-use tokio::sync::watch;
-use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::backoff::Backoff;
-use crate::dead_letters::{Clerk, DeadLetters, Desk, clerk, sinks_with_letters};
+use crate::change::Change;
+use crate::dead_letters::{Clerk, DeadLetters, Desk, Home, SinkSlot, clerk, sinks_with_letters};
 use crate::delivery::StartError;
 use crate::join::Start;
 use crate::keeper::Keeper;
 use crate::lane::Lane;
+use crate::lanes::Lanes;
 use crate::race::{First, changed, race};
-use crate::status::KeeperCounters;
-use crate::{DeadLetterOffice, LaneState, LaneStatus, Ledger, Options, Routes, Saved, SinkName, SinkSetup};
+use crate::status::{KeeperCounters, LaneBoard};
+use crate::{DeadLetterOffice, LaneStatus, Ledger, Options, Routes, Saved, SinkName, SinkSetup};
 
 /// How long a sink may take to close.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
@@ -33,23 +34,21 @@ pub(crate) enum Order {
 }
 
 pub(crate) struct Engine {
-    lanes: Vec<Lane>,
-    clerks: Vec<Clerk>,
-    keeper: Keeper,
-    stop: watch::Sender<bool>,
+    pub(crate) log: Arc<EventLog>,
+    home: Home,
+    pub(crate) lanes: Lanes,
+    clerks: JoinSet<()>,
+    /// Clerks that wait for the runtime.
+    new_clerks: Vec<Clerk>,
+    pub(crate) keeper: Keeper,
+    stop_clerks: watch::Sender<bool>,
     sinks: Vec<SinkSetup>,
     pub(crate) dead: Vec<Arc<DeadLetters>>,
     pub(crate) dead_letters: DeadLetterOffice,
     options: Arc<Options>,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) statuses: Vec<Arc<LaneStatus>>,
-}
-
-/// The tasks of the lanes, and whose they are.
-#[derive(Default)]
-struct Lanes {
-    tasks: JoinSet<()>,
-    statuses: HashMap<Id, Arc<LaneStatus>>,
+    pub(crate) board: LaneBoard,
+    backoffs: u64,
 }
 
 impl Engine {
@@ -75,78 +74,102 @@ impl Engine {
             document.as_ref(),
             options.reporter.clone(),
         );
-        for setup in &sinks {
-            keeper.settle(setup.name.clone(), setup.sink.traits().settle);
-            keeper.limit_backlog(setup.name.clone(), setup.max_backlog);
-        }
+        keeper.configure(&sinks);
         // Where a route begins must be known to the next start, or it would begin later there.
-        if !keeper.tick() && changed {
+        if changed && !keeper.save_both() {
             return Err(StartError::Save);
         }
-        for (sink, events) in ledger.left_behind() {
-            options.reporter.report(&format!(
-                "sink {sink} is no longer configured and holds {events} event(s): no segment behind them is freed until \
-                 it is configured again and has taken them"
-            ));
-        }
+        keeper.tick();
         let mut engine = Self {
-            lanes: Vec::new(),
-            clerks: Vec::new(),
+            log: log.clone(),
+            home: Home::of(directory),
+            lanes: Lanes::new(options.reporter.clone()),
+            clerks: JoinSet::new(),
+            new_clerks: Vec::new(),
             keeper,
-            stop: watch::Sender::new(false),
+            stop_clerks: watch::Sender::new(false),
             sinks: Vec::new(),
             dead: Vec::new(),
-            dead_letters: DeadLetterOffice::new(Vec::new()),
+            dead_letters: DeadLetterOffice::default(),
             options: Arc::new(options),
             ledger,
-            statuses: Vec::new(),
+            board: LaneBoard::default(),
+            backoffs: 0,
         };
-        for setup in sinks {
-            engine.add_sink(log, directory, setup);
+        for name in sinks_with_letters(directory).map_err(StartError::DeadLetters)? {
+            engine.find_dead(&name);
         }
-        engine.open_office(directory).map_err(StartError::DeadLetters)?;
+        engine.adopt(sinks);
         Ok(engine)
     }
 
-    /// Gives the dead letters of each sink a clerk, also of those that aren't configured any more.
-    fn open_office(&mut self, directory: &DataDirectory) -> std::io::Result<()> {
-        for name in sinks_with_letters(directory)? {
-            if self.dead.iter().all(|dead| *dead.sink() != name) {
-                self.dead.push(self.new_dead_letters(directory, name));
-            }
+    /// The dead letters of a sink, which a clerk works on from now on.
+    fn find_dead(&mut self, name: &SinkName) -> Arc<DeadLetters> {
+        if let Some(dead) = self.dead.iter().find(|dead| dead.sink() == name) {
+            return dead.clone();
         }
-        let mut desks = Vec::new();
-        for dead in &self.dead {
-            let setup = self.sinks.iter().find(|setup| setup.name == *dead.sink());
-            let sink = setup.map(|setup| setup.sink.clone());
-            let stop = self.stop.subscribe();
-            let (clerk, orders) = clerk(dead, sink, directory.origin(), self.ledger.clone(), stop);
-            self.clerks.push(clerk);
-            desks.push(Desk { dead: dead.clone(), orders });
-        }
-        self.keeper.keep_dead_letters(self.dead.clone());
-        self.dead_letters = DeadLetterOffice::new(desks);
-        Ok(())
-    }
-
-    fn new_dead_letters(&self, directory: &DataDirectory, sink: SinkName) -> Arc<DeadLetters> {
-        Arc::new(DeadLetters::new(directory, sink, self.ledger.clone(), self.options.reporter.clone()))
-    }
-
-    fn add_sink(&mut self, log: &Arc<EventLog>, directory: &DataDirectory, setup: SinkSetup) {
-        let dead = self.new_dead_letters(directory, setup.name.clone());
+        let dead = DeadLetters::new(&self.home, name.clone(), self.ledger.clone(), self.options.reporter.clone());
         #[cfg(test)]
         dead.forgetful.store(
             self.options.mutation == Some(crate::tests::Mutation::UnsyncedDead),
             std::sync::atomic::Ordering::Relaxed,
         );
-        for shard in log.shards() {
-            let name = event::Lane { origin: directory.origin(), shard: shard.number(), sink: setup.name.clone() };
-            let cursor = self.ledger.lane(&name).cursor;
-            let status = Arc::new(LaneStatus::new(name.clone(), shard.clone(), cursor));
-            self.statuses.push(status.clone());
-            let seed = self.options.seed.wrapping_add(self.statuses.len() as u64);
-            self.lanes.push(Lane {
+        let (dead, sink) = (Arc::new(dead), SinkSlot::default());
+        let stop = self.stop_clerks.subscribe();
+        let (clerk, orders) = clerk(&dead, sink.clone(), self.home.origin, self.ledger.clone(), stop);
+        self.new_clerks.push(clerk);
+        self.dead_letters.add(Desk { dead: dead.clone(), orders, sink });
+        self.dead.push(dead.clone());
+        self.keeper.keep_dead_letters(self.dead.clone());
+        dead
+    }
+
+    /// Takes over the sinks of a configuration that the book has already.
+    pub(crate) fn adopt(&mut self, sinks: Vec<SinkSetup>) {
+        self.keeper.configure(&sinks);
+        let known = self.board.lanes();
+        let mut statuses = Vec::new();
+        for setup in &sinks {
+            self.find_dead(&setup.name);
+            for shard in self.log.shards() {
+                let name = event::Lane { origin: self.home.origin, shard: shard.number(), sink: setup.name.clone() };
+                let cursor = self.ledger.lane(&name).cursor;
+                let same = known.iter().find(|status| *status.lane() == name).cloned();
+                statuses.push(same.unwrap_or_else(|| Arc::new(LaneStatus::new(name, shard.clone(), cursor))));
+            }
+        }
+        self.board.exchange(statuses);
+        for desk in self.dead_letters.desks() {
+            let setup = sinks.iter().find(|setup| setup.name == *desk.dead.sink());
+            desk.sink.set(setup.map(|setup| setup.sink.clone()));
+        }
+        self.sinks = sinks;
+        self.report_left_behind();
+    }
+
+    fn report_left_behind(&self) {
+        for (sink, events) in self.ledger.left_behind() {
+            self.options.reporter.report(&format!(
+                "sink {sink} is no longer configured and holds {events} event(s): no segment behind them is freed until \
+                 it is configured again and has taken them, or they are given up (forebay route drop {sink})"
+            ));
+        }
+    }
+
+    /// Starts all lanes, and clerks that don't work yet.
+    pub(crate) fn start_lanes(&mut self) {
+        for clerk in self.new_clerks.drain(..) {
+            self.clerks.spawn(clerk.run());
+        }
+        for status in self.board.lanes() {
+            let name = status.lane().clone();
+            let setup = self.sinks.iter().find(|setup| setup.name == name.sink);
+            let dead = self.dead.iter().find(|dead| *dead.sink() == name.sink);
+            let shard = self.log.shards().get(usize::from(name.shard));
+            let (Some(setup), Some(dead), Some(shard)) = (setup, dead, shard) else { continue };
+            self.backoffs += 1;
+            let seed = self.options.seed.wrapping_add(self.backoffs);
+            self.lanes.spawn(Lane {
                 name,
                 shard: shard.clone(),
                 sink: setup.sink.clone(),
@@ -154,12 +177,10 @@ impl Engine {
                 dead: dead.clone(),
                 options: self.options.clone(),
                 status,
-                stop: self.stop.subscribe(),
+                halt: self.lanes.halt(),
                 backoff: Backoff::new(seed, self.options.retry_max),
             });
         }
-        self.dead.push(dead);
-        self.sinks.push(setup);
     }
 
     pub(crate) fn keeper_counters(&self) -> Arc<KeeperCounters> {
@@ -167,58 +188,49 @@ impl Engine {
     }
 
     /// Delivers until it is told otherwise.
-    pub(crate) async fn run(mut self, mut orders: watch::Receiver<Order>) {
-        let mut lanes = Lanes::default();
-        for lane in self.lanes.drain(..) {
-            let status = lane.status.clone();
-            let task = lanes.tasks.spawn(lane.run());
-            lanes.statuses.insert(task.id(), status);
-        }
-        for clerk in self.clerks.drain(..) {
-            lanes.tasks.spawn(clerk.run());
-        }
+    pub(crate) async fn run(mut self, mut orders: watch::Receiver<Order>, mut changes: mpsc::Receiver<Change>) {
+        self.start_lanes();
         loop {
             let order = *orders.borrow_and_update();
             match order {
                 Order::Run => {}
-                Order::Stop(deadline) => return self.stop(lanes, deadline).await,
+                Order::Stop(deadline) => return self.stop(deadline).await,
                 Order::Abandon => return,
             }
-            if let First::One(()) = race(sleep(self.options.save_every), changed(&mut orders)).await {
-                self.keeper.tick();
-                self.report_bugs(&mut lanes);
+            let told = race(changed(&mut orders), received(&mut changes));
+            match race(sleep(self.options.save_every), told).await {
+                First::One(()) => {
+                    self.keeper.tick();
+                    self.lanes.report_bugs();
+                }
+                First::Other(First::One(())) => {}
+                First::Other(First::Other(change)) => self.change(change).await,
             }
         }
     }
 
-    fn report_bugs(&self, lanes: &mut Lanes) {
-        while let Some(ended) = lanes.tasks.try_join_next() {
-            self.report_bug(lanes, ended);
-        }
-    }
-
-    fn report_bug(&self, lanes: &Lanes, ended: Result<(), JoinError>) {
-        let Err(error) = ended else { return };
-        let Some(status) = lanes.statuses.get(&error.id()) else { return };
-        let lane = status.lane();
-        self.options.reporter.report(&format!("BUG: lane {lane} ended: {error}; its events stay in the journal"));
-        let _ = status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
-    }
-
-    async fn stop(&mut self, mut lanes: Lanes, deadline: Duration) {
+    async fn stop(&mut self, deadline: Duration) {
         let until = Instant::now() + deadline;
-        self.stop.send_replace(true);
-        let all = async {
-            while let Some(ended) = lanes.tasks.join_next().await {
-                self.report_bug(&lanes, ended);
-            }
-        };
-        let in_time = tokio::time::timeout_at(until, all).await.is_ok();
+        self.stop_clerks.send_replace(true);
+        let mut in_time = self.lanes.end_when_done(until).await;
+        in_time &= timeout_at(until, async { while self.clerks.join_next().await.is_some() {} }).await.is_ok();
         if !in_time {
             self.options.reporter.report("not everything was delivered in time; the rest is, after the next start");
         }
-        lanes.tasks.shutdown().await;
+        self.clerks.shutdown().await;
+        self.close_all_but(&[]).await;
+        self.keeper.tick();
+        for error in self.dead.iter().filter_map(|dead| dead.close().err()) {
+            self.options.reporter.report(&format!("can't close the dead letters: {error}"));
+        }
+    }
+
+    /// Closes the drivers that `kept` doesn't have.
+    pub(crate) async fn close_all_but(&self, kept: &[SinkSetup]) {
         for setup in &self.sinks {
+            if kept.iter().any(|kept| kept.sink.is_same(&setup.sink)) {
+                continue;
+            }
             let report = |text: String| self.options.reporter.report(&format!("sink {}: {text}", setup.name));
             match timeout(CLOSE_MAX, setup.sink.close()).await {
                 Ok(Ok(())) => {}
@@ -226,9 +238,13 @@ impl Engine {
                 Err(_) => report("it didn't close in time".into()),
             }
         }
-        self.keeper.tick();
-        for error in self.dead.iter().filter_map(|dead| dead.close().err()) {
-            self.options.reporter.report(&format!("can't close the dead letters: {error}"));
-        }
+    }
+}
+
+/// The next change; for ever where nobody can ask for one any more.
+async fn received(changes: &mut mpsc::Receiver<Change>) -> Change {
+    match changes.recv().await {
+        Some(change) => change,
+        None => std::future::pending().await,
     }
 }

@@ -30,8 +30,10 @@ impl<'a> Start<'a> {
 
     /// The book to go on with, and whether routes have begun or ended.
     pub(crate) fn join(mut self, routes: Routes, sinks: &[SinkSetup]) -> io::Result<(Book, bool)> {
-        let saved = self.saved.take();
+        let mut saved = self.saved.take();
+        saved.iter_mut().for_each(|saved| self.meet(saved));
         let mut book = saved.clone().unwrap_or_default();
+        book.sinks.values_mut().for_each(SinkBook::forget_process);
         for setup in sinks {
             let known = book.sinks.remove(&setup.name);
             let sink = self.join_sink(known, setup, &routes, saved.as_ref().map(|saved| &saved.routes))?;
@@ -41,6 +43,16 @@ impl<'a> Start<'a> {
         let changed = saved.is_none_or(|saved| saved.routes != routes || saved.sinks.len() != book.sinks.len());
         book.routes = routes;
         Ok((book, changed))
+    }
+
+    /// Notes the routes of types that came after the book was last looked at: they go where the old routes lead.
+    fn meet(&self, saved: &mut Book) {
+        for (name, _) in self.names.iter().zip(&self.counts.by_type).filter(|(_, accepted)| **accepted > 0) {
+            let routes = &saved.routes;
+            for (_, book) in saved.sinks.iter_mut().filter(|(sink, _)| routes.leads(name, sink)) {
+                book.pairs.entry(name.clone()).or_default();
+            }
+        }
     }
 
     fn join_sink(
@@ -64,18 +76,18 @@ impl<'a> Start<'a> {
             let had = sink.outcomes(name).total();
             let pair = match sink.pairs.get(name) {
                 Some(pair) if pair.closed.is_none() => continue,
-                Some(pair) => {
+                Some(pair) if !pair.is_given_up() => {
                     let from = pair.from.iter().zip(&cursors).map(|(from, cursor)| *from.min(cursor)).collect();
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
                     Pair { base, from, closed: None }
                 }
                 // A type that first came after the ledger was saved: its route is as old as itself.
                 None if before.is_some_and(|before| before.leads(name, &setup.name)) => Pair::default(),
-                None if from_oldest => {
+                _ if from_oldest => {
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
                     Pair { base, from: cursors.clone(), closed: None }
                 }
-                None => Pair { base: accepted, from: self.counts.counted_up_to.clone(), closed: None },
+                _ => Pair { base: accepted.saturating_sub(had), from: self.counts.counted_up_to.clone(), closed: None },
             };
             sink.pairs.insert(name.clone(), pair);
         }

@@ -16,7 +16,7 @@ use crate::dead_letters::DeadLetters;
 use crate::document::Document;
 use crate::options::Reporter;
 use crate::status::KeeperCounters;
-use crate::{Ledger, SinkName};
+use crate::{Ledger, SinkName, SinkSetup};
 
 /// Cursors of all shards.
 type Cursors = Vec<u64>;
@@ -109,18 +109,29 @@ impl Keeper {
         self.dead = dead;
     }
 
-    pub(crate) fn limit_backlog(&mut self, sink: SinkName, bytes: Option<u64>) {
-        self.backlogs.limit(sink, bytes);
-    }
-
-    pub(crate) fn settle(&mut self, sink: SinkName, settle: Duration) {
-        if settle > Duration::ZERO {
-            self.settling.insert(sink, Settling { settle, history: VecDeque::new() });
+    /// Holds the sinks of a configuration to their limits, and no others. What is known of how sinks settle stays known.
+    pub(crate) fn configure(&mut self, sinks: &[SinkSetup]) {
+        self.backlogs.limit(sinks.iter().map(|setup| (setup.name.clone(), setup.max_backlog)));
+        let mut before = std::mem::take(&mut self.settling);
+        for setup in sinks {
+            let settle = setup.sink.traits().settle;
+            if settle > Duration::ZERO {
+                let history = before.remove(&setup.name).map(|settling| settling.history).unwrap_or_default();
+                self.settling.insert(setup.name.clone(), Settling { settle, history });
+            }
         }
     }
 
     pub(crate) const fn counters(&self) -> &Arc<KeeperCounters> {
         &self.counters
+    }
+
+    /// Saves the ledger in both generations: where a route begins and ends must be known to whichever is read.
+    pub(crate) fn save_both(&mut self) -> bool {
+        self.tick() && {
+            self.text.clear();
+            self.tick()
+        }
     }
 
     /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::assembly::{Assembly, Known};
 use crate::backoff::Backoff;
 use crate::dead_letters::{BuryError, DeadLetters, Letter};
+use crate::lanes::Halt;
 use crate::place::NoPlace;
 use crate::race::{First, changed, race};
 use crate::rules::Rules;
@@ -30,7 +31,7 @@ pub(crate) struct Lane {
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,
     pub(crate) status: Arc<LaneStatus>,
-    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) halt: watch::Receiver<Halt>,
     pub(crate) backoff: Backoff,
 }
 
@@ -86,7 +87,7 @@ impl Run {
 }
 
 impl Lane {
-    /// Delivers until it is told to stop and has caught up.
+    /// Delivers until it is told to stop, and has caught up if it is to.
     pub(crate) async fn run(mut self) {
         #[cfg(test)]
         assert_ne!(self.options.mutation, Some(crate::tests::Mutation::PanickingLane), "told to");
@@ -106,7 +107,7 @@ impl Lane {
     async fn deliver(&mut self) -> Result<(), Turn> {
         let mut run = self.begin().await?;
         let mut unreadable = false;
-        loop {
+        while *self.halt.borrow() != Halt::Now {
             let fill = match run.fill() {
                 Ok(fill) => {
                     if std::mem::take(&mut unreadable) {
@@ -127,10 +128,15 @@ impl Lane {
             match fill {
                 Fill::Full => {}
                 Fill::Pause => tokio::task::yield_now().await,
-                Fill::CaughtUp if *self.stop.borrow() && run.reader.next() > run.reader.durable() => return Ok(()),
+                Fill::CaughtUp if self.is_halted() && run.reader.next() > run.reader.durable() => return Ok(()),
                 Fill::CaughtUp => self.idle(&run).await,
             }
         }
+        Ok(())
+    }
+
+    fn is_halted(&self) -> bool {
+        *self.halt.borrow() != Halt::No
     }
 
     /// Finds the store and the lane's place.
@@ -195,7 +201,7 @@ impl Lane {
         self.status.retries.add(1);
         self.enter(LaneState::Waiting(reason.to_owned()));
         let pause = self.backoff.next();
-        race(sleep(pause), changed(&mut self.stop)).await;
+        race(sleep(pause), changed(&mut self.halt)).await;
     }
 
     /// Waits for something to do: events, and some more behind the first; the time to move the store's cursor; or
@@ -213,8 +219,8 @@ impl Lane {
                 sleep(self.options.linger).await;
             }
         };
-        if !*self.stop.borrow() {
-            race(woken, changed(&mut self.stop)).await;
+        if !self.is_halted() {
+            race(woken, changed(&mut self.halt)).await;
         }
     }
 
@@ -223,7 +229,7 @@ impl Lane {
             return false;
         }
         let has_records = !run.assembly.batch().is_empty();
-        let old = run.opened.elapsed() >= self.options.cover_every || *self.stop.borrow();
+        let old = run.opened.elapsed() >= self.options.cover_every || self.is_halted();
         fill == Fill::Full || (fill == Fill::CaughtUp && has_records) || (!has_records && (old || run.needs_no_write()))
     }
 

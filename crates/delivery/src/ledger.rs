@@ -38,6 +38,22 @@ pub struct SinkRow {
     pub skipped: u64,
     /// Events without an outcome yet.
     pub pending: u64,
+    /// Whether the route was taken out of the configuration: what is pending is held.
+    pub removed: bool,
+}
+
+/// A type's events in one sink, if they have a route there, and whether the counts add up.
+pub(crate) fn sink_row(sink: &SinkName, book: &SinkBook, name: &TypeName, accepted: u64) -> Option<(SinkRow, bool)> {
+    let pair = book.pairs.get(name)?;
+    let mut outcomes = book.outcomes(name);
+    outcomes.skipped += pair.base;
+    let later = pair.closed.as_ref().map_or(Some(0), |closed| accepted.checked_sub(closed.accepted));
+    outcomes.skipped += later.unwrap_or(0);
+    let pending = accepted.checked_sub(outcomes.total());
+    let is_right = later.is_some() && pending.is_some();
+    let Outcomes { stored, dead, skipped } = outcomes;
+    let (pending, removed) = (pending.unwrap_or(0), pair.closed.is_some());
+    Some((SinkRow { sink: sink.clone(), stored, dead, skipped, pending, removed }, is_right))
 }
 
 /// What a batch comes to: how many events of each type had which outcome.
@@ -97,6 +113,16 @@ impl Ledger {
         left.map(|(name, _)| (name.clone(), pending(name))).collect()
     }
 
+    /// All that is known beside the accepted events.
+    pub(crate) fn copy(&self) -> Book {
+        self.book().clone()
+    }
+
+    /// Goes on with another book, while no lane runs.
+    pub(crate) fn replace(&self, book: Book) {
+        *self.book() = book;
+    }
+
     /// Accepted first, the book second: the order of all locks.
     fn hold(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Book>) {
         let accepted = self.accepted.hold();
@@ -110,15 +136,11 @@ impl Ledger {
     }
 
     fn sink_row(&self, sink: &SinkName, book: &SinkBook, name: &TypeName, accepted: u64) -> Option<SinkRow> {
-        let pair = book.pairs.get(name)?;
-        let mut outcomes = book.outcomes(name);
-        outcomes.skipped += pair.base;
-        if let Some(closed) = &pair.closed {
-            outcomes.skipped += self.or_error(accepted.checked_sub(closed.accepted)).unwrap_or(0);
+        let (row, is_right) = sink_row(sink, book, name, accepted)?;
+        if !is_right {
+            self.errors.add(1);
         }
-        let pending = self.or_error(accepted.checked_sub(outcomes.total())).unwrap_or(0);
-        let Outcomes { stored, dead, skipped } = outcomes;
-        Some(SinkRow { sink: sink.clone(), stored, dead, skipped, pending })
+        Some(row)
     }
 
     fn or_error<T>(&self, value: Option<T>) -> Option<T> {

@@ -8,6 +8,7 @@ mod assembly;
 mod backlog;
 mod backoff;
 mod book;
+mod change;
 mod dead_letters;
 mod delivery;
 mod document;
@@ -15,6 +16,7 @@ mod engine;
 mod join;
 mod keeper;
 mod lane;
+mod lanes;
 mod ledger;
 mod options;
 mod place;
@@ -26,6 +28,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use change::{ChangeError, DeliveryControl, GivenUp};
 pub use dead_letters::{
     DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, read_dead_letters,
 };
@@ -33,5 +36,5 @@ pub use delivery::{Delivery, StartError};
 pub use ledger::{Ledger, Row, SinkRow};
 pub use options::{Begin, Options, Reporter, SinkSetup};
 pub use routes::{Routes, SinkName};
-pub use saved::{LoadError, Saved};
-pub use status::{DeadCounters, KeeperCounters, LaneState, LaneStatus};
+pub use saved::{GiveUpError, LoadError, Saved};
+pub use status::{DeadCounters, KeeperCounters, LaneBoard, LaneState, LaneStatus};

@@ -3,9 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
+use event::TypeName;
 use eventlog::{DataDirectory, LogOptions, StateFile};
 
+use crate::change::{GivenUp, nothing_held};
 use crate::document::Document;
+use crate::ledger::sink_row;
+use crate::{Row, SinkName};
 
 const FILE: &str = "ledger";
 
@@ -38,6 +42,17 @@ pub enum LoadError {
     },
 }
 
+/// Why nothing was given up.
+#[derive(Debug, thiserror::Error)]
+pub enum GiveUpError {
+    /// There is nothing to give up.
+    #[error("{0}")]
+    NothingHeld(String),
+    /// The ledger can't be saved.
+    #[error("can't save the ledger: {0}")]
+    Save(#[from] io::Error),
+}
+
 impl Saved {
     /// Reads the ledger's file, if there is one.
     ///
@@ -68,6 +83,34 @@ impl Saved {
     #[must_use]
     pub fn findings(&self) -> &[String] {
         &self.findings
+    }
+
+    /// The counts as they were saved, by type. What was accepted since the last save isn't in them; a start counts it.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let Some(document) = &self.document else { return Vec::new() };
+        let row = |(name, accepted): &(TypeName, u64)| {
+            let rows = document.book.sinks.iter().filter_map(|(sink, book)| sink_row(sink, book, name, *accepted));
+            Row { type_name: name.clone(), accepted: *accepted, sinks: rows.map(|(row, _)| row).collect() }
+        };
+        let mut rows: Vec<Row> = document.accepted.iter().map(row).collect();
+        rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
+        rows
+    }
+
+    /// Gives up what routes to this sink hold, from one type or from all, that were out of the configuration when Forebay
+    /// ran last.
+    ///
+    /// # Errors
+    /// [`GiveUpError`]: nothing was given up.
+    pub fn give_up(&mut self, sink: &SinkName, only: Option<&TypeName>) -> Result<GivenUp, GiveUpError> {
+        let book = self.document.as_mut().map(|document| &mut document.book);
+        let routes = book.and_then(|book| book.sinks.get_mut(sink)).map(|sink| sink.give_up(only)).unwrap_or_default();
+        let Some(document) = self.document.as_ref().filter(|_| !routes.is_empty()) else {
+            return Err(GiveUpError::NothingHeld(nothing_held(sink, only)));
+        };
+        self.file.write(document.encode().as_bytes())?;
+        Ok(GivenUp { routes, lanes: 0 })
     }
 
     /// What the event log is to be opened with.

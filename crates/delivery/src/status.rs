@@ -1,7 +1,7 @@
 //! What delivery shows of itself: for metrics and for people.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::Lane;
 use event::cells::{Counter, Histogram, SizeHistogram};
@@ -91,6 +91,27 @@ impl LaneStatus {
 
     pub(crate) fn set_oldest(&self, received_at: Option<i64>) {
         self.oldest.store(received_at.unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// The lanes that there are now, by sink and shard; they change with the configuration. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct LaneBoard(Arc<Mutex<Vec<Arc<LaneStatus>>>>);
+
+impl LaneBoard {
+    fn held(&self) -> MutexGuard<'_, Vec<Arc<LaneStatus>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn lanes(&self) -> Vec<Arc<LaneStatus>> {
+        self.held().clone()
+    }
+
+    /// Puts others in their place, and gives those that were there.
+    pub(crate) fn exchange(&self, lanes: Vec<Arc<LaneStatus>>) -> Vec<Arc<LaneStatus>> {
+        std::mem::replace(&mut *self.held(), lanes)
     }
 }
 

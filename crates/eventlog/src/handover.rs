@@ -72,9 +72,14 @@ impl Handover {
         self.moved.notify_waiters();
     }
 
-    /// Registers a lane that reads from `next` on, and returns its number.
+    /// Registers a lane that reads from `next` on, and returns its number. The numbers of lanes that have left are given
+    /// again: lanes come and go with each new configuration.
     pub(crate) fn join(&self, next: u64) -> usize {
         let mut recent = self.recent();
+        if let Some(free) = recent.lanes.iter().position(|next| *next == u64::MAX) {
+            recent.lanes[free] = next;
+            return free;
+        }
         recent.lanes.push(next);
         recent.lanes.len() - 1
     }

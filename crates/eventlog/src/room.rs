@@ -11,12 +11,15 @@ use journal::disk::{SharedDisk, Space};
 /// What is kept free is passed by this part before events are taken again: else each freed segment would let in as many
 /// as were just written away.
 const MARGIN_PART: u64 = 4;
+/// More than any disk has: a part of the disk is kept free.
+const BY_PART: u64 = u64::MAX;
 
 /// What was found the last time that somebody looked.
 pub struct Room {
     disk: SharedDisk,
     directory: PathBuf,
-    keep_bytes: Option<u64>,
+    /// [`BY_PART`] where nobody says how much.
+    keep_bytes: AtomicU64,
     is_short: AtomicBool,
     free_bytes: AtomicU64,
     bytes_all: AtomicU64,
@@ -29,7 +32,7 @@ impl Room {
         Self {
             disk,
             directory,
-            keep_bytes,
+            keep_bytes: AtomicU64::new(keep_bytes.unwrap_or(BY_PART)),
             is_short: AtomicBool::new(false),
             free_bytes: AtomicU64::new(0),
             bytes_all: AtomicU64::new(u64::MAX),
@@ -40,6 +43,11 @@ impl Room {
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.is_short.load(Ordering::Relaxed)
+    }
+
+    /// From the next look on so many bytes are kept free; without a number a part of the disk, as by default.
+    pub fn keep_free(&self, keep_bytes: Option<u64>) {
+        self.keep_bytes.store(keep_bytes.unwrap_or(BY_PART), Ordering::Relaxed);
     }
 
     /// Bytes that the disk had left the last time that somebody looked.
@@ -70,7 +78,10 @@ impl Room {
 
     fn leaves_too_little(&self, space: &Space, was_short: bool) -> bool {
         let with_margin = |keep: u64| if was_short { keep.saturating_add(keep / MARGIN_PART) } else { keep };
-        let keep_bytes = self.keep_bytes.unwrap_or_else(|| KEEP_FREE_BYTES.min(space.bytes_all / KEEP_FREE_PART));
+        let keep_bytes = match self.keep_bytes.load(Ordering::Relaxed) {
+            BY_PART => KEEP_FREE_BYTES.min(space.bytes_all / KEEP_FREE_PART),
+            bytes => bytes,
+        };
         let keep_files = KEEP_FREE_FILES.min(space.files_all / KEEP_FREE_PART);
         space.bytes < with_margin(keep_bytes) || space.files < with_margin(keep_files)
     }

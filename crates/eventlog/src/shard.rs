@@ -401,6 +401,18 @@ impl Shard {
         now
     }
 
+    /// Waits until everything that is appended now is durable, or never will be.
+    pub async fn settled(&self) {
+        let last = self.head().appender.open_block().end() - 1;
+        let ask = || {
+            let head = self.head();
+            let durable = self.durable();
+            let none_is_left = head.appender.open_block().end() - 1 <= durable;
+            (durable >= last || none_is_left || head.failed).then_some(())
+        };
+        self.handover.until(ask).await;
+    }
+
     /// Commits what is open and writes the seal. Nothing can be appended afterwards.
     ///
     /// # Errors

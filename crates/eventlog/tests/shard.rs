@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
+use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -183,4 +184,51 @@ fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
     world.run(1, 10);
     assert_eq!(world.shard().handover_bytes(), 0, "nothing is kept for a lane that has ended");
     assert_eq!(world.directory.shards_on_disk().unwrap(), 1);
+}
+
+/// Whether everything that is appended by now has its fate.
+fn is_settled(world: &World) -> bool {
+    let mut settled = std::pin::pin!(world.shard().settled());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    settled.as_mut().poll(&mut context).is_ready()
+}
+
+#[test]
+fn who_waits_for_what_was_appended_waits_for_its_commit() {
+    let world = World::new(SimulatedDisk::new(6), INLINE);
+    let id = world.log.types().intern(&TypeName::new("event").unwrap());
+    assert!(is_settled(&world));
+    drop(world.shard().append_one(&record(), id).unwrap());
+    assert!(!is_settled(&world));
+    world.shard().end_of_turn();
+    assert!(is_settled(&world));
+    world.disk.set_capacity(Some(world.disk.bytes_used()));
+    let mut durable = 0;
+    while durable < world.shard().durable() {
+        durable = world.shard().durable();
+        drop(world.shard().append_one(&record(), id).unwrap());
+        assert!(!is_settled(&world));
+        world.shard().end_of_turn();
+        assert!(is_settled(&world));
+    }
+    drop(world.shard().append_one(&record(), id).unwrap());
+    world.shard().end_of_turn();
+    assert!(is_settled(&world) && world.shard().durable() == durable, "what will never be durable isn't waited for");
+}
+
+#[test]
+fn the_place_of_a_lane_that_has_left_is_used_again() {
+    let world = World::new(SimulatedDisk::new(7), INLINE);
+    let (first, second) = (world.shard().lane(0), world.shard().lane(0));
+    drop(first);
+    let mut again = world.shard().lane(0);
+    world.run(1, 10);
+    let mut sequences = 0;
+    while let Some(Stretch::Block(block)) = again.read().unwrap() {
+        sequences += block.records().count();
+    }
+    assert_eq!(sequences, 10);
+    assert!(world.shard().handover_bytes() > 0, "it is kept for the other lane");
+    drop(second);
+    assert_eq!(world.shard().handover_bytes(), 0);
 }

@@ -1,10 +1,12 @@
 //! The admin port: metrics, dead letters, and whether the process lives. It is on another listener than the intake, so that
 //! nothing of it can be reached from there.
 
+mod answer;
 mod dead;
 mod entrance;
 mod guard;
 mod query;
+mod routes;
 mod secured;
 
 use std::convert::Infallible;
@@ -22,6 +24,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use serde::Serialize;
 use tls::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,8 +33,11 @@ use tokio::sync::Semaphore;
 use crate::exposition;
 use crate::log;
 use crate::metrics::Metrics;
+use crate::reload::ReloadDesk;
+use answer::Answer;
 pub(crate) use entrance::Entrance;
 pub(crate) use query::DeadQuery;
+pub(crate) use routes::Routes;
 use secured::Opened;
 
 /// Connections at a time: a few scrapers and people. More wait.
@@ -45,6 +51,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) dead_letters: DeadLetterOffice,
+    pub(crate) routes: Routes,
+    pub(crate) reload: ReloadDesk,
     pub(crate) origin: Origin,
     pub(crate) entrance: Entrance,
     /// What is shown to clients, where they must speak TLS.
@@ -109,8 +117,8 @@ async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<By
     {
         return refused;
     }
-    if let Some(rest) = path.strip_prefix(dead::PATH).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-        return respond_dead(request, rest, admin, needs_token).await;
+    if path == API || path.starts_with("/api/") {
+        return respond_api(request, admin, needs_token).await;
     }
     let (status, content_type, body) = match path {
         _ if request.method() != Method::GET && request.method() != Method::HEAD => {
@@ -118,7 +126,7 @@ async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<By
         }
         METRICS => (StatusCode::OK, exposition::CONTENT_TYPE, admin.metrics.render()),
         HEALTH => (StatusCode::OK, TEXT, "alive\n".into()),
-        _ => (StatusCode::NOT_FOUND, TEXT, "not found: the admin port has /metrics, /healthz and /api/dead\n".into()),
+        _ => (StatusCode::NOT_FOUND, TEXT, "not found: the admin port has /metrics, /healthz and /api\n".into()),
     };
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
@@ -126,20 +134,12 @@ async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<By
     response
 }
 
-async fn respond_dead(
-    request: &Request<Incoming>,
-    rest: &str,
-    admin: &Admin,
-    needs_token: bool,
-) -> Response<Full<Bytes>> {
+async fn respond_api(request: &Request<Incoming>, admin: &Admin, needs_token: bool) -> Response<Full<Bytes>> {
     // No page of others has a token, and with one the port may be called by any name.
     let refused = if needs_token { None } else { guard::refuse(request.headers(), admin.scheme()) };
     let answer = match refused {
-        Some(why) => dead::problem(StatusCode::FORBIDDEN, "page", why.into()),
-        None => {
-            let (method, query) = (request.method(), request.uri().query());
-            dead::respond(method, rest, query, &admin.dead_letters, admin.origin).await
-        }
+        Some(why) => answer::problem(StatusCode::FORBIDDEN, "page", why.into()),
+        None => answer_api(request, admin).await,
     };
     let mut response = Response::new(Full::from(answer.body));
     *response.status_mut() = answer.status;
@@ -150,6 +150,33 @@ async fn respond_dead(
     response
 }
 
+async fn answer_api(request: &Request<Incoming>, admin: &Admin) -> Answer {
+    let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
+    let below = |prefix| path.strip_prefix(prefix).filter(|rest: &&str| rest.is_empty() || rest.starts_with('/'));
+    if let Some(rest) = below(dead::PATH) {
+        return dead::respond(method, rest, query, &admin.dead_letters, admin.origin).await;
+    }
+    if let Some(rest) = below(routes::PATH) {
+        return admin.routes.respond(method, rest, query, admin.origin).await;
+    }
+    match path {
+        RELOAD if *method != Method::POST => answer::not_allowed("POST"),
+        RELOAD => match admin.reload.reload().await {
+            Ok(()) => answer::json(StatusCode::OK, &ReloadJson { applied: true }),
+            Err(detail) => answer::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail),
+        },
+        _ => answer::problem(StatusCode::NOT_FOUND, "path", "there are /api/dead, /api/routes and /api/reload".into()),
+    }
+}
+
+/// What a reload is answered that was right.
+#[derive(Serialize)]
+struct ReloadJson {
+    applied: bool,
+}
+
+const API: &str = "/api";
+const RELOAD: &str = "/api/reload";
 const HEALTH: &str = "/healthz";
 const METRICS: &str = "/metrics";
 

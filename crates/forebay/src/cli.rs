@@ -3,6 +3,7 @@
 mod bench;
 mod dead;
 mod load;
+mod route;
 mod server;
 mod shown_token;
 mod token;
@@ -15,6 +16,7 @@ use crate::config::Flags;
 pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
+pub(crate) use route::{RouteCommand, RouteDrop, RouteList};
 pub(crate) use server::{CaError, CaFlag};
 pub(crate) use shown_token::{TokenFlag, WrongToken};
 pub(crate) use token::{TokenCommand, TokenNew};
@@ -57,6 +59,11 @@ pub(crate) enum Command {
     /// none runs.
     #[command(subcommand, after_help = "Example: forebay dead list --data /var/lib/forebay")]
     Dead(DeadCommand),
+    /// Lists the routes from types to sinks, and gives up what those hold that were taken out of the configuration
+    ///
+    /// Where a server runs on the data directory it is asked over its admin address.
+    #[command(subcommand, after_help = "Example: forebay route list --data /var/lib/forebay")]
+    Route(RouteCommand),
     /// Loads files, each line once, however often it is started again
     ///
     /// It remembers how far it came beside each file. Exits with 0 if all lines were taken, and with 3 if some were
@@ -89,12 +96,15 @@ pub(crate) struct Common {
     /// The address of metrics and the admin API [default: 127.0.0.1:9000] [env: FOREBAY_GATEWAY_ADMIN]
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
+    /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
 }
 
 impl Common {
     /// The settings among the flags.
     pub(crate) fn flags(&self) -> Flags {
-        Flags { listen: self.listen.clone(), admin: self.admin.clone() }
+        Flags { listen: self.listen.clone(), admin: self.admin.clone(), log_level: self.log_level.clone() }
     }
 }
 

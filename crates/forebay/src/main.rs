@@ -17,13 +17,18 @@ mod journal_command;
 mod load_command;
 mod log;
 mod metrics;
+mod ports_tls;
+mod reload;
 mod rfc3339;
+mod route_command;
+mod route_json;
 mod serve;
 mod tls_files;
 mod tls_watch;
 mod token_command;
 mod token_file;
 mod token_watch;
+mod wiring;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -40,6 +45,7 @@ fn main() -> ExitCode {
         Command::Check(common) => exit(check::run(&common, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
         Command::Dead(command) => exit(dead_command::run(&command)),
+        Command::Route(command) => exit(route_command::run(&command)),
         Command::Bench(flags) => exit(bench_command::run(&flags)),
         Command::Load(flags) => exit(load_command::run(&flags)),
         Command::Token(command) => exit(token_command::run(&command)),

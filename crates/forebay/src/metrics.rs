@@ -3,28 +3,38 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use delivery::{DeadCounters, DeadLetterOffice, Delivery, KeeperCounters, LaneState, LaneStatus, Ledger, Row, SinkRow};
+use delivery::{
+    DeadCounters, DeadLetterOffice, Delivery, KeeperCounters, LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
+};
 use eventlog::{EventLog, Shard, unix_microseconds};
 use gateway::{Code, GatewayCounters, RouteName, StatusClass};
 
 use crate::exposition::{Exposition, Series};
+use crate::log;
+use crate::reload::ReloadCounters;
 
 /// Where the figures come from.
 pub(crate) struct Metrics {
     log: Arc<EventLog>,
     gateway: Arc<GatewayCounters>,
     ledger: Arc<Ledger>,
-    lanes: Vec<Arc<LaneStatus>>,
+    lanes: LaneBoard,
     keeper: Arc<KeeperCounters>,
     dead_letters: DeadLetterOffice,
+    reloads: Arc<ReloadCounters>,
     started: SystemTime,
 }
 
 impl Metrics {
-    pub(crate) fn new(log: Arc<EventLog>, gateway: Arc<GatewayCounters>, delivery: &Delivery) -> Self {
-        let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().to_vec(), delivery.keeper().clone());
+    pub(crate) fn new(
+        log: Arc<EventLog>,
+        gateway: Arc<GatewayCounters>,
+        delivery: &Delivery,
+        reloads: Arc<ReloadCounters>,
+    ) -> Self {
+        let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
         let dead_letters = delivery.dead_letters().clone();
-        Self { log, gateway, ledger, lanes, keeper, dead_letters, started: SystemTime::now() }
+        Self { log, gateway, ledger, lanes, keeper, dead_letters, reloads, started: SystemTime::now() }
     }
 
     /// The metrics of this moment as text.
@@ -38,7 +48,7 @@ impl Metrics {
         });
         intake(&mut text, &self.gateway);
         self.journal(&mut text);
-        lanes(&mut text, &self.lanes);
+        lanes(&mut text, &self.lanes.lanes());
         self.keeper(&mut text);
         self.process(&mut text);
         text.finish()
@@ -102,6 +112,12 @@ impl Metrics {
     }
 
     fn process(&self, text: &mut Exposition) {
+        text.counter("forebay_reloads_total", "Times that the configuration was read again, by result.", |series| {
+            series.count(&[("result", "applied")], self.reloads.applied.get());
+            series.count(&[("result", "refused")], self.reloads.refused.get());
+        });
+        let help = "Messages that were left out of the log because there were too many of their kind.";
+        text.counter("forebay_log_suppressed_total", help, |series| series.count(&[], log::suppressed()));
         text.gauge("forebay_build_info", "The version that runs; always 1.", |series| {
             series.count(&[("version", env!("CARGO_PKG_VERSION"))], 1);
         });
@@ -124,6 +140,8 @@ fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
     let help = "Events without an outcome yet, by type and sink.";
     text.gauge("forebay_events_pending", help, |series| each_sink(rows, series, |sink| sink.pending));
+    let help = "Whether the route was taken out of the configuration: what is pending there is held.";
+    text.gauge("forebay_route_removed", help, |series| each_sink(rows, series, |sink| sink.removed.into()));
 }
 
 fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) {
@@ -137,7 +155,7 @@ fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) 
     });
     let mut count = |name, help, of: fn(&DeadCounters) -> u64| {
         text.counter(name, help, |series| {
-            office.counters().for_each(|(sink, counters)| series.count(&[("sink", sink)], of(counters)));
+            office.counters().iter().for_each(|(sink, dead)| series.count(&[("sink", sink)], of(dead)));
         });
     };
     count("forebay_dead_replayed_total", "Dead letters that were replayed and stored.", |dead| dead.replayed.get());

@@ -11,26 +11,24 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use access::Tokens;
-use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, SinkSetup};
+use delivery::{Delivery, Options, Reporter, Saved, SinkSetup};
 use eventlog::{EventLog, LogOptions};
-use gateway::{Gateway, GatewayOptions, GatewayTypes, TypeRules};
+use gateway::{Gateway, GatewayOptions};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
-use sink::Sink;
-use tls::ServerTls;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::admin::{Admin, Entrance};
+use crate::admin::{Admin, Entrance, Routes};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
-use crate::config::{self, Configuration, Environment, LoadError, TypeConfig};
-use crate::log;
+use crate::config::{Configuration, Environment, LoadError};
 use crate::metrics::Metrics;
-use crate::tls_files::{TlsFiles, TlsFilesError};
-use crate::tls_watch::TlsWatch;
+use crate::ports_tls::PortsTls;
+use crate::reload::{Inputs, Parts, ReloadCounters, ReloadDesk, Reloader};
+use crate::tls_files::TlsFilesError;
 use crate::token_file::{TokenFile, TokenFileError};
 use crate::token_watch::TokenWatch;
-use crate::{admin, banner, descriptors};
+use crate::{admin, banner, log, wiring};
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -97,8 +95,8 @@ pub(crate) enum ServeError {
 /// [`ServeError`] says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
     let system = |what| move |source| ServeError::System { what, source };
-    let data = &common.data.directory;
-    let configuration = match config::load(common.config.as_deref(), environment, &common.flags(), data) {
+    let inputs = Inputs { common: common.clone(), environment: environment.clone() };
+    let configuration = match inputs.load() {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
                 show(&LoadError::Wrong(warnings)).map_err(system("write to stderr"))?;
@@ -111,22 +109,31 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, Serv
         }
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
-    runtime.block_on(serve(&configuration, data.clone()))
+    log::configure(configuration.log.format, configuration.log.level);
+    runtime.block_on(serve(configuration, inputs))
 }
 
-async fn serve(configuration: &Configuration, data: PathBuf) -> Result<u8, ServeError> {
+async fn serve(configuration: Configuration, inputs: Inputs) -> Result<u8, ServeError> {
+    let data = inputs.common.data.directory.clone();
     // Before anything is taken, so that a signal in the midst of the start is not lost.
     let mut signals = Signals::new().map_err(|source| ServeError::System { what: "wait for signals", source })?;
-    let (intake, admin) = bind(configuration)?;
+    let hangup =
+        signal(SignalKind::hangup()).map_err(|source| ServeError::System { what: "wait for signals", source })?;
+    let (intake, admin) = bind(&configuration)?;
     let watch = TokenWatch::start(TokenFile::within(&data))?;
-    let tls = PortsTls::start(configuration)?;
-    let running = Running::start(configuration, &data, intake, watch.tokens(), &tls)?;
+    let tls = PortsTls::start(&configuration)?;
+    let sinks = wiring::sinks(&configuration, wiring::new_driver);
+    let (desk, asked) = ReloadDesk::new();
+    let running = Running::start(&configuration, &data, intake, watch.tokens(), &tls, (sinks.clone(), desk))?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     tls.follow();
     let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
     tokio::spawn(admin::serve(admin, running.admin.clone()));
-    banner::show(running.gateway.local_addr(), admin_address, configuration, &data, needs_token);
+    banner::show(running.gateway.local_addr(), admin_address, &configuration, &data, needs_token);
+    let counters = running.reloads.clone();
+    let reloader = Reloader { inputs, parts: running.parts(tls), current: configuration, sinks, counters };
+    let reloads = tokio::spawn(reloader.follow(hangup, asked));
 
     tokio::select! {
         () = signals.next() => {}
@@ -137,6 +144,8 @@ async fn serve(configuration: &Configuration, data: PathBuf) -> Result<u8, Serve
             return Err(ServeError::JournalFailed(reason));
         }
     }
+    // What is being reloaded is broken off: the parts end as they are.
+    reloads.abort();
     log::info("stopping: requests in flight are answered, then events are delivered for up to 10 s");
     tokio::spawn(async move {
         signals.next().await;
@@ -159,37 +168,13 @@ fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpLi
     Ok((intake, admin.map_err(failed(gateway.admin, "--admin"))?))
 }
 
-/// What the ports show of themselves, where they speak TLS.
-struct PortsTls {
-    intake: Option<Arc<TlsWatch>>,
-    admin: Option<Arc<TlsWatch>>,
-}
-
-impl PortsTls {
-    fn start(configuration: &Configuration) -> Result<Self, TlsFilesError> {
-        let start = |files: &Option<TlsFiles>| files.clone().map(TlsWatch::start).transpose();
-        let (intake, admin) = (start(&configuration.gateway.tls)?, start(&configuration.admin.tls)?);
-        Ok(Self { intake: intake.map(Arc::new), admin: admin.map(Arc::new) })
-    }
-
-    fn shown(watch: Option<&Arc<TlsWatch>>) -> Option<Arc<ServerTls>> {
-        watch.map(|watch| watch.tls().clone())
-    }
-
-    /// Follows the files for as long as the runtime runs.
-    fn follow(&self) {
-        [&self.intake, &self.admin].into_iter().flatten().for_each(|watch| {
-            tokio::spawn(watch.clone().follow());
-        });
-    }
-}
-
 /// Everything that runs.
 struct Running {
     log: Arc<EventLog>,
     delivery: Delivery,
     gateway: Gateway,
     admin: Arc<Admin>,
+    reloads: Arc<ReloadCounters>,
     /// Given back last.
     _directory: DataDirectory,
 }
@@ -201,6 +186,7 @@ impl Running {
         intake: TcpListener,
         tokens: &Arc<Tokens>,
         tls: &PortsTls,
+        (sinks, reload): (Vec<SinkSetup>, ReloadDesk),
     ) -> Result<Self, ServeError> {
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
         let saved = Saved::load(&directory)?;
@@ -214,27 +200,40 @@ impl Running {
         let delivery = Delivery::start(
             &log,
             &directory,
-            routes(configuration),
-            sinks(configuration),
+            wiring::routes(configuration),
+            sinks,
             saved,
             Options::new(Arc::new(Log)),
         )?;
+        wiring::warn_of_descriptors(&configuration.gateway);
         let options = GatewayOptions {
             tokens: tokens.clone(),
-            tls: PortsTls::shown(tls.intake.as_ref()),
-            ..gateway_options(&configuration.gateway)
+            tls: tls.intake(),
+            ..wiring::gateway_options(&configuration.gateway)
         };
-        let gateway = Gateway::start(intake, &log, types(configuration), options)
+        let gateway = Gateway::start(intake, &log, wiring::types(configuration), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
-        let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery);
+        let reloads = Arc::<ReloadCounters>::default();
+        let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone());
         let admin = Arc::new(Admin {
             metrics,
             dead_letters: delivery.dead_letters().clone(),
+            routes: Routes::new(&delivery),
+            reload,
             origin: directory.origin(),
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable()),
-            tls: PortsTls::shown(tls.admin.as_ref()),
+            tls: tls.admin(),
         });
-        Ok(Self { log, delivery, gateway, admin, _directory: directory })
+        Ok(Self { log, delivery, gateway, admin, reloads, _directory: directory })
+    }
+
+    fn parts(&self, tls: PortsTls) -> Parts {
+        Parts {
+            tls,
+            log: self.log.clone(),
+            gateway: self.gateway.control().clone(),
+            delivery: self.delivery.control().clone(),
+        }
     }
 
     fn stop(self) -> Result<u8, ServeError> {
@@ -250,25 +249,6 @@ impl Running {
     }
 }
 
-fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
-    let wanted = gateway.max_connections.get();
-    let connections_max = descriptors::connections(wanted);
-    if connections_max < wanted {
-        log::warning(format_args!(
-            "only {connections_max} of {wanted} connections can be open at a time: the process may not have more file \
-             descriptors (ulimit -n, LimitNOFILE=)"
-        ));
-    }
-    GatewayOptions {
-        connections_max,
-        connections_per_client: gateway.max_connections_per_client.get(),
-        cors_origins: gateway.cors_origins.clone(),
-        trusted_proxies: gateway.trusted_proxies.clone(),
-        demand: gateway.demand(),
-        ..GatewayOptions::default()
-    }
-}
-
 /// As many shards as configured, and no fewer than the directory has, so that no journal stays behind.
 fn shards(configuration: &Configuration, directory: &DataDirectory) -> Result<u16, ServeError> {
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -277,37 +257,6 @@ fn shards(configuration: &Configuration, directory: &DataDirectory) -> Result<u1
         .shards_on_disk()
         .map_err(|source| ServeError::Shards { path: directory.path().to_owned(), source })?;
     Ok(wanted.max(there))
-}
-
-fn routes(configuration: &Configuration) -> Routes {
-    let sinks = |config: &TypeConfig| config.routes.iter().map(|name| name.as_arc().clone()).collect::<Vec<_>>();
-    let routes = configuration
-        .types
-        .iter()
-        .fold(Routes::new(), |routes, (name, config)| routes.with(name.clone(), sinks(config)));
-    match &configuration.other_types {
-        Some(config) => routes.with_others(sinks(config)),
-        None => routes,
-    }
-}
-
-fn sinks(configuration: &Configuration) -> Vec<SinkSetup> {
-    let setup = |(name, settings): (&config::SinkName, &config::SinkSettings)| SinkSetup {
-        name: name.as_arc().clone(),
-        sink: Sink::new(settings.store.to_driver()),
-        begin: Begin::default(),
-        max_backlog: settings.max_backlog,
-    };
-    configuration.sinks.iter().map(setup).collect()
-}
-
-fn types(configuration: &Configuration) -> GatewayTypes {
-    let rules = |config: &TypeConfig| TypeRules { id: config.id.clone() };
-    GatewayTypes {
-        named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
-        open: configuration.other_types.as_ref().map(rules),
-        type_pointer: configuration.gateway.type_pointer.clone(),
-    }
 }
 
 /// Passes delivery's messages on to the log.

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tls::ServerTls;
+use tls::{Identity, ServerTls};
 use tokio::time::MissedTickBehavior;
 
 use crate::file_stamp::Stamp;
@@ -32,15 +32,34 @@ fn stamps(files: &TlsFiles) -> [Stamp; 2] {
     [Stamp::of(&files.certificate), Stamp::of(&files.key)]
 }
 
+/// Files that were read, and what was in them.
+pub(crate) struct Read {
+    files: TlsFiles,
+    seen: [Stamp; 2],
+    identity: Identity,
+}
+
+impl Read {
+    /// Reads them now.
+    ///
+    /// # Errors
+    /// They can't be used.
+    pub(crate) fn of(files: TlsFiles) -> Result<Self, TlsFilesError> {
+        // Looked at before they are read: what changes in between is seen as a change.
+        let seen = stamps(&files);
+        let identity = files.read()?;
+        Ok(Self { files, seen, identity })
+    }
+}
+
 impl TlsWatch {
     /// Reads the files for the first time.
     ///
     /// # Errors
     /// They can't be used.
     pub(crate) fn start(files: TlsFiles) -> Result<Self, TlsFilesError> {
-        // Looked at before they are read: what changes in between is seen as a change.
-        let seen = stamps(&files);
-        let tls = Arc::new(ServerTls::new(files.read()?));
+        let Read { files, seen, identity } = Read::of(files)?;
+        let tls = Arc::new(ServerTls::new(identity));
         Ok(Self { tls, state: Mutex::new(State { files, seen, warned: None }) })
     }
 
@@ -59,17 +78,11 @@ impl TlsWatch {
         }
     }
 
-    /// Reads `files` now, whether they have changed or not, and follows them from then on.
-    ///
-    /// # Errors
-    /// They can't be used; what was shown and followed before still is.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever reloads the configuration"))]
-    pub(crate) fn reload(&self, files: &TlsFiles) -> Result<(), TlsFilesError> {
+    /// Shows what was read of files, which may be others, and follows these from now on.
+    pub(crate) fn show(&self, Read { files, seen, identity }: Read) {
         let mut state = self.state();
-        let seen = stamps(files);
-        self.tls.publish(files.read()?);
-        *state = State { files: files.clone(), seen, warned: None };
-        Ok(())
+        self.tls.publish(identity);
+        *state = State { files, seen, warned: None };
     }
 
     /// Reads the files again if one has changed. Two that don't fit change nothing: one may be written before the other.
@@ -129,10 +142,10 @@ mod tests {
         let mixed = TlsFiles { key: second.key.clone(), ..first.clone() };
         let absent = TlsFiles { key: folder.path().join("absent"), ..first.clone() };
         for wrong in [mixed, absent] {
-            assert!(watch.reload(&wrong).is_err());
+            assert!(Read::of(wrong).is_err());
             assert_eq!(followed(&watch), first);
         }
-        watch.reload(&second).unwrap();
+        watch.show(Read::of(second.clone()).unwrap());
         assert_eq!(followed(&watch), second);
         // What becomes of the files of before is of no interest any more.
         fs::remove_file(&first.key).unwrap();

@@ -31,7 +31,7 @@ pub(crate) async fn take(
         return Err(of_append(worker, AppendError::NoSpace));
     }
     if let Some(slot) = wishes.slot {
-        worker.types().get(slot).check_backlog()?;
+        worker.types().get(slot).check()?;
     }
     body.check_announced(BATCH_BYTES_MAX)?;
     let mut permit = worker.batch_permit(worker.sender(&envelope), body.announced())?;
@@ -63,6 +63,8 @@ async fn store(worker: &Worker, encoder: &mut Encoder) -> Result<(), Refused> {
     if encoder.batch.records.is_empty() {
         return Ok(());
     }
+    // No other task runs between this and the append.
+    encoder.check_types(worker.types().table())?;
     match worker.log().append(&mut encoder.batch).map_err(of_append)? {
         Taken::New(append) => append.await.map_err(of_append)?,
         Taken::Again(earlier) => {

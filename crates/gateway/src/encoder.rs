@@ -17,7 +17,7 @@ use crate::event_request::other_bytes;
 use crate::problem::{Problem, Refused};
 use crate::request::{DEFAULT_TYPE, check_key};
 use crate::type_cache::{Slot, TypeCache};
-use crate::type_table::Known;
+use crate::type_table::{Known, TypeTable};
 
 /// The type that a payload names, by the configured pointer.
 ///
@@ -164,7 +164,7 @@ impl Encoder {
             Some(slot) => slot,
             None => type_of(&mut self.types, payload)?,
         };
-        self.types.get(slot).check_backlog()?;
+        self.types.get(slot).check()?;
         match own_id(&self.envelope.source, self.types.get(slot), payload)? {
             Some(id) => {
                 let content = self.content_of(payload.as_bytes());
@@ -228,6 +228,11 @@ impl Encoder {
         let all = self.accepted + self.refused_count();
         let waits = all > 0 && self.refused_by_code[Code::BacklogFull as usize] == all;
         waits.then(|| Problem::boxed(Code::BacklogFull, "too many events wait for the stores of the records' types"))
+    }
+
+    /// A batch with records of a type that `table` doesn't have any more is refused as a whole: its routes are closed.
+    pub(crate) fn check_types(&self, table: &Arc<TypeTable>) -> Result<(), Problem> {
+        self.types.first_gone(table).map_or(Ok(()), |known| Err(known.is_unknown()))
     }
 
     /// How many records were refused.

@@ -52,7 +52,7 @@ fn append<'w>(
         None => type_of(&mut types, payload)?,
     };
     let known = types.get(slot);
-    known.check_backlog()?;
+    known.check()?;
     let key = || wishes.key.as_ref().map(|key| KeyedIds::new(&envelope.source, &known.name, key).id(0));
     let given = own_id(&envelope.source, known, payload)?.or_else(key);
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));

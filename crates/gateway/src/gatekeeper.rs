@@ -1,6 +1,6 @@
 //! Lets requests in, or not, by the token that they show.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use access::{Demand, Denied, OwnTokens, Scope, Tokens};
@@ -22,13 +22,18 @@ pub(crate) enum Entrance {
 /// What a shard knows of tokens.
 pub(crate) struct Gatekeeper {
     tokens: RefCell<OwnTokens>,
-    demand: Demand,
+    demand: Cell<Demand>,
     nobody: Arc<str>,
 }
 
 impl Gatekeeper {
     pub(crate) fn new(tokens: Arc<Tokens>, demand: Demand) -> Self {
-        Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand, nobody: "".into() }
+        Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand: Cell::new(demand), nobody: "".into() }
+    }
+
+    /// From now on other requests need a token.
+    pub(crate) fn set_demand(&self, demand: Demand) {
+        self.demand.set(demand);
     }
 
     /// The source of requests without a token.
@@ -50,7 +55,7 @@ impl Gatekeeper {
             return Ok(self.nobody());
         }
         let mut tokens = self.tokens.borrow_mut();
-        let Some(token) = tokens.check(self.demand, authorization, now).map_err(unauthorized)? else {
+        let Some(token) = tokens.check(self.demand.get(), authorization, now).map_err(unauthorized)? else {
             return Ok(self.nobody());
         };
         match entrance {

@@ -16,13 +16,12 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::admission::Admission;
-use crate::cors::Cors;
+use crate::control::{GatewayControl, rules};
 use crate::counters::GatewayCounters;
 use crate::listener::Listener;
 use crate::places::Places;
-use crate::proxies::TrustedProxies;
 use crate::readiness::Readiness;
-use crate::type_table::{GatewayTypes, TypeTable};
+use crate::type_table::GatewayTypes;
 use crate::worker::{self, Common, Message};
 
 const TICK: Duration = Duration::from_secs(1);
@@ -71,6 +70,7 @@ pub struct Gateway {
     address: SocketAddr,
     counters: Arc<GatewayCounters>,
     readiness: Arc<Readiness>,
+    control: GatewayControl,
     stop_listening: oneshot::Sender<()>,
     listener: JoinHandle<()>,
     shards: Vec<ShardThread>,
@@ -97,38 +97,40 @@ impl Gateway {
         let address = listener.local_addr()?;
         let admission = Arc::new(Admission::new(log.shards().len(), options.in_flight_bytes_max));
         let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone()));
-        let types = Arc::new(TypeTable::new(types, log.types()));
         let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();
-        let cors = Cors::new(&options.cors_origins).map(Arc::new);
         let common = Common {
-            types,
+            rules: Arc::new(rules(types, &options, log.types())),
             admission: admission.clone(),
             counters: counters.clone(),
             readiness: readiness.clone(),
             content_hash,
             tokens: options.tokens.clone(),
-            demand: options.demand,
-            proxies: Arc::new(TrustedProxies::new(options.trusted_proxies.clone())),
-            cors,
             tls: options.tls.clone(),
         };
         let (end, ended) = channel();
         let shards = start_shards(log, &common, &end)?;
 
-        let senders = shards.iter().map(|shard| shard.messages.clone()).collect();
+        let senders: Vec<_> = shards.iter().map(|shard| shard.messages.clone()).collect();
         let GatewayOptions { connections_max, connections_per_client, tick, .. } = options;
-        let places = Places::new(connections_max.max(1), connections_per_client.max(1));
+        let places = Arc::new(Places::new(connections_max.max(1), connections_per_client.max(1)));
+        let control = GatewayControl { shards: senders.clone(), places: places.clone(), types: log.types().clone() };
         let accepting = Listener { shards: senders, admission, counters: counters.clone(), places, tick };
         let (stop_listening, stop) = oneshot::channel();
         let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;
-        Ok(Self { address, counters, readiness, stop_listening, listener, shards, ended, tick })
+        Ok(Self { address, counters, readiness, control, stop_listening, listener, shards, ended, tick })
     }
 
     /// The address that it listens on.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Changes it while it runs.
+    #[must_use]
+    pub const fn control(&self) -> &GatewayControl {
+        &self.control
     }
 
     /// What it has done.

@@ -52,8 +52,9 @@ pub(crate) fn begin(worker: &Worker, peer: IpAddr, head: &Head<'_>) -> Begun {
             Err(refused) => (worker.gatekeeper().nobody(), Err(refused)),
         };
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
-    let cors = head.fields.origin.and_then(|origin| worker.cors()?.lines(origin, is_preflight.then_some(route)));
-    let client = worker.proxies().client(peer, head.bytes);
+    let rules = worker.rules();
+    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, is_preflight.then_some(route)));
+    let client = rules.proxies.client(peer, head.bytes);
     let envelope = Envelope { received_at, client, source };
     Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
 }

@@ -9,6 +9,7 @@ mod answer;
 mod batch;
 mod caller;
 mod code;
+mod control;
 mod cors;
 mod counters;
 mod decoder;
@@ -35,6 +36,7 @@ mod type_table;
 mod worker;
 
 pub use code::Code;
+pub use control::GatewayControl;
 pub use counters::{GatewayCounters, StatusClass};
 pub use gateway::{Gateway, GatewayOptions};
 pub use route::RouteName;

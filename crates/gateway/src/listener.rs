@@ -36,7 +36,7 @@ pub(crate) struct Listener {
     pub(crate) shards: Vec<UnboundedSender<Message>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Arc<GatewayCounters>,
-    pub(crate) places: Places,
+    pub(crate) places: Arc<Places>,
     pub(crate) tick: Duration,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -12,13 +13,22 @@ const HOST_BITS: u32 = 64;
 /// The places of a gateway's connections.
 pub(crate) struct Places {
     all: Arc<Semaphore>,
-    of_client_max: usize,
+    of_client_max: AtomicUsize,
     taken: Arc<Taken>,
 }
 
-type Taken = Mutex<HashMap<IpAddr, usize>>;
+type Taken = Mutex<Seats>;
 
-fn lock(taken: &Taken) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+#[derive(Default)]
+struct Seats {
+    of_clients: HashMap<IpAddr, usize>,
+    /// How many places there are in all.
+    all: usize,
+    /// Places that there are too many of, and that are taken away when they are given back.
+    too_many: usize,
+}
+
+fn lock(taken: &Taken) -> MutexGuard<'_, Seats> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -27,14 +37,31 @@ pub(crate) struct Free(OwnedSemaphorePermit);
 
 /// The place of an open connection. It is given back when this is dropped.
 pub(crate) struct Place {
-    _of_all: OwnedSemaphorePermit,
+    of_all: Option<OwnedSemaphorePermit>,
     client: IpAddr,
     taken: Arc<Taken>,
 }
 
 impl Places {
     pub(crate) fn new(all: usize, of_client_max: usize) -> Self {
-        Self { all: Arc::new(Semaphore::new(all)), of_client_max, taken: Arc::default() }
+        let taken = Arc::new(Mutex::new(Seats { all, ..Seats::default() }));
+        Self { all: Arc::new(Semaphore::new(all)), of_client_max: AtomicUsize::new(of_client_max), taken }
+    }
+
+    /// From now on there are as many. Nobody has to leave: of those who have left fewer come back.
+    pub(crate) fn limit(&self, all: usize, of_client_max: usize) {
+        self.of_client_max.store(of_client_max, Ordering::Relaxed);
+        let mut seats = lock(&self.taken);
+        if all >= seats.all {
+            let more = all - seats.all;
+            let kept = more.min(seats.too_many);
+            seats.too_many -= kept;
+            self.all.add_permits(more - kept);
+        } else {
+            let fewer = seats.all - all;
+            seats.too_many += fewer - self.all.forget_permits(fewer);
+        }
+        seats.all = all;
     }
 
     /// Waits for a place among all. `None` will never be.
@@ -46,23 +73,29 @@ impl Places {
     pub(crate) fn take(&self, free: Free, address: IpAddr) -> Option<Place> {
         let client = client_of(address);
         let mut taken = lock(&self.taken);
-        let places = taken.entry(client).or_insert(0);
-        if *places >= self.of_client_max {
+        let places = taken.of_clients.entry(client).or_insert(0);
+        if *places >= self.of_client_max.load(Ordering::Relaxed) {
             return None;
         }
         *places += 1;
-        Some(Place { _of_all: free.0, client, taken: self.taken.clone() })
+        Some(Place { of_all: Some(free.0), client, taken: self.taken.clone() })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = lock(&self.taken);
-        if let Some(places) = taken.get_mut(&self.client) {
+        if let Some(places) = taken.of_clients.get_mut(&self.client) {
             *places -= 1;
             if *places == 0 {
-                taken.remove(&self.client);
+                taken.of_clients.remove(&self.client);
             }
+        }
+        if taken.too_many > 0
+            && let Some(permit) = self.of_all.take()
+        {
+            taken.too_many -= 1;
+            permit.forget();
         }
     }
 }
@@ -92,7 +125,26 @@ mod tests {
         drop(first);
         let first = take("10.0.0.1").unwrap();
         drop([first, second, other]);
-        assert!(lock(&places.taken).is_empty(), "nothing is remembered of who left");
+        assert!(lock(&places.taken).of_clients.is_empty(), "nothing is remembered of who left");
+    }
+
+    #[test]
+    fn there_can_be_more_places_and_fewer() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let places = Places::new(3, 3);
+        let take = || places.take(runtime.block_on(places.free()).unwrap(), [10, 0, 0, 1].into()).unwrap();
+        let mut taken = vec![take(), take(), take()];
+        places.limit(1, 3);
+        taken.pop();
+        assert_eq!(places.all.available_permits(), 0, "there are two too many, and one has left");
+        places.limit(2, 3);
+        taken.pop();
+        assert_eq!(places.all.available_permits(), 1);
+        places.limit(5, 1);
+        assert_eq!(places.all.available_permits(), 4);
+        assert!(places.take(runtime.block_on(places.free()).unwrap(), [10, 0, 0, 1].into()).is_none());
+        taken.pop();
+        assert_eq!(places.all.available_permits(), 5);
     }
 
     #[test]

@@ -24,6 +24,25 @@ impl TypeCache {
         Self { table, known: Vec::new(), by_name: BTreeMap::new(), last: 0 }
     }
 
+    /// Goes on with another table. Places stay what they are: a type that is gone is known to be.
+    pub(crate) fn renew(&mut self, table: Arc<TypeTable>) {
+        for known in &mut self.known {
+            match table.find(known.name.as_str()) {
+                Ok(newer) => *known = newer,
+                Err(_) => known.is_gone = true,
+            }
+        }
+        self.table = table;
+    }
+
+    /// A type that was met here, and isn't taken by `table`.
+    pub(crate) fn first_gone(&self, table: &Arc<TypeTable>) -> Option<&Known> {
+        if Arc::ptr_eq(&self.table, table) {
+            return None;
+        }
+        self.known.iter().find(|known| table.find(known.name.as_str()).is_err())
+    }
+
     pub(crate) const fn table(&self) -> &Arc<TypeTable> {
         &self.table
     }
@@ -33,11 +52,12 @@ impl TypeCache {
     /// # Errors
     /// As [`TypeTable::find`].
     pub(crate) fn find(&mut self, name: &str) -> Result<Slot, Problem> {
-        if self.known.get(self.last).is_some_and(|known| known.name.as_str() == name) {
+        if self.known.get(self.last).is_some_and(|known| known.name.as_str() == name && !known.is_gone) {
             return Ok(Slot(self.last));
         }
         let slot = match self.by_name.get(name) {
-            Some(slot) => *slot,
+            Some(slot) if !self.known[slot.0].is_gone => *slot,
+            Some(slot) => return Err(self.known[slot.0].is_unknown()),
             None => self.add(self.table.find(name)?),
         };
         self.last = slot.0;
@@ -61,6 +81,23 @@ impl TypeCache {
 mod tests {
     use super::*;
     use crate::type_table::{GatewayTypes, TypeRules};
+
+    #[test]
+    fn places_stay_and_what_is_gone_is_known_to_be() {
+        let table = |names: &[&str]| {
+            let named = names.iter().map(|name| (event::TypeName::new(name).unwrap(), TypeRules::default())).collect();
+            Arc::new(TypeTable::new(GatewayTypes { named, ..GatewayTypes::default() }, &Arc::default()))
+        };
+        let mut cache = TypeCache::new(table(&["a", "b"]));
+        let [a, b] = ["a", "b"].map(|name| cache.find(name).unwrap());
+        let fewer = table(&["a"]);
+        assert_eq!(cache.first_gone(&fewer).map(|known| known.name.as_str()), Some("b"));
+        cache.renew(fewer);
+        assert!(cache.get(a).check().is_ok() && cache.get(b).check().is_err());
+        assert!(cache.find("b").is_err() && cache.find("a").ok() == Some(a) && cache.find("c").is_err());
+        cache.renew(table(&["b", "c"]));
+        assert!(cache.get(a).check().is_err() && cache.find("b").ok() == Some(b) && cache.find("c").is_ok());
+    }
 
     #[test]
     fn a_name_has_one_slot() {

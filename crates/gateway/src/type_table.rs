@@ -29,6 +29,26 @@ pub struct GatewayTypes {
     pub type_pointer: Option<JsonPointer>,
 }
 
+impl GatewayTypes {
+    /// The rules for the events of a type, if it is taken.
+    fn rules(&self, name: &TypeName) -> Option<&TypeRules> {
+        self.named.get(name).or(self.open.as_ref())
+    }
+
+    /// The types that these take and `others` too, with the rules of these.
+    #[must_use]
+    pub(crate) fn that_are_also_in(&self, others: &Self) -> Self {
+        let names = self.named.keys().chain(others.named.keys());
+        let in_both =
+            |name: &TypeName| Some((name.clone(), others.rules(name).and_then(|_| self.rules(name))?.clone()));
+        Self {
+            named: names.filter_map(in_both).collect(),
+            open: self.open.clone().filter(|_| others.open.is_some()),
+            type_pointer: self.type_pointer.clone(),
+        }
+    }
+}
+
 /// A type that is taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
@@ -36,19 +56,32 @@ pub(crate) struct Known {
     pub(crate) id: TypeId,
     pub(crate) gate: Gate,
     pub(crate) rules: Arc<TypeRules>,
+    /// A newer configuration doesn't take it any more.
+    pub(crate) is_gone: bool,
 }
 
 impl Known {
     /// Whether an event of this type is taken now.
     ///
     /// # Errors
-    /// Too many wait for one of its stores.
-    pub(crate) fn check_backlog(&self) -> Result<(), Problem> {
+    /// Too many wait for one of its stores, or it isn't taken any more.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        if self.is_gone {
+            return Err(self.is_unknown());
+        }
         if !self.gate.is_closed() {
             return Ok(());
         }
         let detail = format!("too many events wait for a store of type {}; send the event again later", self.name);
         Err(Problem::new(Code::BacklogFull, detail))
+    }
+}
+
+impl Known {
+    /// What is said of a type that was taken when the request began.
+    pub(crate) fn is_unknown(&self) -> Problem {
+        let detail = format!("the configuration has changed and has no [types.{}] any more", self.name);
+        Problem::new(Code::UnknownType, detail)
     }
 }
 
@@ -99,7 +132,7 @@ impl TypeTable {
     }
 
     fn known(&self, name: TypeName, id: TypeId, rules: &Arc<TypeRules>) -> Known {
-        Known { name, id, gate: self.types.gate(id), rules: rules.clone() }
+        Known { name, id, gate: self.types.gate(id), rules: rules.clone(), is_gone: false }
     }
 
     /// A type that was seen before, in another life too, needs no further room.
@@ -125,6 +158,21 @@ mod tests {
         assert_eq!(table.find("a").unwrap().name.as_str(), "a");
         assert_eq!(table.find("b").unwrap_err().code, Code::UnknownType);
         assert_eq!(table.find("A b").unwrap_err().code, Code::UnknownType);
+    }
+
+    #[test]
+    fn what_two_configurations_take_is_taken_by_both() {
+        let open = |names: &[&str]| GatewayTypes { open: Some(TypeRules::default()), ..named(names) };
+        for (before, after, taken, refused) in [
+            (named(&["a", "b"]), named(&["b", "c"]), vec!["b"], vec!["a", "c", "d"]),
+            (open(&["a"]), named(&["c"]), vec!["c"], vec!["a", "d"]),
+            (named(&["a"]), open(&["c"]), vec!["a"], vec!["c", "d"]),
+            (open(&["a"]), open(&["c"]), vec!["a", "c", "d"], vec![]),
+        ] {
+            let both = TypeTable::new(after.that_are_also_in(&before), &Arc::default());
+            assert!(taken.iter().all(|name| both.find(name).is_ok()), "{before:?} {after:?}");
+            assert!(refused.iter().all(|name| both.find(name).is_err()), "{before:?} {after:?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::net::{IpAddr, TcpStream as StdStream};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::Sender as EndOfWait;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
@@ -66,6 +67,8 @@ pub(crate) enum Message {
     Open(Handed),
     /// A second has passed.
     Tick,
+    /// From now on these hold; whoever waits for that is told by the sender's end.
+    Rules(Arc<Rules>, EndOfWait<()>),
     /// Let requests finish, close connections, and end.
     Finish,
     /// End though requests are in flight.
@@ -80,21 +83,28 @@ pub(crate) struct Handed {
     pub(crate) place: Place,
 }
 
+/// What of a configuration can change while requests are taken.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) types: Arc<TypeTable>,
+    /// Which requests need a token.
+    pub(crate) demand: Demand,
+    /// Who is believed to say whose requests it sends.
+    pub(crate) proxies: TrustedProxies,
+    /// Whose web pages may ask, if any.
+    pub(crate) cors: Option<Cors>,
+}
+
 /// What all shards share.
 #[derive(Clone)]
 pub(crate) struct Common {
-    pub(crate) types: Arc<TypeTable>,
+    /// As they are at the start.
+    pub(crate) rules: Arc<Rules>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) content_hash: ContentHash,
     pub(crate) tokens: Arc<Tokens>,
-    /// Which requests need one of them.
-    pub(crate) demand: Demand,
-    /// Who is believed to say whose requests it sends.
-    pub(crate) proxies: Arc<TrustedProxies>,
-    /// Whose web pages may ask, if any.
-    pub(crate) cors: Option<Arc<Cors>>,
     /// What is shown to clients, where they must speak TLS.
     pub(crate) tls: Option<Arc<ServerTls>>,
 }
@@ -105,6 +115,7 @@ pub(crate) struct Worker {
     log: Arc<Shard>,
     gatekeeper: Gatekeeper,
     common: Common,
+    rules: RefCell<Arc<Rules>>,
     clock: Arc<TurnClock>,
     types: RefCell<TypeCache>,
     ids: RefCell<IdGenerator>,
@@ -164,8 +175,9 @@ impl Worker {
         Self {
             index,
             log,
-            gatekeeper: Gatekeeper::new(common.tokens.clone(), common.demand),
-            types: RefCell::new(TypeCache::new(common.types.clone())),
+            gatekeeper: Gatekeeper::new(common.tokens.clone(), common.rules.demand),
+            types: RefCell::new(TypeCache::new(common.rules.types.clone())),
+            rules: RefCell::new(common.rules.clone()),
             common,
             clock,
             ids: RefCell::new(IdGenerator::new(seed)),
@@ -203,6 +215,7 @@ impl Worker {
             match message.await {
                 Some(Message::Open(handed)) => self.open(handed),
                 Some(Message::Tick) => self.tick(),
+                Some(Message::Rules(rules, _told)) => self.follow(rules),
                 Some(Message::Finish) => self.finish(Order::Finish),
                 Some(Message::Abort) => self.finish(Order::Abort),
                 None => return,
@@ -252,6 +265,13 @@ impl Worker {
         });
     }
 
+    /// Requests that have begun keep what they were told of proxies, web pages and tokens.
+    fn follow(&self, rules: Arc<Rules>) {
+        self.types().renew(rules.types.clone());
+        self.gatekeeper.set_demand(rules.demand);
+        self.rules.replace(rules);
+    }
+
     fn finish(&self, order: Order) {
         self.finishing.set(true);
         self.connections.for_each(|connection| connection.give(order));
@@ -280,12 +300,9 @@ impl Worker {
         &self.gatekeeper
     }
 
-    pub(crate) fn proxies(&self) -> &TrustedProxies {
-        &self.common.proxies
-    }
-
-    pub(crate) fn cors(&self) -> Option<&Cors> {
-        self.common.cors.as_deref()
+    /// What holds now. It is never held over an await.
+    pub(crate) fn rules(&self) -> Ref<'_, Arc<Rules>> {
+        self.rules.borrow()
     }
 
     pub(crate) fn tls(&self) -> Option<&ServerTls> {

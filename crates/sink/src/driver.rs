@@ -93,6 +93,17 @@ impl Sink {
         }
     }
 
+    /// Whether both share one connection: closing the one closes the other.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
+            (Self::Sqlite(one), Self::Sqlite(other)) => one.is_same(other),
+            _ => false,
+        }
+    }
+
     /// What delivery must know before it sends anything.
     #[must_use]
     pub fn traits(&self) -> Traits {

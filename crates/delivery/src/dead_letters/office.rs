@@ -1,12 +1,12 @@
 //! The door to the dead letters of all sinks: lists, shows, replays and drops them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use event::TypeName;
 use tokio::sync::{mpsc, oneshot};
 
 use super::filter::{DeadFilter, DeadList};
-use super::replay::{DeadAction, DeadOrder, DeadOutcome};
+use super::replay::{DeadAction, DeadOrder, DeadOutcome, SinkSlot};
 use super::{DeadLetters, reading};
 use crate::SinkName;
 use crate::status::DeadCounters;
@@ -23,21 +23,27 @@ pub struct DeadError {
 pub(crate) struct Desk {
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) orders: mpsc::Sender<DeadOrder>,
+    pub(crate) sink: SinkSlot,
 }
 
 /// The dead letters of all sinks. Cheap to clone.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct DeadLetterOffice {
-    desks: Arc<Vec<Desk>>,
+    /// Desks are only added: dead letters stay when their sink goes.
+    desks: Arc<Mutex<Vec<Arc<Desk>>>>,
 }
 
 impl DeadLetterOffice {
-    pub(crate) fn new(desks: Vec<Desk>) -> Self {
-        Self { desks: Arc::new(desks) }
+    pub(crate) fn desks(&self) -> Vec<Arc<Desk>> {
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn chosen(&self, filter: &DeadFilter) -> impl Iterator<Item = &Desk> {
-        self.desks.iter().filter(|desk| filter.names(desk.dead.sink()))
+    pub(crate) fn add(&self, desk: Desk) {
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(desk));
+    }
+
+    fn chosen(&self, filter: &DeadFilter) -> impl Iterator<Item = Arc<Desk>> {
+        self.desks().into_iter().filter(|desk| filter.names(desk.dead.sink()))
     }
 
     /// The letters that are held now, at most `limit`. Reads the disk: call it where that may block.
@@ -46,7 +52,8 @@ impl DeadLetterOffice {
     /// [`DeadError`] where a journal can't be read.
     pub fn list(&self, filter: &DeadFilter, limit: usize, with_payload: bool) -> Result<DeadList, DeadError> {
         let mut found = DeadList::default();
-        for Desk { dead, .. } in self.chosen(filter) {
+        for desk in self.chosen(filter) {
+            let dead = &desk.dead;
             let listed = reading::list(dead, filter, limit, with_payload, &mut found);
             listed.map_err(|error| DeadError { sink: dead.sink().clone(), reason: error.to_string() })?;
         }
@@ -57,7 +64,8 @@ impl DeadLetterOffice {
     /// became of them. The work goes on where nobody waits for it.
     pub async fn act(&self, action: DeadAction, filter: &DeadFilter, limit: u64) -> Vec<DeadOutcome> {
         let mut outcomes = Vec::new();
-        for Desk { dead, orders } in self.chosen(filter) {
+        for desk in self.chosen(filter) {
+            let Desk { dead, orders, .. } = &*desk;
             let (reply, answer) = oneshot::channel();
             let order = DeadOrder { action, filter: filter.clone(), limit, reply };
             let sent = orders.send(order).await.is_ok();
@@ -77,12 +85,14 @@ impl DeadLetterOffice {
     /// How many letters of a sink and type are held.
     #[must_use]
     pub fn held(&self, sink: &str, type_name: &TypeName) -> u64 {
-        let desk = self.desks.iter().find(|desk| **desk.dead.sink() == *sink);
+        let desks = self.desks();
+        let desk = desks.iter().find(|desk| **desk.dead.sink() == *sink);
         desk.map_or(0, |desk| desk.dead.held(type_name))
     }
 
     /// What was done with the letters of each sink since the start of the process.
-    pub fn counters(&self) -> impl Iterator<Item = (&SinkName, &DeadCounters)> {
-        self.desks.iter().map(|desk| (desk.dead.sink(), &*desk.dead.counters))
+    #[must_use]
+    pub fn counters(&self) -> Vec<(SinkName, Arc<DeadCounters>)> {
+        self.desks().iter().map(|desk| (desk.dead.sink().clone(), desk.dead.counters.clone())).collect()
     }
 }

@@ -28,7 +28,7 @@
 //!
 //! Dropping is 3, 5 and 6 with another kind of end; the event stays counted as dead, and its lane never sends it again.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
 use event::{Lane, Origin};
@@ -79,11 +79,28 @@ pub(crate) struct DeadOrder {
     pub(crate) reply: oneshot::Sender<DeadOutcome>,
 }
 
+/// The driver of a sink as it is configured now; none where it isn't. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct SinkSlot(Arc<Mutex<Option<Sink>>>);
+
+impl SinkSlot {
+    fn held(&self) -> MutexGuard<'_, Option<Sink>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self) -> Option<Sink> {
+        self.held().clone()
+    }
+
+    pub(crate) fn set(&self, sink: Option<Sink>) {
+        *self.held() = sink;
+    }
+}
+
 /// Works on the dead letters of one sink.
 pub(crate) struct Clerk {
     dead: Arc<DeadLetters>,
-    /// `None` for a sink that isn't configured any more.
-    sink: Option<Sink>,
+    sink: SinkSlot,
     lane: Lane,
     ledger: Arc<Ledger>,
     orders: mpsc::Receiver<DeadOrder>,
@@ -93,7 +110,7 @@ pub(crate) struct Clerk {
 /// A clerk for the sink of `dead`, and where its orders go.
 pub(crate) fn clerk(
     dead: &Arc<DeadLetters>,
-    sink: Option<Sink>,
+    sink: SinkSlot,
     origin: Origin,
     ledger: Arc<Ledger>,
     stop: watch::Receiver<bool>,
@@ -276,7 +293,7 @@ impl Clerk {
     }
 
     async fn replay(&self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
-        let sink = self.sink.as_ref().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
+        let sink = self.sink.get().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
         let failed = |error: SinkError| error.to_string();
         sink.connect().await.map_err(failed)?;
         let cursor = match sink.cursor(&self.lane).await.map_err(failed)? {

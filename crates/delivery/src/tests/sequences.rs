@@ -1,30 +1,58 @@
 //! Any sequence of appends, failures, crashes and power cuts: at its end each acknowledged event is once in each
 //! store that it goes to, or among its dead letters, and at every step the ledger balances.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use sink::MemoryHandle;
 
 use super::Mutation;
-use super::world::{FENCED, World, id, run, seconds};
-use crate::{DeadAction, DeadFilter};
+use super::world::{FENCED, KEYED, World, id, run, seconds};
+use crate::{DeadAction, DeadFilter, Routes, SinkName};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Append { shard: u16, type_index: usize, count: u64, refused: Option<u64> },
+    Append {
+        shard: u16,
+        type_index: usize,
+        count: u64,
+        refused: Option<u64>,
+    },
     Milliseconds(u64),
-    Fail { fenced: bool, calls: usize },
-    LoseAnswers { fenced: bool, writes: usize },
-    RetryNext { fenced: bool },
+    Fail {
+        fenced: bool,
+        calls: usize,
+    },
+    LoseAnswers {
+        fenced: bool,
+        writes: usize,
+    },
+    RetryNext {
+        fenced: bool,
+    },
     Heal,
     Kill,
-    DamageLedger { generation: u8 },
+    DamageLedger {
+        generation: u8,
+    },
     LoseStore,
-    PowerFailure { operations: u64 },
+    PowerFailure {
+        operations: u64,
+    },
     Stop,
     Replay,
-    Drop { letter: usize },
+    Drop {
+        letter: usize,
+    },
+    /// The same configuration once more.
+    Reload,
+    /// A sink is taken out and comes back.
+    OutAndIn {
+        fenced: bool,
+        milliseconds: u64,
+    },
 }
 
 impl Step {
@@ -56,6 +84,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Stop),
         3 => Just(Step::Replay),
         2 => (0_usize..5).prop_map(|letter| Step::Drop { letter }),
+        3 => Just(Step::Reload),
+        2 => (any::<bool>(), 0_u64..3000).prop_map(|(fenced, milliseconds)| Step::OutAndIn { fenced, milliseconds }),
     ]
 }
 
@@ -89,10 +119,11 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         }
         Step::LoseStore => {
             let mut oldest = world.process().log.shards().iter().map(|shard| shard.segments().oldest());
-            let retained = oldest.all(|oldest| oldest <= Some(1));
+            let retained = oldest.all(|oldest| oldest <= Some(1)) && !world.fenced_came_back;
             world.kill(seed).await;
             if retained {
                 world.fenced = MemoryHandle::fenced();
+                world.fenced_was_lost = true;
             }
             world.start();
         }
@@ -113,7 +144,31 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         }
         Step::Replay => replay(world).await,
         Step::Drop { letter } => drop_one(world, letter).await,
+        Step::Reload => world.change(world.routes.clone()).await.unwrap(),
+        Step::OutAndIn { fenced, milliseconds } => out_and_in(world, fenced, milliseconds).await,
     }
+}
+
+/// Takes a sink out of the configuration, and puts it back.
+async fn out_and_in(world: &mut World, fenced: bool, milliseconds: u64) {
+    let routes = world.routes.clone();
+    world.fenced_came_back |= fenced;
+    if std::mem::take(&mut world.fenced_was_lost) {
+        // A sink that goes before its lanes have seen the loss begins at the end when it comes back.
+        world.fenced.heal();
+        seconds(100).await;
+        world.settle_in(FENCED).await;
+    }
+    world.change(without(&routes, if fenced { FENCED } else { KEYED })).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+    world.check_balance();
+    world.change(routes).await.unwrap();
+}
+
+fn without(routes: &Routes, gone: &str) -> Routes {
+    let keep = |sinks: &BTreeSet<SinkName>| sinks.iter().filter(|sink| ***sink != *gone).cloned().collect::<Vec<_>>();
+    let named = routes.named().map(|(name, sinks)| (name.clone(), keep(sinks)));
+    named.fold(Routes::new().with_others(keep(routes.others())), |routes, (name, sinks)| routes.with(name, sinks))
 }
 
 async fn replay(world: &World) {

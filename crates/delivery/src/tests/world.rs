@@ -10,15 +10,16 @@ use event::{EventId, TypeName};
 use eventlog::{Batch, DataDirectory, EventLog, Reader, Record, Records, Settled, ShardOptions, Stretch, open_shard};
 use journal::simulated_disk::SimulatedDisk;
 use sink::{MemoryHandle, Sink, SinkConfig, SqliteConfig};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::Mutation;
+use crate::change::Change;
 use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
 use crate::{
-    Begin, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, LaneStatus, Ledger, Options, Reporter,
-    Routes, Row, Saved, SinkSetup,
+    Begin, ChangeError, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, DeliveryControl, LaneStatus,
+    Ledger, Options, Reporter, Routes, Row, Saved, SinkSetup,
 };
 
 pub(super) const FENCED: &str = "fenced";
@@ -52,6 +53,10 @@ pub(super) struct World {
     pub(super) sqlite: Option<SqliteConfig>,
     /// Letters that were dropped, by sink; of some the answer was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
+    /// The fenced sink was taken out and came back: what its store had before isn't retained for it.
+    pub(super) fenced_came_back: bool,
+    /// The fenced store was exchanged, and its lanes may not have noticed.
+    pub(super) fenced_was_lost: bool,
     next: u64,
 }
 
@@ -64,6 +69,7 @@ pub(super) struct Process {
     pub(super) dead: Vec<Arc<DeadLetters>>,
     pub(super) office: DeadLetterOffice,
     orders: watch::Sender<Order>,
+    pub(super) changes: mpsc::Sender<Change>,
     task: JoinHandle<()>,
 }
 
@@ -107,6 +113,8 @@ impl World {
             max_backlog: None,
             sqlite: None,
             dropped: BTreeSet::new(),
+            fenced_came_back: false,
+            fenced_was_lost: false,
             next: 1,
         }
     }
@@ -123,21 +131,42 @@ impl World {
         options.inline_commit_max = Duration::MAX;
         options.first_segment_bytes = 16 * 1024;
         let log = Arc::new(EventLog::open(&directory, &options).map_err(|error| text(&error))?);
-        let max_backlog = self.max_backlog;
-        let setup =
-            |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin, max_backlog };
-        let sinks = [setup(FENCED, self.fenced_config()), setup(KEYED, SinkConfig::Memory(self.keyed.clone()))];
-        let sinks: Vec<SinkSetup> = sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect();
+        let sinks = self.setups();
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let options = Options { seed: 7, mutation: self.mutation, ..Options::new(self.messages.clone()) };
         let engine = Engine::new(&log, &directory, self.routes.clone(), sinks, saved, options);
         let engine = engine.map_err(|error| text(&error))?;
-        let (ledger, lanes, dead) = (engine.ledger.clone(), engine.statuses.clone(), engine.dead.clone());
+        let (ledger, lanes, dead) = (engine.ledger.clone(), engine.board.lanes(), engine.dead.clone());
         let office = engine.dead_letters.clone();
         let (orders, received) = watch::channel(Order::Run);
-        let task = tokio::spawn(engine.run(received));
-        self.process = Some(Process { directory, log, ledger, lanes, sinks: handles, dead, office, orders, task });
+        let (changes, told) = mpsc::channel(1);
+        let task = tokio::spawn(engine.run(received, told));
+        self.process =
+            Some(Process { directory, log, ledger, lanes, sinks: handles, dead, office, orders, changes, task });
         Ok(())
+    }
+
+    /// The sinks that any type has a route to.
+    fn setups(&self) -> Vec<SinkSetup> {
+        let max_backlog = self.max_backlog;
+        let setup =
+            |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin, max_backlog };
+        let sinks = [setup(FENCED, self.fenced_config()), setup(KEYED, SinkConfig::Memory(self.keyed.clone()))];
+        sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect()
+    }
+
+    pub(super) fn control(&self) -> DeliveryControl {
+        DeliveryControl(self.process().changes.clone())
+    }
+
+    /// The running process goes over to these routes.
+    pub(super) async fn change(&mut self, routes: Routes) -> Result<(), ChangeError> {
+        let before = std::mem::replace(&mut self.routes, routes.clone());
+        let changed = self.control().configure(routes, self.setups()).await;
+        if changed.is_err() {
+            self.routes = before;
+        }
+        changed
     }
 
     fn fenced_config(&self) -> SinkConfig {
@@ -249,6 +278,18 @@ impl World {
     pub(super) async fn settle(&self) {
         for _ in 0..1000 {
             if self.pending() == 0 {
+                return;
+            }
+            seconds(1).await;
+        }
+        panic!("events stay pending: {:?}, {:?}", self.rows(), self.messages());
+    }
+
+    /// Waits until nothing is pending in one sink.
+    pub(super) async fn settle_in(&self, sink: &str) {
+        for _ in 0..1000 {
+            let rows = self.rows();
+            if rows.iter().flat_map(|row| &row.sinks).all(|row| &*row.sink != sink || row.pending == 0) {
                 return;
             }
             seconds(1).await;

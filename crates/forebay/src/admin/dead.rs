@@ -10,22 +10,15 @@
 use delivery::{DeadAction, DeadFilter, DeadLetterOffice, DeadList};
 use event::Origin;
 use hyper::{Method, StatusCode};
-use serde::Serialize;
 
+use super::answer::{Answer, json, not_allowed, other_origin, problem};
 use super::query::DeadQuery;
-use crate::dead_json::{LetterJson, ListJson, OutcomeJson, OutcomesJson, ProblemJson};
+use crate::dead_json::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
 
 /// Letters in a list, unless the query says otherwise.
 const LIST_DEFAULT: u64 = 100;
 /// Letters in a list at most: it is built in memory.
 const LIST_MAX: u64 = 10_000;
-
-/// An answer's status, the method that is allowed instead, and its JSON.
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) allow: Option<&'static str>,
-    pub(super) body: String,
-}
 
 /// The beginning of all paths here.
 pub(super) const PATH: &str = "/api/dead";
@@ -43,8 +36,7 @@ pub(super) async fn respond(
         Err(detail) => return problem(StatusCode::BAD_REQUEST, "query", detail),
     };
     if query.origin.as_ref().is_some_and(|wanted| *wanted != origin.to_string()) {
-        let detail = "the server that listens here has another data directory: name the right one with --admin";
-        return problem(StatusCode::CONFLICT, "origin", detail.into());
+        return other_origin();
     }
     let reads = *method == Method::GET || *method == Method::HEAD;
     match rest {
@@ -87,19 +79,4 @@ async fn act(office: &DeadLetterOffice, action: DeadAction, query: &DeadQuery) -
         return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
     }
     json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
-}
-
-fn not_allowed(allow: &'static str) -> Answer {
-    let answer = problem(StatusCode::METHOD_NOT_ALLOWED, "method", format!("only {allow}"));
-    Answer { allow: Some(allow), ..answer }
-}
-
-pub(super) fn problem(status: StatusCode, code: &str, detail: String) -> Answer {
-    json(status, &ProblemJson { status: status.as_u16(), code: code.into(), detail })
-}
-
-fn json(status: StatusCode, body: &impl Serialize) -> Answer {
-    // Texts and numbers can't fail to be written.
-    let body = serde_json::to_string(body).unwrap_or_default() + "\n";
-    Answer { status, allow: None, body }
 }

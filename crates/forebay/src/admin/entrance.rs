@@ -9,7 +9,7 @@ use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Response, StatusCode};
 
-use super::{PROBLEM, dead, set};
+use super::{PROBLEM, answer, set};
 
 /// Lets requests in.
 pub(crate) struct Entrance {
@@ -52,7 +52,7 @@ impl Entrance {
 }
 
 fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
-    let mut response = Response::new(Full::from(dead::problem(status, code, detail).body));
+    let mut response = Response::new(Full::from(answer::problem(status, code, detail).body));
     *response.status_mut() = status;
     set(response.headers_mut(), PROBLEM);
     response

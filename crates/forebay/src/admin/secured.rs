@@ -14,7 +14,7 @@ use tls::{Accepted, SecureStream, ServerTls};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 
-use super::{PROBLEM, dead, set};
+use super::{PROBLEM, answer, set};
 
 /// A client gets this long to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -58,7 +58,7 @@ async fn linger(mut stream: TcpStream) {
 /// The answer to each request that comes without TLS.
 pub(super) fn not_secure() -> Response<Full<Bytes>> {
     let detail = "this port speaks TLS: begin the URL with https://".into();
-    let answer = dead::problem(StatusCode::BAD_REQUEST, "bad_request", detail);
+    let answer = answer::problem(StatusCode::BAD_REQUEST, "bad_request", detail);
     let mut response = Response::new(Full::from(answer.body));
     *response.status_mut() = answer.status;
     set(response.headers_mut(), PROBLEM);

@@ -9,6 +9,8 @@ mod environment;
 mod event_type;
 mod gateway;
 mod journal;
+mod log;
+mod needs_restart;
 mod origin;
 mod pointer;
 mod proxies;
@@ -37,6 +39,8 @@ pub(crate) use environment::Environment;
 pub(crate) use event_type::TypeConfig;
 pub(crate) use gateway::Gateway;
 pub(crate) use journal::Journal;
+pub(crate) use log::Log;
+pub(crate) use needs_restart::needs_restart;
 use reader::Reader;
 pub(crate) use report::Report;
 use report::{Mistake, Spot};
@@ -44,7 +48,7 @@ use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 
 /// The tables of the file.
-const TABLES: &[&str] = &["gateway", "admin", "journal", "types", "sinks"];
+const TABLES: &[&str] = &["gateway", "admin", "journal", "log", "types", "sinks"];
 
 /// What stands for the types and sinks of a file that has neither.
 const BUILT_IN: &str = r#"[types."*"]
@@ -65,6 +69,8 @@ pub(crate) struct Configuration {
     pub(crate) admin: Admin,
     /// What the journal may use of its disk.
     pub(crate) journal: Journal,
+    /// What is said on stderr, and how.
+    pub(crate) log: Log,
     /// The types that have a table of their own.
     pub(crate) types: BTreeMap<TypeName, TypeConfig>,
     /// What becomes of all other types; without it they are unknown.
@@ -80,6 +86,8 @@ pub(crate) struct Flags {
     pub(crate) listen: Option<String>,
     /// `--admin`.
     pub(crate) admin: Option<String>,
+    /// `--log-level`.
+    pub(crate) log_level: Option<String>,
 }
 
 /// Where a configuration comes from.
@@ -187,6 +195,8 @@ fn read_tables(
     let admin = admin::read(reader, &section, inputs.folder);
     let section = reader.table(file, "journal");
     let journal = journal::read(reader, &section);
+    let section = reader.table(file, "log");
+    let log = log::read(reader, &section, inputs.flags);
 
     let named = |table: &str| file.get(table).is_some();
     let document = if named("types") || named("sinks") { file } else { built_in };
@@ -204,7 +214,7 @@ fn read_tables(
         warn_of_unused(reader, &types, &sinks);
     }
     reader.check_variables(TABLES);
-    Configuration { gateway, admin, journal, types: types.named, other_types: types.others, sinks: sinks.valid }
+    Configuration { gateway, admin, journal, log, types: types.named, other_types: types.others, sinks: sinks.valid }
 }
 
 fn no_types(reader: &mut Reader<'_>, document: &Section<'_>) {

@@ -136,10 +136,21 @@ impl<'e> Reader<'e> {
         flag: Option<&str>,
         parse: impl Fn(&str) -> Result<T, Wrong>,
     ) -> Option<Found<T>> {
+        self.text_or_named_flag(section, key, (key, flag), parse)
+    }
+
+    /// A setting whose value is a text, with the name of the flag that sets it too.
+    pub(super) fn text_or_named_flag<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        flag: (&str, Option<&str>),
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Option<Found<T>> {
         let name = section.key_path(key);
         let in_document = section.get(key).and_then(|(spot, value)| self.string(&name, spot, value));
         let variable = self.variable(section, key);
-        let flag = flag.map(|text| self.flag(key, text));
+        let flag = flag.1.map(|text| self.flag(flag.0, text));
         let candidates = [in_document, variable, flag].into_iter().flatten();
         let parsed: Vec<_> = candidates.map(|found| self.parse(&name, found, &parse)).collect();
         parsed.into_iter().next_back().flatten()

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use ::sink::{SqliteConfig, TableName};
+use delivery::Begin;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
@@ -15,7 +16,7 @@ use super::suggest::nearest;
 
 /// The settings that a sink of each kind has.
 pub(super) const KINDS: &[(&str, &[&str])] =
-    &[("sqlite", &["kind", "max_backlog", "path", "table"]), ("null", &["kind", "max_backlog"])];
+    &[("sqlite", &["kind", "from", "max_backlog", "path", "table"]), ("null", &["kind", "from", "max_backlog"])];
 
 const PATH: &str = "events.db";
 const TABLE: &str = "events";
@@ -59,6 +60,8 @@ pub(crate) struct SinkSettings {
     pub(crate) store: SinkConfig,
     /// Bytes of the journal that may wait for it, if the configuration says how many.
     pub(crate) max_backlog: Option<u64>,
+    /// Where new routes to it begin.
+    pub(crate) from: Begin,
 }
 
 impl fmt::Display for SinkSettings {
@@ -160,8 +163,9 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Opti
     let (kind, keys) = kind.map_or(KINDS[0], |found| found.value);
     reader.check_keys(section, keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
+    let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();
     if kind == "null" {
-        return Some(SinkSettings { store: SinkConfig::Null, max_backlog });
+        return Some(SinkSettings { store: SinkConfig::Null, max_backlog, from });
     }
     let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
     let table = reader.text_or(section, "table", TABLE, table);
@@ -170,7 +174,15 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Opti
         return None;
     }
     let store = SinkConfig::Sqlite(SqliteConfig { path: path?, table: table? });
-    Some(SinkSettings { store, max_backlog })
+    Some(SinkSettings { store, max_backlog, from })
+}
+
+fn begin(text: &str) -> Result<Begin, Wrong> {
+    match text {
+        "end" => Ok(Begin::End),
+        "oldest" => Ok(Begin::Oldest),
+        _ => Err(Wrong::new("is no place in the journal", "wanted \"end\" or \"oldest\"")),
+    }
 }
 
 fn kind_names() -> String {

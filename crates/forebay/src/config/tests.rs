@@ -35,7 +35,7 @@ fn run_case(case: &Path) -> String {
     let environment = text("environment.txt").lines().filter_map(|line| line.split_once('=')).collect();
     let arguments = text("arguments.txt");
     let flag = |name: &str| arguments.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-    let flags = Flags { listen: flag("--listen "), admin: flag("--admin ") };
+    let flags = Flags { listen: flag("--listen "), admin: flag("--admin "), log_level: flag("--log-level ") };
     let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
     // As a person would name it, so that no path of this machine is shown.
     let within = Path::new("tests/config").join(case.file_name().unwrap());
@@ -109,8 +109,9 @@ fn every_setting_is_documented() {
     let sinks = sink::KINDS.iter().flat_map(|(_, keys)| keys.iter().map(|key| ("sinks", "X", *key)));
     let gateway = gateway::KEYS.iter().map(|key| ("gateway", "", *key));
     let types = event_type::KEYS.iter().map(|key| ("types", "X", *key));
+    let log = log::KEYS.iter().map(|key| ("log", "", *key));
     let tls = ["gateway", "admin"].into_iter().flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
-    for (table, name, key) in gateway.chain(types).chain(sinks).chain(tls) {
+    for (table, name, key) in gateway.chain(log).chain(types).chain(sinks).chain(tls) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
         let variable = environment::variable_name(parts);
         let row = page.lines().find(|line| line.contains(&format!("| `{variable}` |")));
@@ -176,7 +177,7 @@ proptest! {
     fn no_text_panics(pieces in prop::collection::vec(fragment(), 0..24), value in ".{0,6}") {
         let names = ["A", "FOREBAY_GATEWAY_LISTEN", "FOREBAY_TYPES_A_ROUTES", "FOREBAY_SINKS_A_PATH", "FOREBAY_GATEWAY_X"];
         let environment = names.into_iter().map(|name| (name, value.clone())).collect();
-        let flags = Flags { listen: Some(value), admin: None };
+        let flags = Flags { listen: Some(value), ..Flags::default() };
         let text = pieces.concat();
         let _ = shown(Some(text.as_bytes()), Path::new(""), &environment, &flags, Scopes::default());
     }

@@ -53,6 +53,12 @@ pub(crate) enum DeadCommandError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// The ledger can't be read.
+    #[error(transparent)]
+    Ledger(#[from] delivery::LoadError),
+    /// What routes hold can't be given up.
+    #[error(transparent)]
+    GiveUp(#[from] delivery::GiveUpError),
     /// The server said no.
     #[error("the server at {address} refused: {detail}")]
     Refused {
@@ -84,15 +90,19 @@ pub(crate) fn run(command: &DeadCommand) -> Result<u8, DeadCommandError> {
     }
 }
 
-/// Where the letters are.
-enum Place {
+/// Where the letters and routes are.
+pub(crate) enum Place {
     Directory(DataDirectory),
     /// A server's admin address, and the origin of the data directory that it should have.
     Server(Server, Option<String>),
 }
 
 impl Place {
-    fn find(at: &DeadAt) -> Result<Self, DeadCommandError> {
+    /// The data directory, if no server has it; else the server.
+    ///
+    /// # Errors
+    /// There is no such directory, or it can't be used.
+    pub(crate) fn find(at: &DeadAt) -> Result<Self, DeadCommandError> {
         let path = &at.data.directory;
         if let Some(address) = &at.admin {
             return Ok(Self::Server(at.ca.server(address)?, None));
@@ -191,13 +201,17 @@ fn act(at: &DeadAt, action: &str, mut query: DeadQuery) -> Result<u8, DeadComman
 }
 
 /// What a server answers.
-enum Answered<T> {
+pub(crate) enum Answered<T> {
     Json(T),
     /// No letter has this id.
     NoLetter,
 }
 
-fn ask<T: DeserializeOwned>(
+/// Asks a server.
+///
+/// # Errors
+/// It can't be asked, or said no.
+pub(crate) fn ask<T: DeserializeOwned>(
     server: &Server,
     method: &str,
     target: &str,
@@ -216,6 +230,6 @@ fn ask<T: DeserializeOwned>(
     }
 }
 
-fn output_error(source: io::Error) -> DeadCommandError {
+pub(crate) fn output_error(source: io::Error) -> DeadCommandError {
     DeadCommandError::Io { path: "standard output".into(), source }
 }

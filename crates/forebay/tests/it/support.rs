@@ -86,9 +86,14 @@ impl Server {
 
     /// Starts it with a configuration; its log goes to `log`.
     pub(crate) fn start_configured(data: &Path, configuration: &Path, log: &Path) -> Self {
+        Self::start_with(data, &["--config", configuration.to_str().unwrap()], log)
+    }
+
+    /// Starts it with more arguments; its log goes to `log`.
+    pub(crate) fn start_with(data: &Path, arguments: &[&str], log: &Path) -> Self {
         let mut command = forebay();
-        command.stderr(std::fs::File::create(log).unwrap()).env("FOREBAY_CONFIG", configuration);
-        Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
+        command.arg("serve").args(arguments).stderr(std::fs::File::create(log).unwrap());
+        Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
     /// Starts it with a limit on its file descriptors.
@@ -99,7 +104,12 @@ impl Server {
     }
 
     fn spawn(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
-        command.args(["serve", "--listen", listen, "--admin", admin, "--data"]).arg(data);
+        command.arg("serve");
+        Self::spawn_serving(command, data, listen, admin)
+    }
+
+    fn spawn_serving(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
+        command.args(["--listen", listen, "--admin", admin, "--data"]).arg(data);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let mut address = |mark: &str| -> SocketAddr {
@@ -124,9 +134,19 @@ impl Server {
         format!("http://{}", self.intake)
     }
 
-    /// Sends it a signal and gives its exit code, if it ends with one.
-    pub(crate) fn stop(mut self, signal: &str) -> Option<i32> {
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: &str) {
         self.process.signal(signal);
+    }
+
+    /// Sends it a signal and gives its exit code, if it ends with one.
+    pub(crate) fn stop(self, signal: &str) -> Option<i32> {
+        self.process.signal(signal);
+        self.wait_end()
+    }
+
+    /// Waits for its end and gives its exit code, if it ends with one.
+    pub(crate) fn wait_end(mut self) -> Option<i32> {
         self.process.0.wait().unwrap().code()
     }
 

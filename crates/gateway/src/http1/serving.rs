@@ -164,7 +164,6 @@ fn poll_next(
         }
         let has_part = !socket.held().is_empty();
         match socket.connection().order() {
-            Order::Finish if !has_part => return Poll::Ready(Ok(Next::End)),
             Order::TooSlow if has_part => {
                 let refused = Problem::boxed(Code::Timeout, "the request's head took too long");
                 return Poll::Ready(Ok(Next::Refused(refused, false)));
@@ -176,6 +175,10 @@ fn poll_next(
         }
         // No more than a head has: what comes behind it isn't counted while it waits for its turn.
         let read = socket.poll_read(context, HEADER_BYTES_MAX, |bytes| begin(worker, client, bytes, waiting));
+        // What has come before the order to finish is answered: its client has sent it in good faith.
+        if read.is_pending() && socket.connection().order() == Order::Finish && !has_part {
+            return Poll::Ready(Ok(Next::End));
+        }
         match ready!(read)? {
             Some(Some(next)) => return Poll::Ready(Ok(next)),
             Some(None) => {}

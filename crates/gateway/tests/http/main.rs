@@ -5,6 +5,7 @@
 
 mod batches;
 mod caller;
+mod changes;
 mod codings;
 mod cors;
 mod duplicates;

@@ -46,6 +46,10 @@ impl MemoryHandle {
         Self { shared: Arc::new(Shared { fenced, state, blocked, ended }) }
     }
 
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     pub(crate) fn is_fenced(&self) -> bool {
         self.shared.fenced
     }

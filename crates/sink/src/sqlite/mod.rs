@@ -48,6 +48,10 @@ impl Sqlite {
         Self { shared: Arc::new(Shared { config, jobs: Mutex::new(None) }) }
     }
 
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         self.call(Job::Connect).await
     }

@@ -1,5 +1,6 @@
 //! Clients that send distinct events one at a time, and repeat each with the same key until it is acknowledged.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,8 @@ pub(in crate::campaign) struct Shared {
     server: SocketAddr,
     seed: u64,
     stop: AtomicBool,
+    /// A server that isn't killed cuts no answer.
+    cuts_answers: bool,
     in_flight: AtomicUsize,
     /// Events that were acknowledged, and answers that the disk is full.
     taken: AtomicUsize,
@@ -39,7 +42,22 @@ impl Shared {
     pub(in crate::campaign) fn new(server: SocketAddr, seed: u64) -> Self {
         let state = Mutex::new(ServerState { is_up: false, starts: 0 });
         let [in_flight, taken, disk_full] = [0; 3].map(AtomicUsize::new);
-        Self { server, seed, stop: AtomicBool::new(false), in_flight, taken, disk_full, state, changed: Condvar::new() }
+        Self {
+            cuts_answers: true,
+            server,
+            seed,
+            stop: AtomicBool::new(false),
+            in_flight,
+            taken,
+            disk_full,
+            state,
+            changed: Condvar::new(),
+        }
+    }
+
+    /// From now on an answer that isn't whole is a fault.
+    pub(in crate::campaign) fn with_whole_answers(self) -> Self {
+        Self { cuts_answers: false, ..self }
     }
 
     /// The server is ready: clients may connect.
@@ -170,6 +188,9 @@ fn send(shared: &Shared, connection: &mut Option<Connection>, event: Event, is_g
                 std::thread::sleep(DISK_FULL_PAUSE);
             }
             Ok((status, body)) => bail!("key {}: answered {status}: {}", event.key(), String::from_utf8_lossy(&body)),
+            Err(error) if error.kind() == ErrorKind::InvalidData && !shared.cuts_answers => {
+                bail!("key {}: the answer was cut: {error}", event.key());
+            }
             Err(_) => *connection = None,
         }
         if is_given_up || shared.is_stopped() {

@@ -1,0 +1,152 @@
+//! Changes of a delivery that runs: another configuration, and routes that are given up.
+//!
+//! No lane runs while the book is changed; what the gateway takes meanwhile waits in the journal. Either everything is as
+//! it is to be and saved, or everything is as it was before.
+
+use std::io;
+
+use event::TypeName;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::book::Book;
+use crate::engine::Engine;
+use crate::join::Start;
+use crate::{LaneState, Routes, SinkName, SinkSetup};
+
+/// Orders that wait for the delivery.
+pub(crate) const ORDERS_MAX: usize = 4;
+
+/// Why a delivery goes on as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The events that wait for a route can't be counted.
+    #[error("can't count the events in the journal: {0}")]
+    Journal(#[source] io::Error),
+    /// What has changed can't be saved.
+    #[error("the ledger can't be saved; free space on the disk of the data directory")]
+    Save,
+    /// Nothing can be given up.
+    #[error("{0}")]
+    NothingHeld(String),
+    /// It has ended.
+    #[error("Forebay is stopping")]
+    Stopping,
+}
+
+/// What was given up of a sink's routes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenUp {
+    /// For each type how many of its events.
+    pub routes: Vec<(TypeName, u64)>,
+    /// Stopped lanes that go on behind what their store has lost.
+    pub lanes: u64,
+}
+
+/// What a delivery is told while it runs.
+pub(crate) enum Change {
+    Configuration(Routes, Vec<SinkSetup>, oneshot::Sender<Result<(), ChangeError>>),
+    GiveUp(SinkName, Option<TypeName>, oneshot::Sender<Result<GivenUp, ChangeError>>),
+}
+
+/// Changes a delivery that runs. Cheap to clone.
+#[derive(Clone)]
+pub struct DeliveryControl(pub(crate) mpsc::Sender<Change>);
+
+impl DeliveryControl {
+    /// Goes on with these routes and sinks. The driver of a sink that stays as it is should be the one that it has.
+    ///
+    /// # Errors
+    /// Nothing has changed.
+    pub async fn configure(&self, routes: Routes, sinks: Vec<SinkSetup>) -> Result<(), ChangeError> {
+        self.order(|reply| Change::Configuration(routes, sinks, reply)).await
+    }
+
+    /// Gives up the events that routes hold which were taken out of the configuration: those to this sink, from one type
+    /// or from all. Lanes of the sink that have stopped because their store has lost what isn't in the journal any
+    /// more go on behind that.
+    ///
+    /// # Errors
+    /// Nothing was given up.
+    pub async fn give_up(&self, sink: SinkName, only: Option<TypeName>) -> Result<GivenUp, ChangeError> {
+        self.order(|reply| Change::GiveUp(sink, only, reply)).await
+    }
+
+    async fn order<T>(
+        &self,
+        change: impl FnOnce(oneshot::Sender<Result<T, ChangeError>>) -> Change,
+    ) -> Result<T, ChangeError> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(change(reply)).await.map_err(|_| ChangeError::Stopping)?;
+        answer.await.unwrap_or(Err(ChangeError::Stopping))
+    }
+}
+
+impl Engine {
+    pub(crate) async fn change(&mut self, change: Change) {
+        self.lanes.end_now().await;
+        // Whoever asked may have left: it is done all the same.
+        match change {
+            Change::Configuration(routes, sinks, reply) => {
+                let changed = self.configure(routes, sinks).await;
+                self.start_lanes();
+                let _ = reply.send(changed);
+            }
+            Change::GiveUp(sink, only, reply) => {
+                let given_up = self.give_up(&sink, only.as_ref());
+                self.start_lanes();
+                let _ = reply.send(given_up);
+            }
+        }
+    }
+
+    async fn configure(&mut self, routes: Routes, sinks: Vec<SinkSetup>) -> Result<(), ChangeError> {
+        let before = self.ledger.copy();
+        let (book, _) =
+            Start::new(&self.log, &routes, Some(before.clone())).join(routes, &sinks).map_err(ChangeError::Journal)?;
+        self.save(book, before)?;
+        self.close_all_but(&sinks).await;
+        self.adopt(sinks);
+        Ok(())
+    }
+
+    /// Where a route begins must be known to the next start, or it would begin later there.
+    fn save(&mut self, book: Book, before: Book) -> Result<(), ChangeError> {
+        self.ledger.replace(book);
+        if self.keeper.save_both() {
+            return Ok(());
+        }
+        self.ledger.replace(before);
+        Err(ChangeError::Save)
+    }
+
+    fn give_up(&mut self, name: &SinkName, only: Option<&TypeName>) -> Result<GivenUp, ChangeError> {
+        let before = self.ledger.copy();
+        let mut book = before.clone();
+        let Some(sink) = book.sinks.get_mut(name) else {
+            return Err(ChangeError::NothingHeld(format!("no route to a sink {name} is known")));
+        };
+        let mut given_up = GivenUp { routes: sink.give_up(only), lanes: 0 };
+        for status in self.board.lanes().iter().filter(|status| status.lane().sink == *name) {
+            let lane = sink.lanes.get_mut(usize::from(status.lane().shard));
+            if let Some(lane) = lane.filter(|lane| only.is_none() && !lane.confirmed && !lane.ahead)
+                && matches!(status.state(), LaneState::Stopped(_))
+            {
+                lane.start = lane.cursor;
+                given_up.lanes += 1;
+            }
+        }
+        if given_up == GivenUp::default() {
+            return Err(ChangeError::NothingHeld(nothing_held(name, only)));
+        }
+        self.save(book, before)?;
+        Ok(given_up)
+    }
+}
+
+pub(crate) fn nothing_held(sink: &SinkName, only: Option<&TypeName>) -> String {
+    let from = only.map(|name| format!(" from type {name}")).unwrap_or_default();
+    format!(
+        "no route{from} to sink {sink} holds events that could be given up: only one that was taken out of the \
+         configuration does, or a lane that has stopped because its store has lost events"
+    )
+}

@@ -1,0 +1,97 @@
+//! The tasks of the lanes: started together, and halted together when the process ends or the configuration changes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::lane::Lane;
+use crate::options::Reporter;
+use crate::{LaneState, LaneStatus};
+
+/// How long a lane may take to bring the write in its hands to an end before it is broken off. What a broken-off write
+/// came to is found out when the lane begins again, as after a crash.
+const WRITE_MAX: Duration = Duration::from_secs(1);
+
+/// Whether lanes are to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    No,
+    /// When they have caught up.
+    WhenDone,
+    /// After the write in hand.
+    Now,
+}
+
+/// The lanes that run.
+pub(crate) struct Lanes {
+    tasks: JoinSet<()>,
+    running: HashMap<Id, (Arc<LaneStatus>, AbortHandle)>,
+    halt: watch::Sender<Halt>,
+    reporter: Arc<dyn Reporter>,
+}
+
+impl Lanes {
+    pub(crate) fn new(reporter: Arc<dyn Reporter>) -> Self {
+        Self { tasks: JoinSet::new(), running: HashMap::new(), halt: watch::Sender::new(Halt::No), reporter }
+    }
+
+    /// Tells lanes when to end.
+    pub(crate) fn halt(&self) -> watch::Receiver<Halt> {
+        self.halt.subscribe()
+    }
+
+    pub(crate) fn spawn(&mut self, lane: Lane) {
+        let status = lane.status.clone();
+        let task = self.tasks.spawn(lane.run());
+        self.running.insert(task.id(), (status, task));
+    }
+
+    /// Says which lanes have ended by a bug.
+    pub(crate) fn report_bugs(&mut self) {
+        while let Some(ended) = self.tasks.try_join_next() {
+            self.report_bug(ended);
+        }
+    }
+
+    fn report_bug(&self, ended: Result<(), JoinError>) {
+        let Some(error) = ended.err().filter(|error| !error.is_cancelled()) else { return };
+        let Some((status, _)) = self.running.get(&error.id()) else { return };
+        let lane = status.lane();
+        self.reporter.report(&format!("BUG: lane {lane} ended: {error}; its events stay in the journal"));
+        let _ = status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
+    }
+
+    /// Ends all lanes soon, wherever they are, so that others can be started.
+    pub(crate) async fn end_now(&mut self) {
+        self.halt.send_replace(Halt::Now);
+        for (status, task) in self.running.values() {
+            // The others wait for a store that may not answer for long.
+            if status.state() != LaneState::Delivering {
+                task.abort();
+            }
+        }
+        // Those that aren't done by then are aborted.
+        let _ = timeout(WRITE_MAX, self.join_all()).await;
+        self.tasks.shutdown().await;
+        self.running.clear();
+        self.halt = watch::Sender::new(Halt::No);
+    }
+
+    /// Ends all lanes when they have caught up, at the deadline at the latest. Whether all had.
+    pub(crate) async fn end_when_done(&mut self, deadline: Instant) -> bool {
+        self.halt.send_replace(Halt::WhenDone);
+        let in_time = timeout_at(deadline, self.join_all()).await.is_ok();
+        self.tasks.shutdown().await;
+        in_time
+    }
+
+    async fn join_all(&mut self) {
+        while let Some(ended) = self.tasks.join_next().await {
+            self.report_bug(ended);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `/api/routes`: lists routes, and gives up what those hold that are out of the configuration.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "pending", "stored", "dead", "skipped"}]}` |
+//! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 where there is nothing to give up |
+
+use std::sync::Arc;
+
+use delivery::{ChangeError, Delivery, DeliveryControl, LaneBoard, Ledger};
+use event::{Origin, TypeName};
+use hyper::{Method, StatusCode};
+
+use super::answer::{Answer, json, not_allowed, other_origin, problem};
+use super::query::DeadQuery;
+use crate::route_json::{GivenUpJson, RoutesJson};
+
+/// The beginning of all paths here.
+pub(super) const PATH: &str = "/api/routes";
+
+/// What is known of routes, and who gives them up.
+pub(crate) struct Routes {
+    ledger: Arc<Ledger>,
+    lanes: LaneBoard,
+    control: DeliveryControl,
+}
+
+impl Routes {
+    pub(crate) fn new(delivery: &Delivery) -> Self {
+        let (ledger, lanes) = (delivery.ledger().clone(), delivery.lanes().clone());
+        Self { ledger, lanes, control: delivery.control().clone() }
+    }
+
+    /// Answers a request whose path goes on with `rest` behind [`PATH`].
+    pub(super) async fn respond(&self, method: &Method, rest: &str, query: Option<&str>, origin: Origin) -> Answer {
+        let query = match DeadQuery::read(query.unwrap_or_default()) {
+            Ok(query) => query,
+            Err(detail) => return problem(StatusCode::BAD_REQUEST, "query", detail),
+        };
+        if query.origin.as_ref().is_some_and(|wanted| *wanted != origin.to_string()) {
+            return other_origin();
+        }
+        match rest {
+            "" if *method == Method::GET || *method == Method::HEAD => {
+                json(StatusCode::OK, &RoutesJson::of(&self.ledger.snapshot(), &self.lanes.lanes()))
+            }
+            "" => not_allowed("GET, HEAD"),
+            "/drop" if *method == Method::POST => self.give_up(&query).await,
+            "/drop" => not_allowed("POST"),
+            _ => problem(StatusCode::NOT_FOUND, "path", "there are /api/routes and /api/routes/drop".into()),
+        }
+    }
+
+    async fn give_up(&self, query: &DeadQuery) -> Answer {
+        let Some(sink) = &query.filter.sink else {
+            return problem(StatusCode::BAD_REQUEST, "sink", "say which sink: sink=NAME".into());
+        };
+        let only = match query.filter.type_name.as_deref().map(TypeName::new).transpose() {
+            Ok(only) => only,
+            Err(error) => return problem(StatusCode::BAD_REQUEST, "type", error.to_string()),
+        };
+        match self.control.give_up(sink.as_str().into(), only).await {
+            Ok(given_up) => json(StatusCode::OK, &GivenUpJson::of(given_up)),
+            Err(ChangeError::NothingHeld(detail)) => problem(StatusCode::CONFLICT, "nothing_held", detail),
+            Err(error) => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
+        }
+    }
+}

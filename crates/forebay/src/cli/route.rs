@@ -1,0 +1,42 @@
+//! What can be typed after `forebay route`.
+
+use clap::{Args, Subcommand};
+use event::TypeName;
+
+use super::DeadAt;
+
+/// What can be done with routes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RouteCommand {
+    /// Prints a line for each: type, sink, state, and the numbers of events that are pending, stored, dead and skipped
+    #[command(after_help = "Example: forebay route list --data /var/lib/forebay")]
+    List(RouteList),
+    /// Gives up the events that routes to a sink hold, after they were taken out of the configuration
+    ///
+    /// These events are counted as skipped from then on, and the segments that were kept for them can be freed. A lane of the
+    /// sink that has stopped because its store has lost events goes on with those that wait, without the lost ones.
+    #[command(after_help = "Example: forebay route drop warehouse --data /var/lib/forebay")]
+    Drop(RouteDrop),
+}
+
+/// `forebay route list`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RouteList {
+    #[command(flatten)]
+    pub(crate) at: DeadAt,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `forebay route drop`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RouteDrop {
+    /// The sink's name
+    pub(crate) sink: String,
+    #[command(flatten)]
+    pub(crate) at: DeadAt,
+    /// Only the route from this type
+    #[arg(long = "type", value_name = "TYPE", value_parser = |text: &str| TypeName::new(text))]
+    pub(crate) type_name: Option<TypeName>,
+}

@@ -1,0 +1,256 @@
+//! Another configuration for a server that runs: the whole of it holds from one moment on, or nothing has changed.
+//!
+//! Everything that can be wrong is looked at first: the file, what only a restart can change, certificates, the stores. Then
+//!
+//! 1. the gateway stops taking the types that go, and what was taken of them becomes durable, so that no event of theirs
+//!    comes after the end of their routes;
+//! 2. delivery goes on with the new routes and sinks, which are saved with the cursors;
+//! 3. the gateway takes the types that are new, and all other settings hold.
+//!
+//! Requests that have begun go on, and so do connections.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use delivery::{ChangeError, DeliveryControl, SinkSetup};
+use event::cells::Counter;
+use eventlog::EventLog;
+use gateway::{GatewayControl, GatewayOptions};
+use sink::SinkError;
+use tokio::signal::unix::Signal;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::cli::Common;
+use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
+use crate::ports_tls::PortsTls;
+use crate::tls_files::TlsFilesError;
+use crate::{log, wiring};
+
+/// A store that doesn't answer for so long is one that is down, as at a start.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Callers of the admin API that wait for their turn.
+const WAITING_MAX: usize = 4;
+
+/// Why nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReloadError {
+    /// The configuration is wrong, or can't be read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Some of it is read at a start only.
+    #[error("{}", .0.join("\n"))]
+    NeedsRestart(Vec<String>),
+    /// Certificates can't be used.
+    #[error(transparent)]
+    Tls(#[from] TlsFilesError),
+    /// A store isn't what the configuration says.
+    #[error("sink {sink}: {error}")]
+    Store {
+        /// The sink's name.
+        sink: Arc<str>,
+        /// What the store says.
+        error: SinkError,
+    },
+    /// Delivery can't go over to it.
+    #[error(transparent)]
+    Delivery(#[from] ChangeError),
+    /// The gateway can't.
+    #[error("it was broken off, because Forebay is stopping")]
+    Stopping,
+}
+
+/// How often the configuration was read again.
+#[derive(Debug, Default)]
+pub(crate) struct ReloadCounters {
+    /// It holds now.
+    pub(crate) applied: Counter,
+    /// Nothing has changed.
+    pub(crate) refused: Counter,
+}
+
+/// Who waits to hear what came of it.
+type Reply = oneshot::Sender<Result<(), String>>;
+
+/// Where the admin API asks for a reload. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ReloadDesk(mpsc::Sender<Reply>);
+
+/// Those who have asked.
+pub(crate) struct Asked(mpsc::Receiver<Reply>);
+
+impl ReloadDesk {
+    pub(crate) fn new() -> (Self, Asked) {
+        let (desk, asked) = mpsc::channel(WAITING_MAX);
+        (Self(desk), Asked(asked))
+    }
+
+    /// Reads the configuration again.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words for a person; nothing has changed.
+    pub(crate) async fn reload(&self) -> Result<(), String> {
+        let (reply, answer) = oneshot::channel();
+        let stopping = || ReloadError::Stopping.to_string();
+        self.0.send(reply).await.map_err(|_| stopping())?;
+        answer.await.unwrap_or_else(|_| Err(stopping()))
+    }
+}
+
+/// Where a configuration comes from, for each time that it is read.
+#[derive(Clone)]
+pub(crate) struct Inputs {
+    pub(crate) common: Common,
+    pub(crate) environment: Environment,
+}
+
+impl Inputs {
+    fn data(&self) -> &PathBuf {
+        &self.common.data.directory
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It is wrong, or can't be read.
+    pub(crate) fn load(&self) -> Result<(Configuration, config::Report), LoadError> {
+        config::load(self.common.config.as_deref(), &self.environment, &self.common.flags(), self.data())
+    }
+}
+
+/// The parts that a reload changes.
+pub(crate) struct Parts {
+    pub(crate) tls: PortsTls,
+    pub(crate) log: Arc<EventLog>,
+    pub(crate) gateway: GatewayControl,
+    pub(crate) delivery: DeliveryControl,
+}
+
+/// Reloads the configuration.
+pub(crate) struct Reloader {
+    pub(crate) inputs: Inputs,
+    pub(crate) parts: Parts,
+    /// What holds, and the sinks that it came to.
+    pub(crate) current: Configuration,
+    pub(crate) sinks: Vec<SinkSetup>,
+    pub(crate) counters: Arc<ReloadCounters>,
+}
+
+impl Reloader {
+    /// Reloads on each SIGHUP, and for each who asks, until the future is dropped.
+    pub(crate) async fn follow(mut self, mut hangup: Signal, mut asked: Asked) {
+        loop {
+            let reply = tokio::select! {
+                _ = hangup.recv() => None,
+                Some(reply) = asked.0.recv() => Some(reply),
+            };
+            let result = self.reload().await;
+            match &result {
+                Ok(()) => {
+                    self.counters.applied.add(1);
+                    log::info("the configuration was read again and holds now");
+                }
+                Err(error) => {
+                    self.counters.refused.add(1);
+                    log::error(format_args!("the configuration was read again and nothing has changed:\n{error}"));
+                }
+            }
+            if let Some(reply) = reply {
+                // Whoever asked may have left.
+                let _ = reply.send(result.map_err(|error| error.to_string()));
+            }
+        }
+    }
+
+    async fn reload(&mut self) -> Result<(), ReloadError> {
+        let (configuration, warnings) = self.inputs.load()?;
+        if !warnings.is_empty() {
+            log::warning(&warnings);
+        }
+        let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let fixed = needs_restart(&self.current, &configuration, cores);
+        if !fixed.is_empty() {
+            return Err(ReloadError::NeedsRestart(fixed));
+        }
+        let tls = PortsTls::read(&configuration)?;
+        let sinks = self.sinks(&configuration);
+        self.check(&sinks).await?;
+        self.apply(&configuration, &sinks).await?;
+        self.parts.tls.show(tls);
+        if configuration.gateway.max_connections != self.current.gateway.max_connections {
+            wiring::warn_of_descriptors(&configuration.gateway);
+        }
+        (self.current, self.sinks) = (configuration, sinks);
+        Ok(())
+    }
+
+    /// A sink whose store stays the same keeps its driver.
+    fn sinks(&self, configuration: &Configuration) -> Vec<SinkSetup> {
+        wiring::sinks(configuration, |name, store| {
+            let is_same = self.current.sinks.get(name).is_some_and(|before| before.store == *store);
+            let known = self.sinks.iter().find(|setup| is_same && setup.name == *name.as_arc());
+            known.map_or_else(|| wiring::new_driver(name, store), |setup| setup.sink.clone())
+        })
+    }
+
+    /// Connects to the stores that are new.
+    async fn check(&self, sinks: &[SinkSetup]) -> Result<(), ReloadError> {
+        for setup in sinks {
+            if self.sinks.iter().any(|known| known.sink.is_same(&setup.sink)) {
+                continue;
+            }
+            match timeout(CONNECT_MAX, setup.sink.connect()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error @ SinkError::Misconfigured(_))) => {
+                    return Err(ReloadError::Store { sink: setup.name.clone(), error });
+                }
+                Ok(Err(SinkError::Unavailable(reason))) => {
+                    log::warning(format_args!("sink {}: {reason}; it is tried again while Forebay runs", setup.name));
+                }
+                Err(_) => log::warning(format_args!("sink {} doesn't answer; it is tried again", setup.name)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> Result<(), ReloadError> {
+        let (before, after) = (GatewayState::of(&self.current), GatewayState::of(configuration));
+        let gateway = self.parts.gateway.clone();
+        let narrowed = before.clone();
+        let types = after.types.clone();
+        blocking(move || gateway.narrow(&types, &narrowed.types, &narrowed.options)).await?;
+        // What was let in before is durable before its routes are closed.
+        for shard in self.parts.log.shards() {
+            shard.settled().await;
+        }
+        let changed = self.parts.delivery.configure(wiring::routes(configuration), sinks.to_vec()).await;
+        let state = if changed.is_ok() { after } else { before };
+        let gateway = self.parts.gateway.clone();
+        blocking(move || gateway.configure(&state.types, &state.options)).await?;
+        changed?;
+        self.parts.log.room().keep_free(configuration.journal.keep_free);
+        log::configure(configuration.log.format, configuration.log.level);
+        Ok(())
+    }
+}
+
+/// What the gateway is told.
+#[derive(Clone)]
+struct GatewayState {
+    types: gateway::GatewayTypes,
+    options: GatewayOptions,
+}
+
+impl GatewayState {
+    fn of(configuration: &Configuration) -> Self {
+        Self { types: wiring::types(configuration), options: wiring::gateway_options(&configuration.gateway) }
+    }
+}
+
+/// Shards may be in the midst of a commit: others have their turn meanwhile.
+async fn blocking(work: impl FnOnce() + Send + 'static) -> Result<(), ReloadError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ReloadError::Stopping)
+}

@@ -1,0 +1,87 @@
+//! `forebay route …`: lists routes, and gives up what those hold that are out of the configuration. A running server is
+//! asked over its admin port; where none runs, the data directory is read and written.
+
+use std::io::{self, BufWriter, Write};
+
+use delivery::{DeadFilter, Saved};
+use serde::Serialize;
+
+use crate::admin::DeadQuery;
+use crate::cli::{RouteCommand, RouteDrop, RouteList};
+use crate::dead_command::{Answered, DeadCommandError, Place, ask, output_error};
+use crate::route_json::{GivenUpJson, RouteJson, RoutesJson};
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// [`DeadCommandError`] says what stands in the way.
+pub(crate) fn run(command: &RouteCommand) -> Result<u8, DeadCommandError> {
+    match command {
+        RouteCommand::List(list) => run_list(list),
+        RouteCommand::Drop(drop) => run_drop(drop),
+    }
+}
+
+fn run_list(list: &RouteList) -> Result<u8, DeadCommandError> {
+    let routes = match Place::find(&list.at)? {
+        Place::Directory(directory) => RoutesJson::of(&Saved::load(&directory)?.rows(), &[]),
+        Place::Server(server, origin) => {
+            let query = DeadQuery { origin, ..DeadQuery::default() };
+            match ask(&server, "GET", &format!("/api/routes{}", query.write()), &list.at)? {
+                Answered::Json(routes) => routes,
+                Answered::NoLetter => RoutesJson { routes: Vec::new() },
+            }
+        }
+    };
+    let mut output = BufWriter::new(io::stdout().lock());
+    let print = if list.json { json::<RouteJson> } else { line };
+    let printed = routes.routes.iter().try_for_each(|route| print(&mut output, route));
+    printed.and_then(|()| output.flush()).map_err(output_error)?;
+    Ok(0)
+}
+
+fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
+    let given_up = match Place::find(&drop.at)? {
+        Place::Directory(directory) => {
+            let mut saved = Saved::load(&directory)?;
+            GivenUpJson::of(saved.give_up(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
+        }
+        Place::Server(server, origin) => {
+            let type_name = drop.type_name.as_ref().map(ToString::to_string);
+            let filter = DeadFilter { sink: Some(drop.sink.clone()), type_name, ..DeadFilter::default() };
+            let query = DeadQuery { filter, origin, ..DeadQuery::default() };
+            match ask(&server, "POST", &format!("/api/routes/drop{}", query.write()), &drop.at)? {
+                Answered::Json(given_up) => given_up,
+                Answered::NoLetter => GivenUpJson { routes: Vec::new(), lanes: 0 },
+            }
+        }
+    };
+    let mut output = BufWriter::new(io::stdout().lock());
+    print_given_up(&mut output, &drop.sink, &given_up).and_then(|()| output.flush()).map_err(output_error)?;
+    Ok(0)
+}
+
+type Output = BufWriter<io::StdoutLock<'static>>;
+
+fn line(output: &mut Output, route: &RouteJson) -> io::Result<()> {
+    let RouteJson { type_name, sink, state, reason, pending, stored, dead, skipped } = route;
+    write!(output, "{type_name}  {sink}  {state}  {pending} pending, {stored} stored, {dead} dead, {skipped} skipped")?;
+    match reason {
+        Some(reason) => writeln!(output, "  {}", reason.replace(char::is_control, " ")),
+        None => writeln!(output),
+    }
+}
+
+fn json<T: Serialize>(output: &mut Output, value: &T) -> io::Result<()> {
+    writeln!(output, "{}", serde_json::to_string(value)?)
+}
+
+fn print_given_up(output: &mut Output, sink: &str, given_up: &GivenUpJson) -> io::Result<()> {
+    for route in &given_up.routes {
+        writeln!(output, "{} to {sink}: {} event(s) given up", route.type_name, route.events)?;
+    }
+    if given_up.lanes > 0 {
+        writeln!(output, "{sink}: {} stopped lane(s) go on behind what the store has lost", given_up.lanes)?;
+    }
+    Ok(())
+}

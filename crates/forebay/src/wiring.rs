@@ -1,0 +1,75 @@
+//! What a configuration comes to for the parts that run: once at the start, and again when it is reloaded.
+
+use delivery::{Routes, SinkSetup};
+use gateway::{GatewayOptions, GatewayTypes, TypeRules};
+use sink::Sink;
+
+use crate::config::{self, Configuration, TypeConfig};
+use crate::{descriptors, log};
+
+/// Who may use the gateway, and its limits; the tokens aren't part of it.
+pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
+    let connections_max = descriptors::connections(gateway.max_connections.get());
+    GatewayOptions {
+        connections_max,
+        connections_per_client: gateway.max_connections_per_client.get(),
+        cors_origins: gateway.cors_origins.clone(),
+        trusted_proxies: gateway.trusted_proxies.clone(),
+        demand: gateway.demand(),
+        ..GatewayOptions::default()
+    }
+}
+
+/// Says so where fewer connections can be open than are wanted.
+pub(crate) fn warn_of_descriptors(gateway: &config::Gateway) {
+    let wanted = gateway.max_connections.get();
+    let connections_max = descriptors::connections(wanted);
+    if connections_max < wanted {
+        log::warning(format_args!(
+            "only {connections_max} of {wanted} connections can be open at a time: the process may not have more file \
+             descriptors (ulimit -n, LimitNOFILE=)"
+        ));
+    }
+}
+
+/// Which types go to which sinks.
+pub(crate) fn routes(configuration: &Configuration) -> Routes {
+    let sinks = |config: &TypeConfig| config.routes.iter().map(|name| name.as_arc().clone()).collect::<Vec<_>>();
+    let routes = configuration
+        .types
+        .iter()
+        .fold(Routes::new(), |routes, (name, config)| routes.with(name.clone(), sinks(config)));
+    match &configuration.other_types {
+        Some(config) => routes.with_others(sinks(config)),
+        None => routes,
+    }
+}
+
+/// The sinks, each with a driver from `driver`.
+pub(crate) fn sinks(
+    configuration: &Configuration,
+    driver: impl Fn(&config::SinkName, &config::SinkConfig) -> Sink,
+) -> Vec<SinkSetup> {
+    let setup = |(name, settings): (&config::SinkName, &config::SinkSettings)| SinkSetup {
+        name: name.as_arc().clone(),
+        sink: driver(name, &settings.store),
+        begin: settings.from,
+        max_backlog: settings.max_backlog,
+    };
+    configuration.sinks.iter().map(setup).collect()
+}
+
+/// A driver that isn't connected yet.
+pub(crate) fn new_driver(_: &config::SinkName, store: &config::SinkConfig) -> Sink {
+    Sink::new(store.to_driver())
+}
+
+/// The types that are taken.
+pub(crate) fn types(configuration: &Configuration) -> GatewayTypes {
+    let rules = |config: &TypeConfig| TypeRules { id: config.id.clone() };
+    GatewayTypes {
+        named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
+        open: configuration.other_types.as_ref().map(rules),
+        type_pointer: configuration.gateway.type_pointer.clone(),
+    }
+}

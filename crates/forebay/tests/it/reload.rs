@@ -1,0 +1,298 @@
+//! A configuration that is read again: what holds then, what changes nothing, and routes that come and go.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::support::{Folder, HANGS, Server, exchange, forebay, wait_until};
+
+const TWO: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"two\"]\n\
+                   [sinks.one]\nkind = \"sqlite\"\n[sinks.two]\nkind = \"sqlite\"\ntable = \"two\"\n";
+const ONE: &str = "[types.a]\nroutes = [\"one\"]\n[sinks.one]\nkind = \"sqlite\"\n";
+
+struct Stand {
+    /// Killed before its directory goes.
+    server: Option<Server>,
+    folder: Folder,
+}
+
+impl Stand {
+    fn new(config: &str) -> Self {
+        let folder = Folder::new();
+        folder.write("forebay.toml", config);
+        let mut stand = Self { server: None, folder };
+        stand.start();
+        stand
+    }
+
+    fn start(&mut self) {
+        let config = self.folder.text("forebay.toml");
+        let log = self.folder.path("log");
+        self.server = Some(Server::start_with(&self.folder.data(), &["--config", &config], &log));
+    }
+
+    fn stop(&mut self, signal: &str) -> Option<i32> {
+        self.server.take().unwrap().stop(signal)
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path("log")).unwrap()
+    }
+
+    /// Reads this configuration by the admin API: status and body of the answer.
+    fn reload(&self, config: &str) -> (u16, String) {
+        self.folder.write("forebay.toml", config);
+        let admin = self.server().admin;
+        exchange(admin, &format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn accepts(&self, config: &str) {
+        let (status, body) = self.reload(config);
+        assert_eq!(status, 200, "{body}");
+    }
+
+    fn post(&self, type_name: &str, body: &str) -> u16 {
+        self.server().post(&format!("/ingest/event/{type_name}"), body).0
+    }
+
+    fn rows(&self, table: &str) -> i64 {
+        let store = rusqlite::Connection::open(self.folder.data().join("events.db")).unwrap();
+        store.query_row(&format!("select count(*) from {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    /// Makes the store refuse to be written to by others, until the value is dropped.
+    fn lock(&self) -> rusqlite::Connection {
+        let store = rusqlite::Connection::open(self.folder.data().join("events.db")).unwrap();
+        let locked = wait_until(|| store.execute_batch("begin immediate").is_ok());
+        assert!(locked);
+        store
+    }
+
+    fn route(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = forebay();
+        command.arg("route").args(arguments).arg("--data").arg(self.folder.data());
+        if let Some(server) = &self.server {
+            command.args(["--admin", &server.admin.to_string()]);
+        }
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    }
+
+    fn counts(&self, type_name: &str, sink: &str) -> [u64; 4] {
+        let of = |name: &str| self.server().metric(&format!("{name}{{type=\"{type_name}\",sink=\"{sink}\"}}"));
+        ["stored_total", "dead_total", "skipped_total", "pending"].map(|name| of(&format!("forebay_events_{name}")))
+    }
+}
+
+#[test]
+fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
+    let stand = Stand::new(ONE);
+    assert_eq!((stand.post("a", "1"), stand.post("b", "2")), (200, 404));
+    let mut open = TcpStream::connect(stand.server().intake).unwrap();
+    open.set_read_timeout(Some(HANGS)).unwrap();
+    let preflight = "OPTIONS /ingest/event HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n\r\n";
+    let mut asked = || {
+        open.write_all(preflight.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            assert_eq!(open.read(&mut byte).unwrap(), 1);
+            answer.push(byte[0]);
+        }
+        String::from_utf8(answer).unwrap().contains("access-control-allow-origin")
+    };
+    assert!(!asked());
+    stand.folder.write("forebay.toml", format!("[gateway]\ncors_origins = [\"https://a.example\"]\n{TWO}"));
+    stand.server().signal("-HUP");
+    stand.server().wait("forebay_reloads_total{result=\"applied\"}", |reloads| reloads == 1);
+    assert!(asked(), "the connection goes on, under the new rules");
+    assert_eq!((stand.post("a", "3"), stand.post("b", "4")), (200, 200));
+    stand.server().wait_delivered();
+    assert_eq!((stand.rows("events"), stand.rows("two")), (2, 1));
+    assert!(stand.log().contains("the configuration was read again and holds now"), "{}", stand.log());
+    assert_eq!(stand.counts("b", "two"), [1, 0, 0, 0]);
+}
+
+#[test]
+fn what_is_wrong_changes_nothing_and_is_told_in_full() {
+    let stand = Stand::new(ONE);
+    let other_port = format!("[gateway]\nshards = 7\n{TWO}").replace("[gateway]", "[gateway]\ntype_pointer = \"/t\"");
+    std::fs::create_dir(stand.folder.data().join("folder")).unwrap();
+    let no_file = TWO.replace("table = \"two\"", "path = \"folder\"");
+    let wrong = [
+        (
+            format!("{TWO}[sinks.three]\nkind = \"oracle\"\nsize = 1\n[types.c]\nroutes = [\"four\"]\n"),
+            ["oracle", "four"],
+        ),
+        ("[types".into(), ["not TOML", "forebay.toml"]),
+        (other_port, ["gateway.shards", "restart"]),
+        (no_file, ["sink two", "folder"]),
+    ];
+    for (number, (config, words)) in wrong.iter().enumerate() {
+        let (status, body) = stand.reload(config);
+        assert_eq!(status, 422, "{body}");
+        for word in words {
+            assert!(body.contains(word) && stand.log().contains(word), "{word}: {body}");
+        }
+        assert_eq!(stand.server().metric("forebay_reloads_total{result=\"refused\"}"), number as u64 + 1);
+        assert_eq!((stand.post("a", "1"), stand.post("b", "2")), (200, 404));
+    }
+    assert_eq!(stand.server().metric("forebay_reloads_total{result=\"applied\"}"), 0);
+    stand.server().wait_delivered();
+    assert_eq!(stand.rows("events"), 4);
+}
+
+#[test]
+fn a_request_that_has_begun_goes_on() {
+    let stand = Stand::new(TWO);
+    let begin = |type_name: &str| {
+        let mut client = TcpStream::connect(stand.server().intake).unwrap();
+        client.set_read_timeout(Some(HANGS)).unwrap();
+        let head = format!("POST /ingest/event/{type_name} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1");
+        client.write_all(head.as_bytes()).unwrap();
+        client
+    };
+    let (mut kept, mut gone) = (begin("a"), begin("b"));
+    stand.server().wait("forebay_http_in_flight_bytes", |bytes| bytes >= 2);
+    stand.accepts(ONE);
+    let end = |client: &mut TcpStream| {
+        client.write_all(b"2").unwrap();
+        let mut answer = [0; 12];
+        client.read_exact(&mut answer).unwrap();
+        String::from_utf8(answer.to_vec()).unwrap()
+    };
+    assert_eq!(end(&mut kept), "HTTP/1.1 200");
+    assert_eq!(end(&mut gone), "HTTP/1.1 404", "its routes are closed: it isn't taken, and told so");
+    stand.server().wait_delivered();
+    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+}
+
+#[test]
+fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
+    let mut stand = Stand::new(TWO);
+    stand.post("b", "0");
+    stand.server().wait_delivered();
+    let lock = stand.lock();
+    for body in ["1", "2", "3"] {
+        assert_eq!(stand.post("b", body), 200);
+    }
+    stand.accepts(ONE);
+    drop(lock);
+    assert_eq!(stand.counts("b", "two"), [1, 0, 0, 3]);
+    assert_eq!(stand.server().metric("forebay_route_removed{type=\"b\",sink=\"two\"}"), 1);
+    assert!(stand.log().contains("sink two is no longer configured and holds 3 event(s)"), "{}", stand.log());
+    let (code, text) = stand.route(&["list"]);
+    assert!(code == 0 && text.contains("b  two  removed  3 pending, 1 stored, 0 dead, 0 skipped\n"), "{text}");
+    let (_, json) = stand.route(&["list", "--json"]);
+    assert!(
+        json.contains("{\"type\":\"b\",\"sink\":\"two\",\"state\":\"removed\",\"reason\":null,\"pending\":3"),
+        "{json}"
+    );
+
+    stand.accepts(TWO);
+    stand.server().wait_delivered();
+    assert_eq!(stand.rows("two"), 4, "it goes on where it stood");
+    assert_eq!(stand.counts("b", "two"), [4, 0, 0, 0]);
+
+    for online in [true, false] {
+        let before = stand.counts("b", "two");
+        let lock = stand.lock();
+        assert_eq!(stand.post("b", "5"), 200);
+        let (code, text) = stand.route(&["drop", "two"]);
+        assert!(code == 1 && text.contains("taken out of the configuration"), "{text}");
+        stand.accepts(ONE);
+        drop(lock);
+        if !online {
+            assert_eq!(stand.stop("-TERM"), Some(0));
+        }
+        let (code, text) = stand.route(&["drop", "two", "--type", "b"]);
+        assert_eq!((code, &*text), (0, "b to two: 1 event(s) given up\n"));
+        if !online {
+            stand.start();
+        }
+        assert_eq!(stand.counts("b", "two"), [before[0], 0, before[2] + 1, 0]);
+        let (code, text) = stand.route(&["drop", "two"]);
+        assert!(code == 1 && text.contains("no route"), "{text}");
+        stand.accepts(TWO);
+        assert_eq!(stand.post("b", "6"), 200);
+        stand.server().wait_delivered();
+        assert_eq!(stand.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins anew");
+    }
+    assert_eq!(stand.rows("two"), 6);
+    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+}
+
+#[test]
+fn a_new_route_begins_at_the_end_or_with_the_oldest() {
+    let stand = Stand::new(ONE);
+    for body in ["1", "2"] {
+        stand.post("a", body);
+    }
+    stand.server().wait_delivered();
+    let more = |from: &str| {
+        format!(
+            "[types.a]\nroutes = [\"one\", \"{from}\"]\n[sinks.one]\nkind = \"sqlite\"\n\
+                                     [sinks.{from}]\nkind = \"sqlite\"\ntable = \"t_{from}\"\nfrom = \"{from}\"\n"
+        )
+    };
+    for (from, expected) in [("end", 1), ("oldest", 4)] {
+        stand.accepts(&more(from));
+        stand.post("a", "3");
+        stand.server().wait_delivered();
+        assert_eq!(stand.rows(&format!("t_{from}")), expected, "{from}");
+    }
+    assert_eq!(stand.rows("events"), 4);
+    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+}
+
+#[test]
+fn a_lane_that_has_stopped_because_its_store_is_an_older_one_goes_on_after_a_drop() {
+    let mut stand = Stand::new(ONE);
+    let state = |stand: &Stand| stand.server().metric("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}");
+    let long = format!("\"{}\"", "x".repeat(900_000));
+    // The first segment, which has 4 MiB, is freed: the journal can't give the store its first events again.
+    for _ in 0..8 {
+        assert_eq!(stand.post("a", &long), 200);
+    }
+    stand.server().wait_delivered();
+    stand.server().wait("forebay_journal_freed_segments_total", |freed| freed > 0);
+    stand.stop("-TERM");
+    std::fs::remove_file(stand.folder.data().join("events.db")).unwrap();
+    stand.start();
+    assert_eq!(stand.post("a", "3"), 200);
+    stand.server().wait("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}", |stopped| stopped == 1);
+    let (_, text) = stand.route(&["list"]);
+    assert!(text.contains("a  one  stopped  1 pending, 8 stored") && text.contains("restored from a copy"), "{text}");
+    let (code, text) = stand.route(&["drop", "one"]);
+    assert_eq!((code, &*text), (0, "one: 1 stopped lane(s) go on behind what the store has lost\n"));
+    stand.server().wait_delivered();
+    assert_eq!((stand.rows("events"), state(&stand)), (1, 0));
+    stand.stop("-KILL");
+    stand.start();
+    assert_eq!(stand.post("a", "4"), 200);
+    stand.server().wait_delivered();
+    assert_eq!(stand.rows("events"), 2);
+    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+}
+
+#[test]
+fn the_log_can_be_json_and_leave_out_what_matters_less() {
+    let mut stand = Stand::new(&format!("[log]\nformat = \"json\"\n{ONE}"));
+    assert_eq!(stand.reload("[types").0, 422);
+    assert_eq!(stand.stop("-TERM"), Some(0));
+    let log = stand.log();
+    for line in log.lines() {
+        assert!(line.starts_with("{\"time\":\"20") && line.ends_with("\"}"), "{line}");
+    }
+    assert!(
+        log.contains("\"level\":\"error\",\"message\":\"the configuration was read again") && log.contains("\"info\"")
+    );
+    stand.folder.write("forebay.toml", format!("[log]\nlevel = \"error\"\n{ONE}"));
+    stand.start();
+    assert_eq!(stand.stop("-TERM"), Some(0));
+    assert_eq!(stand.log(), "");
+}

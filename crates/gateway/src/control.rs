@@ -1,0 +1,61 @@
+//! Changes a gateway that runs: other types, other rules, other limits. Requests that have begun go on.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use eventlog::Types;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::cors::Cors;
+use crate::gateway::GatewayOptions;
+use crate::places::Places;
+use crate::proxies::TrustedProxies;
+use crate::type_table::{GatewayTypes, TypeTable};
+use crate::worker::{Message, Rules};
+
+/// Changes a gateway that runs. Cheap to clone.
+#[derive(Clone)]
+pub struct GatewayControl {
+    pub(crate) shards: Vec<UnboundedSender<Message>>,
+    pub(crate) places: Arc<Places>,
+    pub(crate) types: Arc<Types>,
+}
+
+impl GatewayControl {
+    /// Goes on with other types, and what of `options` can change: who may use it, and how many connections there may be.
+    /// Blocks until all shards do so: from then on no event is appended of a type that isn't taken any more, also where
+    /// its request began before.
+    pub fn configure(&self, types: &GatewayTypes, options: &GatewayOptions) {
+        self.places.limit(options.connections_max.max(1), options.connections_per_client.max(1));
+        self.tell(rules(types.clone(), options, &self.types));
+    }
+
+    /// As [`GatewayControl::configure`], with only those of the types that were taken `before` too. Events of new types must
+    /// find their routes open, those of types that go must be in before theirs are closed: so this comes before routes
+    /// are changed, and the whole after it.
+    pub fn narrow(&self, types: &GatewayTypes, before: &GatewayTypes, options: &GatewayOptions) {
+        self.tell(rules(types.that_are_also_in(before), options, &self.types));
+    }
+
+    fn tell(&self, rules: Rules) {
+        let rules = Arc::new(rules);
+        let (told, all_told) = channel();
+        for shard in &self.shards {
+            // A shard that has ended takes nothing.
+            let _ = shard.send(Message::Rules(rules.clone(), told.clone()));
+        }
+        drop(told);
+        // Ends when the last shard has dropped its sender; nothing is ever sent.
+        let _ = all_told.recv();
+    }
+}
+
+/// The rules that these come to.
+pub(crate) fn rules(types: GatewayTypes, options: &GatewayOptions, seen: &Arc<Types>) -> Rules {
+    Rules {
+        types: Arc::new(TypeTable::new(types, seen)),
+        demand: options.demand,
+        proxies: TrustedProxies::new(options.trusted_proxies.clone()),
+        cors: Cors::new(&options.cors_origins),
+    }
+}
