@@ -14,7 +14,7 @@ use journal::disk::OsDisk;
 const FREE_EVERY: Duration = Duration::from_millis(50);
 
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [_, port, path] = &std::env::args().collect::<Vec<_>>()[..] else {
