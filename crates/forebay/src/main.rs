@@ -19,7 +19,6 @@ mod log;
 mod metrics;
 mod ports_tls;
 mod reload;
-mod rfc3339;
 mod route_command;
 mod route_json;
 mod serve;
