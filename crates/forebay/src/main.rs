@@ -18,6 +18,7 @@ mod load_command;
 mod log;
 mod metrics;
 mod ports_tls;
+mod read_back;
 mod reload;
 mod route_command;
 mod route_json;
