@@ -174,12 +174,8 @@ mod tests {
             received_at: 0,
             payload: vec![b'1'; bytes],
         };
-        let query = |limit, bytes_max| Query {
-            wanted: Wanted::Stored(Filter::default()),
-            after: None,
-            limit,
-            bytes_max,
-        };
+        let query =
+            |limit, bytes_max| Query { wanted: Wanted::Stored(Filter::default()), after: None, limit, bytes_max };
         let mut few = Gathered::new(&query(2, usize::MAX));
         assert_eq!([1, 1, 1].map(|bytes| few.take(event(bytes))), [true, true, false]);
         assert!(few.is_full());

@@ -9,8 +9,8 @@ use event::rfc3339;
 use eventlog::unix_microseconds;
 
 use crate::cli::{Data, TokenCommand, TokenNew};
-use crate::token_file::{TokenFile, TokenFileError};
 use crate::log;
+use crate::token_file::{TokenFile, TokenFileError};
 
 /// Why the command can't do its work.
 #[derive(Debug, thiserror::Error)]

@@ -81,7 +81,10 @@ impl RouteName {
     /// Whether this is a route with such a method.
     pub(crate) fn check(self, method: Method) -> Result<(), Refused> {
         if self == Self::Other {
-            return Err(Problem::boxed(Code::NotFound, "post events to /ingest/event or /ingest/batch, and read them at /events"));
+            return Err(Problem::boxed(
+                Code::NotFound,
+                "post events to /ingest/event or /ingest/batch, and read them at /events",
+            ));
         }
         if self.takes(method) {
             return Ok(());

@@ -72,9 +72,8 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> Ty
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
     let routes = read_routes(reader, section, names, sinks);
     if names.is_empty() && reader.mistakes() == mistakes_before {
-        let (at, label) = list
-            .as_ref()
-            .map_or((section.spot(), "has no `routes`"), |list| (&list.spot, "names no sink"));
+        let (at, label) =
+            list.as_ref().map_or((section.spot(), "has no `routes`"), |list| (&list.spot, "names no sink"));
         let title = format!("the events of type `{}` would be stored nowhere", section.name());
         let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";
         reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));

@@ -81,7 +81,8 @@ fn none_at_all() -> Refused {
 }
 
 fn of_another_query() -> Refused {
-    let detail = "`cursor` was given for another query, or by another sink; repeat the query that gave it, or begin again";
+    let detail =
+        "`cursor` was given for another query, or by another sink; repeat the query that gave it, or begin again";
     Problem::boxed(Code::Cursor, detail)
 }
 

@@ -49,12 +49,7 @@ pub(crate) struct PageRequest {
 impl ReadRequest {
     /// # Errors
     /// It can't be answered, whatever is stored.
-    pub(crate) fn of(
-        types: &TypeTable,
-        id: Option<&str>,
-        query: Option<&str>,
-        source: &str,
-    ) -> Result<Self, Refused> {
+    pub(crate) fn of(types: &TypeTable, id: Option<&str>, query: Option<&str>, source: &str) -> Result<Self, Refused> {
         match id {
             Some(id) => EventRequest::of(types, id, query).map(Self::Event),
             None => PageRequest::of(types, query, source).map(Self::Pages),
@@ -147,8 +142,7 @@ impl PageRequest {
         let bytes_max = READ_BYTES_MAX.min(self.limit.saturating_mul(EVENT_ROOM));
         let permit = worker.read_room().take(bytes_max)?;
         let pending = self.pending(worker);
-        let query =
-            Query { wanted: self.wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max };
+        let query = Query { wanted: self.wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max };
         let page = match self.reader.read(query).await {
             Ok(page) => page,
             Err(_) if !pending.is_empty() => Page::default(),

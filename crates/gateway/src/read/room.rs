@@ -29,7 +29,9 @@ impl ReadRoom {
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= READS_IN_FLIGHT_BYTES_MAX);
         match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) {
             Ok(_) => Ok(ReadPermit { room: self.clone(), bytes }),
-            Err(_) => Err(Problem::boxed(Code::Overload, "too much is being read; ask again later, or for fewer events")),
+            Err(_) => {
+                Err(Problem::boxed(Code::Overload, "too much is being read; ask again later, or for fewer events"))
+            }
         }
     }
 }

@@ -76,10 +76,7 @@ pub(super) fn read(connection: &Connection, sql: &ReadSql, query: &Query) -> rus
 /// A place in the table.
 enum Place {
     /// Behind this row. Where the table was written anew, its event may stand in another one.
-    Row {
-        row: i64,
-        id: EventId,
-    },
+    Row { row: i64, id: EventId },
     /// Behind this id.
     Id(EventId),
 }
