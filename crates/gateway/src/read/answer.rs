@@ -8,7 +8,9 @@ use http::StatusCode;
 use pipeline::json;
 use serde::Serialize;
 
+use crate::code::Code;
 use crate::http1::response::Response;
+use crate::problem::{Problem, Refused};
 
 const JSON: &str = "application/json";
 /// The next one who asks may see more.
@@ -28,13 +30,16 @@ pub(super) fn event(event: &StoredEvent) -> Option<Vec<u8>> {
 }
 
 /// A page with its events, and the cursor of the next.
-pub(super) async fn page(events: Vec<StoredEvent>, next: Option<String>) -> Vec<u8> {
+///
+/// # Errors
+/// There is no thread to write a large one.
+pub(super) async fn page(events: Vec<StoredEvent>, next: Option<String>) -> Result<Vec<u8>, Refused> {
     let bytes = events.iter().map(StoredEvent::bytes).sum();
     if bytes <= WRITE_HERE_BYTES_MAX {
-        return write_page(&events, next.as_deref(), bytes);
+        return Ok(write_page(&events, next.as_deref(), bytes));
     }
     let written = tokio::task::spawn_blocking(move || write_page(&events, next.as_deref(), bytes)).await;
-    written.expect("the thread ends with the process only: a panic there is one of the process")
+    written.map_err(|_| Problem::boxed(Code::StoreUnavailable, "the page couldn't be written; ask again later"))
 }
 
 fn write_page(events: &[StoredEvent], next: Option<&str>, bytes: usize) -> Vec<u8> {

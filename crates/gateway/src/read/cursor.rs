@@ -80,15 +80,11 @@ fn none_at_all() -> Refused {
     Problem::boxed(Code::Cursor, "`cursor` is none that was given as `next`; begin again without one")
 }
 
-fn of_another_query() -> Refused {
+/// What is said of a cursor or a bookmark that isn't of this query.
+pub(super) fn of_another_query() -> Refused {
     let detail =
         "`cursor` was given for another query, or by another sink; repeat the query that gave it, or begin again";
     Problem::boxed(Code::Cursor, detail)
-}
-
-/// What a store says of a bookmark that isn't its own.
-pub(super) fn of_another_store() -> Refused {
-    of_another_query()
 }
 
 #[cfg(test)]
@@ -145,7 +141,8 @@ mod tests {
         #[test]
         fn no_text_panics(text in ".{0,80}") {
             let wanted = filter("a", None, None);
-            prop_assert!(Belonging { sink: "s", wanted: &wanted }.read(&text).is_err());
+            let belonging = Belonging { sink: "s", wanted: &wanted };
+            prop_assert!(belonging.read(&text).is_err());
         }
     }
 }

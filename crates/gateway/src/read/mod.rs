@@ -3,6 +3,8 @@
 
 mod answer;
 mod cursor;
+mod event_request;
+mod page_request;
 mod parameters;
 mod request;
 mod room;

@@ -3,8 +3,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use event::read::{Page, Query, ReadError};
@@ -39,6 +40,8 @@ pub(super) struct ReadThread {
 
 struct Running {
     jobs: SyncSender<Job>,
+    /// What waits isn't begun any more.
+    closes: Arc<AtomicBool>,
     /// Comes to an end with the thread.
     ended: oneshot::Receiver<()>,
 }
@@ -54,10 +57,11 @@ impl ReadThread {
         answer.await.unwrap_or_else(|_| Err(failure::of_unanswered_read(&self.config.path)))
     }
 
-    /// Ends the reads in flight and closes the connection. A later read opens another.
+    /// Ends the read in hand, refuses those that wait, and closes the connection. A later read opens another.
     pub(super) async fn close(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Running { jobs, ended }) = running {
+        if let Some(Running { jobs, closes, ended }) = running {
+            closes.store(true, Ordering::Relaxed);
             drop(jobs);
             // Nothing is ever sent: the thread's end is what is waited for.
             let _ = ended.await;
@@ -77,7 +81,9 @@ impl ReadThread {
         };
         let (jobs, received) = sync_channel(WAITING_MAX);
         let (end, ended) = oneshot::channel();
-        let work = Work { sql: ReadSql::new(&self.config.table), path: self.config.path.clone(), open: None };
+        let closes = Arc::<AtomicBool>::default();
+        let sql = ReadSql::new(&self.config.table);
+        let work = Work { sql, path: self.config.path.clone(), closes: closes.clone(), open: None };
         let run = move || {
             let _end: oneshot::Sender<()> = end;
             work.run(&received);
@@ -86,7 +92,7 @@ impl ReadThread {
         thread.map_err(|error| failure::of_missing_read_thread(&self.config.path, &error))?;
         // The thread lives as long as its receiver does, so a failure here is answered by the dropped reply.
         let _ = jobs.try_send(job);
-        *running = Some(Running { jobs, ended });
+        *running = Some(Running { jobs, closes, ended });
         Ok(())
     }
 }
@@ -101,6 +107,7 @@ impl fmt::Debug for ReadThread {
 struct Work {
     sql: ReadSql,
     path: PathBuf,
+    closes: Arc<AtomicBool>,
     open: Option<(Connection, Option<FileIdentity>)>,
 }
 
@@ -126,7 +133,8 @@ impl Work {
         if job.reply.is_closed() {
             return;
         }
-        let answer = if job.asked.elapsed() > WAIT_MAX { Err(ReadError::Busy) } else { self.read(&job.query) };
+        let is_late = job.asked.elapsed() > WAIT_MAX || self.closes.load(Ordering::Relaxed);
+        let answer = if is_late { Err(ReadError::Busy) } else { self.read(&job.query) };
         drop(job.reply.send(answer));
     }
 
