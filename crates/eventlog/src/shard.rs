@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use event::Position;
 use event::cells::{Counter, Histogram, SizeHistogram};
 use event::limits::{BLOCK_BYTES_MAX, PAGE_BYTES, TURN_BYTES_MAX};
-use event::{EventId, Position};
 use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Segments};
 
 use crate::accepted::Accepted;
@@ -90,7 +90,7 @@ pub struct Shard {
     returned: Returned,
     handover: Handover,
     segments: Segments,
-    common: Common,
+    pub(crate) common: Common,
     /// The last sequence with which an id of a client was remembered, or a later one.
     last_given: AtomicU64,
     failed: AtomicBool,
@@ -204,19 +204,6 @@ impl Shard {
     #[must_use]
     pub fn is_short_of_space(&self) -> bool {
         self.common.room.is_short()
-    }
-
-    /// Where the event of an id that a client gave stands, or the batch of a key, as far as they are remembered: in any
-    /// shard. Of a batch it is the first place.
-    #[must_use]
-    pub fn remembered(&self, id: EventId) -> Option<Position> {
-        self.common.memory.window().place_of(id).map(Place::position)
-    }
-
-    /// Whether any shard has a durable event at this position, or had.
-    #[must_use]
-    pub fn has_durable(&self, position: Position) -> bool {
-        self.common.memory.has(position)
     }
 
     /// Whether an id of a client may stand behind `sequence`.
