@@ -73,6 +73,12 @@ impl LaneStatus {
         self.shard.durable().saturating_sub(self.cursor.load(Ordering::Relaxed))
     }
 
+    /// Up to where everything has its outcome: what is stored by then is in the store.
+    #[must_use]
+    pub fn cursor(&self) -> u64 {
+        self.cursor.load(Ordering::Acquire)
+    }
+
     /// When the oldest event of the batch that is being written was received: microseconds since 1970, UTC. `None`
     /// where the lane has nothing to write.
     #[must_use]
@@ -86,7 +92,7 @@ impl LaneStatus {
     }
 
     pub(crate) fn set_cursor(&self, cursor: u64) {
-        self.cursor.store(cursor, Ordering::Relaxed);
+        self.cursor.store(cursor, Ordering::Release);
     }
 
     pub(crate) fn set_oldest(&self, received_at: Option<i64>) {

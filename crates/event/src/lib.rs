@@ -7,7 +7,9 @@ pub mod id;
 pub mod limits;
 mod name;
 mod position;
+pub mod read;
+pub mod rfc3339;
 
 pub use id::{EventId, IdGenerator, KeyedIds};
 pub use name::{InvalidTypeName, TypeName};
-pub use position::{Lane, Origin, Position};
+pub use position::{InvalidPosition, Lane, Origin, Position};

@@ -38,6 +38,15 @@ pub const KEY_BYTES_MAX: usize = 256;
 /// the stores' own keys.
 pub const DUPLICATE_WINDOW_BYTES: usize = 64 * 1024 * 1024;
 
+/// Events of a page that are read back, where nobody says how many, and at most.
+pub const READ_EVENTS_DEFAULT: usize = 100;
+/// The most that may be asked for.
+pub const READ_EVENTS_MAX: usize = 1_000;
+/// Bytes of a page that is read back.
+pub const READ_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Bytes of pages that are being read, or that clients haven't taken yet, over the whole process.
+pub const READS_IN_FLIGHT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
 /// The unit in which blocks are laid out: a commit never rewrites a page that holds acknowledged events.
 pub const PAGE_BYTES: usize = 4096;
 /// The largest cost of a record in a block beside its payload: fixed part, tagged fields, padding.
@@ -85,4 +94,7 @@ const _: () = assert!(TYPICAL_RECORD_OVERHEAD <= RECORD_OVERHEAD_BYTES_MAX, "the
 const _: () = assert!(TURN_BYTES_MAX <= BLOCK_BYTES_MAX, "a turn is a block");
 const _: () = assert!(2 * TURN_BYTES_MAX <= HANDOVER_BYTES_MAX, "a lane that keeps up reads from memory");
 const _: () = assert!(EVENT_BYTES_MAX <= DELIVERY_BYTES_MAX, "a delivered batch holds at least one event");
+const _: () = assert!(EVENT_BYTES_MAX <= READ_BYTES_MAX / 2, "a page has room for an event of full size");
+const _: () = assert!(READ_BYTES_MAX <= READS_IN_FLIGHT_BYTES_MAX, "a page of full size can be read");
+const _: () = assert!(READ_EVENTS_DEFAULT <= READ_EVENTS_MAX, "the default may be asked for");
 const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MIN.is_multiple_of(PAGE_BYTES as u64));

@@ -1,6 +1,7 @@
 //! Where an event stands, and what a cursor belongs to.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// The random 128-bit name of a data directory, made once when the directory is made.
@@ -35,6 +36,26 @@ impl fmt::Display for Position {
     }
 }
 
+/// A text that is no position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a position is a shard and a sequence, such as 0:123")]
+pub struct InvalidPosition;
+
+impl FromStr for Position {
+    type Err = InvalidPosition;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPosition> {
+        let (shard, sequence) = text.split_once(':').ok_or(InvalidPosition)?;
+        let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        match (shard.parse(), sequence.parse()) {
+            (Ok(shard), Ok(sequence)) if sequence > 0 && are_digits(text.replace(':', "").as_str()) => {
+                Ok(Self { shard, sequence })
+            }
+            _ => Err(InvalidPosition),
+        }
+    }
+}
+
 /// What a cursor belongs to: the events of one shard of one origin on their way into one sink.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane {
@@ -49,5 +70,19 @@ pub struct Lane {
 impl fmt::Display for Lane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.shard, self.sink)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_read_as_they_are_written() {
+        let position = Position { shard: 7, sequence: u64::MAX };
+        assert_eq!(position.to_string().parse(), Ok(position));
+        for wrong in ["", ":", "1", "1:", ":1", "1:0", "+1:1", "1:+1", "-1:1", "1:1:1", "65536:1", "1: 1", "a:1"] {
+            assert_eq!(wrong.parse::<Position>(), Err(InvalidPosition), "{wrong}");
+        }
     }
 }

@@ -90,7 +90,7 @@ pub struct Shard {
     returned: Returned,
     handover: Handover,
     segments: Segments,
-    common: Common,
+    pub(crate) common: Common,
     /// The last sequence with which an id of a client was remembered, or a later one.
     last_given: AtomicU64,
     failed: AtomicBool,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use delivery::{ChangeError, DeliveryControl, SinkSetup};
+use delivery::{ChangeError, DeliveryControl, LaneBoard, SinkSetup};
 use event::cells::Counter;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
@@ -127,6 +127,7 @@ pub(crate) struct Parts {
     pub(crate) log: Arc<EventLog>,
     pub(crate) gateway: GatewayControl,
     pub(crate) delivery: DeliveryControl,
+    pub(crate) lanes: LaneBoard,
 }
 
 /// Reloads the configuration.
@@ -217,7 +218,8 @@ impl Reloader {
     }
 
     async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> Result<(), ReloadError> {
-        let (before, after) = (GatewayState::of(&self.current), GatewayState::of(configuration));
+        let state = |configuration, sinks| GatewayState::of(configuration, sinks, &self.parts.lanes);
+        let (before, after) = (state(&self.current, &self.sinks), state(configuration, sinks));
         let gateway = self.parts.gateway.clone();
         let narrowed = before.clone();
         let types = after.types.clone();
@@ -245,8 +247,9 @@ struct GatewayState {
 }
 
 impl GatewayState {
-    fn of(configuration: &Configuration) -> Self {
-        Self { types: wiring::types(configuration), options: wiring::gateway_options(&configuration.gateway) }
+    fn of(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> Self {
+        let types = wiring::types(configuration, sinks, lanes);
+        Self { types, options: wiring::gateway_options(&configuration.gateway) }
     }
 }
 

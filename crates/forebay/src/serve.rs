@@ -201,7 +201,7 @@ impl Running {
             &log,
             &directory,
             wiring::routes(configuration),
-            sinks,
+            sinks.clone(),
             saved,
             Options::new(Arc::new(Log)),
         )?;
@@ -211,7 +211,7 @@ impl Running {
             tls: tls.intake(),
             ..wiring::gateway_options(&configuration.gateway)
         };
-        let gateway = Gateway::start(intake, &log, wiring::types(configuration), options)
+        let gateway = Gateway::start(intake, &log, wiring::types(configuration, &sinks, delivery.lanes()), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let reloads = Arc::<ReloadCounters>::default();
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone());
@@ -233,6 +233,7 @@ impl Running {
             log: self.log.clone(),
             gateway: self.gateway.control().clone(),
             delivery: self.delivery.control().clone(),
+            lanes: self.delivery.lanes().clone(),
         }
     }
 

@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use access::{Name, RANDOM_BYTES, Secret, Token};
+use event::rfc3339;
 use eventlog::unix_microseconds;
 
 use crate::cli::{Data, TokenCommand, TokenNew};
+use crate::log;
 use crate::token_file::{TokenFile, TokenFileError};
-use crate::{log, rfc3339};
 
 /// Why the command can't do its work.
 #[derive(Debug, thiserror::Error)]

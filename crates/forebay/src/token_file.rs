@@ -7,9 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use access::{Scope, Token};
+use event::rfc3339;
 use serde::{Deserialize, Serialize};
-
-use crate::rfc3339;
 
 const FILE: &str = "tokens.json";
 /// Where it is written before it has its name.

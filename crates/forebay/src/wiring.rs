@@ -1,10 +1,14 @@
 //! What a configuration comes to for the parts that run: once at the start, and again when it is reloaded.
 
-use delivery::{Routes, SinkSetup};
+use std::sync::Arc;
+
+use delivery::{LaneBoard, Routes, SinkSetup};
+use event::read::Reader;
 use gateway::{GatewayOptions, GatewayTypes, TypeRules};
 use sink::Sink;
 
 use crate::config::{self, Configuration, TypeConfig};
+use crate::read_back::SinkReader;
 use crate::{descriptors, log};
 
 /// Who may use the gateway, and its limits; the tokens aren't part of it.
@@ -16,6 +20,7 @@ pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
         cors_origins: gateway.cors_origins.clone(),
         trusted_proxies: gateway.trusted_proxies.clone(),
         demand: gateway.demand(),
+        read_demand: gateway.read_demand(),
         ..GatewayOptions::default()
     }
 }
@@ -64,9 +69,15 @@ pub(crate) fn new_driver(_: &config::SinkName, store: &config::SinkConfig) -> Si
     Sink::new(store.to_driver())
 }
 
-/// The types that are taken.
-pub(crate) fn types(configuration: &Configuration) -> GatewayTypes {
-    let rules = |config: &TypeConfig| TypeRules { id: config.id.clone() };
+/// The types that are taken. Their events are read from `sinks`, and how far these are stands on the board.
+pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> GatewayTypes {
+    let readers = SinkReader::of_all(sinks, lanes);
+    let reader = |name: &config::SinkName| {
+        let reader = readers.iter().find(|reader| *reader.name() == *name.as_arc())?;
+        Some(reader.clone() as Arc<dyn Reader>)
+    };
+    let rules =
+        |config: &TypeConfig| TypeRules { id: config.id.clone(), reader: config.read.as_ref().and_then(reader) };
     GatewayTypes {
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),

@@ -61,11 +61,19 @@ pub enum Code {
     JournalFailed,
     /// The server is stopping or has failed.
     NotReady,
+    /// The cursor is none that was given for this query.
+    Cursor,
+    /// There is no such event, as far as one can know.
+    UnknownEvent,
+    /// The events go to no store that can be read.
+    NotReadable,
+    /// The store doesn't answer.
+    StoreUnavailable,
 }
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 31] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -93,6 +101,10 @@ impl Code {
         Self::DiskFull,
         Self::JournalFailed,
         Self::NotReady,
+        Self::Cursor,
+        Self::UnknownEvent,
+        Self::NotReadable,
+        Self::StoreUnavailable,
     ];
 
     /// The name as clients see it.
@@ -126,6 +138,10 @@ impl Code {
             Self::DiskFull => "disk_full",
             Self::JournalFailed => "journal_failed",
             Self::NotReady => "not_ready",
+            Self::Cursor => "cursor",
+            Self::UnknownEvent => "unknown_event",
+            Self::NotReadable => "not_readable",
+            Self::StoreUnavailable => "store_unavailable",
         }
     }
 
@@ -140,10 +156,13 @@ impl Code {
             | Self::Key
             | Self::Encoding
             | Self::BodyIncomplete
-            | Self::BadRequest => StatusCode::BAD_REQUEST,
+            | Self::BadRequest
+            | Self::Cursor => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::UnknownType | Self::TooManyTypes | Self::NotFound => StatusCode::NOT_FOUND,
+            Self::UnknownType | Self::TooManyTypes | Self::NotFound | Self::UnknownEvent | Self::NotReadable => {
+                StatusCode::NOT_FOUND
+            }
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::IdReused => StatusCode::CONFLICT,
@@ -153,7 +172,9 @@ impl Code {
             Self::TargetTooLong => StatusCode::URI_TOO_LONG,
             Self::HeaderTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::JournalFailed => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Overload | Self::BacklogFull | Self::NotReady => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Overload | Self::BacklogFull | Self::NotReady | Self::StoreUnavailable => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
         }
     }
@@ -188,6 +209,10 @@ impl Code {
             Self::DiskFull => "The disk is full",
             Self::JournalFailed => "The journal failed",
             Self::NotReady => "The server is not ready",
+            Self::Cursor => "The cursor can't be used",
+            Self::UnknownEvent => "There is no such event",
+            Self::NotReadable => "The events can't be read back",
+            Self::StoreUnavailable => "The store doesn't answer",
         }
     }
 
@@ -198,7 +223,7 @@ impl Code {
 
     /// Whether a repeat may succeed soon.
     pub(crate) const fn is_transient(self) -> bool {
-        matches!(self, Self::Overload | Self::BacklogFull | Self::NotReady)
+        matches!(self, Self::Overload | Self::BacklogFull | Self::NotReady | Self::StoreUnavailable)
     }
 }
 

@@ -23,17 +23,21 @@ pub(crate) enum Entrance {
 pub(crate) struct Gatekeeper {
     tokens: RefCell<OwnTokens>,
     demand: Cell<Demand>,
+    read_demand: Cell<Demand>,
     nobody: Arc<str>,
 }
 
 impl Gatekeeper {
-    pub(crate) fn new(tokens: Arc<Tokens>, demand: Demand) -> Self {
-        Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand: Cell::new(demand), nobody: "".into() }
+    /// Whoever wants to read needs a token by a rule of its own.
+    pub(crate) fn new(tokens: Arc<Tokens>, demand: Demand, read_demand: Demand) -> Self {
+        let [demand, read_demand] = [demand, read_demand].map(Cell::new);
+        Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand, read_demand, nobody: "".into() }
     }
 
     /// From now on other requests need a token.
-    pub(crate) fn set_demand(&self, demand: Demand) {
+    pub(crate) fn set_demands(&self, demand: Demand, read_demand: Demand) {
         self.demand.set(demand);
+        self.read_demand.set(read_demand);
     }
 
     /// The source of requests without a token.
@@ -54,8 +58,9 @@ impl Gatekeeper {
         if entrance == Entrance::Free {
             return Ok(self.nobody());
         }
+        let demand = if entrance == Entrance::Scope(Scope::Read) { &self.read_demand } else { &self.demand };
         let mut tokens = self.tokens.borrow_mut();
-        let Some(token) = tokens.check(self.demand.get(), authorization, now).map_err(unauthorized)? else {
+        let Some(token) = tokens.check(demand.get(), authorization, now).map_err(unauthorized)? else {
             return Ok(self.nobody());
         };
         match entrance {

@@ -45,6 +45,8 @@ pub struct GatewayOptions {
     pub tokens: Arc<Tokens>,
     /// Which requests need one of them.
     pub demand: Demand,
+    /// Which requests to read events need one.
+    pub read_demand: Demand,
     /// What is shown to clients, where they must speak TLS.
     pub tls: Option<Arc<ServerTls>>,
 }
@@ -60,6 +62,7 @@ impl Default for GatewayOptions {
             trusted_proxies: Vec::new(),
             tokens: Arc::default(),
             demand: Demand::WithTokens,
+            read_demand: Demand::WithTokens,
             tls: None,
         }
     }
@@ -105,6 +108,7 @@ impl Gateway {
             counters: counters.clone(),
             readiness: readiness.clone(),
             content_hash,
+            read_room: Arc::default(),
             tokens: options.tokens.clone(),
             tls: options.tls.clone(),
         };

@@ -14,6 +14,7 @@ use crate::http1::body::Body;
 use crate::http1::head::{Head, Method};
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
+use crate::read::ReadRequest;
 use crate::request::Wishes;
 use crate::route::{self, RouteName};
 use crate::worker::Worker;
@@ -36,6 +37,8 @@ pub(crate) struct Begun {
 enum Asked {
     /// To take events, or how things stand.
     Wishes(Wishes),
+    /// To read events back.
+    Read(Box<ReadRequest>),
     /// What its address is.
     Address(AddressForm),
     /// Which of these methods there are.
@@ -44,11 +47,14 @@ enum Asked {
 
 /// Looks at the head of a request that came from `peer`.
 pub(crate) fn begin(worker: &Worker, peer: IpAddr, head: &Head<'_>) -> Begun {
-    let (route, path_type) = route::find(head.target.path);
+    let (route, named) = route::find(head.target.path);
     let received_at = worker.clock().microseconds();
     let (source, asked) =
         match worker.gatekeeper().admit(route.entrance(head.method), head.fields.authorization, received_at) {
-            Ok(source) => (source, asked(worker, head, route, path_type)),
+            Ok(source) => {
+                let asked = asked(worker, head, (route, named), &source);
+                (source, asked)
+            }
             Err(refused) => (worker.gatekeeper().nobody(), Err(refused)),
         };
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
@@ -59,7 +65,12 @@ pub(crate) fn begin(worker: &Worker, peer: IpAddr, head: &Head<'_>) -> Begun {
     Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
 }
 
-fn asked(worker: &Worker, head: &Head<'_>, route: RouteName, path_type: Option<&str>) -> Result<Asked, Refused> {
+fn asked(
+    worker: &Worker,
+    head: &Head<'_>,
+    (route, named): (RouteName, Option<&str>),
+    source: &str,
+) -> Result<Asked, Refused> {
     match head.method {
         Method::Options if head.target.path == "*" => Ok(Asked::Methods(route::ALL_METHODS)),
         Method::Options => route.check(head.method).map(|()| Asked::Methods(route.methods())),
@@ -67,9 +78,14 @@ fn asked(worker: &Worker, head: &Head<'_>, route: RouteName, path_type: Option<&
             route.check(head.method)?;
             AddressForm::of_query(head.target.query).map(Asked::Address)
         }
+        _ if route == RouteName::Events => {
+            route.check(head.method)?;
+            let request = ReadRequest::of(worker.types().table(), named, head.target.query, source)?;
+            Ok(Asked::Read(Box::new(request)))
+        }
         _ => route
             .check(head.method)
-            .and_then(|()| Wishes::of(&head.fields, route, path_type, &mut worker.types()))
+            .and_then(|()| Wishes::of(&head.fields, route, named, &mut worker.types()))
             .map(Asked::Wishes),
     }
 }
@@ -79,6 +95,7 @@ fn asked(worker: &Worker, head: &Head<'_>, route: RouteName, path_type: Option<&
 pub(crate) async fn answer<'a>(worker: &'a Worker, begun: &Begun, body: &mut Body<'a>) -> Response {
     let answer = match &begun.asked {
         Ok(Asked::Wishes(wishes)) => follow(worker, wishes, begun, body).await,
+        Ok(Asked::Read(request)) => Box::pin(request.answer(worker)).await,
         Ok(Asked::Address(form)) => Ok(form.response(begun.envelope.client)),
         Ok(Asked::Methods(methods)) => Ok(Response::with_methods(methods)),
         Err(refused) => return Response { cors: begun.cors.clone(), ..refuse(worker, refused) },
@@ -101,7 +118,7 @@ async fn follow<'a>(
         RouteName::Event => event_request::take(worker, wishes, &begun.envelope, body).await,
         RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope.clone(), body)).await,
         RouteName::Ready => ready(worker),
-        RouteName::Health | RouteName::Ip | RouteName::Other => Ok(Response::ok()),
+        RouteName::Events | RouteName::Health | RouteName::Ip | RouteName::Other => Ok(Response::ok()),
     }
 }
 

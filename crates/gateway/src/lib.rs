@@ -26,6 +26,7 @@ mod listener;
 mod places;
 mod problem;
 mod proxies;
+mod read;
 mod readiness;
 mod request;
 mod route;

@@ -17,6 +17,8 @@ pub enum RouteName {
     Event,
     /// `/ingest/batch` and the types below it.
     Batch,
+    /// `/events` and what stands below it.
+    Events,
     /// `/healthz`.
     Health,
     /// `/readyz`.
@@ -29,7 +31,8 @@ pub enum RouteName {
 
 impl RouteName {
     /// Every route.
-    pub const ALL: [Self; 6] = [Self::Event, Self::Batch, Self::Health, Self::Ready, Self::Ip, Self::Other];
+    pub const ALL: [Self; 7] =
+        [Self::Event, Self::Batch, Self::Events, Self::Health, Self::Ready, Self::Ip, Self::Other];
 
     /// The route as a label.
     #[must_use]
@@ -37,6 +40,7 @@ impl RouteName {
         match self {
             Self::Event => "event",
             Self::Batch => "batch",
+            Self::Events => "events",
             Self::Health => "healthz",
             Self::Ready => "readyz",
             Self::Ip => "ip",
@@ -61,6 +65,7 @@ impl RouteName {
         match (self, method) {
             (Self::Health | Self::Ready, _) | (_, Method::Options) => Entrance::Free,
             (Self::Event | Self::Batch, _) => Entrance::Scope(Scope::Ingest),
+            (Self::Events, _) => Entrance::Scope(Scope::Read),
             (Self::Ip | Self::Other, _) => Entrance::AnyToken,
         }
     }
@@ -76,7 +81,10 @@ impl RouteName {
     /// Whether this is a route with such a method.
     pub(crate) fn check(self, method: Method) -> Result<(), Refused> {
         if self == Self::Other {
-            return Err(Problem::boxed(Code::NotFound, "post events to /ingest/event or /ingest/batch"));
+            return Err(Problem::boxed(
+                Code::NotFound,
+                "post events to /ingest/event or /ingest/batch, and read them at /events",
+            ));
         }
         if self.takes(method) {
             return Ok(());
@@ -87,7 +95,7 @@ impl RouteName {
     }
 }
 
-/// The route of a path, and the type that it names.
+/// The route of a path, and the type or the id that it names.
 pub(crate) fn find(path: &str) -> (RouteName, Option<&str>) {
     let below = |prefix: &str| match path.strip_prefix(prefix)? {
         "" => Some(None),
@@ -97,6 +105,8 @@ pub(crate) fn find(path: &str) -> (RouteName, Option<&str>) {
         (RouteName::Event, type_name)
     } else if let Some(type_name) = below("/ingest/batch") {
         (RouteName::Batch, type_name)
+    } else if let Some(id) = below("/events") {
+        (RouteName::Events, id)
     } else {
         match path {
             "/healthz" => (RouteName::Health, None),
@@ -121,6 +131,10 @@ mod tests {
             ("/ingest/event/", (RouteName::Other, None)),
             ("/ingest/event/a/b", (RouteName::Other, None)),
             ("/ingest/events", (RouteName::Other, None)),
+            ("/events", (RouteName::Events, None)),
+            ("/events/x", (RouteName::Events, Some("x"))),
+            ("/events/", (RouteName::Other, None)),
+            ("/events/x/y", (RouteName::Other, None)),
             ("/healthz", (RouteName::Health, None)),
             ("/readyz", (RouteName::Ready, None)),
             ("/ip", (RouteName::Ip, None)),

@@ -1,10 +1,12 @@
 //! Which types are taken, and what is known of each.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use event::TypeName;
 use event::limits::OPEN_TYPES_MAX;
+use event::read::Reader;
 use eventlog::{Gate, TypeId, Types};
 use pipeline::pointer::JsonPointer;
 
@@ -12,10 +14,19 @@ use crate::code::Code;
 use crate::problem::Problem;
 
 /// What a gateway does with the events of a type.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct TypeRules {
     /// Where an event's id stands in its payload.
     pub id: Option<JsonPointer>,
+    /// Whom to ask for events that are stored, if anybody.
+    pub reader: Option<Arc<dyn Reader>>,
+}
+
+impl fmt::Debug for TypeRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reader = self.reader.as_ref().map(|reader| reader.name());
+        f.debug_struct("TypeRules").field("id", &self.id).field("reader", &reader).finish()
+    }
 }
 
 /// The types of a configuration, as far as a gateway needs to know them.
@@ -121,7 +132,7 @@ impl TypeTable {
             return Ok(self.known(name.clone(), self.types.intern(&name), rules));
         }
         let Some(rules) = &self.open else {
-            return Err(unknown(format!("the configuration has no [types.{name}], and none for others")));
+            return Err(unknown_type(&name));
         };
         let id = self.open_type(&name).ok_or_else(|| {
             let detail =
@@ -129,6 +140,28 @@ impl TypeTable {
             Problem::new(Code::TooManyTypes, detail)
         })?;
         Ok(self.known(name, id, rules))
+    }
+
+    /// Whom to ask for events of a type. To ask opens no type.
+    ///
+    /// # Errors
+    /// The type isn't taken, or its events can't be read back.
+    pub(crate) fn reader_of(&self, name: &TypeName) -> Result<Arc<dyn Reader>, Problem> {
+        let rules = self.named.get(name).or(self.open.as_ref()).ok_or_else(|| unknown_type(name))?;
+        rules.reader.clone().ok_or_else(|| {
+            Problem::new(Code::NotReadable, format!("the events of type {name} go to no sink that can be read"))
+        })
+    }
+
+    /// Whom to ask for events of all types, each once.
+    pub(crate) fn readers(&self) -> Vec<Arc<dyn Reader>> {
+        let mut readers: Vec<Arc<dyn Reader>> = Vec::new();
+        for reader in self.named.values().chain(&self.open).filter_map(|rules| rules.reader.as_ref()) {
+            if !readers.iter().any(|known| known.name() == reader.name()) {
+                readers.push(reader.clone());
+            }
+        }
+        readers
     }
 
     fn known(&self, name: TypeName, id: TypeId, rules: &Arc<TypeRules>) -> Known {
@@ -141,6 +174,10 @@ impl TypeTable {
         let room = self.types.len() < self.named.len() + OPEN_TYPES_MAX;
         self.types.get(name).or_else(|| room.then(|| self.types.intern(name)))
     }
+}
+
+fn unknown_type(name: &TypeName) -> Problem {
+    Problem::new(Code::UnknownType, format!("the configuration has no [types.{name}], and none for others"))
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ use crate::http1::target::Scheme;
 use crate::places::Place;
 use crate::problem::Refused;
 use crate::proxies::TrustedProxies;
+use crate::read::ReadRoom;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
 use crate::shares::Sender;
@@ -89,6 +90,8 @@ pub(crate) struct Rules {
     pub(crate) types: Arc<TypeTable>,
     /// Which requests need a token.
     pub(crate) demand: Demand,
+    /// Which requests to read events need one.
+    pub(crate) read_demand: Demand,
     /// Who is believed to say whose requests it sends.
     pub(crate) proxies: TrustedProxies,
     /// Whose web pages may ask, if any.
@@ -104,6 +107,7 @@ pub(crate) struct Common {
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) content_hash: ContentHash,
+    pub(crate) read_room: Arc<ReadRoom>,
     pub(crate) tokens: Arc<Tokens>,
     /// What is shown to clients, where they must speak TLS.
     pub(crate) tls: Option<Arc<ServerTls>>,
@@ -175,7 +179,7 @@ impl Worker {
         Self {
             index,
             log,
-            gatekeeper: Gatekeeper::new(common.tokens.clone(), common.rules.demand),
+            gatekeeper: Gatekeeper::new(common.tokens.clone(), common.rules.demand, common.rules.read_demand),
             types: RefCell::new(TypeCache::new(common.rules.types.clone())),
             rules: RefCell::new(common.rules.clone()),
             common,
@@ -268,7 +272,7 @@ impl Worker {
     /// Requests that have begun keep what they were told of proxies, web pages and tokens.
     fn follow(&self, rules: Arc<Rules>) {
         self.types().renew(rules.types.clone());
-        self.gatekeeper.set_demand(rules.demand);
+        self.gatekeeper.set_demands(rules.demand, rules.read_demand);
         self.rules.replace(rules);
     }
 
@@ -393,6 +397,11 @@ impl Worker {
     /// For a batch, whose length is known or not.
     pub(crate) fn batch_permit(&self, sender: Sender, announced: Option<usize>) -> Result<Permit<'_>, Refused> {
         self.common.admission.batch_permit(self.index, sender, announced, self.clock.elapsed().as_secs())
+    }
+
+    /// For pages that are read back.
+    pub(crate) fn read_room(&self) -> &Arc<ReadRoom> {
+        &self.common.read_room
     }
 
     pub(crate) fn new_id(&self, microseconds: i64) -> EventId {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use event::Lane;
+use event::read::{Page, Query, ReadError};
 
 use crate::{Batch, Cursor, MemoryHandle, Report, SinkError, Sqlite, SqliteConfig, Traits};
 
@@ -82,7 +83,28 @@ impl Sink {
         }
     }
 
-    /// Ends the writes in flight and closes the connection, for all clones. A later call connects again.
+    /// Reads what is stored. No write waits for it, and it doesn't wait for any: it opens by itself what it needs.
+    ///
+    /// # Errors
+    /// [`ReadError`] says whether to ask again later.
+    pub async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        match self {
+            Self::Null => Err(ReadError::Unavailable("a sink that keeps nothing can't be read".into())),
+            Self::Memory(memory) => memory.read(&query),
+            Self::Sqlite(sqlite) => sqlite.read(query).await,
+        }
+    }
+
+    /// Whether what is stored can be read back.
+    #[must_use]
+    pub const fn can_read(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Memory(_) | Self::Sqlite(_) => true,
+        }
+    }
+
+    /// Ends the calls in flight and closes the connections, for all clones. A later call connects again.
     ///
     /// # Errors
     /// [`SinkError`] where the store couldn't be left tidy. What was answered `Stored` is stored all the same.

@@ -1,5 +1,5 @@
-//! Sinks: drivers of stores. A sink connects, tells a lane's cursor, writes batches and closes. It never
-//! retries, never batches and never decides what is dropped: delivery does.
+//! Sinks: drivers of stores. A sink connects, tells a lane's cursor, writes batches, reads back what is stored where
+//! it can, and closes. It never retries, never batches and never decides what is dropped: delivery does.
 
 mod batch;
 #[cfg(feature = "conformance")]

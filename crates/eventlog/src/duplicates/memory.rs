@@ -71,6 +71,11 @@ impl Memory {
         &self.window
     }
 
+    /// Whether there is an event at this position, and it is durable.
+    pub(crate) fn has(&self, position: Position) -> bool {
+        self.shard(position).is_some_and(|shard| position.sequence > 0 && shard.durable() >= position.sequence)
+    }
+
     fn shard(&self, position: Position) -> Option<Arc<Shard>> {
         self.joined.get()?.shards.get(usize::from(position.shard))?.upgrade()
     }

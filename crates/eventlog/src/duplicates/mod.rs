@@ -4,6 +4,7 @@
 mod content;
 mod earlier;
 mod file;
+mod known;
 mod meeting;
 mod memory;
 mod part;

@@ -122,6 +122,12 @@ impl Window {
         seen(&part, id, hash, content)
     }
 
+    /// Where the event or the batch of an id stands.
+    pub(crate) fn place_of(&self, id: EventId) -> Option<Place> {
+        let (part, hash) = self.part(id);
+        part.find(id, hash).map(|known| known.place)
+    }
+
     /// Forgets an id, if it stands at this place: what was appended there was never written.
     pub(crate) fn forget(&self, id: EventId, place: Place) {
         let (mut part, hash) = self.part(id);
@@ -181,6 +187,7 @@ mod tests {
         assert_eq!(window.meet(id(1), 5, Place::new(0, 1)), Seen::Same(place));
         assert_eq!(window.look_up(id(1), 5), Seen::Same(place));
         assert_eq!(window.meet(id(1), 6, Place::new(0, 1)), Seen::Other);
+        assert_eq!((window.place_of(id(1)), window.place_of(id(2))), (Some(place), None));
         window.forget(id(1), Place::new(0, 1));
         assert_eq!(window.len(), 1);
         window.forget(id(1), place);

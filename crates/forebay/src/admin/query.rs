@@ -1,8 +1,7 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
 use delivery::DeadFilter;
-
-use crate::rfc3339;
+use event::rfc3339;
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

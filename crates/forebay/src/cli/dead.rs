@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 
 use clap::{Args, Subcommand};
-use event::EventId;
+use event::{EventId, rfc3339};
 use load::{Target, TargetError};
 
 use super::{CaFlag, Data, TokenFlag};
-use crate::rfc3339;
 
 /// What can be done with dead letters.
 #[derive(Debug, Subcommand)]

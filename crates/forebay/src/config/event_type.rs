@@ -12,7 +12,7 @@ use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
 
 /// The settings of `[types.X]`.
-pub(super) const KEYS: &[&str] = &["id", "routes"];
+pub(super) const KEYS: &[&str] = &["id", "read", "routes"];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -24,6 +24,8 @@ pub(crate) struct TypeConfig {
     pub(crate) id: Option<JsonPointer>,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub(crate) routes: Vec<SinkName>,
+    /// The sink that events are read back from: one of them, if any can be read.
+    pub(crate) read: Option<SinkName>,
 }
 
 /// All `[types.…]` tables.
@@ -70,12 +72,44 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> Ty
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
     let routes = read_routes(reader, section, names, sinks);
     if names.is_empty() && reader.mistakes() == mistakes_before {
-        let (at, label) = list.map_or((section.spot().clone(), "has no `routes`"), |list| (list.spot, "names no sink"));
+        let (at, label) =
+            list.as_ref().map_or((section.spot(), "has no `routes`"), |list| (&list.spot, "names no sink"));
         let title = format!("the events of type `{}` would be stored nowhere", section.name());
         let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";
-        reader.push(Mistake::new(title, at, label).help(help.to_owned()));
+        reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
     }
-    TypeConfig { id, routes }
+    let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
+    TypeConfig { id, routes, read }
+}
+
+/// The sink that `read` names: it must get the events, and keep them so that they can be read.
+fn read_sink(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    routes: &[Found<String>],
+    sinks: &Sinks,
+) -> Option<SinkName> {
+    let named = reader.text(section, "read", |text| Ok(text.to_owned()))?;
+    if !routes.iter().any(|route| route.value == named.value) {
+        let title = format!("`{}` names a sink that the type has no route to", section.key_path("read"));
+        let help = format!("add \"{}\" to its routes, or name one of these", named.value);
+        reader.push(Mistake::new(title, named.spot, "not in `routes`").help(help));
+        return None;
+    }
+    // A sink with mistakes of its own, or none at all, was reported as such.
+    let (name, settings) = sinks.valid.iter().find(|(name, _)| **name.as_arc() == *named.value)?;
+    if settings.store.can_be_read() {
+        return Some(name.clone());
+    }
+    let title = format!("`{}` names a sink that can't be read", section.key_path("read"));
+    let mistake = Mistake::new(title, named.spot, "keeps nothing that could be read back");
+    reader.push(mistake.help("name one of kind \"sqlite\", or leave it out".to_owned()));
+    None
+}
+
+fn first_readable(routes: &[SinkName], sinks: &Sinks) -> Option<SinkName> {
+    let can_be_read = |name: &&SinkName| sinks.valid.get(*name).is_some_and(|settings| settings.store.can_be_read());
+    routes.iter().find(can_be_read).cloned()
 }
 
 fn read_routes(

@@ -75,6 +75,11 @@ impl Gateway {
         }
     }
 
+    /// Which requests to read events need a token. Who lets everybody post doesn't yet let everybody read.
+    pub(crate) fn read_demand(&self) -> Demand {
+        if is_loopback(self.listen) { Demand::WithTokens } else { Demand::Always }
+    }
+
     /// Whether the admin port can be reached from elsewhere.
     pub(crate) fn admin_is_reachable(&self) -> bool {
         !is_loopback(self.admin)

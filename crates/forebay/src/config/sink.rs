@@ -81,6 +81,14 @@ pub(crate) enum SinkConfig {
 }
 
 impl SinkConfig {
+    /// Whether events can be read back from it.
+    pub(crate) const fn can_be_read(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Sqlite(_) => true,
+        }
+    }
+
     /// What the sink is built from.
     pub(crate) fn to_driver(&self) -> ::sink::SinkConfig {
         match self {

@@ -7,6 +7,7 @@ mod bombs;
 mod check;
 mod dead;
 mod load;
+mod read_back;
 mod reload;
 mod secrets;
 mod serve;

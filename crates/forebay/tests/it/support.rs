@@ -84,6 +84,13 @@ impl Server {
         Self::spawn(command, data, "0.0.0.0:0", "0.0.0.0:0")
     }
 
+    /// Starts it where other machines can reach it and everybody may post.
+    pub(crate) fn start_open(data: &Path) -> Self {
+        let mut command = forebay();
+        command.env("FOREBAY_GATEWAY_OPEN", "true");
+        Self::spawn(command, data, "0.0.0.0:0", "127.0.0.1:0")
+    }
+
     /// Starts it with a configuration; its log goes to `log`.
     pub(crate) fn start_configured(data: &Path, configuration: &Path, log: &Path) -> Self {
         Self::start_with(data, &["--config", configuration.to_str().unwrap()], log)

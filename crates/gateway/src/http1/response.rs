@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
+use crate::read::ReadPermit;
+
 use super::head::Persistence;
 
 /// An answer to a request.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) content_type: Option<&'static str>,
@@ -20,6 +22,8 @@ pub(crate) struct Response {
     /// Lines about who may read it, as they are sent.
     pub(crate) cors: Option<Arc<str>>,
     pub(crate) body: Vec<u8>,
+    /// The room that the body has taken: it is given back when the client has the answer.
+    pub(crate) room: Option<ReadPermit>,
 }
 
 /// How an answer is written to one connection.
@@ -46,6 +50,7 @@ impl Response {
             lines: "",
             cors: None,
             body: Vec::new(),
+            room: None,
         }
     }
 

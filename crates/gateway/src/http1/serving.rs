@@ -95,7 +95,7 @@ async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStr
         begun.answered(&worker, response.status, body.received);
         drop(body);
         let persistence = if is_read && !worker.is_finishing() { persistence } else { Persistence::Close };
-        respond(&worker, &mut socket, &response, persistence, is_head).await?;
+        respond(&worker, &mut socket, response, persistence, is_head).await?;
         if persistence == Persistence::Close {
             // More may be on its way.
             break !is_read || worker.is_finishing() || !socket.held().is_empty();
@@ -109,7 +109,7 @@ async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStr
 async fn refuse(worker: &Rc<Worker>, socket: &mut Socket, refused: &Refused, is_head: bool) -> io::Result<()> {
     let response = intake::refuse(worker, refused);
     worker.answered(RouteName::Other, response.status, 0, worker.clock().elapsed());
-    respond(worker, socket, &response, Persistence::Close, is_head).await
+    respond(worker, socket, response, Persistence::Close, is_head).await
 }
 
 /// Tells a client that this port speaks TLS. What it sends isn't read.
@@ -122,11 +122,13 @@ async fn refuse_plain(worker: &Rc<Worker>, mut socket: Socket) -> io::Result<()>
 async fn respond(
     worker: &Rc<Worker>,
     socket: &mut Socket,
-    response: &Response,
+    mut response: Response,
     persistence: Persistence,
     is_head: bool,
 ) -> io::Result<()> {
-    let write = |bytes: &mut Vec<u8>| {
+    // It is given back when all is written; the body as it was is gone before.
+    let _room = response.room.take();
+    let write = move |bytes: &mut Vec<u8>| {
         response.write(Manner { date: &worker.date(), persistence, is_head }, bytes);
     };
     socket.write(write).await

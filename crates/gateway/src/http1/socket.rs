@@ -14,6 +14,8 @@ use super::connection::{Connection, Phase};
 use super::held::Held;
 use super::stream::Stream;
 
+/// Bytes that the buffer of a shard's answers keeps: a page that is read back takes more, for as long as it needs them.
+const WRITE_BUFFER_BYTES_MAX: usize = 256 * 1024;
 /// Bytes that are thrown away after the last answer: more than a peer's buffers hold, as a rule.
 const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
@@ -85,7 +87,7 @@ impl Socket {
     pub(super) async fn write(&mut self, render: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut render = Some(render);
         let mut rest = Vec::new();
-        let mut written = 0;
+        let mut written: usize = 0;
         poll_fn(|context| {
             if let Some(render) = render.take() {
                 let mut buffer = self.worker.write_buffer();
@@ -95,11 +97,19 @@ impl Socket {
                     Poll::Ready(result) => result?,
                     Poll::Pending => 0,
                 };
+                let is_large = buffer.capacity() > WRITE_BUFFER_BYTES_MAX;
                 if taken == buffer.len() && self.stream.poll_flush(context)?.is_ready() {
+                    if is_large {
+                        *buffer = Vec::new();
+                    }
                     return Poll::Ready(Ok(()));
                 }
                 self.connection.enter(Phase::Write, self.worker.now());
-                rest = buffer[taken..].to_vec();
+                if is_large {
+                    (rest, written) = (std::mem::take(&mut *buffer), taken);
+                } else {
+                    rest = buffer[taken..].to_vec();
+                }
             }
             let polled = self.poll_rest(context, &rest, &mut written);
             if self.stream.has_moved() {

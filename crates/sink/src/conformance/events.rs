@@ -5,6 +5,11 @@ use event::{EventId, Lane, Origin};
 
 use crate::{Batch, Record, Write};
 
+/// The type of the suite's events.
+pub(super) const TYPE_NAME: &str = "suite";
+/// When an event at position 0 would have been received.
+pub(super) const RECEIVED_AT: i64 = 1_760_000_000_000_000;
+
 /// An event of the suite.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
@@ -65,7 +70,7 @@ pub(super) fn sparse(lane: &Lane, first: u64, events: impl Iterator<Item = (u64,
             id: event.id,
             type_name: &text[..5],
             source: &text[5..11],
-            received_at: 1_760_000_000_000_000 + sequence.cast_signed(),
+            received_at: RECEIVED_AT + sequence.cast_signed(),
             event_time: None,
             write: event.write,
             payload: &block[11..],

@@ -5,6 +5,7 @@
 mod basics;
 mod events;
 mod faults;
+mod reading;
 mod sequences;
 mod stand;
 
@@ -73,11 +74,17 @@ pub enum Case {
     DroppedWhileWriting,
     /// The sink is closed at some moment of a write.
     ClosedWhileWriting,
+    /// What is stored is read back byte for byte, page by page, while more is stored, and over another connection.
+    ReadBack,
+    /// Events are chosen by type and time, and by id.
+    ReadChosen,
+    /// A store that takes no writes is read all the same, and a bookmark that is none is refused.
+    ReadWhileStalled,
 }
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::EmptyBatch,
         Self::FullBatch,
         Self::BadRecord,
@@ -91,6 +98,9 @@ impl Case {
         Self::Stall,
         Self::DroppedWhileWriting,
         Self::ClosedWhileWriting,
+        Self::ReadBack,
+        Self::ReadChosen,
+        Self::ReadWhileStalled,
     ];
 }
 
@@ -114,6 +124,9 @@ pub fn check<S: Subject>(case: Case) {
             Case::Stall => faults::stall::<S>().await,
             Case::DroppedWhileWriting => faults::dropped_while_writing::<S>().await,
             Case::ClosedWhileWriting => faults::closed_while_writing::<S>().await,
+            Case::ReadBack => reading::read_back::<S>().await,
+            Case::ReadChosen => reading::read_chosen::<S>().await,
+            Case::ReadWhileStalled => reading::read_while_stalled::<S>().await,
         }
     });
 }

@@ -1,11 +1,13 @@
 //! A store in the process's memory, for the tests of whoever writes to sinks: it records each call, and fails,
 //! refuses, stalls or loses answers as it is told.
 
+mod page;
 mod state;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use event::read::{Page, Query, ReadError};
 use event::{EventId, Lane};
 use tokio::sync::watch;
 
@@ -156,6 +158,10 @@ impl MemoryHandle {
         let answer = self.state().write(batch, self.shared.fenced);
         self.count_call();
         answer
+    }
+
+    pub(crate) fn read(&self, query: &Query) -> Result<Page, ReadError> {
+        page::read(&self.state().events, query)
     }
 
     fn count_call(&self) {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use event::read::ReadError;
 use rusqlite::ErrorCode;
 
 use crate::SinkError;
@@ -51,6 +52,25 @@ pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
 /// The directory couldn't be made.
 pub(super) fn no_directory(path: &Path, error: &io::Error) -> SinkError {
     misconfigured(format!("the directory of SQLite file {} can't be made ({error}): make it", path.display()))
+}
+
+/// Why a page can't be read, in words for the operator.
+pub(super) fn of_read(path: &Path, error: &rusqlite::Error) -> ReadError {
+    unreadable(format!("SQLite file {} can't be read ({error}): the writer says more if it is damaged", path.display()))
+}
+
+/// The operating system gave no thread to read with.
+pub(super) fn of_missing_read_thread(path: &Path, error: &io::Error) -> ReadError {
+    unreadable(format!("no thread to read SQLite file {} ({error}): raise the limit on threads", path.display()))
+}
+
+/// The thread ended before it answered.
+pub(super) fn of_unanswered_read(path: &Path) -> ReadError {
+    unreadable(format!("the thread that reads SQLite file {} ended without an answer", path.display()))
+}
+
+fn unreadable(reason: String) -> ReadError {
+    ReadError::Unavailable(reason.into())
 }
 
 /// The file has less than was stored in it.

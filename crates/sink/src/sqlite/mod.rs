@@ -1,9 +1,13 @@
 //! SQLite, the default store: a table of a file that others may read while Forebay runs.
 //!
 //! Fenced: a lane's cursor is set in the transaction of its rows. The connection belongs to one thread, since
-//! SQLite blocks; the lanes of a sink take turns on it, each with at most one call waiting.
+//! SQLite blocks; the lanes of a sink take turns on it, each with at most one call waiting. Reads have a thread and a
+//! connection of their own.
 
 mod failure;
+mod file_identity;
+mod page;
+mod reader;
 mod rows;
 mod schema;
 mod table;
@@ -15,11 +19,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use event::Lane;
+use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
 pub use table::{InvalidTableName, TableName};
 
 use crate::{Batch, Cursor, Report, SinkError};
+use reader::ReadThread;
 use writer::{Job, Reply, Writer};
 
 /// Which file, and which table in it.
@@ -41,11 +47,13 @@ pub struct Sqlite {
 struct Shared {
     config: SqliteConfig,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    reads: ReadThread,
 }
 
 impl Sqlite {
     pub(crate) fn new(config: SqliteConfig) -> Self {
-        Self { shared: Arc::new(Shared { config, jobs: Mutex::new(None) }) }
+        let reads = ReadThread::new(config.clone());
+        Self { shared: Arc::new(Shared { config, jobs: Mutex::new(None), reads }) }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -64,7 +72,13 @@ impl Sqlite {
         self.call(|reply| Job::Write(batch.clone(), reply)).await
     }
 
+    pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        self.shared.reads.read(query).await
+    }
+
     pub(crate) async fn close(&self) -> Result<(), SinkError> {
+        // First, so that the last connection is the writer's: it leaves the store in one file.
+        self.shared.reads.close().await;
         let (reply, answer) = oneshot::channel();
         match self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // A thread that is gone has nothing to close.

@@ -1,14 +1,13 @@
 //! The thread that owns the connection: it takes one job after the other, and checkpoints between them.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::mpsc::Receiver;
 
 use event::Lane;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::file_identity::FileIdentity;
 use super::rows::Sql;
 use super::transaction::Written;
 use super::{SqliteConfig, failure, schema, transaction};
@@ -126,20 +125,6 @@ impl Writer {
         let tidied = checkpoint(&connection, "truncate");
         let closed = connection.close().map_err(|(_, error)| error);
         tidied.and(closed).map_err(|error| failure::classify(&self.config.path, &error))
-    }
-}
-
-/// Which file a path leads to, whatever it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileIdentity {
-    device: u64,
-    inode: u64,
-}
-
-impl FileIdentity {
-    fn of(path: &Path) -> Option<Self> {
-        let metadata = std::fs::metadata(path).ok()?;
-        Some(Self { device: metadata.dev(), inode: metadata.ino() })
     }
 }
 

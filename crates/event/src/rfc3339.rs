@@ -3,13 +3,15 @@
 use std::time::{Duration, SystemTime};
 
 const WANTED: &str = "wanted a time such as 2026-11-21T13:00:00Z or 2026-11-21T14:00:00+01:00";
+/// The end of the year 9999.
+const LAST: i64 = 253_402_300_799_999_999;
 const MINUTE: i64 = 60 * 1_000_000;
 
 /// Reads a time.
 ///
 /// # Errors
 /// What was wanted instead.
-pub(crate) fn parse(text: &str) -> Result<i64, String> {
+pub fn parse(text: &str) -> Result<i64, String> {
     let (local, offset) = split_offset(text).ok_or(WANTED)?;
     let time = humantime::parse_rfc3339(&format!("{local}Z")).map_err(|_| WANTED)?;
     let since = time.duration_since(SystemTime::UNIX_EPOCH).map_err(|_| WANTED)?;
@@ -33,9 +35,10 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
     }
 }
 
-/// Writes a time, in UTC.
-pub(crate) fn format(microseconds: i64) -> String {
-    let since = Duration::from_micros(u64::try_from(microseconds).unwrap_or(0));
+/// Writes a time, in UTC. One that no such text can say becomes the nearest that can be said.
+#[must_use]
+pub fn format(microseconds: i64) -> String {
+    let since = Duration::from_micros(u64::try_from(microseconds.min(LAST)).unwrap_or(0));
     humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + since).to_string()
 }
 
@@ -52,5 +55,7 @@ mod tests {
             assert_eq!(parse(wrong), Err(WANTED.to_owned()), "{wrong}");
         }
         assert_eq!(format(1_000_001), "1970-01-01T00:00:01.000001Z");
+        assert_eq!(format(i64::MAX), "9999-12-31T23:59:59.999999Z");
+        assert_eq!(format(i64::MIN), "1970-01-01T00:00:00.000000Z");
     }
 }

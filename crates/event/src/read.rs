@@ -1,0 +1,188 @@
+//! Reading back what stores have: what is asked, what is answered, and the trait between a gateway, which asks, and
+//! whoever knows the stores.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::{EventId, TypeName};
+
+/// An event as a store has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Its id.
+    pub id: EventId,
+    /// Its type's name.
+    pub type_name: String,
+    /// Who sent it: a token's source, or empty.
+    pub source: String,
+    /// When it was received: microseconds since 1970, UTC.
+    pub received_at: i64,
+    /// The JSON text, byte for byte as it was stored.
+    pub payload: Vec<u8>,
+}
+
+impl StoredEvent {
+    /// What an answer takes for it, about.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.payload.len() + self.type_name.len() + self.source.len() + ENVELOPE_BYTES
+    }
+}
+
+/// What stands around an event's texts in an answer.
+const ENVELOPE_BYTES: usize = 160;
+
+/// Which events are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those whose ids lie between these two, both included, in the order of their ids: one event, or those of a key.
+    Ids {
+        /// The first.
+        first: EventId,
+        /// The last.
+        last: EventId,
+    },
+    /// Those that fit, in the order in which they were stored.
+    Stored(Filter),
+}
+
+/// A choice of events: those that fit all that is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this type.
+    pub type_name: Option<TypeName>,
+    /// Received at this time or later: microseconds since 1970, UTC.
+    pub since: Option<i64>,
+    /// Received before this time: microseconds since 1970, UTC.
+    pub until: Option<i64>,
+}
+
+/// A place between two events of a store, in the store's own words. It stays good while events are added, and over
+/// restarts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bookmark(pub Vec<u8>);
+
+/// A page that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Which events.
+    pub wanted: Wanted,
+    /// Behind this place; from the oldest on without one.
+    pub after: Option<Bookmark>,
+    /// So many at most, at least one.
+    pub limit: usize,
+    /// So many bytes at most, unless the first event alone has more.
+    pub bytes_max: usize,
+}
+
+/// A page of events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The events. There may be none though there is a next page: a store looks through so much at a time.
+    pub events: Vec<StoredEvent>,
+    /// Where the next page begins, if there is more now.
+    pub next: Option<Bookmark>,
+}
+
+/// Gathers the events of a page as far as there is room for them.
+#[derive(Debug)]
+pub struct Gathered {
+    events: Vec<StoredEvent>,
+    bytes: usize,
+    limit: usize,
+    bytes_max: usize,
+}
+
+impl Gathered {
+    /// An empty page for what is asked.
+    #[must_use]
+    pub const fn new(query: &Query) -> Self {
+        Self { events: Vec::new(), bytes: 0, limit: query.limit, bytes_max: query.bytes_max }
+    }
+
+    /// Takes an event, if there is room. Without room it stays out, and the page ends before it.
+    pub fn take(&mut self, event: StoredEvent) -> bool {
+        let bytes = self.bytes + event.bytes();
+        if self.is_full() || (bytes > self.bytes_max && !self.events.is_empty()) {
+            return false;
+        }
+        self.bytes = bytes;
+        self.events.push(event);
+        true
+    }
+
+    /// Whether there are as many events as are asked for.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.events.len() >= self.limit
+    }
+
+    /// The event that was taken last.
+    #[must_use]
+    pub fn last(&self) -> Option<&StoredEvent> {
+        self.events.last()
+    }
+
+    /// The page, with the place where the next begins.
+    #[must_use]
+    pub fn page(self, next: Option<Bookmark>) -> Page {
+        Page { events: self.events, next }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Too many ask.
+    #[error("too many reads wait for the store")]
+    Busy,
+    /// The store can't be read now, in words for the operator.
+    #[error("{0}")]
+    Unavailable(Arc<str>),
+    /// The bookmark is none of this store's.
+    #[error("the bookmark is none of this store's")]
+    Bookmark,
+}
+
+/// An answer to come.
+pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Page, ReadError>> + Send + 'a>>;
+
+/// Whom a gateway asks for events.
+pub trait Reader: Send + Sync {
+    /// The sink's name in the configuration.
+    fn name(&self) -> &Arc<str>;
+
+    /// The events that a query asks for, as far as they are stored now.
+    fn read(&self, query: Query) -> Reading<'_>;
+
+    /// The last sequence of a shard up to which every event for the store has its outcome: it is stored, or never will
+    /// be.
+    fn settled_up_to(&self, shard: u16) -> u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_holds_what_there_is_room_for_and_one_event_always() {
+        let event = |bytes| StoredEvent {
+            id: EventId([0; 16]),
+            type_name: String::new(),
+            source: String::new(),
+            received_at: 0,
+            payload: vec![b'1'; bytes],
+        };
+        let query =
+            |limit, bytes_max| Query { wanted: Wanted::Stored(Filter::default()), after: None, limit, bytes_max };
+        let mut few = Gathered::new(&query(2, usize::MAX));
+        assert_eq!([1, 1, 1].map(|bytes| few.take(event(bytes))), [true, true, false]);
+        assert!(few.is_full());
+        let mut small = Gathered::new(&query(9, 2 * ENVELOPE_BYTES + 10));
+        assert_eq!([5, 6, 5].map(|bytes| small.take(event(bytes))), [true, false, true]);
+        let mut tiny = Gathered::new(&query(9, 1));
+        assert_eq!([5, 5].map(|bytes| tiny.take(event(bytes))), [true, false]);
+        assert_eq!(tiny.page(None).events.len(), 1);
+    }
+}

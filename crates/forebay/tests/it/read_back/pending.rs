@@ -1,0 +1,74 @@
+//! Events that are known before their store has them.
+
+use super::{field, get, page, post};
+use crate::support::{Folder, Server, wait_until};
+
+const KEYED: &str = "Idempotency-Key: k\r\n";
+
+#[test]
+fn what_waits_for_its_store_is_pending_and_then_there() {
+    let folder = Folder::new();
+    // The store can't be opened where a directory has its name.
+    std::fs::create_dir_all(folder.path("data/events.db")).unwrap();
+    let log = folder.path("log");
+    let mut server = Server::start_with(&folder.data(), &[], &log);
+    let keyed = field(&post(&server, "/ingest/event", KEYED, "1"), "id");
+    let made = post(&server, "/ingest/event", "", "2");
+    let (made, position) = (field(&made, "id"), field(&made, "position"));
+    post(&server, "/ingest/batch", "Idempotency-Key: b\r\n", "3\n4\n");
+    let expect_pending = |server: &Server| {
+        for target in [format!("/events/{keyed}"), format!("/events/{made}?position={position}")] {
+            let (status, body) = get(server, &target);
+            assert_eq!((status, &*field(&body, "pending")), (202, "[\"local\"]"), "{body}");
+        }
+        for key in ["k", "b"] {
+            let (status, body) = get(server, &format!("/events?key={key}"));
+            assert_eq!((status, &*body), (202, "{\"events\":[],\"pending\":[\"local\"]}"));
+        }
+        let far = format!("/events/{made}?position=0:99999");
+        for target in [&format!("/events/{made}"), &far, &far.replace("0:", "9:"), "/events", "/events?key=other"] {
+            let (status, body) = get(server, target);
+            assert_eq!((status, &*field(&body, "code")), (503, "store_unavailable"), "{target}");
+        }
+    };
+    expect_pending(&server);
+    server.stop("-KILL");
+    server = Server::start_with(&folder.data(), &[], &log);
+    expect_pending(&server);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.contains("sink local can't be read back: SQLite file"), "the operator is told why: {text}");
+
+    std::fs::remove_dir(folder.path("data/events.db")).unwrap();
+    assert!(wait_until(|| get(&server, &format!("/events/{keyed}")).0 == 200), "the store is back");
+    server.wait_delivered();
+    assert_eq!(get(&server, &format!("/events/{made}?position={position}")).0, 200);
+    assert_eq!(get(&server, &format!("/events/{made}")).0, 200);
+    assert_eq!((page(&server, "?key=k").payloads(), page(&server, "?key=b").payloads()), (vec!["1"], vec!["3", "4"]));
+    assert_eq!(page(&server, "?key=other").payloads(), [""; 0]);
+    let nobody = "/events/00000000-0000-8000-8000-000000000000";
+    let (status, body) = get(&server, nobody);
+    assert_eq!((status, &*field(&body, "code")), (404, "unknown_event"));
+    assert!(!body.contains("dead letter"), "{body}");
+}
+
+#[test]
+fn what_was_refused_for_good_is_not_pending() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    assert_eq!(server.post("/ingest/event", "0").0, 200);
+    server.wait_delivered();
+    let store = rusqlite::Connection::open(folder.data().join("events.db")).unwrap();
+    let refuse = "create trigger refuse before insert on events begin select raise(abort, 'refused'); end";
+    store.execute_batch(refuse).unwrap();
+    let dead = field(&post(&server, "/ingest/event", KEYED, "1"), "id");
+    server.wait_delivered();
+    let (status, body) = get(&server, &format!("/events/{dead}"));
+    assert!(status == 404 && body.contains("dead letter"), "{status} {body}");
+    assert_eq!(page(&server, "?key=k").payloads(), [""; 0]);
+    store.execute_batch("drop trigger refuse").unwrap();
+    let kept = field(&post(&server, "/ingest/event", "Idempotency-Key: l\r\n", "2"), "id");
+    server.wait_delivered();
+    store.execute("delete from events where payload = '2'", []).unwrap();
+    let (status, body) = get(&server, &format!("/events/{kept}"));
+    assert!(status == 404 && body.contains("removed"), "{status} {body}");
+}

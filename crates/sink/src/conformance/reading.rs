@@ -1,0 +1,139 @@
+//! Cases for stores that can be read back. A store that can't passes them.
+
+use event::limits::READ_BYTES_MAX;
+use event::read::{Bookmark, Filter, Page, Query, ReadError, StoredEvent, Wanted};
+use event::{EventId, TypeName};
+
+use super::Subject;
+use super::events::{Event, RECEIVED_AT, TYPE_NAME, batch, lane, numbered};
+use super::stand::Stand;
+
+/// Pages that are asked for before a case counts as endless.
+const PAGES_MAX: usize = 1_000;
+
+fn of_type(name: Option<&str>) -> Filter {
+    let type_name = name.map(|name| TypeName::new(name).expect("a case names types well"));
+    Filter { type_name, ..Filter::default() }
+}
+
+fn page_of(wanted: Wanted, limit: usize) -> Query {
+    Query { wanted, after: None, limit, bytes_max: READ_BYTES_MAX }
+}
+
+impl<S: Subject> Stand<S> {
+    async fn page(&self, query: &Query) -> Page {
+        self.sink.read(query.clone()).await.expect("a store at hand can be read")
+    }
+
+    /// All events of a query, with what happens behind each page.
+    async fn pages(&self, query: Query, mut behind: impl AsyncFnMut(usize)) -> Vec<StoredEvent> {
+        let (mut query, mut events) = (query, Vec::new());
+        for number in 0..PAGES_MAX {
+            let page = self.page(&query).await;
+            assert!(page.events.len() <= query.limit, "a page has as many as were asked for at most");
+            events.extend(page.events);
+            query.after = page.next;
+            if query.after.is_none() {
+                return events;
+            }
+            behind(number).await;
+        }
+        events
+    }
+
+    async fn all(&self, wanted: Wanted) -> Vec<StoredEvent> {
+        self.pages(page_of(wanted, 7), async |_| {}).await
+    }
+}
+
+fn expect(read: &[StoredEvent], expected: &[Event]) {
+    let read: Vec<_> = read.iter().map(|event| (event.id, event.payload.clone())).collect();
+    let expected: Vec<_> = expected.iter().map(Event::row).collect();
+    assert!(read == expected, "read {} of {} events, or others", read.len(), expected.len());
+}
+
+pub(super) async fn read_back<S: Subject>() {
+    let mut stand = Stand::<S>::new().await;
+    if !stand.sink.can_read() {
+        return;
+    }
+    let mut events = numbered(1, 60);
+    events[3] = Event::new(4).with_payload("{\"a\" :\t\"naïve \\u0001 🜂\"}");
+    events[4] = Event::new(5).with_payload("-0.0e-7");
+    // Ids that stand in the order in which they don't come.
+    events.reverse();
+    expect(&stand.all(Wanted::Stored(Filter::default())).await, &[]);
+    stand.store(&batch(&lane(0), 1, &events[..20])).await;
+    let read = stand
+        .pages(page_of(Wanted::Stored(Filter::default()), 6), async |number| {
+            if number == 0 {
+                stand.store(&batch(&lane(0), 21, &events[20..40])).await;
+            }
+        })
+        .await;
+    expect(&read, &events[..40]);
+    assert_eq!((read[0].type_name.as_str(), read[0].source.as_str()), (TYPE_NAME, "client"));
+    assert_eq!(read[1].received_at, RECEIVED_AT + 2);
+
+    let mut query = page_of(Wanted::Stored(Filter::default()), 40);
+    let page = stand.page(&Query { limit: 39, ..query.clone() }).await;
+    stand.sink = stand.subject.sink();
+    query.after = page.next;
+    stand.store(&batch(&lane(0), 41, &events[40..])).await;
+    expect(&stand.page(&query).await.events, &events[39..]);
+    assert!(stand.sink.close().await.is_ok());
+    expect(&stand.page(&query).await.events, &events[39..]);
+}
+
+pub(super) async fn read_chosen<S: Subject>() {
+    let stand = Stand::<S>::new().await;
+    if !stand.sink.can_read() {
+        return;
+    }
+    let events = numbered(1, 50);
+    stand.store(&batch(&lane(0), 1, &events)).await;
+    expect(&stand.all(Wanted::Stored(of_type(Some(TYPE_NAME)))).await, &events);
+    expect(&stand.all(Wanted::Stored(of_type(Some("other")))).await, &[]);
+    let at = |number: i64| Some(RECEIVED_AT + number);
+    for (since, until, expected) in [
+        (at(11), None, &events[10..]),
+        (None, at(11), &events[..10]),
+        (at(11), at(20), &events[10..19]),
+        (at(20), at(20), &[]),
+    ] {
+        expect(&stand.all(Wanted::Stored(Filter { since, until, ..of_type(None) })).await, expected);
+    }
+    let ids = |first: &Event, last: &Event| Wanted::Ids { first: first.id, last: last.id };
+    expect(&stand.all(ids(&events[4], &events[30])).await, &events[4..=30]);
+    expect(&stand.all(ids(&events[8], &events[8])).await, &events[8..9]);
+    expect(&stand.all(Wanted::Ids { first: EventId([0xff; 16]), last: EventId([0xff; 16]) }).await, &[]);
+    // What doesn't fit begins the next page.
+    let few_bytes = Query { bytes_max: 1, ..page_of(Wanted::Stored(Filter::default()), 7) };
+    expect(&stand.pages(few_bytes, async |_| {}).await, &events);
+}
+
+pub(super) async fn read_while_stalled<S: Subject>() {
+    let stand = Stand::<S>::new().await;
+    if !stand.sink.can_read() {
+        return;
+    }
+    let events = numbered(1, 20);
+    stand.store(&batch(&lane(0), 1, &events)).await;
+    let stalled = stand.subject.stall().await;
+    let write = {
+        let (sink, batch) = (stand.sink.clone(), batch(&lane(0), 21, &numbered(21, 22)));
+        tokio::spawn(async move { sink.write(&batch).await })
+    };
+    expect(&stand.all(Wanted::Stored(Filter::default())).await, &events);
+    let ids = Wanted::Ids { first: events[2].id, last: events[9].id };
+    for wanted in [Wanted::Stored(Filter::default()), ids] {
+        for wrong in [vec![], vec![0], vec![0xff; 25], vec![1; 200]] {
+            let query = Query { after: Some(Bookmark(wrong)), ..page_of(wanted.clone(), 7) };
+            assert_eq!(stand.sink.read(query).await, Err(ReadError::Bookmark));
+        }
+    }
+    drop(stalled);
+    let _ = write.await.expect("a write doesn't panic");
+    stand.resend(&batch(&lane(0), 21, &numbered(21, 22))).await;
+    expect(&stand.all(Wanted::Stored(Filter::default())).await, &numbered(1, 22));
+}

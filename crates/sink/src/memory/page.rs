@@ -1,0 +1,65 @@
+//! One page of what the memory store holds.
+
+use event::EventId;
+use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadError, StoredEvent, Wanted};
+
+use super::state::Stored;
+
+pub(super) fn read(events: &[Stored], query: &Query) -> Result<Page, ReadError> {
+    match &query.wanted {
+        Wanted::Ids { first, last } => among_ids(events, query, *first, *last),
+        Wanted::Stored(filter) => in_order(events, query, filter),
+    }
+}
+
+fn among_ids(events: &[Stored], query: &Query, first: EventId, last: EventId) -> Result<Page, ReadError> {
+    let after = query.after.as_ref().map(bytes).transpose()?.map(EventId);
+    let is_wanted = |id: EventId| (first..=last).contains(&id) && after.is_none_or(|after| id > after);
+    let mut wanted: Vec<_> = events.iter().filter(|event| is_wanted(event.id)).collect();
+    wanted.sort_by_key(|event| event.id);
+    Ok(page(wanted.into_iter(), query, |event| event.id.0.to_vec()))
+}
+
+fn in_order(events: &[Stored], query: &Query, filter: &Filter) -> Result<Page, ReadError> {
+    let after = query.after.as_ref().map(bytes).transpose()?.map_or(0, usize::from_be_bytes);
+    let fits = |event: &Stored| {
+        filter.type_name.as_ref().is_none_or(|name| name.as_str() == event.type_name)
+            && filter.since.is_none_or(|since| event.received_at >= since)
+            && filter.until.is_none_or(|until| event.received_at < until)
+    };
+    let places = events.iter().enumerate().skip(after).filter(|(_, event)| fits(event));
+    let places: Vec<_> = places.collect();
+    let count_before = |wanted: &Stored| {
+        let at = places.iter().find(|(_, event)| event.id == wanted.id).map_or(after, |(at, _)| at + 1);
+        at.to_be_bytes().to_vec()
+    };
+    Ok(page(places.iter().map(|(_, event)| *event), query, count_before))
+}
+
+fn bytes<const N: usize>(Bookmark(bytes): &Bookmark) -> Result<[u8; N], ReadError> {
+    bytes.as_slice().try_into().map_err(|_| ReadError::Bookmark)
+}
+
+/// What fits of these, and the place behind the last of them where there are more.
+fn page<'a>(
+    events: impl Iterator<Item = &'a Stored>,
+    query: &Query,
+    place_behind: impl Fn(&Stored) -> Vec<u8>,
+) -> Page {
+    let mut gathered = Gathered::new(query);
+    let mut last = None;
+    for event in events {
+        if !gathered.take(event.to_read()) {
+            return gathered.page(last.map(|event| Bookmark(place_behind(event))));
+        }
+        last = Some(event);
+    }
+    gathered.page(None)
+}
+
+impl Stored {
+    fn to_read(&self) -> StoredEvent {
+        let Self { id, type_name, source, received_at, payload, .. } = self.clone();
+        StoredEvent { id, type_name, source, received_at, payload }
+    }
+}
