@@ -16,6 +16,7 @@ pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
         cors_origins: gateway.cors_origins.clone(),
         trusted_proxies: gateway.trusted_proxies.clone(),
         demand: gateway.demand(),
+        ack_timeout: gateway.ack_timeout,
         ..GatewayOptions::default()
     }
 }
@@ -66,7 +67,7 @@ pub(crate) fn new_driver(_: &config::SinkName, store: &config::SinkConfig) -> Si
 
 /// The types that are taken.
 pub(crate) fn types(configuration: &Configuration) -> GatewayTypes {
-    let rules = |config: &TypeConfig| TypeRules { id: config.id.clone() };
+    let rules = |config: &TypeConfig| TypeRules { id: config.id.clone(), ack_memory: config.ack_memory };
     GatewayTypes {
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use access::{Demand, Tokens};
-use event::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
+use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
 use eventlog::EventLog;
 use ipnet::IpNet;
 use tls::ServerTls;
@@ -45,6 +45,8 @@ pub struct GatewayOptions {
     pub tokens: Arc<Tokens>,
     /// Which requests need one of them.
     pub demand: Demand,
+    /// How long a client waits at most that wants its events to be stored; looked at with each tick.
+    pub ack_timeout: Duration,
     /// What is shown to clients, where they must speak TLS.
     pub tls: Option<Arc<ServerTls>>,
 }
@@ -60,6 +62,7 @@ impl Default for GatewayOptions {
             trusted_proxies: Vec::new(),
             tokens: Arc::default(),
             demand: Demand::WithTokens,
+            ack_timeout: ACK_TIMEOUT,
             tls: None,
         }
     }
@@ -99,12 +102,16 @@ impl Gateway {
         let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone()));
         let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();
+        let outcomes = log.outcomes().clone();
+        let shards: Arc<[_]> = log.shards().into();
         let common = Common {
             rules: Arc::new(rules(types, &options, log.types())),
             admission: admission.clone(),
             counters: counters.clone(),
             readiness: readiness.clone(),
             content_hash,
+            outcomes,
+            shards,
             tokens: options.tokens.clone(),
             tls: options.tls.clone(),
         };

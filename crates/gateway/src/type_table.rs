@@ -16,6 +16,8 @@ use crate::problem::Problem;
 pub struct TypeRules {
     /// Where an event's id stands in its payload.
     pub id: Option<JsonPointer>,
+    /// Whether they may be answered before they are durable, where a client asks for it.
+    pub ack_memory: bool,
 }
 
 /// The types of a configuration, as far as a gateway needs to know them.

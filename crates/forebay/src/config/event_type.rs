@@ -12,7 +12,7 @@ use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
 
 /// The settings of `[types.X]`.
-pub(super) const KEYS: &[&str] = &["id", "routes"];
+pub(super) const KEYS: &[&str] = &["id", "ack_memory", "routes"];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -22,6 +22,8 @@ const OTHERS: &str = "*";
 pub(crate) struct TypeConfig {
     /// The JSON pointer to an event's id within its payload.
     pub(crate) id: Option<JsonPointer>,
+    /// Whether its events may be answered before they are durable.
+    pub(crate) ack_memory: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub(crate) routes: Vec<SinkName>,
 }
@@ -64,6 +66,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sink
 fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> TypeConfig {
     reader.check_keys(section, KEYS);
     let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
+    let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
 
     let mistakes_before = reader.mistakes();
     let list = reader.texts(section, "routes");
@@ -75,7 +78,7 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> Ty
         let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";
         reader.push(Mistake::new(title, at, label).help(help.to_owned()));
     }
-    TypeConfig { id, routes }
+    TypeConfig { id, ack_memory, routes }
 }
 
 fn read_routes(
