@@ -84,7 +84,7 @@ impl Engine {
         }
         keeper.tick();
         let dead_letters = DeadLetterOffice::default();
-        let witness = Testimony::new(ledger.clone(), dead_letters.clone());
+        let witness: Arc<dyn Witness> = Arc::new(Testimony::new(ledger.clone(), dead_letters.clone()));
         log.outcomes().call(&witness);
         let mut engine = Self {
             log: log.clone(),

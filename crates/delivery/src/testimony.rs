@@ -13,8 +13,8 @@ pub(crate) struct Testimony {
 }
 
 impl Testimony {
-    pub(crate) fn new(ledger: Arc<Ledger>, dead_letters: DeadLetterOffice) -> Arc<dyn Witness> {
-        Arc::new(Self { ledger, dead_letters })
+    pub(crate) const fn new(ledger: Arc<Ledger>, dead_letters: DeadLetterOffice) -> Self {
+        Self { ledger, dead_letters }
     }
 }
 

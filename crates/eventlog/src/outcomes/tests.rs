@@ -1,3 +1,5 @@
+//! Who waits in a queue is woken by its lane, and by nothing else.
+
 use std::sync::atomic::AtomicBool;
 use std::task::Wake;
 

@@ -279,6 +279,7 @@ fn a_stop_answers_who_waits() {
     thread::scope(|scope| {
         let client = scope.spawn(|| stand.post("/ingest/event/b", STORED, "1"));
         stand.wait_accepted(2);
+        stand.server().wait("forebay_events_stored_total{type=\"b\",sink=\"one\"}", |stored| stored == 2);
         stand.server().signal("-TERM");
         let (status, answer) = client.join().unwrap();
         assert_eq!((status, &answer["pending"]), (202, &json!(["two"])));
