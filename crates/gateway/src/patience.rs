@@ -1,5 +1,5 @@
-//! How long requests wait for their events to be stored. The shard's tick looks at the clock for all of them, and a stop ends
-//! all waits, so none needs a timer.
+//! How long requests wait for their events to be stored. The shard's tick looks at the clock for all of them, so none needs a
+//! timer; at a stop each connection is told to finish, which wakes its request too.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,11 +23,6 @@ impl Patience {
         let later = self.waiting.borrow_mut().split_off(&(now, u64::MAX));
         let over = self.waiting.replace(later);
         over.into_values().for_each(Waker::wake);
-    }
-
-    /// Wakes everybody: nothing is waited for any more.
-    pub(crate) fn end(&self) {
-        self.waiting.take().into_values().for_each(Waker::wake);
     }
 
     fn ticket(&self) -> u64 {

@@ -285,7 +285,6 @@ impl Worker {
     fn finish(&self, order: Order) {
         self.finishing.set(true);
         self.connections.for_each(|connection| connection.give(order));
-        self.patience.end();
         self.drained.notify_one();
     }
 
