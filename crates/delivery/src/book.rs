@@ -234,3 +234,6 @@ impl Book {
         passed
     }
 }
+
+#[cfg(test)]
+mod tests;
