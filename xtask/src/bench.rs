@@ -2,6 +2,7 @@
 
 mod batch;
 pub(crate) mod client;
+mod dead_sink;
 mod memory;
 mod overload;
 mod records;
@@ -54,6 +55,8 @@ enum Bench {
     Client(client::Options),
     /// Ten times what the server can take: what it takes then, its memory, and how it is afterwards.
     Overload(overload::Options),
+    /// One dead sink beside two healthy ones: latency of the healthy types against three healthy sinks, and who is refused.
+    DeadSink,
     /// The size of the binary, and the time until an empty directory is served.
     Start,
 }
@@ -98,6 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),
+        Bench::DeadSink => dead_sink::run(&setup),
         Bench::Start => start::run(&setup),
     };
     std::fs::remove_dir_all(&setup.folder)?;

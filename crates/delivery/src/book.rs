@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use event::TypeName;
+use eventlog::{Asked, Pending, Span};
 
 use crate::{Routes, SinkName};
 
@@ -105,11 +106,25 @@ pub(crate) struct LaneBook {
     pub(crate) cursor: u64,
     /// Positions up to the cursor that couldn't be read.
     pub(crate) lost: u64,
+    /// All of these lie between the first and the second sequence, since the start of the process. Not saved.
+    pub(crate) lost_within: Option<(u64, u64)>,
     /// The store was seen ahead of the journal: what stands between can't be told apart from new events.
     pub(crate) ahead: bool,
     pub(crate) outcomes: BTreeMap<TypeName, Outcomes>,
     /// Whether the store has told where it stands since the start of the process. Not saved.
     pub(crate) confirmed: bool,
+}
+
+impl LaneBook {
+    /// Whether the events of `span` up to `needed` have come to their ends, as far as this process knows: the saved cursor
+    /// may be ahead of a store that was set back.
+    fn has_passed(&self, needed: u64, is_configured: bool) -> bool {
+        (self.confirmed || !is_configured) && self.cursor >= needed
+    }
+
+    fn has_lost(&self, span: &Span) -> bool {
+        self.lost_within.is_some_and(|(first, last)| first <= span.last && span.first <= last)
+    }
 }
 
 /// A sink.
@@ -140,6 +155,21 @@ impl SinkBook {
             let may_hold = pair.closed.is_none() || pair.held(self.outcomes(name)) > 0;
             may_hold && self.lanes.iter().enumerate().any(is_before)
         })
+    }
+
+    /// Where its lane hasn't brought all events of these types in `span` to an end.
+    fn pending(&self, span: &Span, types: &[TypeName]) -> Option<Option<u64>> {
+        let lane = self.lanes.get(usize::from(span.shard));
+        let start = lane.map_or(0, |lane| lane.start);
+        let routed = types.iter().filter_map(|name| self.pairs.get(name)).map(|pair| pair.bounds(span.shard));
+        // A request has one set of routes, so the last of its events has those of all.
+        let needed = routed.filter(|(after, until)| start.max(*after) < span.last && span.first <= *until);
+        let needed = needed.map(|(_, until)| span.last.min(until)).max()?;
+        match lane {
+            Some(lane) if lane.has_lost(span) => Some(None),
+            Some(lane) if lane.has_passed(needed, self.configured) => None,
+            _ => Some(self.configured.then_some(needed)),
+        }
     }
 
     /// Gives up what closed routes hold, of one type or of all. Says what was given up of each.
@@ -180,6 +210,19 @@ impl Book {
         }
     }
 
+    /// The lanes that haven't brought all of the events to an end.
+    pub(crate) fn pending(&mut self, asked: &Asked) -> Vec<Pending> {
+        asked.types.iter().for_each(|name| self.meet(name));
+        let of_sink = |(sink, book): (&SinkName, &SinkBook)| {
+            let in_span = |span: &Span| {
+                let until = book.pending(span, &asked.types)?;
+                Some(Pending { sink: sink.clone(), shard: span.shard, until })
+            };
+            asked.spans.iter().filter_map(in_span).collect::<Vec<_>>()
+        };
+        self.sinks.iter().flat_map(of_sink).collect()
+    }
+
     /// For each shard the sequence up to which no sink needs segments, `accepted` at most.
     pub(crate) fn passed(&self, counted_up_to: &[u64]) -> Vec<u64> {
         let mut passed = counted_up_to.to_vec();
@@ -191,3 +234,6 @@ impl Book {
         passed
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,11 +8,13 @@ mod index;
 mod office;
 mod offline;
 mod reading;
+mod refused;
 mod replay;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::limits::RESERVE_BYTES;
@@ -114,8 +116,10 @@ pub(crate) struct DeadLetters {
     ledger: Arc<Ledger>,
     reporter: Arc<dyn Reporter>,
     pub(crate) counters: Arc<DeadCounters>,
+    /// There is a journal: an event was refused once.
+    was_used: AtomicBool,
     #[cfg(test)]
-    pub(crate) forgetful: std::sync::atomic::AtomicBool,
+    pub(crate) forgetful: AtomicBool,
 }
 
 enum Slot {
@@ -146,6 +150,7 @@ impl DeadLetters {
             ledger,
             reporter,
             counters: Arc::default(),
+            was_used: AtomicBool::new(false),
             #[cfg(test)]
             forgetful: false.into(),
         }
@@ -153,6 +158,16 @@ impl DeadLetters {
 
     pub(crate) const fn sink(&self) -> &SinkName {
         &self.sink
+    }
+
+    /// Somebody has seen its directory.
+    pub(crate) fn mark_used(&self) {
+        self.was_used.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an event was ever refused.
+    pub(crate) fn was_used(&self) -> bool {
+        self.was_used.load(Ordering::Relaxed)
     }
 
     fn slot(&self) -> MutexGuard<'_, Slot> {
@@ -202,7 +217,7 @@ impl DeadLetters {
             }
         }
         #[cfg(test)]
-        if self.forgetful.load(std::sync::atomic::Ordering::Relaxed) {
+        if self.forgetful.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.commit(journal)
@@ -253,6 +268,8 @@ impl DeadLetters {
 
     fn opened<'a>(&self, slot: &'a mut Slot) -> Result<&'a mut Journal, BuryError> {
         if matches!(slot, Slot::Unopened) {
+            // Before its first letter: whoever looks behind a cursor finds that there may be some.
+            self.mark_used();
             *slot = Slot::Open(Box::new(self.open()?));
         }
         match slot {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{DataDirectory, EventLog};
+use eventlog::{DataDirectory, EventLog, Witness};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -18,6 +18,7 @@ use crate::lane::Lane;
 use crate::lanes::Lanes;
 use crate::race::{First, changed, race};
 use crate::status::{KeeperCounters, LaneBoard};
+use crate::testimony::Testimony;
 use crate::{DeadLetterOffice, LaneStatus, Ledger, Options, Routes, Saved, SinkName, SinkSetup};
 
 /// How long a sink may take to close.
@@ -49,6 +50,8 @@ pub(crate) struct Engine {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) board: LaneBoard,
     backoffs: u64,
+    /// Asked by those who wait for their events to be stored, as long as it is held here.
+    _witness: Arc<dyn Witness>,
 }
 
 impl Engine {
@@ -80,6 +83,9 @@ impl Engine {
             return Err(StartError::Save);
         }
         keeper.tick();
+        let dead_letters = DeadLetterOffice::default();
+        let witness: Arc<dyn Witness> = Arc::new(Testimony::new(ledger.clone(), dead_letters.clone()));
+        log.outcomes().call(&witness);
         let mut engine = Self {
             log: log.clone(),
             home: Home::of(directory),
@@ -90,14 +96,15 @@ impl Engine {
             stop_clerks: watch::Sender::new(false),
             sinks: Vec::new(),
             dead: Vec::new(),
-            dead_letters: DeadLetterOffice::default(),
+            dead_letters,
             options: Arc::new(options),
             ledger,
             board: LaneBoard::default(),
             backoffs: 0,
+            _witness: witness,
         };
         for name in sinks_with_letters(directory).map_err(StartError::DeadLetters)? {
-            engine.find_dead(&name);
+            engine.find_dead(&name).mark_used();
         }
         engine.adopt(sinks);
         Ok(engine)

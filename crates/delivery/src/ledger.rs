@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::cells::Counter;
 use event::{Lane, TypeName};
-use eventlog::{Accepted, AcceptedCounts, EventLog, Types};
+use eventlog::{Accepted, AcceptedCounts, Asked, EventLog, Outcomes as Waiting, Pending, Types};
 
 use crate::SinkName;
 use crate::book::{Book, LaneBook, Outcomes, SinkBook};
@@ -64,13 +64,14 @@ pub struct Ledger {
     accepted: Arc<Accepted>,
     types: Arc<Types>,
     book: Mutex<Book>,
+    waiting: Arc<Waiting>,
     errors: Counter,
 }
 
 impl Ledger {
     pub(crate) fn new(log: &EventLog, book: Book) -> Self {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
-        Self { accepted, types, book: Mutex::new(book), errors: Counter::new() }
+        Self { accepted, types, book: Mutex::new(book), waiting: log.outcomes().clone(), errors: Counter::new() }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -121,6 +122,7 @@ impl Ledger {
     /// Goes on with another book, while no lane runs.
     pub(crate) fn replace(&self, book: Book) {
         *self.book() = book;
+        self.waiting.changed();
     }
 
     /// Accepted first, the book second: the order of all locks.
@@ -180,7 +182,11 @@ impl Ledger {
 
     /// Where the lane is now is what its store says.
     pub(crate) fn confirm(&self, lane: &Lane) {
-        self.with_lane(lane, |book| book.confirmed = true);
+        let cursor = self.with_lane(lane, |book| {
+            book.confirmed = true;
+            book.cursor
+        });
+        self.waiting.passed(&lane.sink, lane.shard, cursor);
     }
 
     /// The lane's store stands where the journal has never been.
@@ -203,6 +209,10 @@ impl Ledger {
     pub(crate) fn settle(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
         self.with_lane(lane, |book| {
             debug_assert!(book.cursor <= cursor, "a cursor moves on");
+            if lost > 0 {
+                let first = book.lost_within.map_or(book.cursor + 1, |(first, _)| first);
+                book.lost_within = Some((first, cursor));
+            }
             book.cursor = cursor;
             book.lost += lost;
             for (name, outcomes) in tally {
@@ -212,6 +222,12 @@ impl Ledger {
                 }
             }
         });
+        self.waiting.passed(&lane.sink, lane.shard, cursor);
+    }
+
+    /// The lanes that haven't brought all of the events to an end.
+    pub(crate) fn pending(&self, asked: &Asked) -> Vec<Pending> {
+        self.book().pending(asked)
     }
 
     /// Up to where the journal of the sink's dead letters has been taken into account.

@@ -25,6 +25,7 @@ mod routes;
 mod rules;
 mod saved;
 mod status;
+mod testimony;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,8 @@
 //! Every limit of Forebay, with its reason. The asserts at the end relate them, so that no limit can be
 //! changed into one that another contradicts.
 
+use std::time::Duration;
+
 /// Bytes of a single payload. One event is one row or document: more is a file.
 pub const EVENT_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a batch body as it arrives.
@@ -21,6 +23,13 @@ pub const DECODER_BYTES: usize = 256 * 1024;
 pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// Bytes of a request's line and headers.
 pub const HEADER_BYTES_MAX: usize = 16 * 1024;
+/// How long a client waits at most that wants its events to be stored, unless the configuration says otherwise.
+pub const ACK_TIMEOUT: Duration = Duration::from_secs(10);
+/// What the configuration may say: the clocks of waiting requests are looked at once a second, and proxies give up long
+/// before the most.
+pub const ACK_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+/// See [`ACK_TIMEOUT_MIN`].
+pub const ACK_TIMEOUT_MAX: Duration = Duration::from_mins(5);
 /// Connections on the intake port.
 pub const CONNECTIONS_MAX: usize = 50_000;
 /// Connections of one client, which may be a proxy with many behind it: however many it opens, as many are left for others.
@@ -81,6 +90,10 @@ pub const KEEP_FREE_FILES: u64 = 1_000;
 /// One part in so many of a file system is kept free, or less.
 pub const KEEP_FREE_PART: u64 = 20;
 
+const _: () = assert!(
+    ACK_TIMEOUT_MIN.as_secs() <= ACK_TIMEOUT.as_secs() && ACK_TIMEOUT.as_secs() <= ACK_TIMEOUT_MAX.as_secs(),
+    "the default is one of those that can be set"
+);
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");
 const _: () = assert!(BLOCK_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "so are its records");

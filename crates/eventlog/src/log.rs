@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::accepted::{Accepted, AcceptedCounts, TypeCounts};
 use crate::duplicates::{ContentHash, Memory};
+use crate::outcomes::Outcomes;
 use crate::room::Room;
 use crate::shard::{Common, Shard};
 use crate::type_registry::Types;
@@ -100,6 +101,7 @@ pub struct EventLog {
     accepted: Arc<Accepted>,
     memory: Arc<Memory>,
     room: Arc<Room>,
+    outcomes: Arc<Outcomes>,
     origin: Origin,
     findings: Vec<(u16, Finding)>,
     failure: watch::Sender<Option<String>>,
@@ -133,11 +135,12 @@ impl EventLog {
         let inline = options.inline_commit_max;
         let memory = Arc::new(Memory::new().map_err(OpenLogError::Ids)?);
         let room = Arc::new(Room::new(directory.disk().clone(), directory.path().into(), options.keep_free));
+        let outcomes = Arc::<Outcomes>::default();
         let common = Common { accepted: accepted.clone(), memory: memory.clone(), room: room.clone() };
         let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
         let shards: Vec<_> = opened.into_iter().map(new).collect();
         memory.join(directory, &shards, &findings).map_err(OpenLogError::Ids)?;
-        Ok(Self { shards, types, accepted, memory, room, origin: directory.origin(), findings, failure })
+        Ok(Self { shards, types, accepted, memory, room, outcomes, origin: directory.origin(), findings, failure })
     }
 
     /// The shards, by number.
@@ -162,6 +165,12 @@ impl EventLog {
     #[must_use]
     pub const fn room(&self) -> &Arc<Room> {
         &self.room
+    }
+
+    /// What became of events.
+    #[must_use]
+    pub const fn outcomes(&self) -> &Arc<Outcomes> {
+        &self.outcomes
     }
 
     /// A hash for the bytes that come with an id.

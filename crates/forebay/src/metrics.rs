@@ -88,6 +88,10 @@ impl Metrics {
         text.gauge("forebay_journal_recovery_findings", "Damaged places that the last start found.", |series| {
             series.count(&[], self.log.findings().len() as u64);
         });
+        let help = "Requests that wait until their events are stored.";
+        text.gauge("forebay_waiting_for_stores", help, |series| {
+            series.count(&[], self.log.outcomes().waiting() as u64);
+        });
         self.duplicates(text);
     }
 

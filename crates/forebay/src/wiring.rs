@@ -21,6 +21,7 @@ pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
         trusted_proxies: gateway.trusted_proxies.clone(),
         demand: gateway.demand(),
         read_demand: gateway.read_demand(),
+        ack_timeout: gateway.ack_timeout,
         ..GatewayOptions::default()
     }
 }
@@ -76,8 +77,11 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         let reader = readers.iter().find(|reader| *reader.name() == *name.as_arc())?;
         Some(reader.clone() as Arc<dyn Reader>)
     };
-    let rules =
-        |config: &TypeConfig| TypeRules { id: config.id.clone(), reader: config.read.as_ref().and_then(reader) };
+    let rules = |config: &TypeConfig| TypeRules {
+        id: config.id.clone(),
+        ack_memory: config.ack_memory,
+        reader: config.read.as_ref().and_then(reader),
+    };
     GatewayTypes {
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),

@@ -9,7 +9,7 @@ use crate::encoder::Encoder;
 use crate::http1::response::Response;
 use crate::problem::Problem;
 
-const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 
 /// A record of a batch that isn't taken.
 #[derive(Debug, Serialize)]
@@ -40,7 +40,7 @@ impl From<pipeline::Refusal> for Refusal {
 
 /// What became of a batch.
 #[derive(Serialize)]
-struct Verdict<'a> {
+pub(crate) struct Verdict<'a> {
     accepted: u64,
     duplicates: u64,
     refused: &'a [Refusal],
@@ -57,6 +57,12 @@ pub(crate) fn of_event_as_json(id: EventId, position: Position, duplicate: bool)
 
 /// The good records of a batch are durable.
 pub(crate) fn of_batch(batch: &Encoder) -> Response {
+    let (verdict, status) = verdict(batch);
+    json(status, &verdict)
+}
+
+/// What became of a batch whose good records are durable, and the status that says so.
+pub(crate) fn verdict(batch: &Encoder) -> (Verdict<'_>, StatusCode) {
     let refused_count = batch.refused_count();
     let is_cut = refused_count > batch.refused.len() as u64;
     let verdict = Verdict {
@@ -65,8 +71,13 @@ pub(crate) fn of_batch(batch: &Encoder) -> Response {
         refused: &batch.refused,
         refused_count: is_cut.then_some(refused_count),
     };
-    let body = serde_json::to_vec(&verdict).expect("numbers and texts can be written as JSON");
-    Response::with_body(status(batch, refused_count), JSON, body)
+    (verdict, status(batch, refused_count))
+}
+
+/// An answer in JSON.
+pub(crate) fn json(status: StatusCode, answer: &impl Serialize) -> Response {
+    let body = serde_json::to_vec(answer).expect("numbers and texts can be written as JSON");
+    Response::with_body(status, JSON, body)
 }
 
 fn status(batch: &Encoder, refused: u64) -> StatusCode {

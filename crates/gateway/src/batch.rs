@@ -1,11 +1,11 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
 use event::limits::BATCH_BYTES_MAX;
-use eventlog::{AppendError, Taken};
+use eventlog::{AppendError, Asked, Taken};
 use pipeline::batch::{BodyError, Form, Splitter};
 
+use crate::ack::Ack;
 use crate::admission::Permit;
-use crate::answer;
 use crate::code::Code;
 use crate::encoder::{Encoder, Envelope, Ids};
 use crate::event_request::{of_append, other_bytes};
@@ -15,6 +15,7 @@ use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
 use crate::type_cache::TypeCache;
 use crate::worker::Worker;
+use crate::{acknowledgement, answer, stored};
 
 /// An array of more bytes is split on another thread.
 const SPLIT_HERE_BYTES_MAX: usize = 256 * 1024;
@@ -31,7 +32,9 @@ pub(crate) async fn take(
         return Err(of_append(worker, AppendError::NoSpace));
     }
     if let Some(slot) = wishes.slot {
-        worker.types().get(slot).check()?;
+        let types = worker.types();
+        types.get(slot).check()?;
+        wishes.ack.check(types.get(slot))?;
     }
     body.check_announced(BATCH_BYTES_MAX)?;
     let mut permit = worker.batch_permit(worker.sender(&envelope), body.announced())?;
@@ -46,7 +49,7 @@ pub(crate) async fn take(
         encoder.refuse_all();
     }
     encoder.batch.is_atomic = wishes.atomic;
-    store(worker, &mut encoder).await?;
+    let asked = store(worker, wishes.ack, &mut encoder).await?;
     worker.give_back_records(std::mem::take(&mut encoder.batch.records));
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
@@ -54,21 +57,54 @@ pub(crate) async fn take(
     count(worker, &encoder);
     // A large batch may have been committed within the turn, whose clock would then say that it took no time.
     worker.clock().refresh();
-    Ok(answer::of_batch(&encoder))
+    Ok(match wishes.ack {
+        Ack::Disk => answer::of_batch(&encoder),
+        Ack::Memory => {
+            let (verdict, status) = answer::verdict(&encoder);
+            answer::json(acknowledgement::not_yet(status), &verdict)
+        }
+        Ack::Stored => {
+            // What is stored isn't in flight any more, however long its client waits.
+            drop(permit);
+            encoder.forget_records();
+            answer_when_stored(worker, &encoder, asked).await
+        }
+    })
 }
 
-/// Appends the good records, and waits until they, and the first copies of those that came before, are durable.
-async fn store(worker: &Worker, encoder: &mut Encoder) -> Result<(), Refused> {
+/// The answer when the batch is stored, or won't be soon.
+async fn answer_when_stored(worker: &Worker, encoder: &Encoder, asked: Asked) -> Response {
+    if encoder.accepted + encoder.duplicates == 0 {
+        return answer::of_batch(encoder);
+    }
+    let standing = stored::wait(worker, asked).await;
+    let (verdict, status) = answer::verdict(encoder);
+    acknowledgement::of_batch(verdict, status, &standing)
+}
+
+/// Appends the good records, and waits until they, and the first copies of those that came before, are durable; from memory
+/// nothing is waited for. Says where they stand to whoever waits until they are stored.
+async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked, Refused> {
     let of_append = |error| of_append(worker, error);
+    let mut asked = Asked::default();
     if encoder.batch.records.is_empty() {
-        return Ok(());
+        return Ok(asked);
     }
     // No other task runs between this and the append.
     encoder.check_types(worker.types().table())?;
-    match worker.log().append(&mut encoder.batch).map_err(of_append)? {
-        Taken::New(append) => append.await.map_err(of_append)?,
+    let taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
+    let mut copies = Vec::new();
+    match taken {
+        Taken::New(append) => {
+            asked.spans.push(stored::new_span(append.position(), u64::from(encoder.batch.records.len())));
+            if ack != Ack::Memory {
+                append.await.map_err(of_append)?;
+            }
+        }
         Taken::Again(earlier) => {
-            earlier.durable().await.map_err(of_append)?;
+            if ack != Ack::Memory {
+                copies.push((earlier.durable().await.map_err(of_append)?, None));
+            }
             encoder.all_came_before();
         }
         Taken::OtherBytes => return Err(other_bytes()),
@@ -77,12 +113,20 @@ async fn store(worker: &Worker, encoder: &mut Encoder) -> Result<(), Refused> {
     let met = encoder.take_met();
     if encoder.batch.is_atomic && encoder.refused_count() > 0 {
         // Nothing was appended: a first copy that stood in the same batch never becomes durable.
-        return Ok(());
+        return Ok(asked);
+    }
+    if ack == Ack::Memory {
+        return Ok(asked);
     }
     for earlier in met {
-        earlier.durable().await.map_err(of_append)?;
+        let id = earlier.id();
+        copies.push((earlier.durable().await.map_err(of_append)?, Some(id)));
     }
-    Ok(())
+    if ack == Ack::Stored {
+        asked.types = encoder.type_names();
+        stored::add_copies(worker, copies, &mut asked).await;
+    }
+    Ok(asked)
 }
 
 fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder {
@@ -92,7 +136,8 @@ fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder 
         Some(key) => Ids::Keyed(key.clone()),
         None => Ids::Generated(worker.new_id(envelope.received_at)),
     };
-    Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash())
+    let encoder = Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash());
+    encoder.with_ack(wishes.ack)
 }
 
 /// Encodes records as the body arrives: body and records are never held together, except for an array, of which

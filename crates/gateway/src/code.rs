@@ -27,6 +27,10 @@ pub enum Code {
     Key,
     /// The key, or the id in the payload, came before with other bytes.
     IdReused,
+    /// Events of the type are not answered before they are durable.
+    AckMemory,
+    /// A sink has refused the event for good; it is durable all the same.
+    DeadLetter,
     /// The body's coding is not one that is taken.
     ContentEncoding,
     /// The body isn't what its coding wants.
@@ -73,7 +77,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -84,6 +88,8 @@ impl Code {
         Self::TooManyTypes,
         Self::Key,
         Self::IdReused,
+        Self::AckMemory,
+        Self::DeadLetter,
         Self::ContentEncoding,
         Self::Encoding,
         Self::BodyIncomplete,
@@ -121,6 +127,8 @@ impl Code {
             Self::TooManyTypes => "too_many_types",
             Self::Key => "key",
             Self::IdReused => "id_reused",
+            Self::AckMemory => "ack_memory",
+            Self::DeadLetter => "dead_letter",
             Self::ContentEncoding => "content_encoding",
             Self::Encoding => "encoding",
             Self::BodyIncomplete => "body_incomplete",
@@ -167,6 +175,8 @@ impl Code {
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::IdReused => StatusCode::CONFLICT,
             Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::AckMemory => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::DeadLetter => StatusCode::FAILED_DEPENDENCY,
             Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::TargetTooLong => StatusCode::URI_TOO_LONG,
@@ -192,6 +202,8 @@ impl Code {
             Self::TooManyTypes => "There are too many types",
             Self::Key => "The key can't be used",
             Self::IdReused => "The id was used for something else",
+            Self::AckMemory => "The type is not acknowledged from memory",
+            Self::DeadLetter => "A store refused the event",
             Self::ContentEncoding => "The content coding is not supported",
             Self::Encoding => "The body can't be decoded",
             Self::BodyIncomplete => "The body is incomplete",

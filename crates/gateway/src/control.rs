@@ -56,6 +56,7 @@ pub(crate) fn rules(types: GatewayTypes, options: &GatewayOptions, seen: &Arc<Ty
         types: Arc::new(TypeTable::new(types, seen)),
         demand: options.demand,
         read_demand: options.read_demand,
+        ack_timeout: options.ack_timeout,
         proxies: TrustedProxies::new(options.trusted_proxies.clone()),
         cors: Cors::new(&options.cors_origins),
     }

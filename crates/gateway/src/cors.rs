@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::route::RouteName;
 
 /// What scripts may set beside what every browser lets them.
-const HEADERS: &str = "authorization, content-encoding, content-type, forebay-atomic, forebay-type, idempotency-key";
+const HEADERS: &str =
+    "authorization, content-encoding, content-type, forebay-ack, forebay-atomic, forebay-type, idempotency-key";
 /// How long a browser may remember: longer than most do.
 const MAX_AGE_SECONDS: u32 = 7200;
 /// Every origin.

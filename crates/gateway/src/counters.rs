@@ -46,7 +46,7 @@ impl StatusClass {
 }
 
 /// The cells of one shard.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ShardCells {
     requests: [[Counter; StatusClass::ALL.len()]; RouteName::ALL.len()],
     refusals: [Counter; Code::ALL.len()],
@@ -56,6 +56,22 @@ pub(crate) struct ShardCells {
     pub(crate) duplicates: Counter,
     pub(crate) tls_handshakes: Counter,
     pub(crate) tls_failures: Counter,
+}
+
+impl Default for ShardCells {
+    fn default() -> Self {
+        let [body_bytes, duplicates, tls_handshakes, tls_failures] = Default::default();
+        Self {
+            requests: Default::default(),
+            refusals: std::array::from_fn(|_| Counter::default()),
+            event_time: Histogram::default(),
+            batch_time: Histogram::default(),
+            body_bytes,
+            duplicates,
+            tls_handshakes,
+            tls_failures,
+        }
+    }
 }
 
 impl ShardCells {

@@ -6,11 +6,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use event::limits::REFUSALS_LISTED_MAX;
-use event::{EventId, KeyedIds, id};
+use event::{EventId, KeyedIds, TypeName, id};
 use eventlog::{Batch, ContentHash, Earlier, Given, Own, Record};
 use pipeline::batch::Item;
 use pipeline::pointer::scalar_text;
 
+use crate::ack::Ack;
 use crate::answer::Refusal;
 use crate::code::Code;
 use crate::event_request::other_bytes;
@@ -93,6 +94,7 @@ pub(crate) struct Encoder {
     /// The type of all records, unless each names its own.
     slot: Option<Slot>,
     ids: Ids,
+    ack: Ack,
     /// The ids of the key for the type that was last met: to hash again for each record would cost more than the rest.
     keyed: Option<(Slot, KeyedIds)>,
     /// For each record with an id of its own its line.
@@ -121,6 +123,7 @@ impl Encoder {
             types,
             slot,
             ids,
+            ack: Ack::Disk,
             keyed: None,
             own_lines: Vec::new(),
             content,
@@ -131,6 +134,12 @@ impl Encoder {
             refused: Vec::new(),
             refused_by_code: [0; Code::ALL.len()],
         }
+    }
+
+    /// Refuses the records that may not be acknowledged like this.
+    pub(crate) const fn with_ack(mut self, ack: Ack) -> Self {
+        self.ack = ack;
+        self
     }
 
     /// Takes note of bytes that came: what comes again under the same key must be the same.
@@ -165,6 +174,7 @@ impl Encoder {
             None => type_of(&mut self.types, payload)?,
         };
         self.types.get(slot).check()?;
+        self.ack.check(self.types.get(slot))?;
         match own_id(&self.envelope.source, self.types.get(slot), payload)? {
             Some(id) => {
                 let content = self.content_of(payload.as_bytes());
@@ -245,6 +255,17 @@ impl Encoder {
         self.batch = Batch::default();
         self.is_refused_for_some |= self.accepted > 0;
         self.accepted = 0;
+    }
+
+    /// The types of the good records, those that came before too.
+    pub(crate) fn type_names(&self) -> Vec<TypeName> {
+        self.types.names(|id| self.batch.types.iter().any(|(counted, _)| *counted == id))
+    }
+
+    /// Gives the memory of the records back, and keeps what the answer says.
+    pub(crate) fn forget_records(&mut self) {
+        self.batch = Batch::default();
+        self.own_lines = Vec::new();
     }
 
     /// The batch came before, as a whole.

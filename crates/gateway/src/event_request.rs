@@ -12,6 +12,7 @@ use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
+use crate::type_cache::Slot;
 use crate::worker::Worker;
 
 /// Takes an event: the answer is ready when it is durable.
@@ -23,7 +24,7 @@ pub(crate) async fn take(
 ) -> Result<Response, Refused> {
     let mut permit = worker.permit(worker.sender(envelope));
     let appended = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
-    let (taken, id) = appended?;
+    let Appended { taken, id, .. } = appended?;
     let (result, duplicate) = match taken {
         Taken::New(append) => {
             let position = append.position();
@@ -39,12 +40,21 @@ pub(crate) async fn take(
     Ok(if wishes.json { answer::of_event_as_json(id, position, duplicate) } else { Response::ok() })
 }
 
-fn append<'w>(
+/// An event that was appended, or came before.
+pub(crate) struct Appended<'w> {
+    pub(crate) taken: Taken<'w>,
+    pub(crate) id: EventId,
+    /// Its type.
+    pub(crate) slot: Slot,
+}
+
+/// Checks an event and appends it.
+pub(crate) fn append<'w>(
     worker: &'w Worker,
     wishes: &Wishes,
     envelope: &Envelope,
     bytes: &[u8],
-) -> Result<(Taken<'w>, EventId), Refused> {
+) -> Result<Appended<'w>, Refused> {
     let payload = json::check(bytes).map_err(Problem::of_json)?;
     let mut types = worker.types();
     let slot = match wishes.slot {
@@ -53,13 +63,14 @@ fn append<'w>(
     };
     let known = types.get(slot);
     known.check()?;
+    wishes.ack.check(known)?;
     let key = || wishes.key.as_ref().map(|key| KeyedIds::new(&envelope.source, &known.name, key).id(0));
     let given = own_id(&envelope.source, known, payload)?.or_else(key);
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let content = given.map(|_| worker.content_hash().of(bytes));
     let record = Record { content, ..envelope.record(known, id, payload.as_bytes()) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
-    Ok((taken, id))
+    Ok(Appended { taken, id, slot })
 }
 
 /// An id may not be used for two events.

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use access::{Demand, Tokens};
-use event::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
+use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
 use eventlog::EventLog;
 use ipnet::IpNet;
 use tls::ServerTls;
@@ -47,6 +47,8 @@ pub struct GatewayOptions {
     pub demand: Demand,
     /// Which requests to read events need one.
     pub read_demand: Demand,
+    /// How long a client waits at most that wants its events to be stored; looked at with each tick.
+    pub ack_timeout: Duration,
     /// What is shown to clients, where they must speak TLS.
     pub tls: Option<Arc<ServerTls>>,
 }
@@ -63,6 +65,7 @@ impl Default for GatewayOptions {
             tokens: Arc::default(),
             demand: Demand::WithTokens,
             read_demand: Demand::WithTokens,
+            ack_timeout: ACK_TIMEOUT,
             tls: None,
         }
     }
@@ -102,6 +105,8 @@ impl Gateway {
         let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone()));
         let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();
+        let outcomes = log.outcomes().clone();
+        let shards: Arc<[_]> = log.shards().into();
         let common = Common {
             rules: Arc::new(rules(types, &options, log.types())),
             admission: admission.clone(),
@@ -109,6 +114,8 @@ impl Gateway {
             readiness: readiness.clone(),
             content_hash,
             read_room: Arc::default(),
+            outcomes,
+            shards,
             tokens: options.tokens.clone(),
             tls: options.tls.clone(),
         };

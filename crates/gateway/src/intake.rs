@@ -7,6 +7,7 @@ use std::time::Duration;
 use event::limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 use http::StatusCode;
 
+use crate::ack::Ack;
 use crate::caller::AddressForm;
 use crate::code::Code;
 use crate::encoder::Envelope;
@@ -18,7 +19,7 @@ use crate::read::ReadRequest;
 use crate::request::Wishes;
 use crate::route::{self, RouteName};
 use crate::worker::Worker;
-use crate::{batch, event_request};
+use crate::{acknowledged, batch, event_request};
 
 /// A request whose head was looked at. It is all that a request keeps of it while it waits: a connection has room
 /// for one of these for as long as it is open.
@@ -115,7 +116,8 @@ async fn follow<'a>(
         body.decode(worker, worker.sender(&begun.envelope), coding, bytes_max);
     }
     match begun.route {
-        RouteName::Event => event_request::take(worker, wishes, &begun.envelope, body).await,
+        RouteName::Event if wishes.ack == Ack::Disk => event_request::take(worker, wishes, &begun.envelope, body).await,
+        RouteName::Event => Box::pin(acknowledged::take(worker, wishes, &begun.envelope, body)).await,
         RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope.clone(), body)).await,
         RouteName::Ready => ready(worker),
         RouteName::Events | RouteName::Health | RouteName::Ip | RouteName::Other => Ok(Response::ok()),

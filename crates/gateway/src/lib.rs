@@ -4,6 +4,9 @@
 //! One listener hands sockets to shards. A shard is one thread with one runtime and one journal: what its
 //! runtime's turn has gathered is committed as one block where the runtime would park, and then answered.
 
+mod ack;
+mod acknowledged;
+mod acknowledgement;
 mod admission;
 mod answer;
 mod batch;
@@ -23,6 +26,7 @@ mod gateway;
 mod http1;
 mod intake;
 mod listener;
+mod patience;
 mod places;
 mod problem;
 mod proxies;
@@ -31,6 +35,7 @@ mod readiness;
 mod request;
 mod route;
 mod shares;
+mod stored;
 mod turn_clock;
 mod type_cache;
 mod type_table;

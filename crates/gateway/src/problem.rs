@@ -42,6 +42,19 @@ struct Document<'a> {
     pointer: Option<&'a str>,
 }
 
+/// A problem with members of its kind (RFC 9457 §3.2).
+#[derive(Serialize)]
+struct Extended<'a, T> {
+    #[serde(flatten)]
+    problem: Document<'a>,
+    #[serde(flatten)]
+    members: &'a T,
+}
+
+fn written(document: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(document).expect("numbers and texts can be written as JSON")
+}
+
 struct TypeUri(Code);
 
 impl Serialize for TypeUri {
@@ -81,8 +94,8 @@ impl Problem {
         self.code.status()
     }
 
-    fn document(&self) -> Vec<u8> {
-        let document = Document {
+    fn document(&self) -> Document<'_> {
+        Document {
             r#type: TypeUri(self.code),
             title: self.code.title(),
             status: self.status().as_u16(),
@@ -90,17 +103,25 @@ impl Problem {
             detail: &self.detail,
             offset: self.offset,
             pointer: self.pointer.as_deref(),
-        };
-        serde_json::to_vec(&document).expect("numbers and texts can be written as JSON")
+        }
     }
 
     pub(crate) fn response(&self) -> Response {
+        self.written(written(&self.document()))
+    }
+
+    /// A response with more members than every problem has.
+    pub(crate) fn response_with(&self, members: &impl Serialize) -> Response {
+        self.written(written(&Extended { problem: self.document(), members }))
+    }
+
+    fn written(&self, document: Vec<u8>) -> Response {
         Response {
             retry_after: self.code.is_transient().then_some(RETRY_AFTER_SECONDS),
             allow: self.allow,
             // RFC 9110 §11.6.1: who is told 401 is told how to do better.
             lines: if self.code == Code::Unauthorized { "www-authenticate: Bearer\r\n" } else { "" },
-            ..Response::with_body(self.status(), MEDIA_TYPE, self.document())
+            ..Response::with_body(self.status(), MEDIA_TYPE, document)
         }
     }
 }
@@ -115,6 +136,6 @@ mod tests {
         let expected = r#"{"type":"urn:forebay:problem:json","title":"The payload is no JSON","status":400,"#
             .to_owned()
             + r#""code":"json","detail":"a \"b\"","offset":3,"pointer":"/x"}"#;
-        assert_eq!(String::from_utf8(problem.document()).unwrap(), expected);
+        assert_eq!(String::from_utf8(written(&problem.document())).unwrap(), expected);
     }
 }

@@ -3,6 +3,7 @@
 use event::limits::KEY_BYTES_MAX;
 use pipeline::batch::Form;
 
+use crate::ack::Ack;
 use crate::code::Code;
 use crate::decoder::Coding;
 use crate::http1::fields::Fields;
@@ -55,6 +56,8 @@ pub(crate) struct Wishes {
     pub(crate) key: Option<Box<[u8]>>,
     /// Of a batch all records are taken, or none.
     pub(crate) atomic: bool,
+    /// What is to be true when it is answered.
+    pub(crate) ack: Ack,
     /// A single event's answer says where it stands.
     pub(crate) json: bool,
     /// How the body is encoded.
@@ -73,7 +76,8 @@ impl Wishes {
         types: &mut TypeCache,
     ) -> Result<Self, Refused> {
         if !route.takes_events() {
-            return Ok(Self { slot: None, key: None, atomic: false, json: false, coding: None, form: Form::Detect });
+            let (ack, form) = (Ack::Disk, Form::Detect);
+            return Ok(Self { slot: None, key: None, atomic: false, ack, json: false, coding: None, form });
         }
         let coding = coding(fields)?;
         if let Some(key) = fields.key {
@@ -88,8 +92,8 @@ impl Wishes {
         };
         // Only a batch cares for the form.
         let form = if route == RouteName::Batch { form(fields) } else { Form::Detect };
-        let atomic = atomic(fields)?;
-        Ok(Self { slot, key: fields.key.map(Box::from), atomic, json: wants_json(fields), coding, form })
+        let (atomic, ack) = (atomic(fields)?, Ack::of_header(fields.ack)?);
+        Ok(Self { slot, key: fields.key.map(Box::from), atomic, ack, json: wants_json(fields), coding, form })
     }
 }
 

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use event::TypeName;
+use eventlog::TypeId;
+
 use crate::problem::Problem;
 use crate::type_table::{Known, TypeTable};
 
@@ -70,6 +73,11 @@ impl TypeCache {
         self.by_name.insert(known.name.as_str().into(), slot);
         self.known.push(known);
         slot
+    }
+
+    /// The names of those of these types that were met here.
+    pub(crate) fn names(&self, is_meant: impl Fn(TypeId) -> bool) -> Vec<TypeName> {
+        self.known.iter().filter(|known| is_meant(known.id)).map(|known| known.name.clone()).collect()
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &Known {

@@ -18,6 +18,8 @@ use crate::problem::Problem;
 pub struct TypeRules {
     /// Where an event's id stands in its payload.
     pub id: Option<JsonPointer>,
+    /// Whether they may be answered before they are durable, where a client asks for it.
+    pub ack_memory: bool,
     /// Whom to ask for events that are stored, if anybody.
     pub reader: Option<Arc<dyn Reader>>,
 }
@@ -25,7 +27,11 @@ pub struct TypeRules {
 impl fmt::Debug for TypeRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reader = self.reader.as_ref().map(|reader| reader.name());
-        f.debug_struct("TypeRules").field("id", &self.id).field("reader", &reader).finish()
+        f.debug_struct("TypeRules")
+            .field("id", &self.id)
+            .field("ack_memory", &self.ack_memory)
+            .field("reader", &reader)
+            .finish()
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use access::{Demand, Tokens};
 use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
-use eventlog::{ContentHash, Records, Shard};
+use eventlog::{ContentHash, Outcomes, Records, Shard};
 use http::StatusCode;
 use tls::ServerTls;
 use tokio::net::TcpStream;
@@ -32,6 +32,7 @@ use crate::http1::connection::{Connection, Connections, Order};
 use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
 use crate::http1::target::Scheme;
+use crate::patience::Patience;
 use crate::places::Place;
 use crate::problem::Refused;
 use crate::proxies::TrustedProxies;
@@ -96,6 +97,8 @@ pub(crate) struct Rules {
     pub(crate) proxies: TrustedProxies,
     /// Whose web pages may ask, if any.
     pub(crate) cors: Option<Cors>,
+    /// How long clients wait at most that want their events to be stored.
+    pub(crate) ack_timeout: Duration,
 }
 
 /// What all shards share.
@@ -108,6 +111,10 @@ pub(crate) struct Common {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) content_hash: ContentHash,
     pub(crate) read_room: Arc<ReadRoom>,
+    /// What became of events.
+    pub(crate) outcomes: Arc<Outcomes>,
+    /// All shards: a first copy may stand in any.
+    pub(crate) shards: Arc<[Arc<Shard>]>,
     pub(crate) tokens: Arc<Tokens>,
     /// What is shown to clients, where they must speak TLS.
     pub(crate) tls: Option<Arc<ServerTls>>,
@@ -134,6 +141,7 @@ pub(crate) struct Worker {
     /// The turn in which the last tick was counted.
     last_tick: Cell<Duration>,
     connections: Connections,
+    patience: Patience,
     finishing: Cell<bool>,
     drained: Notify,
 }
@@ -194,6 +202,7 @@ impl Worker {
             ticks: Cell::new(0),
             last_tick: Cell::new(Duration::MAX),
             connections: Connections::default(),
+            patience: Patience::default(),
             finishing: Cell::new(false),
             drained: Notify::new(),
         }
@@ -263,6 +272,7 @@ impl Worker {
         self.ticks.set(self.now().saturating_add(1));
         *self.date.borrow_mut() = http_date();
         self.spare_records.borrow_mut().pop();
+        self.patience.tick(turn);
         self.connections.for_each(|connection| match deadlines::order(connection, self.now()) {
             Order::GoOn => {}
             order => connection.give(order),
@@ -373,6 +383,20 @@ impl Worker {
     /// The value of `Date`, at most a tick old.
     pub(crate) fn date(&self) -> Ref<'_, String> {
         self.date.borrow()
+    }
+
+    /// Who waits for events to be stored.
+    pub(crate) const fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    pub(crate) fn outcomes(&self) -> &Arc<Outcomes> {
+        &self.common.outcomes
+    }
+
+    /// The logs of all shards.
+    pub(crate) fn shards(&self) -> &[Arc<Shard>] {
+        &self.common.shards
     }
 
     /// Whether connections are to be closed after what is in flight.

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use event::TypeName;
-use eventlog::{Dead, Record, Settled};
+use event::{EventId, TypeName};
+use eventlog::{Dead, Record, Settled, Span};
 
 /// What became of a refused event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,17 @@ struct Entry {
     /// The newest record's position in the journal of dead letters.
     at: u64,
     fate: Fate,
+    id: EventId,
+}
+
+/// An event that was refused: held, or dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) sequence: u64,
+    pub(crate) id: EventId,
+    /// Where the newest record of it stands.
+    pub(crate) at: u64,
+    pub(crate) is_held: bool,
 }
 
 /// All dead letters of a sink whose records are still there, by shard and sequence of their events.
@@ -64,7 +75,8 @@ impl Index {
     pub(crate) fn note(&mut self, at: u64, record: &Record<'_>) -> Option<Recount> {
         let dead = record.dead?;
         let fate = Fate::of(&dead);
-        let before = self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate });
+        let before =
+            self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate, id: record.id });
         let before = before.map(|entry| entry.fate);
         match before {
             Some(Fate::Held) => self.count_held(record.type_name, |held| held.saturating_sub(1)),
@@ -114,6 +126,20 @@ impl Index {
         let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1)..));
         let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.fate.counts_as_dead());
         dead.map(|(sequence, _)| *sequence).collect()
+    }
+
+    /// The events of `span` that are held or dropped, in order.
+    pub(crate) fn within<'a>(&'a self, span: &'a Span) -> impl Iterator<Item = Located> + 'a {
+        let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first..=span.last.max(span.first)));
+        let meant = |id: &EventId| span.only.as_ref().is_none_or(|only| only.contains(id));
+        let dead =
+            inside.into_iter().flatten().filter(move |(_, entry)| entry.fate.counts_as_dead() && meant(&entry.id));
+        dead.map(|(sequence, Entry { at, fate, id })| Located {
+            sequence: *sequence,
+            id: *id,
+            at: *at,
+            is_held: *fate == Fate::Held,
+        })
     }
 
     /// How many letters of each type are held.

@@ -23,6 +23,12 @@ impl Earlier {
         self.place.position()
     }
 
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> EventId {
+        self.id
+    }
+
     /// Waits until it is durable.
     ///
     /// # Errors

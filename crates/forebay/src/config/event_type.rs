@@ -12,7 +12,7 @@ use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
 
 /// The settings of `[types.X]`.
-pub(super) const KEYS: &[&str] = &["id", "read", "routes"];
+pub(super) const KEYS: &[&str] = &["id", "ack_memory", "read", "routes"];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -22,6 +22,8 @@ const OTHERS: &str = "*";
 pub(crate) struct TypeConfig {
     /// The JSON pointer to an event's id within its payload.
     pub(crate) id: Option<JsonPointer>,
+    /// Whether its events may be answered before they are durable.
+    pub(crate) ack_memory: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub(crate) routes: Vec<SinkName>,
     /// The sink that events are read back from: one of them, if any can be read.
@@ -66,6 +68,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sink
 fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> TypeConfig {
     reader.check_keys(section, KEYS);
     let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
+    let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
 
     let mistakes_before = reader.mistakes();
     let list = reader.texts(section, "routes");
@@ -79,7 +82,7 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> Ty
         reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
-    TypeConfig { id, routes, read }
+    TypeConfig { id, ack_memory, routes, read }
 }
 
 /// The sink that `read` names: it must get the events, and keep them so that they can be read.

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroUsize};
+use std::time::Duration;
 
 use access::{Demand, Scope, Scopes};
 use event::limits;
@@ -26,6 +27,7 @@ pub(super) const KEYS: &[&str] = &[
     "trusted_proxies",
     "max_connections",
     "max_connections_per_client",
+    "ack_timeout",
 ];
 
 /// The tables within `[gateway]`.
@@ -61,6 +63,8 @@ pub(crate) struct Gateway {
     pub(crate) max_connections: NonZeroUsize,
     /// Connections of one client.
     pub(crate) max_connections_per_client: NonZeroUsize,
+    /// How long clients wait at most that want their events to be stored.
+    pub(crate) ack_timeout: Duration,
     /// What the intake port shows of itself, if it speaks TLS.
     pub(crate) tls: Option<TlsFiles>,
 }
@@ -104,6 +108,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     let trusted_proxies = proxies::read(reader, section, "trusted_proxies");
     let max_connections = reader.integer(section, "max_connections", connections);
     let of_client = reader.integer(section, "max_connections_per_client", connections);
+    let ack_timeout = reader.text(section, "ack_timeout", ack_timeout);
     let tls = tls::read(reader, section, inputs.folder);
 
     let is_open = open.is_some_and(|found| found.value);
@@ -119,6 +124,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         trusted_proxies,
         max_connections: max_connections.map_or(CONNECTIONS, |found| found.value),
         max_connections_per_client: of_client.map_or(CONNECTIONS_PER_CLIENT, |found| found.value),
+        ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
         tls,
     }
 }
@@ -128,6 +134,18 @@ fn connections(number: i64) -> Result<NonZeroUsize, Wrong> {
     connections
         .and_then(NonZeroUsize::new)
         .ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {CONNECTIONS_MAX}")))
+}
+
+fn ack_timeout(text: &str) -> Result<Duration, Wrong> {
+    let duration = humantime::parse_duration(text).map_err(|_| {
+        Wrong::new("is not a time", "wanted a number with a unit").help("for example 10s, 1500ms or 2min")
+    })?;
+    let (min, max) = (limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX);
+    if (min..=max).contains(&duration) {
+        return Ok(duration);
+    }
+    let (min, max) = (humantime::format_duration(min), humantime::format_duration(max));
+    Err(Wrong::new("is out of range", format!("wanted {min} to {max}")))
 }
 
 fn address(text: &str) -> Result<SocketAddr, Wrong> {
@@ -206,6 +224,7 @@ mod tests {
             trusted_proxies: Vec::new(),
             max_connections: CONNECTIONS,
             max_connections_per_client: CONNECTIONS_PER_CLIENT,
+            ack_timeout: limits::ACK_TIMEOUT,
             tls: None,
         };
         for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {

@@ -17,6 +17,7 @@ pub(crate) struct Fields<'a> {
     pub(crate) type_name: Option<&'a [u8]>,
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) atomic: Option<&'a [u8]>,
+    pub(crate) ack: Option<&'a [u8]>,
     pub(crate) authorization: Option<&'a [u8]>,
     /// The page whose script asks, where a browser says so.
     pub(crate) origin: Option<&'a [u8]>,
@@ -57,6 +58,7 @@ impl<'a> Fields<'a> {
                 self.take_connection(value);
                 Ok(())
             }
+            11 if is("forebay-ack") => once(&mut self.ack, value, "Forebay-Ack"),
             12 if is("content-type") => once(&mut self.content_type, value, "Content-Type"),
             12 if is("forebay-type") => once(&mut self.type_name, value, "Forebay-Type"),
             13 if is("authorization") => once(&mut self.authorization, value, "Authorization"),

@@ -69,7 +69,7 @@ fn pages_of_allowed_origins_are_told_so() {
             ("access-control-allow-methods", "OPTIONS, POST"),
             (
                 "access-control-allow-headers",
-                "authorization, content-encoding, content-type, forebay-atomic, forebay-type, idempotency-key",
+                "authorization, content-encoding, content-type, forebay-ack, forebay-atomic, forebay-type, idempotency-key",
             ),
             ("access-control-max-age", "7200"),
         ];

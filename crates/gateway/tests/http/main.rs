@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
+mod acks;
 mod batches;
 mod caller;
 mod changes;

@@ -154,7 +154,7 @@ pub(crate) fn open_types() -> GatewayTypes {
 
 /// Types with the pointers to their ids.
 pub(crate) fn named_types(names: &[(&str, Option<&str>)]) -> GatewayTypes {
-    let rules = |id: Option<&str>| TypeRules { id: id.map(|pointer| pointer.parse().unwrap()), reader: None };
+    let rules = |id: Option<&str>| TypeRules { id: id.map(|pointer| pointer.parse().unwrap()), ..TypeRules::default() };
     let named = names.iter().map(|(name, id)| (TypeName::new(name).unwrap(), rules(*id))).collect();
     GatewayTypes { named, ..GatewayTypes::default() }
 }

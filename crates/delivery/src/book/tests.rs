@@ -1,0 +1,61 @@
+//! Which lanes are said to be behind.
+
+use super::*;
+
+fn name(text: &str) -> TypeName {
+    TypeName::new(text).unwrap()
+}
+
+fn lane(cursor: u64) -> LaneBook {
+    LaneBook { cursor, confirmed: true, ..LaneBook::default() }
+}
+
+/// A sink to which type `a` goes from sequence 6 on.
+fn sink(lane: LaneBook) -> SinkBook {
+    let pair = Pair { from: vec![5], ..Pair::default() };
+    SinkBook { lanes: vec![lane], pairs: BTreeMap::from([(name("a"), pair)]), configured: true, ..SinkBook::default() }
+}
+
+fn pending(sink: &SinkBook, type_name: &str, first: u64, last: u64) -> Option<Option<u64>> {
+    sink.pending(&Span { shard: 0, first, last, only: None }, &[name(type_name)])
+}
+
+#[test]
+fn a_lane_is_behind_until_it_has_passed_what_has_a_route() {
+    let behind = sink(lane(9));
+    assert_eq!(pending(&behind, "a", 9, 10), Some(Some(10)));
+    assert_eq!(pending(&behind, "a", 9, 9), None);
+    assert_eq!(pending(&behind, "b", 9, 10), None, "it has no route there");
+    assert_eq!(pending(&sink(lane(0)), "a", 1, 5), None, "it came before its route began");
+    assert_eq!(pending(&sink(lane(0)), "a", 1, 6), Some(Some(6)));
+}
+
+#[test]
+fn a_saved_cursor_is_believed_when_the_store_has_confirmed_it() {
+    let unconfirmed = LaneBook { confirmed: false, ..lane(20) };
+    assert_eq!(pending(&sink(unconfirmed), "a", 9, 10), Some(Some(10)));
+    assert_eq!(pending(&sink(lane(20)), "a", 9, 10), None);
+}
+
+#[test]
+fn what_cant_be_read_is_never_said_to_be_stored() {
+    let damaged = sink(LaneBook { lost_within: Some((8, 12)), ..lane(20) });
+    assert_eq!(pending(&damaged, "a", 12, 13), Some(None), "and nobody waits for it");
+    assert_eq!(pending(&damaged, "a", 13, 14), None);
+}
+
+#[test]
+fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
+    let closed = Closed { until: vec![10], accepted: 3 };
+    let mut gone = sink(LaneBook { confirmed: false, ..lane(8) });
+    gone.configured = false;
+    gone.pairs.insert(name("a"), Pair { from: vec![5], closed: Some(closed.clone()), base: 0 });
+    assert_eq!(pending(&gone, "a", 10, 10), Some(None));
+    assert_eq!(pending(&gone, "a", 8, 8), None, "stored before it went");
+    assert_eq!(pending(&gone, "a", 11, 11), None, "it came later");
+    gone.configured = true;
+    assert_eq!(pending(&gone, "a", 10, 10), Some(Some(10)), "the sink is still there for other types");
+    gone.configured = false;
+    gone.pairs.insert(name("a"), Pair { from: vec![10], closed: Some(closed), base: 3 });
+    assert_eq!(pending(&gone, "a", 10, 10), None);
+}

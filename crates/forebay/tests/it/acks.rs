@@ -1,0 +1,304 @@
+//! `Forebay-Ack` over a real store: what is answered, and what is true then.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, HANGS, Server, exchange, forebay, wait_until};
+
+const STORED: &str = "Forebay-Ack: stored\r\n";
+/// Nobody's patience ends before that of the test.
+const PATIENT: &str = "[gateway]\nack_timeout = \"5min\"\n";
+const HASTY: &str = "[gateway]\nack_timeout = \"1s\"\n";
+const TYPES: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"one\", \"two\"]\n";
+const SINKS: &str = "[sinks.one]\nkind = \"sqlite\"\n[sinks.two]\nkind = \"sqlite\"\npath = \"two.db\"\n";
+const TABLE: &str = "create table events (id blob not null unique, type text, source text, received_at integer, \
+                     payload text); create trigger refuse before insert on events when new.payload like '%bad%' \
+                     begin select raise(abort, 'no bad ones'); end";
+
+struct Stand {
+    /// Killed before its directory goes.
+    server: Option<Server>,
+    folder: Folder,
+}
+
+impl Stand {
+    /// Its server isn't started yet.
+    fn new(config: &[&str]) -> Self {
+        const { assert!(HANGS.as_secs() < 300, "who waits is more patient than a test") };
+        let folder = Folder::new();
+        std::fs::create_dir(folder.data()).unwrap();
+        folder.write("forebay.toml", config.concat());
+        Self { server: None, folder }
+    }
+
+    fn started(config: &[&str]) -> Self {
+        let mut stand = Self::new(config);
+        stand.start();
+        stand
+    }
+
+    fn start(&mut self) {
+        let (config, log) = (self.folder.path("forebay.toml"), self.folder.path("log"));
+        self.server = Some(Server::start_configured(&self.folder.data(), &config, &log));
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    fn post(&self, path: &str, headers: &str, body: &str) -> (u16, Value) {
+        let length = body.len();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n");
+        let (status, body) = exchange(self.server().intake, &format!("{head}{headers}\r\n{body}"));
+        (status, serde_json::from_str(&body).unwrap_or_default())
+    }
+
+    fn admin(&self, path: &str) -> (u16, String) {
+        let admin = self.server().admin;
+        exchange(admin, &format!("POST {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn reload(&self, config: &[&str]) {
+        self.folder.write("forebay.toml", config.concat());
+        let (status, body) = self.admin("/api/reload");
+        assert_eq!(status, 200, "{body}");
+    }
+
+    fn sql(&self, file: &str, text: &str) -> rusqlite::Connection {
+        let store = rusqlite::Connection::open(self.folder.data().join(file)).unwrap();
+        assert!(wait_until(|| store.execute_batch(text).is_ok()), "{text}");
+        store
+    }
+
+    /// Nothing can be written to this store until the value is dropped.
+    fn lock(&self, file: &str) -> rusqlite::Connection {
+        self.sql(file, "begin immediate")
+    }
+
+    fn rows(&self, file: &str) -> i64 {
+        let store = rusqlite::Connection::open(self.folder.data().join(file)).unwrap();
+        store.query_row("select count(*) from events", [], |row| row.get(0)).unwrap()
+    }
+
+    /// Waits until as many events are durable: their clients wait for the store.
+    fn wait_accepted(&self, events: u64) {
+        self.server().wait("forebay_events_accepted_total", |accepted| accepted == events);
+    }
+}
+
+#[test]
+fn an_event_that_is_answered_200_is_in_the_store_whatever_else_goes_on() {
+    let stand = Stand::started(&[PATIENT, TYPES, SINKS]);
+    let (over, checked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        // Others who don't wait.
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    assert_eq!(stand.post("/ingest/event/b", "", "0").0, 200);
+                }
+            });
+        }
+        let clients: Vec<_> = (0..3)
+            .map(|client| {
+                let (stand, checked) = (&stand, &checked);
+                scope.spawn(move || {
+                    let one = rusqlite::Connection::open(stand.folder.data().join("events.db")).unwrap();
+                    let two = rusqlite::Connection::open(stand.folder.data().join("two.db")).unwrap();
+                    for number in 0..40 {
+                        let payload = format!("\"{client}-{number}\"");
+                        let (path, body) = match number % 4 {
+                            0 => ("/ingest/batch/b", format!("{payload}\n{payload}\n")),
+                            _ => ("/ingest/event/b", payload.clone()),
+                        };
+                        assert_eq!(stand.post(path, STORED, &body).0, 200);
+                        let wanted: i64 = if number % 4 == 0 { 2 } else { 1 };
+                        for store in [&one, &two] {
+                            let count = "select count(*) from events where payload = ?1";
+                            let rows: i64 = store.query_row(count, [&payload], |row| row.get(0)).unwrap();
+                            assert_eq!(rows, wanted, "{payload}");
+                        }
+                        checked.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        let ended: Vec<_> = clients.into_iter().map(|client| client.join().is_ok()).collect();
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(ended, [true; 3]);
+    });
+    assert_eq!(checked.into_inner(), 120);
+}
+
+#[test]
+fn a_sink_that_fails_is_named_when_the_time_is_over() {
+    let mut stand = Stand::new(&[HASTY, "type_pointer = \"/t\"\n", TYPES, SINKS]);
+    std::fs::create_dir(stand.folder.data().join("two.db")).unwrap();
+    stand.start();
+    assert_eq!(stand.post("/ingest/event/a", STORED, "1").0, 200, "it has no route there");
+    let (status, answer) = stand.post("/ingest/event/b", STORED, "2");
+    assert_eq!((status, &answer["pending"], &answer["duplicate"]), (202, &json!(["two"]), &json!(false)));
+    let (status, answer) = stand.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"b\"}\n");
+    assert_eq!((status, &answer["pending"], &answer["accepted"]), (202, &json!(["two"]), &json!(2)));
+    let (status, answer) = stand.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"a\"}\n");
+    assert_eq!((status, &answer["accepted"]), (200, &json!(2)));
+    assert_eq!(stand.rows("events.db"), 6, "the other sink has all of them");
+}
+
+#[test]
+fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
+    let mut stand = Stand::new(&[PATIENT, TYPES, SINKS]);
+    drop(stand.sql("events.db", TABLE));
+    stand.start();
+    let key = [STORED, "Idempotency-Key: k\r\n"].concat();
+    let told = |path: &str, headers: &str, body: &str| {
+        let (status, answer) = stand.post(path, headers, body);
+        assert_eq!((status, &answer["code"]), (424, &json!("dead_letter")), "{answer}");
+        let dead = answer["dead"].as_array().unwrap().clone();
+        assert_eq!((dead.len(), &dead[0]["sink"], &answer["pending"]), (1, &json!("one"), &json!([])), "{answer}");
+        assert!(dead[0]["reason"].as_str().unwrap().contains("no bad ones"), "{answer}");
+        dead[0]["id"].as_str().unwrap().to_owned()
+    };
+    let id = told("/ingest/event/b", &key, "\"bad\"");
+    assert_eq!(told("/ingest/event/b", &key, "\"bad\""), id, "it comes again");
+    let batch = [STORED, "Idempotency-Key: batch\r\n"].concat();
+    let other = told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
+    assert_eq!(told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n"), other);
+    assert_eq!(stand.post("/ingest/event/b", STORED, "4").0, 200, "another one's letter isn't its own");
+
+    let dead = |arguments: &[&str]| {
+        let admin = stand.server().admin.to_string();
+        let output = forebay().arg("dead").args(arguments).args(["--admin", &admin]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(dead(&["show", &id]).contains("\"bad\"") && dead(&["show", &other]).contains("\"bad too\""));
+    drop(stand.sql("events.db", "drop trigger refuse"));
+    dead(&["replay", "--id", &id]);
+    dead(&["drop", "--id", &other]);
+    assert_eq!(stand.post("/ingest/event/b", &key, "\"bad\"").0, 200, "it was replayed");
+    let (status, answer) = stand.post("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
+    assert_eq!((status, &answer["dead"][0]["reason"]), (424, &json!("its dead letter was dropped")));
+}
+
+#[test]
+fn what_comes_again_waits_with_the_first_copy() {
+    let stand = Stand::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = stand.lock("two.db");
+    let post =
+        || stand.post("/ingest/event/b", &[STORED, "Accept: application/json\r\nIdempotency-Key: k\r\n"].concat(), "1");
+    thread::scope(|scope| {
+        let first = scope.spawn(post);
+        stand.wait_accepted(2);
+        let again = scope.spawn(post);
+        stand.server().wait("forebay_duplicates_total", |duplicates| duplicates == 1);
+        assert!(!first.is_finished() && !again.is_finished());
+        drop(lock);
+        let [first, again] = [first, again].map(|client| client.join().unwrap());
+        assert_eq!((first.0, &first.1["duplicate"]), (200, &json!(false)));
+        assert_eq!((again.0, &again.1["duplicate"]), (200, &json!(true)));
+    });
+    assert_eq!((stand.rows("events.db"), stand.rows("two.db")), (2, 2));
+}
+
+#[test]
+fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
+    let mut stand = Stand::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = stand.lock("two.db");
+    let headers = [STORED, "Accept: application/json\r\nIdempotency-Key: k\r\n"].concat();
+    let (intake, request) = (stand.server().intake, format!("Content-Length: 1\r\n{headers}\r\n1"));
+    let client = thread::spawn(move || {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(intake).unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        stream.write_all(format!("POST /ingest/event/b HTTP/1.1\r\nHost: x\r\n{request}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        // The end of the connection is all that it is told.
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    });
+    stand.wait_accepted(2);
+    assert_eq!(stand.server.take().unwrap().stop("-KILL"), None);
+    assert_eq!(client.join().unwrap(), "", "nobody was told that it is stored");
+    drop(lock);
+    stand.start();
+    let (status, answer) = stand.post("/ingest/event/b", &headers, "1");
+    assert_eq!((status, &answer["duplicate"]), (200, &json!(true)));
+    assert_eq!((stand.rows("events.db"), stand.rows("two.db")), (2, 2));
+}
+
+#[test]
+fn a_route_that_goes_is_waited_for_no_longer() {
+    let stand = Stand::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = stand.lock("two.db");
+    let key = [STORED, "Idempotency-Key: k\r\n"].concat();
+    let fewer = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"one\"]\n[sinks.one]\nkind = \"sqlite\"\n";
+    thread::scope(|scope| {
+        let client = scope.spawn(|| stand.post("/ingest/event/b", &key, "1"));
+        stand.wait_accepted(2);
+        stand.reload(&[PATIENT, fewer]);
+        let (status, answer) = client.join().unwrap();
+        assert_eq!((status, &answer["pending"]), (202, &json!(["two"])), "the route holds it");
+    });
+    assert_eq!(stand.post("/ingest/event/b", STORED, "2").0, 200, "it never had that route");
+    let (status, answer) = stand.post("/ingest/event/b", &key, "1");
+    assert_eq!((status, &answer["pending"]), (202, &json!(["two"])));
+    drop(lock);
+    let admin = stand.server().admin.to_string();
+    let output = forebay().args(["route", "drop", "two", "--admin", &admin]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(stand.post("/ingest/event/b", &key, "1").0, 200, "what was given up doesn't count");
+}
+
+#[test]
+fn who_waits_through_a_reload_is_answered_when_the_store_is_back() {
+    let stand = Stand::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = stand.lock("two.db");
+    thread::scope(|scope| {
+        let client = scope.spawn(|| stand.post("/ingest/event/b", STORED, "1"));
+        stand.wait_accepted(2);
+        stand.reload(&[PATIENT, TYPES, SINKS, "[types.c]\nroutes = [\"two\"]\n"]);
+        assert!(!client.is_finished());
+        drop(lock);
+        assert_eq!(client.join().unwrap().0, 200);
+    });
+    assert_eq!(stand.rows("two.db"), 2);
+}
+
+#[test]
+fn a_stop_answers_who_waits() {
+    let mut stand = Stand::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = stand.lock("two.db");
+    thread::scope(|scope| {
+        let client = scope.spawn(|| stand.post("/ingest/event/b", STORED, "1"));
+        stand.wait_accepted(2);
+        stand.server().wait("forebay_events_stored_total{type=\"b\",sink=\"one\"}", |stored| stored == 2);
+        stand.server().signal("-TERM");
+        let (status, answer) = client.join().unwrap();
+        assert_eq!((status, &answer["pending"]), (202, &json!(["two"])));
+    });
+    drop(lock);
+    assert_eq!(stand.server.take().unwrap().wait_end(), Some(0));
+}
+
+#[test]
+fn from_memory_events_are_accepted_counted_and_stored() {
+    let stand = Stand::started(&[
+        PATIENT,
+        "[types.a]\nack_memory = true\nroutes = [\"one\"]\n",
+        "[sinks.one]\nkind = \"sqlite\"\n",
+    ]);
+    for number in 0..10 {
+        assert_eq!(stand.post("/ingest/event/a", "Forebay-Ack: memory\r\n", &number.to_string()).0, 202);
+    }
+    stand.wait_accepted(10);
+    stand.server().wait_delivered();
+    assert_eq!(stand.rows("events.db"), 10);
+}

@@ -1,0 +1,75 @@
+//! `POST /ingest/event` with a `Forebay-Ack` that isn't the default. It has a handler of its own, so that what most clients
+//! ask for costs nothing more.
+
+use event::limits::EVENT_BYTES_MAX;
+use event::{EventId, Position};
+use eventlog::{Asked, Taken};
+
+use crate::ack::Ack;
+use crate::acknowledgement::{self, SingleEvent};
+use crate::encoder::Envelope;
+use crate::event_request::{Appended, append, of_append, other_bytes};
+use crate::http1::body::Body;
+use crate::http1::response::Response;
+use crate::problem::Refused;
+use crate::request::Wishes;
+use crate::stored;
+use crate::type_cache::Slot;
+use crate::worker::Worker;
+
+/// Takes an event: the answer is ready when what was wished for is true of it, or won't be soon.
+pub(crate) async fn take(
+    worker: &Worker,
+    wishes: &Wishes,
+    envelope: &Envelope,
+    body: &mut Body<'_>,
+) -> Result<Response, Refused> {
+    let mut permit = worker.permit(worker.sender(envelope));
+    let appended = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
+    let Appended { taken, id, slot } = appended?;
+    if wishes.ack == Ack::Memory {
+        // It is committed with its turn though nobody waits for it.
+        return in_memory(worker, &taken, id);
+    }
+    let (position, duplicate) = durable(worker, taken).await?;
+    // What is stored isn't in flight any more, however long its client waits.
+    drop(permit);
+    let asked = asked(worker, slot, position, duplicate.then_some(id)).await;
+    let standing = stored::wait(worker, asked).await;
+    Ok(acknowledgement::of_event(&SingleEvent { id, position, duplicate }, &standing, wishes.json))
+}
+
+fn in_memory(worker: &Worker, taken: &Taken<'_>, id: EventId) -> Result<Response, Refused> {
+    let duplicate = match taken {
+        Taken::New(_) => false,
+        Taken::Again(_) => true,
+        Taken::OtherBytes | Taken::Nothing => return Err(other_bytes()),
+    };
+    worker.cells().duplicates.add(u64::from(duplicate));
+    Ok(acknowledgement::of_event_in_memory(id, duplicate))
+}
+
+/// Waits until the event, or its first copy, is durable. Says where it stands and whether it came before.
+async fn durable(worker: &Worker, taken: Taken<'_>) -> Result<(Position, bool), Refused> {
+    let (result, duplicate) = match taken {
+        Taken::New(append) => {
+            let position = append.position();
+            (append.await.map(|()| position), false)
+        }
+        Taken::Again(earlier) => (earlier.durable().await, true),
+        Taken::OtherBytes | Taken::Nothing => return Err(other_bytes()),
+    };
+    let position = result.map_err(|error| of_append(worker, error))?;
+    worker.cells().duplicates.add(u64::from(duplicate));
+    Ok((position, duplicate))
+}
+
+async fn asked(worker: &Worker, slot: Slot, position: Position, again: Option<EventId>) -> Asked {
+    let types = vec![worker.types().get(slot).name.clone()];
+    if again.is_none() {
+        return Asked { spans: vec![stored::new_span(position, 1)], types };
+    }
+    let mut asked = Asked { spans: Vec::new(), types };
+    stored::add_copies(worker, vec![(position, again)], &mut asked).await;
+    asked
+}

@@ -1,0 +1,314 @@
+//! `Forebay-Ack`: what is true of events when they are answered.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use event::EventId;
+use eventlog::{Asked, Pending, Refusals, Refused, Witness};
+use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules};
+use serde_json::{Value, json};
+
+use crate::stand::{Answer, Stand, named_types};
+
+const STORED: &str = "Forebay-Ack: stored\r\n";
+const MEMORY: &str = "Forebay-Ack: memory\r\n";
+const JSON: &str = "Accept: application/json\r\n";
+
+/// Stands for delivery: every event goes to all of its sinks.
+#[derive(Default)]
+struct Store {
+    /// Names and cursors.
+    sinks: Mutex<Vec<(&'static str, u64)>>,
+    refused: Mutex<Vec<Refused>>,
+    asked: Mutex<Vec<Asked>>,
+}
+
+impl Witness for Store {
+    fn pending(&self, asked: &Asked) -> Vec<Pending> {
+        self.asked.lock().unwrap().push(asked.clone());
+        let last = asked.spans.iter().map(|span| span.last).max().unwrap();
+        let sinks = self.sinks.lock().unwrap();
+        let behind = sinks.iter().filter(|(_, cursor)| *cursor < last);
+        behind.map(|(sink, _)| Pending { sink: (*sink).into(), shard: 0, until: Some(last) }).collect()
+    }
+
+    fn may_have_refused(&self) -> bool {
+        !self.refused.lock().unwrap().is_empty()
+    }
+
+    fn refused(&self, _: &Asked, limit: usize) -> Refusals {
+        let refused = self.refused.lock().unwrap();
+        let listed = refused.iter().take(limit).cloned().collect();
+        Refusals { listed, count: refused.len() as u64, unknown: Vec::new() }
+    }
+}
+
+struct World {
+    stand: Stand,
+    store: Arc<Store>,
+    _witness: Arc<dyn Witness>,
+}
+
+impl World {
+    fn new(ack_timeout: Duration) -> Self {
+        let options = GatewayOptions { ack_timeout, tick: Duration::from_millis(5), ..GatewayOptions::default() };
+        let stand = Stand::with(types(), options);
+        let store = Arc::<Store>::default();
+        let witness: Arc<dyn Witness> = store.clone();
+        stand.log.outcomes().call(&witness);
+        Self { stand, store, _witness: witness }
+    }
+
+    /// One whose clients wait for longer than any test.
+    fn patient() -> Self {
+        Self::new(Duration::from_hours(1))
+    }
+
+    fn sinks(&self, sinks: &[(&'static str, u64)]) {
+        *self.store.sinks.lock().unwrap() = sinks.to_vec();
+        sinks.iter().for_each(|(sink, cursor)| self.stand.log.outcomes().passed(sink, 0, *cursor));
+    }
+
+    fn wait_for(&self, waiting: usize) {
+        self.stand.wait("as many wait", |_| self.stand.log.outcomes().waiting() == waiting);
+    }
+
+    fn last_asked(&self) -> Asked {
+        self.store.asked.lock().unwrap().last().unwrap().clone()
+    }
+}
+
+/// The type `event` has ids, `quick` may be answered from memory.
+fn types() -> GatewayTypes {
+    let mut types = named_types(&[("event", Some("/id")), ("a", None), ("b", None), ("quick", None)]);
+    types.type_pointer = Some("/t".parse().unwrap());
+    let quick = TypeRules { ack_memory: true, ..TypeRules::default() };
+    types.named.insert(event::TypeName::new("quick").unwrap(), quick);
+    types
+}
+
+fn pending(answer: &Answer) -> Value {
+    answer.json()["pending"].clone()
+}
+
+#[test]
+fn the_header_has_three_values_and_stands_once() {
+    let world = World::patient();
+    for (headers, status) in [
+        ("Forebay-Ack: disk\r\n", 200),
+        ("forebay-ack:  STORED \r\n", 200),
+        ("Forebay-Ack: both\r\n", 400),
+        ("Forebay-Ack: \r\n", 400),
+        ("Forebay-Ack: disk\r\nForebay-Ack: disk\r\n", 400),
+    ] {
+        for path in ["/ingest/event/a", "/ingest/batch/a"] {
+            let answer = world.stand.post(path, headers, "1");
+            assert_eq!(answer.status, status, "{headers}");
+            assert!(status == 200 || answer.code() == "bad_request");
+        }
+    }
+}
+
+#[test]
+fn what_is_stored_is_answered_as_ever() {
+    let world = World::patient();
+    let answer = world.stand.post("/ingest/event/a", STORED, "1");
+    assert_eq!((answer.status, answer.body.len()), (200, 0));
+    let answer = world.stand.post("/ingest/event/a", &[STORED, JSON].concat(), "2");
+    assert_eq!((&answer.json()["position"], &answer.json()["duplicate"]), (&json!("0:2"), &json!(false)));
+    let answer = world.stand.post("/ingest/batch/a", STORED, "3\nx\n");
+    assert_eq!((answer.status, &answer.json()["accepted"], pending(&answer)), (207, &json!(1), Value::Null));
+    assert_eq!(world.stand.post("/ingest/batch/a", STORED, "x\n").status, 400);
+}
+
+#[test]
+fn an_event_is_answered_when_the_last_sink_has_it() {
+    let world = World::patient();
+    world.sinks(&[("one", 0), ("two", 0)]);
+    for (path, body, status) in
+        [("/ingest/event/a", "1", 200), ("/ingest/batch/a", "2\n3\n", 200), ("/ingest/batch/a", "4\nx\n", 207)]
+    {
+        let mut client = world.stand.connect();
+        client.post(path, STORED, body.as_bytes());
+        world.wait_for(1);
+        assert_eq!(world.stand.counters().bytes_in_flight(), 0, "what waits is not in flight");
+        let last = world.stand.log.shards()[0].durable();
+        world.sinks(&[("one", last), ("two", last - 1)]);
+        // It waits for the other.
+        world.wait_for(1);
+        world.sinks(&[("one", last), ("two", last)]);
+        assert_eq!(client.answer().status, status);
+        assert_eq!(world.stand.log.outcomes().waiting(), 0);
+    }
+}
+
+#[test]
+fn what_is_not_stored_in_time_is_accepted_and_the_sinks_are_named() {
+    let world = World::new(Duration::from_millis(10));
+    world.sinks(&[("one", 0), ("two", 99)]);
+    let answer = world.stand.post("/ingest/event/a", STORED, "1");
+    assert_eq!((answer.status, pending(&answer)), (202, json!(["one"])));
+    assert_eq!((&answer.json()["position"], &answer.json()["duplicate"]), (&json!("0:1"), &json!(false)));
+    let answer = world.stand.post("/ingest/batch/a", STORED, "1\n2\n");
+    assert_eq!(answer.status, 202);
+    assert_eq!(answer.json(), json!({"accepted": 2, "duplicates": 0, "refused": [], "pending": ["one"]}));
+    let answer = world.stand.post("/ingest/batch/a", STORED, "1\nx\n");
+    assert_eq!((answer.status, pending(&answer)), (207, json!(["one"])), "what was refused is told first");
+    assert_eq!(world.stand.log.outcomes().waiting(), 0, "nobody is left behind");
+}
+
+#[test]
+fn without_delivery_nothing_is_said_to_be_stored() {
+    let options = GatewayOptions {
+        ack_timeout: Duration::from_millis(10),
+        tick: Duration::from_millis(5),
+        ..GatewayOptions::default()
+    };
+    let stand = Stand::with(types(), options);
+    let answer = stand.post("/ingest/event/a", STORED, "1");
+    assert_eq!((answer.status, pending(&answer)), (202, json!([])));
+}
+
+#[test]
+fn a_batch_waits_for_all_of_its_types() {
+    let world = World::patient();
+    assert_eq!(world.stand.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"b\"}\n{\"t\":\"a\"}\n").status, 200);
+    let asked = world.last_asked();
+    let names: Vec<&str> = asked.types.iter().map(event::TypeName::as_str).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(asked.spans.iter().map(|span| (span.first, span.last)).collect::<Vec<_>>(), [(1, 3)]);
+}
+
+#[test]
+fn what_comes_again_waits_for_its_first_copy() {
+    let world = World::patient();
+    let batch = "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n";
+    assert_eq!(world.stand.post("/ingest/batch", "Idempotency-Key: k\r\n", batch).status, 200);
+    assert_eq!(world.stand.post("/ingest/event", "", "{\"id\":4}").status, 200);
+    world.sinks(&[("one", 0)]);
+    // What comes again, the last position that is waited for, and whether only some of what stands there is meant.
+    for (path, headers, body, last, only) in [
+        ("/ingest/batch", "Idempotency-Key: k\r\n", batch, 3, 0),
+        ("/ingest/event", "", "{\"id\":2}", 3, 1),
+        ("/ingest/event", "", "{\"id\":4}", 4, 1),
+        ("/ingest/batch", "", "{\"id\":4}\n{\"id\":2}", 4, 2),
+    ] {
+        let mut client = world.stand.connect();
+        client.post(path, &[STORED, headers].concat(), body.as_bytes());
+        world.wait_for(1);
+        let spans = world.last_asked().spans;
+        assert_eq!(spans.iter().map(|span| span.last).collect::<Vec<_>>(), [last], "{body}");
+        assert_eq!(spans[0].only.as_ref().map_or(0, std::collections::BTreeSet::len), only, "{body}");
+        world.sinks(&[("one", last)]);
+        assert_eq!(client.answer().status, 200);
+        world.sinks(&[("one", 0)]);
+    }
+    assert_eq!(world.stand.stored().len(), 4);
+}
+
+#[test]
+fn two_copies_that_wait_are_both_answered() {
+    let world = World::patient();
+    world.sinks(&[("one", 0)]);
+    let mut clients: Vec<_> = (0..8).map(|_| world.stand.connect()).collect();
+    clients.iter_mut().for_each(|client| client.post("/ingest/event", &[STORED, JSON].concat(), b"{\"id\":1}"));
+    world.wait_for(8);
+    world.sinks(&[("one", 1)]);
+    let duplicates = clients.iter_mut().map(|client| client.answer().json()["duplicate"].clone());
+    assert_eq!(duplicates.filter(|duplicate| *duplicate == json!(true)).count(), 7);
+}
+
+#[test]
+fn what_was_refused_for_good_is_told_with_its_dead_letter() {
+    let world = World::new(Duration::from_millis(10));
+    let id: EventId = "2651fa94-4d60-8482-855f-ec6e00000007".parse().unwrap();
+    let position = event::Position { shard: 0, sequence: 1 };
+    let refused = Refused { sink: "one".into(), id, position, reason: "no \"bad\" ones".into() };
+    world.store.refused.lock().unwrap().push(refused);
+    world.sinks(&[("one", 99), ("two", 0)]);
+    let letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "no \"bad\" ones"}]);
+    let answer = world.stand.post("/ingest/event/a", STORED, "1");
+    assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
+    assert_eq!((&answer.json()["dead"], pending(&answer)), (&letter, json!(["two"])));
+    assert_eq!((&answer.json()["position"], &answer.json()["duplicate"]), (&json!("0:1"), &json!(false)));
+    assert!(answer.json()["detail"].as_str().unwrap().contains(&format!("forebay dead show {id} --sink one")));
+    let answer = world.stand.post("/ingest/batch/a", STORED, "1\nx\n");
+    assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
+    assert_eq!((&answer.json()["dead"], &answer.json()["accepted"]), (&letter, &json!(1)));
+    assert_eq!(answer.json()["refused"][0]["line"], 2);
+    assert_eq!(world.stand.counters().refusals(Code::DeadLetter), 0, "it was taken");
+}
+
+#[test]
+fn a_stop_ends_the_wait() {
+    let mut world = World::patient();
+    world.sinks(&[("one", 0)]);
+    let gateway = world.stand.take_gateway();
+    let mut client = crate::stand::Client::connect(gateway.local_addr());
+    client.post("/ingest/event/a", STORED, b"1");
+    let start = Instant::now();
+    while world.stand.log.outcomes().waiting() == 0 {
+        assert!(start.elapsed() < Duration::from_mins(1));
+        thread::sleep(crate::stand::LOOK_EVERY);
+    }
+    assert!(gateway.stop(Instant::now() + Duration::from_mins(1)), "all were answered");
+    let answer = client.answer();
+    assert_eq!((answer.status, pending(&answer)), (202, json!(["one"])));
+}
+
+#[test]
+fn memory_is_for_types_that_allow_it() {
+    let world = World::patient();
+    let answer = world.stand.post("/ingest/event/a", MEMORY, "1");
+    assert_eq!((answer.status, answer.code().as_str()), (422, "ack_memory"));
+    assert!(answer.json()["detail"].as_str().unwrap().contains("ack_memory = true in [types.a]"));
+    assert_eq!(world.stand.post("/ingest/batch/a", MEMORY, "1\n").code(), "ack_memory");
+    let answer = world.stand.post("/ingest/batch", MEMORY, "{\"t\":\"a\"}\n{\"t\":\"quick\"}\n");
+    assert_eq!((answer.status, &answer.json()["refused"][0]["code"]), (207, &json!("ack_memory")));
+    let answer = world.stand.post("/ingest/event/quick", MEMORY, "2");
+    assert_eq!((answer.status, &answer.json()["duplicate"]), (202, &json!(false)));
+    let answer = world.stand.post("/ingest/batch/quick", MEMORY, "3\n4\n");
+    assert_eq!((answer.status, &answer.json()["accepted"]), (202, &json!(2)));
+    world.stand.wait("all are committed", |_| world.stand.log.shards()[0].durable() == 4);
+    assert_eq!(world.stand.payloads(), ["{\"t\":\"quick\"}", "2", "3", "4"]);
+    let accepted: u64 = world.stand.log.accepted().hold().by_type.iter().sum();
+    assert_eq!(accepted, 4, "they are counted as all are");
+}
+
+#[test]
+fn what_comes_again_from_memory_is_told_so() {
+    let world = World::patient();
+    let key = [MEMORY, "Idempotency-Key: k\r\n"].concat();
+    let first = world.stand.post("/ingest/event/quick", &key, "1");
+    let again = world.stand.post("/ingest/event/quick", &key, "1");
+    assert_eq!((again.status, &again.json()["duplicate"]), (202, &json!(true)));
+    assert_eq!(again.json()["id"], first.json()["id"]);
+    assert_eq!(world.stand.post("/ingest/event/quick", &key, "2").status, 409);
+    let key = [MEMORY, "Idempotency-Key: batch\r\n"].concat();
+    assert_eq!(world.stand.post("/ingest/batch/quick", &key, "1\n2\n").json()["accepted"], 2);
+    let again = world.stand.post("/ingest/batch/quick", &key, "1\n2\n");
+    assert_eq!((again.status, &again.json()["duplicates"]), (202, &json!(2)));
+}
+
+#[test]
+fn a_full_disk_refuses_what_wants_to_be_answered_from_memory() {
+    let world = World::patient();
+    world.stand.log.room().keep_free(Some(u64::MAX / 2));
+    world.stand.log.room().look().unwrap();
+    assert_eq!(world.stand.post("/ingest/event/quick", MEMORY, "1").status, 507);
+    assert_eq!(world.stand.post("/ingest/batch/quick", MEMORY, "1\n").status, 507);
+    assert!(world.stand.stored().is_empty());
+}
+
+#[test]
+fn a_closed_gate_refuses_what_wants_to_be_answered_from_memory() {
+    let world = World::patient();
+    for (_, gate) in world.stand.log.types().gates() {
+        gate.set_closed(true);
+    }
+    for headers in [MEMORY, STORED] {
+        assert_eq!(world.stand.post("/ingest/event/quick", headers, "1").status, 503);
+        assert_eq!(world.stand.post("/ingest/batch/quick", headers, "1\n").status, 503);
+    }
+}
