@@ -39,8 +39,14 @@ impl World {
 
     fn try_open(disk: &SimulatedDisk, inline_commit_max: Duration) -> Result<Self, Box<dyn Error>> {
         let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data"))?;
-        let options =
-            LogOptions { shards: 2, first_segment_bytes: 64 * 1024, inline_commit_max, ..LogOptions::default() };
+        let options = LogOptions {
+            shards: 2,
+            first_segment_bytes: 64 * 1024,
+            inline_commit_max,
+            // A thread of a process that was ended would go on, and meddle with the files of the next.
+            segments_ahead: false,
+            ..LogOptions::default()
+        };
         let log = EventLog::open(&directory, &options)?;
         Ok(Self { disk: disk.clone(), inline_commit_max, _directory: directory, log })
     }
