@@ -15,8 +15,12 @@ pub(crate) mod reloads;
 pub(crate) mod slow_clients;
 pub(crate) mod stops;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::Subcommand;
+
+use crate::workspace;
 
 /// Options of `cargo xtask campaign`.
 #[derive(clap::Args)]
@@ -63,6 +67,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Reloads(options) => reloads::run(options),
         Campaign::Order(options) => order::run(options),
     }
+}
+
+/// Runs a campaign's short form on the server that the tests were built with, unless the program that looks at its store is
+/// missing.
+fn short_with_sqlite3(run: impl FnOnce(Option<PathBuf>) -> Result<()>) -> Result<()> {
+    if !workspace::has_program("sqlite3") {
+        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
+        return Ok(());
+    }
+    run(Some(workspace::server_binary(None, "dev")?))
 }
 
 /// A seed that nobody has chosen. It is printed, so that the run can be repeated.

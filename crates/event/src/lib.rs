@@ -6,6 +6,7 @@ pub mod cells;
 pub mod id;
 pub mod limits;
 mod name;
+pub mod percent;
 mod position;
 pub mod read;
 pub mod rfc3339;

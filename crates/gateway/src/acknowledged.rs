@@ -8,7 +8,7 @@ use eventlog::{Asked, Taken};
 use crate::ack::Ack;
 use crate::acknowledgement::{self, SingleEvent};
 use crate::encoder::Envelope;
-use crate::event_request::{Appended, append, of_append, other_bytes};
+use crate::event_request::{Appended, append, durable, other_bytes};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::problem::Refused;
@@ -47,21 +47,6 @@ fn in_memory(worker: &Worker, taken: &Taken<'_>, id: EventId) -> Result<Response
     };
     worker.cells().duplicates.add(u64::from(duplicate));
     Ok(acknowledgement::of_event_in_memory(id, duplicate))
-}
-
-/// Waits until the event, or its first copy, is durable. Says where it stands and whether it came before.
-async fn durable(worker: &Worker, taken: Taken<'_>) -> Result<(Position, bool), Refused> {
-    let (result, duplicate) = match taken {
-        Taken::New(append) => {
-            let position = append.position();
-            (append.await.map(|()| position), false)
-        }
-        Taken::Again(earlier) => (earlier.durable().await, true),
-        Taken::OtherBytes | Taken::Nothing => return Err(other_bytes()),
-    };
-    let position = result.map_err(|error| of_append(worker, error))?;
-    worker.cells().duplicates.add(u64::from(duplicate));
-    Ok((position, duplicate))
 }
 
 async fn asked(worker: &Worker, slot: Slot, position: Position, again: Option<EventId>) -> Asked {

@@ -1,7 +1,7 @@
 //! `POST /ingest/event`: one payload, one event.
 
 use event::limits::EVENT_BYTES_MAX;
-use event::{EventId, KeyedIds};
+use event::{EventId, KeyedIds, Position};
 use eventlog::{AppendError, Record, Taken};
 use pipeline::json;
 
@@ -25,6 +25,12 @@ pub(crate) async fn take(
     let mut permit = worker.permit(worker.sender(envelope));
     let appended = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
     let Appended { taken, id, .. } = appended?;
+    let (position, duplicate) = durable(worker, taken).await?;
+    Ok(if wishes.json { answer::of_event_as_json(id, position, duplicate) } else { Response::ok() })
+}
+
+/// Waits until an event, or its first copy, is durable. Says where it stands and whether it came before.
+pub(crate) async fn durable(worker: &Worker, taken: Taken<'_>) -> Result<(Position, bool), Refused> {
     let (result, duplicate) = match taken {
         Taken::New(append) => {
             let position = append.position();
@@ -37,7 +43,7 @@ pub(crate) async fn take(
     if duplicate {
         worker.cells().duplicates.add(1);
     }
-    Ok(if wishes.json { answer::of_event_as_json(id, position, duplicate) } else { Response::ok() })
+    Ok((position, duplicate))
 }
 
 /// An event that was appended, or came before.

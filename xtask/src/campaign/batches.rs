@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use load::generator::{Generator, Kind};
 
-use super::any_seed;
+use super::{any_seed, short_with_sqlite3};
 use crate::http::{self, Connection};
 use crate::metrics;
 use crate::random::Random;
@@ -47,12 +47,7 @@ const KILL_DELAY_MICROSECONDS_MAX: u64 = 20_000;
 
 /// A small run with the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("sqlite3") {
-        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
-        return Ok(());
-    }
-    let binary = Some(workspace::server_binary(None, "dev")?);
-    run(&Options { file: None, copies: 3, kills: 3, batch: 1_000, seed: Some(1), binary })
+    short_with_sqlite3(|binary| run(&Options { file: None, copies: 3, kills: 3, batch: 1_000, seed: Some(1), binary }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {

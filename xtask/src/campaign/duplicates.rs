@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::any_seed;
 use super::kills::clients::Shared;
+use super::{any_seed, short_with_sqlite3};
 use crate::http;
 use crate::metrics;
 use crate::random::Random;
@@ -54,12 +54,9 @@ struct World {
 
 /// A few posts on the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("sqlite3") {
-        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
-        return Ok(());
-    }
-    let binary = Some(workspace::server_binary(None, "dev")?);
-    run(&Options { posts: 20_000, ids: 500, connections: 64, kills: 3, seed: Some(1), binary })
+    short_with_sqlite3(|binary| {
+        run(&Options { posts: 20_000, ids: 500, connections: 64, kills: 3, seed: Some(1), binary })
+    })
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {

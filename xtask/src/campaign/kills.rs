@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::any_seed;
+use super::{any_seed, short_with_sqlite3};
 use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::workspace;
@@ -49,13 +49,8 @@ const FAULTS_SHOWN: usize = 20;
 /// A few kills of the server that the tests were built with. How soon it is ready is measured but not judged: a
 /// test doesn't depend on the machine's speed.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("sqlite3") {
-        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
-        return Ok(());
-    }
-    let binary = Some(workspace::server_binary(None, "dev")?);
     let ready = u64::try_from(READY_LIMIT.as_millis())?;
-    run(&Options { rounds: 10, connections: 256, seed: Some(1), binary, ready })
+    short_with_sqlite3(|binary| run(&Options { rounds: 10, connections: 256, seed: Some(1), binary, ready }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -64,7 +59,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
     let folder = workspace::scratch_directory("campaign")?;
     let launch = Launch::new(&binary, &folder, None)?;
-    let (known, kills) = send_and_kill(&launch, options, seed)?;
+    let rounds = |shared: &Shared| kill_rounds(&launch, options.rounds, seed, shared);
+    let (known, kills) = send_while(Shared::new(launch.intake, seed), options.connections, rounds)?;
     kills.print();
     judge(&launch.data.join("events.db"), Oracle::new(seed, known), &folder)?;
     if kills.slowest_ready() > Duration::from_millis(options.ready) {
@@ -95,18 +91,23 @@ impl Kills {
     }
 }
 
-/// Kills the server in each round, lets it store everything after the last, and stops it.
-fn send_and_kill(launch: &Launch, options: &Options, seed: u64) -> Result<(Vec<Acknowledged>, Kills)> {
-    let shared = Arc::new(Shared::new(launch.intake, seed));
-    let spawned: Result<Vec<_>> = (0..options.connections).map(|client| clients::spawn(&shared, client)).collect();
+/// Does the rounds while clients send, lets the server that they end with store everything, and stops it. Says what was
+/// acknowledged, and what the rounds met.
+pub(super) fn send_while<T>(
+    shared: Shared,
+    connections: u32,
+    rounds: impl FnOnce(&Shared) -> Result<(Server, T)>,
+) -> Result<(Vec<Acknowledged>, T)> {
+    let shared = Arc::new(shared);
+    let spawned: Result<Vec<_>> = (0..connections).map(|client| clients::spawn(&shared, client)).collect();
     let outcome = spawned.and_then(|clients| {
-        let kills = kill_rounds(launch, options.rounds, seed, &shared);
+        let met = rounds(&shared);
         shared.stop();
         let known: Result<Vec<_>> = clients.into_iter().map(clients::join).collect();
-        let (server, kills) = kills?;
+        let (server, met) = met?;
         server.wait_stored()?;
         server.stop()?;
-        Ok((known?, kills))
+        Ok((known?, met))
     });
     shared.stop();
     outcome

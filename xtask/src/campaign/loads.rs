@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::any_seed;
 use super::batches::{Ledger, check, records};
+use super::{any_seed, short_with_sqlite3};
 use crate::bench::client::gzip;
 use crate::metrics;
 use crate::random::Random;
@@ -49,12 +49,7 @@ enum Victim {
 
 /// A small run with the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("sqlite3") {
-        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
-        return Ok(());
-    }
-    let binary = Some(workspace::server_binary(None, "dev")?);
-    run(&Options { file: None, copies: 10, kills: 2, seed: Some(1), binary })
+    short_with_sqlite3(|binary| run(&Options { file: None, copies: 10, kills: 2, seed: Some(1), binary }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::any_seed;
+use super::{any_seed, short_with_sqlite3};
 use crate::http::{self, Connection};
 use crate::metrics;
 use crate::random::Random;
@@ -48,12 +48,7 @@ const FLEETING_EVERY: u64 = 3;
 
 /// A few reloads of the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("sqlite3") {
-        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
-        return Ok(());
-    }
-    let binary = Some(workspace::server_binary(None, "dev")?);
-    run(&Options { reloads: 20, connections: 16, seed: Some(1), binary })
+    short_with_sqlite3(|binary| run(&Options { reloads: 20, connections: 16, seed: Some(1), binary }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {

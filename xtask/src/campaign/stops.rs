@@ -2,16 +2,15 @@
 //! acknowledged event is stored once.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::any_seed;
-use super::kills::clients::{self, Shared};
-use super::kills::judge;
-use super::kills::oracle::{Acknowledged, Oracle};
+use super::kills::clients::Shared;
+use super::kills::oracle::Oracle;
+use super::kills::{judge, send_while};
+use super::{any_seed, short_with_sqlite3};
 use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::workspace;
@@ -37,12 +36,7 @@ const LIFE_MILLISECONDS_MAX: u64 = 1_000;
 
 /// A few stops of the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("sqlite3") {
-        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
-        return Ok(());
-    }
-    let binary = Some(workspace::server_binary(None, "dev")?);
-    run(&Options { rounds: 5, connections: 64, seed: Some(1), binary })
+    short_with_sqlite3(|binary| run(&Options { rounds: 5, connections: 64, seed: Some(1), binary }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -51,26 +45,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
     let folder = workspace::scratch_directory("campaign")?;
     let launch = Launch::new(&binary, &folder, None)?;
-    let (known, slowest) = send_and_stop(&launch, options, seed)?;
+    let shared = Shared::new(launch.intake, seed).with_whole_answers();
+    let rounds = |shared: &Shared| stop_rounds(&launch, options.rounds, seed, shared);
+    let (known, slowest) = send_while(shared, options.connections, rounds)?;
     println!("{} stops, each with 0 and after {:.0} ms at most", options.rounds, slowest.as_secs_f64() * 1e3);
     judge(&launch.data.join("events.db"), Oracle::new(seed, known), &folder)?;
     std::fs::remove_dir_all(&folder).context("removing what the campaign left")
-}
-
-fn send_and_stop(launch: &Launch, options: &Options, seed: u64) -> Result<(Vec<Acknowledged>, Duration)> {
-    let shared = Arc::new(Shared::new(launch.intake, seed).with_whole_answers());
-    let spawned: Result<Vec<_>> = (0..options.connections).map(|client| clients::spawn(&shared, client)).collect();
-    let outcome = spawned.and_then(|clients| {
-        let stops = stop_rounds(launch, options.rounds, seed, &shared);
-        shared.stop();
-        let known: Result<Vec<_>> = clients.into_iter().map(clients::join).collect();
-        let (server, slowest) = stops?;
-        server.wait_stored()?;
-        server.stop()?;
-        Ok((known?, slowest))
-    });
-    shared.stop();
-    outcome
 }
 
 fn stop_rounds(launch: &Launch, rounds: u32, seed: u64, shared: &Shared) -> Result<(Server, Duration)> {

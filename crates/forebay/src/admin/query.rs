@@ -1,7 +1,7 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
 use delivery::DeadFilter;
-use event::rfc3339;
+use event::{percent, rfc3339};
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl DeadQuery {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
+            let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
             let wrong = |wanted: &str| format!("{key}={value}: {wanted}");
             let filter = &mut query.filter;
             match key {
@@ -66,21 +66,6 @@ fn encode(value: &str) -> String {
         _ => format!("%{byte:02X}"),
     };
     value.bytes().map(byte).collect()
-}
-
-fn decode(value: &str) -> Option<String> {
-    let mut bytes = value.bytes();
-    let mut decoded = Vec::with_capacity(value.len());
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(bytes.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(decoded).ok()
 }
 
 #[cfg(test)]

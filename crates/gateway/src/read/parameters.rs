@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use event::percent;
+
 use crate::code::Code;
 use crate::problem::{Problem, Refused};
 
@@ -27,7 +29,7 @@ impl Parameters {
             if given.iter().any(|(other, _)| other == name) {
                 return Err(bad(format!("`{name}` may stand once")));
             }
-            let value = decoded(value).ok_or_else(|| bad(format!("`{name}` isn't percent-encoded UTF-8")))?;
+            let value = percent::decode(value).ok_or_else(|| bad(format!("`{name}` isn't percent-encoded UTF-8")))?;
             if value.is_empty() {
                 return Err(bad(format!("`{name}` is empty")));
             }
@@ -77,22 +79,6 @@ pub(super) fn bad(detail: String) -> Refused {
 fn shown(name: &str) -> &str {
     const SHOWN_MAX: usize = 32;
     name.get(..SHOWN_MAX).unwrap_or(name)
-}
-
-/// What percent-encoding stands for. A plus sign is one: times have them.
-fn decoded(value: &str) -> Option<String> {
-    let mut bytes = value.bytes();
-    let mut decoded = Vec::with_capacity(value.len());
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(bytes.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(decoded).ok()
 }
 
 #[cfg(test)]
