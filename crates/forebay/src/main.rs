@@ -39,6 +39,7 @@ use crate::cli::{Cli, Command};
 use crate::config::Environment;
 
 fn main() -> ExitCode {
+    allocator::configure();
     let environment = Environment::of_process();
     match Cli::parse().into_command() {
         Command::Serve(common) => exit(serve::run(&common, &environment)),

@@ -28,7 +28,7 @@ use crate::reload::{Inputs, Parts, ReloadCounters, ReloadDesk, Reloader};
 use crate::tls_files::TlsFilesError;
 use crate::token_file::{TokenFile, TokenFileError};
 use crate::token_watch::TokenWatch;
-use crate::{admin, banner, log, wiring};
+use crate::{admin, allocator, banner, log, wiring};
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -127,6 +127,7 @@ async fn serve(configuration: Configuration, inputs: Inputs) -> Result<u8, Serve
     let running = Running::start(&configuration, &data, intake, watch.tokens(), &tls, (sinks.clone(), desk))?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
+    tokio::spawn(allocator::give_back());
     tls.follow();
     let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
     tokio::spawn(admin::serve(admin, running.admin.clone()));

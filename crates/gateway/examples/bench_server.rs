@@ -13,9 +13,6 @@ use journal::disk::OsDisk;
 
 const FREE_EVERY: Duration = Duration::from_millis(50);
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [_, port, path] = &std::env::args().collect::<Vec<_>>()[..] else {
         return Err("usage: bench_server PORT DIRECTORY".into());

@@ -21,6 +21,9 @@ struct Ban {
 const PURE: &[&str] = &["crates/access/", "crates/event/", "crates/pipeline/"];
 const EVERYWHERE: &[&str] = &["crates/", "xtask/"];
 
+/// Modules that somebody has read line by line for what `unsafe` asks of them.
+const AUDITED: &[&str] = &["crates/forebay/src/allocator.rs"];
+
 const BANS: &[Ban] = &[
     Ban {
         texts: &["std::fs", "fs::"],
@@ -67,9 +70,9 @@ const BANS: &[Ban] = &[
     Ban {
         texts: &["unsafe"],
         within: EVERYWHERE,
-        except: &[],
+        except: AUDITED,
         tests_too: true,
-        instead: "use a safe crate (rustix for system calls); a module that must be unsafe is audited and excepted here",
+        instead: "use a safe crate (rustix for system calls); a module that must be unsafe is audited and listed in tidy",
     },
 ];
 
