@@ -2,7 +2,7 @@
 
 use event::limits::BATCH_BYTES_MAX;
 use eventlog::{AppendError, Asked, Taken};
-use pipeline::batch::{BodyError, Form, Splitter};
+use pipeline::batch::{Form, Splitter};
 
 use crate::ack::Ack;
 use crate::admission::Permit;
@@ -16,9 +16,6 @@ use crate::request::Wishes;
 use crate::type_cache::TypeCache;
 use crate::worker::Worker;
 use crate::{acknowledgement, answer, stored};
-
-/// An array of more bytes is split on another thread.
-const SPLIT_HERE_BYTES_MAX: usize = 256 * 1024;
 
 /// Takes a batch: the answer is ready when its good records are durable.
 pub(crate) async fn take(
@@ -40,7 +37,7 @@ pub(crate) async fn take(
     let mut permit = worker.batch_permit(worker.sender(&envelope), body.announced())?;
     let mut encoder = new_encoder(worker, wishes, envelope);
     encoder.batch.records = worker.spare_records();
-    let mut encoder = encode(encoder, wishes.form, body, &mut permit).await?;
+    encode(&mut encoder, wishes.form, body, &mut permit).await?;
     permit.is_whole();
     if let Some(problem) = encoder.waits_for_a_store() {
         return Err(problem);
@@ -140,14 +137,13 @@ fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder 
     encoder.with_ack(wishes.ack)
 }
 
-/// Encodes records as the body arrives: body and records are never held together, except for an array, of which
-/// nothing is known before its end.
+/// Encodes records as the body arrives: body and records are never held together.
 async fn encode(
-    mut encoder: Encoder,
+    encoder: &mut Encoder,
     form: Form,
     body: &mut Body<'_>,
     permit: &mut Permit<'_>,
-) -> Result<Encoder, Refused> {
+) -> Result<(), Refused> {
     let mut splitter = Splitter::new(form);
     let mut charged = 0;
     let mut take = |chunk: &[u8]| {
@@ -164,19 +160,9 @@ async fn encode(
     while let Some(taken) = body.next(&mut take).await? {
         taken?;
     }
-    if charged <= SPLIT_HERE_BYTES_MAX || form == Form::Lines {
-        return finish(splitter, encoder).map_err(Problem::of_body);
-    }
-    // A large array is split in one go: elsewhere, as the shard's other requests can't wait for it.
-    let done = tokio::task::spawn_blocking(move || finish(splitter, encoder)).await;
-    let lost = |_| Problem::boxed(Code::JournalFailed, "the batch couldn't be read");
-    done.map_err(lost)?.map_err(Problem::of_body)
-}
-
-fn finish(splitter: Splitter, mut encoder: Encoder) -> Result<Encoder, BodyError> {
-    splitter.finish(&mut |item| encoder.take(item))?;
+    splitter.finish(&mut |item| encoder.take(item)).map_err(Problem::of_body)?;
     encoder.finish();
-    Ok(encoder)
+    Ok(())
 }
 
 fn count(worker: &Worker, encoder: &Encoder) {

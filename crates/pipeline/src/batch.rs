@@ -1,10 +1,11 @@
 //! Splits the body of a batch into records and checks each, while the body arrives.
 //!
-//! Lines are given to the caller as soon as their end is there, borrowed from the chunk that holds them: only
-//! a line that two chunks share is copied. An array is gathered first, because one fault anywhere in it means
-//! that none of its records can be trusted.
+//! Lines and elements are given to the caller as soon as their end is there, borrowed from the chunk that holds them: only
+//! one that two chunks share is copied. A fault between the elements of an array, or one that leaves doubtful where an element
+//! ends, means that none of them can be trusted: the caller forgets what it was given.
 
 mod array;
+mod boundary;
 mod form;
 mod lines;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use event::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
 
 use crate::json::{self, JsonError};
 use crate::{Refusal, RefusalCode};
+use array::Array;
 pub use form::Form;
 use lines::Lines;
 
@@ -58,7 +60,7 @@ impl BodyError {
 /// Splits one body. [`Splitter::push`] takes its chunks in order, [`Splitter::finish`] ends it; records come out
 /// of both. After an error nothing more may be pushed: drop the splitter.
 ///
-/// It holds at most a line of full size where the body is lines, else the body.
+/// It holds no more than a record of full size, and of a body that may be an array or lines [`DETECT_BYTES`].
 #[derive(Debug)]
 pub struct Splitter {
     form: Form,
@@ -73,8 +75,10 @@ enum State {
     Undecided,
     /// The body is lines.
     Lines,
-    /// The body is or may be an array: what came of it, and how many bytes stood before.
-    Array { body: Vec<u8>, start: usize },
+    /// The body is an array.
+    Array(Array),
+    /// The body may be an array or lines: what came of it, how many bytes stood before, and how far it is an array.
+    Either { body: Vec<u8>, start: usize, array: Array },
 }
 
 impl Splitter {
@@ -95,15 +99,24 @@ impl Splitter {
         if self.received > BATCH_BYTES_MAX {
             return Err(BodyError::TooLarge);
         }
+        self.pass(before, chunk, sink)
+    }
+
+    fn pass(&mut self, before: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
         match &mut self.state {
-            State::Undecided => self.decide(before, chunk, sink),
+            State::Undecided => self.begin(before, chunk, sink),
             State::Lines => self.lines.push(chunk, sink),
-            State::Array { body, .. } => {
-                if body.len() + chunk.len() > GROWN_BYTES_MAX {
-                    body.reserve_exact(BATCH_BYTES_MAX - body.len());
+            State::Array(array) => array.push(chunk, sink),
+            State::Either { body, array, .. } => {
+                let (more, rest) = chunk.split_at(chunk.len().min(DETECT_BYTES - body.len()));
+                body.extend_from_slice(more);
+                match array.push(more, &mut |_| {}) {
+                    Ok(()) if rest.is_empty() => return Ok(()),
+                    Ok(()) => self.decide(Form::Array, sink)?,
+                    Err(BodyError::NotJson(_)) => self.decide(Form::Lines, sink)?,
+                    Err(error) => return Err(error),
                 }
-                body.extend_from_slice(chunk);
-                Ok(())
+                self.pass(before + more.len(), rest, sink)
             }
         }
     }
@@ -111,47 +124,54 @@ impl Splitter {
     /// Ends the body and gives its last records to `sink`.
     ///
     /// # Errors
-    /// [`BodyError`] where the body as a whole isn't taken; no record of an array was given then.
+    /// [`BodyError`] where the body as a whole isn't taken.
     pub fn finish(mut self, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
+        if let State::Either { array, .. } = &self.state {
+            let form = if array.finish().is_ok() { Form::Array } else { Form::Lines };
+            self.decide(form, sink)?;
+        }
         match self.state {
             State::Undecided if self.form == Form::Array => {
                 Err(BodyError::NotJson(JsonError::syntax(self.received, "the body is empty")))
             }
-            State::Undecided | State::Lines => self.lines.finish(sink),
-            State::Array { body, start } => match array::split(&body) {
-                Ok(elements) => elements.give(sink),
-                Err(_) if self.form == Form::Detect => {
-                    self.lines.push(&body, sink)?;
-                    self.lines.finish(sink)
-                }
-                Err(error) => Err(BodyError::NotJson(error.moved_by(start))),
-            },
+            State::Array(array) => array.finish(),
+            _ => self.lines.finish(sink),
         }
     }
 
     /// The first byte of a value decides. Whitespace before it may be blank lines: they are counted.
-    fn decide(&mut self, before: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
+    fn begin(&mut self, before: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
         let Some(first) = json::first_byte(chunk) else {
             return self.lines.push(chunk, sink);
         };
         let (blank, rest) = chunk.split_at(first);
         let start = before + first;
         self.lines.push(blank, sink)?;
-        if rest[0] == b'[' {
-            self.state = State::Array { body: rest.to_vec(), start };
-            return Ok(());
+        self.state = match (rest[0], self.form) {
+            (b'[', Form::Array) => State::Array(Array::new(start)),
+            (b'[', _) => State::Either { body: Vec::new(), start, array: Array::new(start) },
+            (_, Form::Array) => return Err(BodyError::NotJson(JsonError::syntax(start, NOT_AN_ARRAY))),
+            _ => State::Lines,
+        };
+        self.pass(start, rest, sink)
+    }
+
+    /// What came of a body is given as lines or as an array, and so is what follows.
+    fn decide(&mut self, form: Form, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
+        let State::Either { body, start, .. } = std::mem::replace(&mut self.state, State::Lines) else { return Ok(()) };
+        if form == Form::Lines {
+            return self.lines.push(&body, sink);
         }
-        if self.form == Form::Array {
-            return Err(BodyError::NotJson(JsonError::syntax(start, NOT_AN_ARRAY)));
-        }
-        self.state = State::Lines;
-        self.lines.push(rest, sink)
+        let mut array = Array::new(start);
+        array.push(&body, sink)?;
+        self.state = State::Array(array);
+        Ok(())
     }
 }
 
-/// An array's buffer grows by steps up to this, and then has room for the largest body at once: at each step what it
-/// holds is copied, and is there twice. Room that isn't used takes no memory.
-const GROWN_BYTES_MAX: usize = 1024 * 1024;
+/// A body that begins with a bracket counts as an array where its sender doesn't say which of both it is, and so many bytes of
+/// it could be one: as a line they would have no end, and none that is taken.
+const DETECT_BYTES: usize = EVENT_BYTES_MAX;
 
 const NOT_AN_ARRAY: &str =
     "the value is no array; send lines as application/x-ndjson, and a single payload to /ingest/event";

@@ -36,25 +36,32 @@ fn check_value(value: &[u8]) -> Result<&str, JsonError> {
     Ok(value)
 }
 
+/// Checks that JSON could begin like this: wherever the text is cut, that alone is no fault.
+pub(crate) fn check_beginning(text: &[u8]) -> Result<(), JsonError> {
+    let whole = match std::str::from_utf8(text) {
+        Err(error) if error.error_len().is_none() => &text[..error.valid_up_to()],
+        _ => text,
+    };
+    let whole = utf8(whole)?;
+    match serde_json::from_str::<IgnoredAny>(whole) {
+        Err(error) if !error.is_eof() => Err(JsonError::of_syntax(whole, &error)),
+        _ => Ok(()),
+    }
+}
+
 /// Depth and surrogates of a text that is JSON.
-pub(crate) fn check_limits(value: &str) -> Result<(), JsonError> {
+fn check_limits(value: &str) -> Result<(), JsonError> {
     let bytes = value.as_bytes();
-    check_depth(value, JSON_DEPTH_MAX)?;
+    if let Some(offset) = scan::too_deep(bytes, JSON_DEPTH_MAX) {
+        return Err(JsonError::of_depth(offset));
+    }
     match scan::lone_surrogate(bytes) {
         Some(offset) => Err(JsonError::of_surrogate(offset)),
         None => Ok(()),
     }
 }
 
-/// Depth alone, of a text that may be none.
-pub(crate) fn check_depth(text: &str, depth_max: usize) -> Result<(), JsonError> {
-    match scan::too_deep(text.as_bytes(), depth_max) {
-        Some(offset) => Err(JsonError::of_depth(offset)),
-        None => Ok(()),
-    }
-}
-
-pub(crate) fn utf8(text: &[u8]) -> Result<&str, JsonError> {
+fn utf8(text: &[u8]) -> Result<&str, JsonError> {
     std::str::from_utf8(text).map_err(|error| JsonError::of_utf8(error.valid_up_to()))
 }
 

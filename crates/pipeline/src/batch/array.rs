@@ -1,79 +1,180 @@
-//! A body that is one JSON array.
-
-use std::fmt;
+//! A body that is one JSON array, as it arrives in chunks.
 
 use event::limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
+use super::boundary::Boundary;
 use super::{BodyError, Item, too_large};
 use crate::Refusal;
-use crate::json::{self, JsonError};
+use crate::json::{self, JsonError, JsonErrorKind};
 
-/// The elements of an array, up to the limit of records.
-pub(super) struct Elements<'a> {
-    texts: Vec<&'a str>,
-    /// There are more elements than the limit.
-    more: bool,
+/// Finds the elements of an array and checks each. Only an element that two chunks share is copied; of one that is too
+/// large no more is kept than a record may have.
+#[derive(Debug)]
+pub(super) struct Array {
+    place: Place,
+    /// Where in the body the next byte stands.
+    at: usize,
+    /// Elements that were given.
+    given: usize,
+    /// The beginning of the element, from chunks before.
+    carry: Vec<u8>,
 }
 
-/// The reader of JSON remembers each level that it is in, in a byte: a body of brackets would be there twice. An element
-/// of so many levels has more bytes than a record may have.
-const DEPTH_READ_MAX: usize = EVENT_BYTES_MAX;
-
-/// Finds the elements of an array. Their own limits are not checked yet.
-pub(super) fn split(body: &[u8]) -> Result<Elements<'_>, JsonError> {
-    let text = json::utf8(body)?;
-    json::check_depth(text, DEPTH_READ_MAX)?;
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let elements = deserializer.deserialize_seq(Texts);
-    elements
-        .and_then(|elements| deserializer.end().map(|()| elements))
-        .map_err(|error| JsonError::of_syntax(text, &error))
+/// What may come next.
+#[derive(Debug)]
+enum Place {
+    /// The bracket that opens the array.
+    Opening,
+    /// The first element, or the bracket that closes the array.
+    First,
+    /// An element.
+    Next,
+    /// More of an element that began at `start`.
+    Element { start: usize, boundary: Boundary, size: Size },
+    /// Whitespace.
+    Closed,
 }
 
-struct Texts;
+#[derive(Clone, Copy, Debug)]
+enum Size {
+    Allowed,
+    /// It is passed over up to its end.
+    TooLarge,
+}
 
-impl<'de> Visitor<'de> for Texts {
-    type Value = Elements<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
+impl Array {
+    /// The reader of an array whose bracket stands at `start` in the body.
+    pub(super) const fn new(start: usize) -> Self {
+        Self { place: Place::Opening, at: start, given: 0, carry: Vec::new() }
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
-        let mut texts = Vec::new();
-        while texts.len() < BATCH_RECORDS_MAX {
-            match elements.next_element::<&RawValue>()? {
-                Some(element) => texts.push(element.get()),
-                None => return Ok(Elements { texts, more: false }),
-            }
-        }
-        let mut more = false;
-        while elements.next_element::<IgnoredAny>()?.is_some() {
-            more = true;
-        }
-        Ok(Elements { texts, more })
-    }
-}
-
-impl Elements<'_> {
-    /// Gives each element, or why it isn't taken.
-    pub(super) fn give(self, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
-        if self.more {
-            return Err(BodyError::TooManyRecords);
-        }
-        for (number, text) in (1..).zip(self.texts) {
-            sink(Item { line: number, ordinal: number, record: limited(number, text) });
+    /// Takes the next chunk and gives the elements that end in it.
+    pub(super) fn push(&mut self, mut chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
+        while !chunk.is_empty() {
+            let passed = match self.place {
+                Place::Element { .. } => self.pass_element(chunk, sink)?,
+                _ => self.pass_between(chunk)?,
+            };
+            self.at += passed;
+            chunk = &chunk[passed..];
         }
         Ok(())
     }
+
+    /// Ends the body: the array must have been closed.
+    pub(super) fn finish(&self) -> Result<(), BodyError> {
+        match self.place {
+            Place::Closed => Ok(()),
+            Place::Element { start, size: Size::Allowed, .. } => {
+                // What is wrong within it says more than that it has no end.
+                let _refused = judge(start, json::check(&self.carry))?;
+                Err(fault(self.at, UNCLOSED))
+            }
+            _ => Err(fault(self.at, UNCLOSED)),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.carry.capacity()
+    }
+
+    /// Passes what stands between elements, up to the first byte of one.
+    fn pass_between(&mut self, chunk: &[u8]) -> Result<usize, BodyError> {
+        let Some(blank) = json::first_byte(chunk) else {
+            return Ok(chunk.len());
+        };
+        let at = self.at + blank;
+        let (place, passed) = match (&self.place, chunk[blank]) {
+            (Place::Opening, b'[') => (Place::First, 1),
+            (Place::First, b']') => (Place::Closed, 1),
+            (Place::First | Place::Next, b',') => return Err(fault(at, "expected a value")),
+            (Place::Next, b']') => return Err(fault(at, "trailing comma")),
+            (Place::First | Place::Next, _) => (Place::of_element(at), 0),
+            _ => return Err(fault(at, "trailing characters")),
+        };
+        self.place = place;
+        Ok(blank + passed)
+    }
+
+    /// Passes the bytes of an element, and the one that ends it.
+    fn pass_element(&mut self, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<usize, BodyError> {
+        let Place::Element { start, ref mut boundary, size } = self.place else { return Ok(0) };
+        let Some(end) = boundary.find(chunk) else {
+            self.keep(start, chunk)?;
+            return Ok(chunk.len());
+        };
+        if self.carry.is_empty() && matches!(size, Size::Allowed) && end <= EVENT_BYTES_MAX {
+            self.give(start, &chunk[..end], sink)?;
+        } else {
+            self.keep(start, &chunk[..end])?;
+            self.give_kept(start, sink)?;
+        }
+        self.place = if chunk[end] == b',' { Place::Next } else { Place::Closed };
+        Ok(end + 1)
+    }
+
+    /// Keeps more of an element, unless it is too large. Then what there is of it is looked at for the last time.
+    fn keep(&mut self, element: usize, part: &[u8]) -> Result<(), BodyError> {
+        let Place::Element { size: size @ Size::Allowed, .. } = &mut self.place else { return Ok(()) };
+        let room = EVENT_BYTES_MAX - self.carry.len();
+        if part.len() <= room {
+            self.carry.extend_from_slice(part);
+            return Ok(());
+        }
+        *size = Size::TooLarge;
+        let mut beginning = std::mem::take(&mut self.carry);
+        beginning.extend_from_slice(&part[..room]);
+        json::check_beginning(&beginning).map_err(|error| BodyError::NotJson(error.moved_by(element)))
+    }
+
+    fn give_kept(&mut self, start: usize, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
+        if let Place::Element { size: Size::TooLarge, .. } = self.place {
+            let number = self.next_number()?;
+            sink(Item { line: number, ordinal: number, record: Err(too_large(number)) });
+            return Ok(());
+        }
+        let mut element = std::mem::take(&mut self.carry);
+        self.give(start, &element, sink)?;
+        element.clear();
+        self.carry = element;
+        Ok(())
+    }
+
+    fn give(&mut self, start: usize, element: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
+        let number = self.next_number()?;
+        let record = judge(start, json::check(element))?.map_err(|error| Refusal::of_json(number, error));
+        sink(Item { line: number, ordinal: number, record });
+        Ok(())
+    }
+
+    fn next_number(&mut self) -> Result<u32, BodyError> {
+        if self.given == BATCH_RECORDS_MAX {
+            return Err(BodyError::TooManyRecords);
+        }
+        self.given += 1;
+        Ok(u32::try_from(self.given).expect("the limit of records has 17 bits"))
+    }
 }
 
-fn limited(number: u32, text: &str) -> Result<&str, Refusal> {
-    if text.len() > EVENT_BYTES_MAX {
-        return Err(too_large(number));
+impl Place {
+    fn of_element(start: usize) -> Self {
+        Self::Element { start, boundary: Boundary::default(), size: Size::Allowed }
     }
-    json::check_limits(text).map_err(|error| Refusal::of_json(number, error))?;
-    Ok(text)
+}
+
+const UNCLOSED: &str = "the text ends within a list";
+
+/// A fault that leaves doubtful where the element ends is one of the body. Offsets then count from the body's start.
+fn judge(start: usize, checked: Result<&str, JsonError>) -> Result<Result<&str, JsonError>, BodyError> {
+    match checked {
+        Err(error) if matches!(error.kind, JsonErrorKind::Syntax | JsonErrorKind::Utf8) => {
+            Err(BodyError::NotJson(error.moved_by(start)))
+        }
+        judged => Ok(judged),
+    }
+}
+
+fn fault(at: usize, words: &'static str) -> BodyError {
+    BodyError::NotJson(JsonError::syntax(at, words))
 }

@@ -2,6 +2,7 @@
 
 use event::limits::JSON_DEPTH_MAX;
 use proptest::prelude::*;
+use serde_json::value::RawValue;
 
 use super::*;
 
@@ -70,13 +71,22 @@ fn a_fault_in_an_array_refuses_the_body() {
         ("[1,2", 4, RefusalCode::Json),
         ("[1]2", 3, RefusalCode::Json),
         ("[1,]", 3, RefusalCode::Json),
+        ("[,1]", 1, RefusalCode::Json),
+        ("[1,,2]", 3, RefusalCode::Json),
+        ("[1 2]", 3, RefusalCode::Json),
+        ("[{\"a\":[1}],2]", 8, RefusalCode::Json),
+        ("[1}", 2, RefusalCode::Json),
+        ("[{\"a\":", 6, RefusalCode::Json),
+        ("[\"a, 2]", 7, RefusalCode::Json),
+        ("[[1]", 4, RefusalCode::Json),
+        ("[]]", 2, RefusalCode::Json),
+        ("[", 1, RefusalCode::Json),
         ("\n{\"a\":1}", 1, RefusalCode::Json),
         ("", 0, RefusalCode::Json),
         (" \n", 2, RefusalCode::Json),
     ] {
-        let (given, ended) = whole(Form::Array, body);
+        let (_, ended) = whole(Form::Array, body);
         let error = ended.unwrap_err();
-        assert_eq!(given, [], "{body}");
         assert_eq!(error.code(), code, "{body}");
         assert!(matches!(&error, BodyError::NotJson(json) if json.offset == offset), "{body}: {error}");
     }
@@ -145,13 +155,50 @@ fn a_batch_has_its_limits() {
     let array = format!("[{}1]", "1,".repeat(BATCH_RECORDS_MAX - 1));
     assert_eq!(whole(Form::Array, &array).0.len(), BATCH_RECORDS_MAX);
     let more = array.replace(']', ",1]");
-    assert_eq!(whole(Form::Array, &more), (vec![], Err(BodyError::TooManyRecords)));
-    assert_eq!(whole(Form::Detect, &more), (vec![], Err(BodyError::TooManyRecords)));
-    assert!(matches!(whole(Form::Array, &(more + "x")).1, Err(BodyError::NotJson(_))));
+    assert_eq!(whole(Form::Array, &more).1, Err(BodyError::TooManyRecords));
+    assert_eq!(whole(Form::Detect, &more).1, Err(BodyError::TooManyRecords));
     for form in [Form::Lines, Form::Array, Form::Detect] {
         let chunks = std::iter::repeat_n([b' '; 65_536].as_slice(), BATCH_BYTES_MAX / 65_536);
         assert_eq!(split(form, chunks.chain([b" ".as_slice()])).1, Err(BodyError::TooLarge), "{form:?}");
     }
+}
+
+#[test]
+fn an_element_that_is_too_large_is_passed_over_unkept_unless_it_begins_with_a_fault() {
+    let long = |begin: &str, end: &str| format!("[1,{begin}{}{end},2]", "ü".repeat(EVENT_BYTES_MAX));
+    let expected =
+        vec![taken(1, 1, "1"), (2, 2, Err((RefusalCode::TooLarge, Some(EVENT_BYTES_MAX)))), taken(3, 3, "2")];
+    for (begin, end) in [("\"", "\""), ("{\"a\":[\"", "\"]}"), ("[\"\\\"", "\"]")] {
+        let body = long(begin, end);
+        for size in [1_000, 65_536, EVENT_BYTES_MAX + 1, body.len()] {
+            let chunks = body.as_bytes().chunks(size);
+            assert_eq!(split(Form::Array, chunks), (expected.clone(), Ok(())), "{begin} in pieces of {size}");
+        }
+    }
+    for size in [1_000, 3 * EVENT_BYTES_MAX] {
+        let (_, ended) = split(Form::Array, long("[x", "]").as_bytes().chunks(size));
+        assert!(matches!(&ended, Err(BodyError::NotJson(error)) if error.offset == 4), "{ended:?}");
+    }
+    let brackets = [b'['; 65_536];
+    let mut array = Array::new(0);
+    for _ in 0..64 {
+        array.push(&brackets, &mut |_| {}).unwrap();
+        assert!(array.kept_bytes() <= 2 * EVENT_BYTES_MAX);
+    }
+    assert!(array.finish().is_err());
+}
+
+#[test]
+fn a_mebibyte_that_could_be_an_array_is_one() {
+    let values = format!("[{}", "[1,2],".repeat(EVENT_BYTES_MAX / 12));
+    let lines = values.clone() + "\n3\n";
+    assert_eq!(whole(Form::Detect, &lines).0.len(), 2, "it ends before");
+    let array = format!("{}{values}3]", "\n".repeat(EVENT_BYTES_MAX));
+    assert_eq!(whole(Form::Detect, &array).0.last(), Some(&taken(87_382, 87_382, "3")));
+    let long = format!("[\"{}\",1]", "x".repeat(EVENT_BYTES_MAX));
+    let expected = vec![(1, 1, Err((RefusalCode::TooLarge, Some(EVENT_BYTES_MAX)))), taken(2, 2, "1")];
+    assert_eq!(whole(Form::Detect, &long), (expected, Ok(())));
+    assert!(matches!(whole(Form::Detect, &(long + "\n3")).1, Err(BodyError::NotJson(_))));
 }
 
 fn body() -> impl Strategy<Value = Vec<u8>> {
@@ -178,6 +225,16 @@ proptest! {
             prop_assert_eq!(&split(form, cuts.windows(2).map(|cut| &body[cut[0]..cut[1]])), &at_once);
             prop_assert_eq!(&split(form, body.chunks(1)), &at_once);
         }
+    }
+
+    #[test]
+    fn arrays_agree_with_a_reader_of_all_of_it(body in body()) {
+        let whole = serde_json::from_slice::<Vec<&RawValue>>(&body).ok().map(|elements| {
+            elements.into_iter().map(|element| json::check(element.get().as_bytes()).ok().map(str::to_owned)).collect()
+        });
+        let (given, ended) = split(Form::Array, [body.as_slice()]);
+        let given: Option<Vec<_>> = ended.ok().map(|()| given.into_iter().map(|(.., record)| record.ok()).collect());
+        prop_assert_eq!(given, whole);
     }
 
     #[test]
