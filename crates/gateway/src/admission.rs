@@ -56,6 +56,11 @@ impl Admission {
         debug_assert!(before > 0, "a connection closes once");
     }
 
+    /// Connections of one shard.
+    pub(crate) fn connections_of(&self, shard: usize) -> usize {
+        self.loads[shard].connections.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn connections(&self) -> usize {
         self.loads.iter().map(|load| load.connections.load(Ordering::Relaxed)).sum()
     }

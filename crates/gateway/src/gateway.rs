@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use crate::admission::Admission;
 use crate::control::{GatewayControl, rules};
 use crate::counters::GatewayCounters;
+use crate::http1::connection::Look;
 use crate::listener::Listener;
 use crate::places::Places;
 use crate::readiness::Readiness;
@@ -174,7 +175,7 @@ impl Gateway {
             match self.ended.recv_timeout(self.tick.min(until_deadline)) {
                 Ok(()) => left -= 1,
                 // The listener was the clock.
-                Err(_) => self.shards.iter().for_each(|shard| shard.tell(Message::Tick)),
+                Err(_) => self.shards.iter().for_each(|shard| shard.tell(Message::Tick(Look::All))),
             }
         }
         self.shards.iter().for_each(|shard| shard.tell(Message::Abort));

@@ -13,9 +13,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::admission::Admission;
 use crate::counters::GatewayCounters;
+use crate::http1::connection::{Look, PARTS};
 use crate::places::Places;
 use crate::worker::{Handed, Message};
 
@@ -28,6 +30,9 @@ const BACKLOG: i32 = 4096;
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// After an accept that failed for want of memory, or of descriptors and none is kept back: some may be free again then.
 const BACK_OFF: Duration = Duration::from_millis(50);
+/// A shard with so many connections looks at a part of them after the other: those whose time is over would else all be cut, and come
+/// again, in one moment, while others wait. One with fewer is woken once a second.
+const MANY_CONNECTIONS: usize = 64;
 /// What is always there to be opened.
 const KEPT_BACK: &str = "/dev/null";
 
@@ -76,15 +81,28 @@ impl Listener {
         }
     }
 
+    /// Tells the shards the time.
     async fn tick(self: Rc<Self>) {
-        let mut ticks = tokio::time::interval(self.tick);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut next = Instant::now();
         loop {
-            ticks.tick().await;
-            for shard in &self.shards {
-                // A shard that has ended needs no clock.
-                let _ = shard.send(Message::Tick);
+            let (many, few): (Vec<_>, Vec<_>) =
+                (0..self.shards.len()).partition(|shard| self.admission.connections_of(*shard) >= MANY_CONNECTIONS);
+            self.tell(&few, Look::All);
+            let parts = if many.is_empty() { 1 } else { PARTS };
+            for part in 0..parts {
+                self.tell(&many, Look::Part(part));
+                next += self.tick / parts;
+                tokio::time::sleep_until(next).await;
             }
+            // Ticks that were missed aren't made up for.
+            next = next.max(Instant::now());
+        }
+    }
+
+    fn tell(&self, shards: &[usize], look: Look) {
+        for shard in shards {
+            // One that has ended needs no clock.
+            let _ = self.shards[*shard].send(Message::Tick(look));
         }
     }
 

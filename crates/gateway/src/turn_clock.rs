@@ -29,6 +29,11 @@ impl TurnClock {
         self.elapsed.store(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
+    /// Whether the turn takes longer than this already.
+    pub(crate) fn is_over(&self, longest: Duration) -> bool {
+        self.start.elapsed() > self.elapsed() + longest
+    }
+
     /// Microseconds since 1970, UTC.
     pub(crate) fn microseconds(&self) -> i64 {
         self.wall.load(Ordering::Relaxed)

@@ -28,7 +28,7 @@ use crate::cors::Cors;
 use crate::counters::{GatewayCounters, ShardCells};
 use crate::encoder::Envelope;
 use crate::gatekeeper::Gatekeeper;
-use crate::http1::connection::{Connection, Connections, Order};
+use crate::http1::connection::{Connection, Connections, Look, Order};
 use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
 use crate::http1::target::Scheme;
@@ -55,11 +55,17 @@ const SPARE_BUFFER_BYTES_MAX: usize = 4096;
 /// batch costs is copying at that. One of those that aren't in use is freed with each tick.
 const SPARE_RECORDS_MAX: usize = 4;
 const SPARE_RECORDS_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Threads on which a shard splits large arrays, and how long they stay.
+/// Threads for what takes a shard long, as a page of events does, and how long they stay.
 const BLOCKING_THREADS: usize = 1;
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// How often a busy runtime looks at its sockets: 61 to 256 measure the same.
 const EVENT_INTERVAL: u32 = 61;
+/// A turn normally ends where nothing is left to do. One that lasts longer is committed in its midst.
+const TURN_MAX: Duration = Duration::from_millis(4);
+/// The same where only requests are left that their clients have sent ahead.
+const TURN_MAX_BEFORE_NEXT: Duration = Duration::from_micros(500);
+/// So many steps of connections are made before the time is looked at: each takes microseconds.
+const STEPS_BETWEEN_LOOKS: u32 = 8;
 
 const _: () = assert!(HEADER_BYTES_MAX <= READ_BYTES, "a head can be read at once");
 
@@ -67,8 +73,8 @@ const _: () = assert!(HEADER_BYTES_MAX <= READ_BYTES, "a head can be read at onc
 pub(crate) enum Message {
     /// Here is a connection.
     Open(Handed),
-    /// A second has passed.
-    Tick,
+    /// A second has passed, or a part of it: it is time to look at these connections.
+    Tick(Look),
     /// From now on these hold; whoever waits for that is told by the sender's end.
     Rules(Arc<Rules>, EndOfWait<()>),
     /// Let requests finish, close connections, and end.
@@ -140,6 +146,10 @@ pub(crate) struct Worker {
     ticks: Cell<u32>,
     /// The turn in which the last tick was counted.
     last_tick: Cell<Duration>,
+    /// Whether the tick counts that has begun.
+    tick_counts: Cell<bool>,
+    /// Steps of connections.
+    steps: Cell<u32>,
     connections: Connections,
     patience: Patience,
     finishing: Cell<bool>,
@@ -201,6 +211,8 @@ impl Worker {
             date: RefCell::new(http_date()),
             ticks: Cell::new(0),
             last_tick: Cell::new(Duration::MAX),
+            tick_counts: Cell::new(true),
+            steps: Cell::new(0),
             connections: Connections::default(),
             patience: Patience::default(),
             finishing: Cell::new(false),
@@ -227,7 +239,7 @@ impl Worker {
             });
             match message.await {
                 Some(Message::Open(handed)) => self.open(handed),
-                Some(Message::Tick) => self.tick(),
+                Some(Message::Tick(look)) => self.tick(look),
                 Some(Message::Rules(rules, _told)) => self.follow(rules),
                 Some(Message::Finish) => self.finish(Order::Finish),
                 Some(Message::Abort) => self.finish(Order::Abort),
@@ -255,7 +267,7 @@ impl Worker {
     }
 
     /// A connection is closed; the last one may be what the end waits for.
-    pub(crate) fn closed(&self, number: u64) {
+    pub(crate) fn closed(&self, number: usize) {
         self.connections.remove(number);
         self.common.admission.connection_closed(self.index);
         if self.finishing.get() {
@@ -264,19 +276,48 @@ impl Worker {
     }
 
     /// Ticks that came while the shard stood still count as one: it wasn't the clients who were slow.
-    fn tick(&self) {
+    fn tick(&self, look: Look) {
         let turn = self.clock.elapsed();
-        if self.last_tick.replace(turn) == turn {
+        if look.begins_tick() {
+            self.tick_counts.set(self.last_tick.replace(turn) != turn);
+            if self.tick_counts.get() {
+                self.ticks.set(self.now().saturating_add(1));
+                *self.date.borrow_mut() = http_date();
+                self.spare_records.borrow_mut().pop();
+            }
+        }
+        if !self.tick_counts.get() {
             return;
         }
-        self.ticks.set(self.now().saturating_add(1));
-        *self.date.borrow_mut() = http_date();
-        self.spare_records.borrow_mut().pop();
         self.patience.tick(turn);
-        self.connections.for_each(|connection| match deadlines::order(connection, self.now()) {
+        self.connections.for_each(look, |connection| match deadlines::order(connection, self.now()) {
             Order::GoOn => {}
             order => connection.give(order),
         });
+    }
+
+    /// Ends a long turn: while there is always something to do the runtime never parks, and whoever has sent an event would wait
+    /// for all the others. To be called with each step of a connection.
+    pub(crate) fn step(&self) {
+        let steps = self.steps.get().wrapping_add(1);
+        self.steps.set(steps);
+        if steps.is_multiple_of(STEPS_BETWEEN_LOOKS) {
+            self.end_turn_after(TURN_MAX);
+        }
+    }
+
+    /// Lets all others have a turn before the next request of a connection, which is here already.
+    pub(crate) async fn let_others_go_first(&self) {
+        self.end_turn_after(TURN_MAX_BEFORE_NEXT);
+        tokio::task::yield_now().await;
+    }
+
+    /// Commits what the turn has gathered, if it has lasted for so long.
+    fn end_turn_after(&self, longest: Duration) {
+        if self.clock.is_over(longest) {
+            self.log.end_of_turn();
+            self.clock.refresh();
+        }
     }
 
     /// Requests that have begun keep what they were told of proxies, web pages and tokens.
@@ -288,7 +329,7 @@ impl Worker {
 
     fn finish(&self, order: Order) {
         self.finishing.set(true);
-        self.connections.for_each(|connection| connection.give(order));
+        self.connections.for_each(Look::All, |connection| connection.give(order));
         self.drained.notify_one();
     }
 

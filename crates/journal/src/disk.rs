@@ -121,16 +121,16 @@ impl dyn DiskFile + '_ {
         Ok(())
     }
 
-    /// Writes zeros from the file's beginning up to `length`.
+    /// Writes zeros from `start` up to `end`.
     ///
     /// # Errors
     /// What the file system says.
-    pub fn fill_with_zeros(&self, length: u64) -> io::Result<()> {
+    pub fn fill_with_zeros(&self, start: u64, end: u64) -> io::Result<()> {
         // A static costs no memory of its own: its pages are never written to.
         static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
-        let mut at = 0;
-        while at < length {
-            let part = usize::try_from(length - at).unwrap_or(usize::MAX).min(ZEROS.len());
+        let mut at = start;
+        while at < end {
+            let part = usize::try_from(end - at).unwrap_or(usize::MAX).min(ZEROS.len());
             self.write_all_at(&ZEROS[..part], at)?;
             at += part as u64;
         }

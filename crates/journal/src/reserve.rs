@@ -61,7 +61,7 @@ impl Reserve {
         if file.length()? == RESERVE_BYTES {
             return Ok(());
         }
-        file.fill_with_zeros(RESERVE_BYTES)?;
+        file.fill_with_zeros(0, RESERVE_BYTES)?;
         file.set_length(RESERVE_BYTES)?;
         file.sync()
     }

@@ -4,9 +4,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::disk::{DiskFile, SharedDisk};
 
@@ -15,6 +16,11 @@ const SPARE_PREFIX: &str = "spare-";
 const RECYCLED_MAX: usize = 4;
 /// A segment shorter than this isn't worth its name, unless tests make all of them so.
 const LENGTH_MIN: u64 = 256 * 1024;
+/// A new file is filled by so many bytes at a time, each made durable: what waits on the disk for a commit waits behind no
+/// more.
+const FILL_BYTES: u64 = 512 * 1024;
+/// After each piece the disk is left to others for so many times as long as the piece took.
+const REST: u32 = 3;
 
 /// A file that waits to become a segment.
 pub(crate) struct Spare {
@@ -90,14 +96,16 @@ impl SparePool {
 
     /// A file whose length is durable: a recycled one that holds what is needed, else a new one of the length that is
     /// wanted. While freed segments keep pace with new ones the journal doesn't grow, and nothing is filled.
-    pub(crate) fn make(&self, want: Want) -> io::Result<Spare> {
+    ///
+    /// `rest` is called between the pieces of a new file, with the time that it should be left for others.
+    pub(crate) fn make(&self, want: Want, rest: &mut dyn FnMut(Duration)) -> io::Result<Spare> {
         let largest = {
             let mut files = self.recycled();
             let fitting = files.iter().enumerate().filter(|(_, (_, bytes))| *bytes >= want.at_least);
             let largest = fitting.max_by_key(|(_, (_, bytes))| *bytes).map(|(at, _)| at);
             largest.map(|at| files.swap_remove(at))
         };
-        let Some((path, length)) = largest else { return self.fill_new(want) };
+        let Some((path, length)) = largest else { return self.fill_new(want, rest) };
         let file = self.disk.open(&path)?;
         let spare = Spare { file, path, length };
         if spare.file.length()? >= length {
@@ -105,15 +113,15 @@ impl SparePool {
         }
         // It was cut short by somebody.
         self.discard(spare)?;
-        self.fill_new(want)
+        self.fill_new(want, rest)
     }
 
     /// A new file: of the length that is wanted, or on a disk that is nearly full of the half, and so on.
-    fn fill_new(&self, want: Want) -> io::Result<Spare> {
+    fn fill_new(&self, want: Want, rest: &mut dyn FnMut(Duration)) -> io::Result<Spare> {
         let least = want.at_least.max(LENGTH_MIN);
         let mut length = want.length.max(want.at_least);
         loop {
-            match self.zero_filled(length) {
+            match self.zero_filled(length, rest) {
                 Err(error) if error.kind() == io::ErrorKind::StorageFull && length / 2 >= least => length /= 2,
                 made => return made,
             }
@@ -125,11 +133,10 @@ impl SparePool {
         self.disk.remove(&spare.path)
     }
 
-    fn zero_filled(&self, length: u64) -> io::Result<Spare> {
+    fn zero_filled(&self, length: u64, rest: &mut dyn FnMut(Duration)) -> io::Result<Spare> {
         let path = self.new_path();
         let file = self.disk.create(&path)?;
-        let filled = file.fill_with_zeros(length).and_then(|()| file.sync());
-        if let Err(error) = filled {
+        if let Err(error) = fill(&*file, length, rest) {
             // Half a spare is of no use and takes up space that is missing.
             drop(file);
             self.disk.remove(&path)?;
@@ -139,12 +146,33 @@ impl SparePool {
     }
 }
 
+fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration)) -> io::Result<()> {
+    let mut start = 0;
+    loop {
+        let (began, end) = (Instant::now(), length.min(start + FILL_BYTES));
+        file.fill_with_zeros(start, end)?;
+        file.sync()?;
+        if end == length {
+            return Ok(());
+        }
+        rest(began.elapsed() * REST);
+        start = end;
+    }
+}
+
+/// What the thread that makes spares is told.
+pub(crate) enum Order {
+    Make(Want),
+    /// Somebody waits for what was ordered.
+    Hurry,
+}
+
 /// Where the committer gets its spares from.
 pub(crate) enum Spares {
     /// Made when they are needed: in tests and tools, where the order of events must be known.
     Inline(SparePool),
     /// Made ahead of need by a thread.
-    Ahead { pool: SparePool, wanted: Sender<Want>, ready: Receiver<io::Result<Spare>>, ordered: bool },
+    Ahead { pool: SparePool, orders: Sender<Order>, ready: Receiver<io::Result<Spare>>, ordered: bool },
 }
 
 impl Spares {
@@ -154,52 +182,77 @@ impl Spares {
 
     /// Starts the thread; it ends when this value is dropped.
     pub(crate) fn ahead(pool: SparePool) -> io::Result<Self> {
-        let (wanted, orders) = channel();
+        let (orders, told) = channel();
         let (made, ready) = channel();
         let maker = pool.clone();
         thread::Builder::new().name("spares".into()).stack_size(128 * 1024).spawn(move || {
-            while let Ok(want) = orders.recv() {
-                if made.send(maker.make(want)).is_err() {
+            while let Ok(order) = told.recv() {
+                if let Order::Make(want) = order
+                    && made.send(make_in_peace(&maker, want, &told)).is_err()
+                {
                     break;
                 }
             }
         })?;
-        Ok(Self::Ahead { pool, wanted, ready, ordered: false })
+        Ok(Self::Ahead { pool, orders, ready, ordered: false })
     }
 
     /// Asks for a spare to be made while there is time.
     pub(crate) fn order(&mut self, want: Want) {
-        if let Self::Ahead { wanted, ordered, .. } = self
+        if let Self::Ahead { orders, ordered, .. } = self
             && !*ordered
         {
-            *ordered = wanted.send(want).is_ok();
+            *ordered = orders.send(Order::Make(want)).is_ok();
         }
     }
 
     /// A spare, made now.
     pub(crate) fn make(&self, want: Want) -> io::Result<Spare> {
         match self {
-            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.make(want),
+            Self::Inline(pool) | Self::Ahead { pool, .. } => make_now(pool, want),
         }
     }
 
     /// A spare; waits for the one that was ordered, if that one will do.
     pub(crate) fn take(&mut self, want: Want) -> io::Result<Spare> {
         match self {
-            Self::Inline(pool) => pool.make(want),
-            Self::Ahead { pool, ready, ordered, .. } => {
-                let made = std::mem::take(ordered).then(|| ready.recv());
+            Self::Inline(pool) => make_now(pool, want),
+            Self::Ahead { pool, orders, ready, ordered } => {
+                let made = std::mem::take(ordered).then(|| take_ordered(orders, ready));
                 match made {
                     Some(Ok(Ok(spare))) if spare.length >= want.at_least => Ok(spare),
                     Some(Ok(Ok(small))) => {
                         pool.discard(small)?;
-                        pool.make(want)
+                        make_now(pool, want)
                     }
-                    _ => pool.make(want),
+                    _ => make_now(pool, want),
                 }
             }
         }
     }
+}
+
+fn make_now(pool: &SparePool, want: Want) -> io::Result<Spare> {
+    pool.make(want, &mut |_| {})
+}
+
+/// Makes a spare with pauses, until somebody waits for it.
+fn make_in_peace(pool: &SparePool, want: Want, told: &Receiver<Order>) -> io::Result<Spare> {
+    let mut hurries = false;
+    pool.make(want, &mut |rest| {
+        if !hurries {
+            // An order to hurry, or that nobody is there any more.
+            hurries = !matches!(told.recv_timeout(rest), Err(RecvTimeoutError::Timeout));
+        }
+    })
+}
+
+fn take_ordered(orders: &Sender<Order>, ready: &Receiver<io::Result<Spare>>) -> Result<io::Result<Spare>, RecvError> {
+    ready.try_recv().or_else(|_| {
+        // That the thread has ended is seen by what it doesn't send.
+        let _ = orders.send(Order::Hurry);
+        ready.recv()
+    })
 }
 
 #[cfg(test)]
@@ -238,7 +291,7 @@ mod tests {
         assert!(pool.recycle(&old(5), 8192).is_none());
         assert_eq!(names(&disk), ["old-5", "spare-0", "spare-1", "spare-2", "spare-3"]);
         let lengths = [want(0, 1), want(8192, 1), want(5000, 9000), want(5000, 9000), want(100, 1), want(4, 3)];
-        let spares = lengths.map(|want| pool.make(want).unwrap());
+        let spares = lengths.map(|want| make_now(&pool, want).unwrap());
         assert_eq!(spares.each_ref().map(|spare| spare.length), [8192, 8192, 8192, 9000, 4096, 4]);
         assert!(disk.content(&spares[0].path).unwrap() != [0; 8192], "nothing is filled");
         assert_eq!(disk.content(&spares[3].path).unwrap(), [0; 9000]);
@@ -265,8 +318,19 @@ mod tests {
         let (disk, pool) = pool();
         disk.truncate("/s/old-1", 5000).unwrap();
         pool.recycle(Path::new("/s/old-1"), 8192).unwrap().unwrap();
-        let spare = pool.make(want(100, 8192)).unwrap();
+        let spare = make_now(&pool, want(100, 8192)).unwrap();
         assert_eq!((disk.content(&spare.path).unwrap().len(), names(&disk).len()), (8192, 5));
+    }
+
+    #[test]
+    fn a_new_file_is_filled_piece_by_piece_with_a_rest_after_each() {
+        let (disk, pool) = pool();
+        let mut synced = Vec::new();
+        let length = 3 * FILL_BYTES + 1;
+        let path = Path::new("/s/spare-0");
+        let spare = pool.make(want(1, length), &mut |_| synced.push(disk.content(path).unwrap().len() as u64)).unwrap();
+        assert_eq!(synced, [FILL_BYTES, 2 * FILL_BYTES, 3 * FILL_BYTES]);
+        assert_eq!(disk.content(&spare.path).unwrap(), vec![0; usize::try_from(length).unwrap()]);
     }
 
     #[test]
@@ -274,7 +338,7 @@ mod tests {
         let (disk, pool) = pool();
         for operation in [Operation::WriteAt, Operation::Sync] {
             disk.fail_call(operation, 1, Failure::NoSpace);
-            assert!(pool.make(want(1, 8192)).is_err());
+            assert!(make_now(&pool, want(1, 8192)).is_err());
             assert_eq!(names(&disk).len(), 5, "{operation:?}");
         }
     }
@@ -285,10 +349,10 @@ mod tests {
         disk.set_capacity(Some(3 * LENGTH_MIN));
         disk.create_directory(Path::new(DIRECTORY)).unwrap();
         let pool = SparePool::new(Arc::new(disk.clone()), Path::new(DIRECTORY));
-        assert_eq!(pool.make(want(4096, 16 * LENGTH_MIN)).unwrap().length, 2 * LENGTH_MIN);
-        assert_eq!(pool.make(want(4096, 16 * LENGTH_MIN)).unwrap().length, LENGTH_MIN);
-        assert!(pool.make(want(4096, 16 * LENGTH_MIN)).is_err());
-        assert!(pool.make(want(4 * LENGTH_MIN, 4)).is_err());
+        assert_eq!(make_now(&pool, want(4096, 16 * LENGTH_MIN)).unwrap().length, 2 * LENGTH_MIN);
+        assert_eq!(make_now(&pool, want(4096, 16 * LENGTH_MIN)).unwrap().length, LENGTH_MIN);
+        assert!(make_now(&pool, want(4096, 16 * LENGTH_MIN)).is_err());
+        assert!(make_now(&pool, want(4 * LENGTH_MIN, 4)).is_err());
     }
 
     #[test]

@@ -109,30 +109,67 @@ impl Connection {
     }
 }
 
+/// So many parts of a tick there are, and of the connections that are looked at within it. A prime number: clients that come in
+/// some order, each fourth alike, are in all parts alike.
+pub(crate) const PARTS: u32 = 127;
+
+/// At which connections to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// At all, with the tick's beginning.
+    All,
+    /// At those whose turn it is in this part of the tick, from 0 to [`PARTS`].
+    Part(u32),
+}
+
+impl Look {
+    /// Whether a tick begins with it.
+    pub(crate) const fn begins_tick(self) -> bool {
+        matches!(self, Self::All | Self::Part(0))
+    }
+}
+
 /// The open connections of a shard.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Connections {
-    open: RefCell<BTreeMap<u64, Rc<Connection>>>,
-    next: Cell<u64>,
+    /// By the part of the tick in which they are looked at.
+    open: RefCell<Vec<BTreeMap<usize, Rc<Connection>>>>,
+    next: Cell<usize>,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self { open: RefCell::new(vec![BTreeMap::new(); PARTS as usize]), next: Cell::default() }
+    }
 }
 
 impl Connections {
-    pub(crate) fn add(&self, connection: Rc<Connection>) -> u64 {
+    pub(crate) fn add(&self, connection: Rc<Connection>) -> usize {
         let number = self.next.get();
         self.next.set(number + 1);
-        self.open.borrow_mut().insert(number, connection);
+        self.open.borrow_mut()[part_of(number)].insert(number, connection);
         number
     }
 
-    pub(crate) fn remove(&self, number: u64) {
-        self.open.borrow_mut().remove(&number);
+    pub(crate) fn remove(&self, number: usize) {
+        self.open.borrow_mut()[part_of(number)].remove(&number);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.open.borrow().is_empty()
+        self.open.borrow().iter().all(BTreeMap::is_empty)
     }
 
-    pub(crate) fn for_each(&self, act: impl FnMut(&Rc<Connection>)) {
-        self.open.borrow().values().for_each(act);
+    /// Calls `act` with those that are to be looked at.
+    pub(crate) fn for_each(&self, look: Look, mut act: impl FnMut(&Rc<Connection>)) {
+        let open = self.open.borrow();
+        let parts = match look {
+            Look::All => &open[..],
+            Look::Part(part) => &open[part as usize..=part as usize],
+        };
+        parts.iter().flat_map(BTreeMap::values).for_each(&mut act);
     }
+}
+
+const fn part_of(number: usize) -> usize {
+    number % PARTS as usize
 }

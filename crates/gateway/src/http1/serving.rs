@@ -30,7 +30,7 @@ use super::target::Scheme;
 pub(crate) struct Open {
     pub(crate) worker: Rc<Worker>,
     /// Its number among the open connections.
-    pub(crate) number: u64,
+    pub(crate) number: usize,
     pub(crate) _place: Place,
 }
 
@@ -43,9 +43,11 @@ impl Drop for Open {
 /// Serves a connection to its end. What the operating system says about the end is of no interest: the answer was
 /// given or nobody waits for it.
 pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStream) {
+    let served = worker.clone();
     let mut requests = pin!(requests(worker, connection.clone(), stream));
     poll_fn(|context| {
         connection.remember(context.waker());
+        served.step();
         match connection.order() {
             Order::Abort => Poll::Ready(()),
             Order::GoOn | Order::Finish | Order::TooSlow => requests.as_mut().poll(context).map(drop),
@@ -101,6 +103,9 @@ async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStr
             break !is_read || worker.is_finishing() || !socket.held().is_empty();
         }
         connection.enter(Phase::Idle, worker.now());
+        if !socket.held().is_empty() {
+            worker.let_others_go_first().await;
+        }
     };
     socket.close(lingers).await
 }

@@ -16,8 +16,8 @@ use rustix::time::Timespec;
 use super::slow::{Kind, Seen, Slow};
 
 /// Each client sends once in so many steps, of this length: about once a second.
-const STEPS: usize = 20;
-const STEP: Duration = Duration::from_millis(50);
+const STEPS: usize = 500;
+const STEP: Duration = Duration::from_millis(2);
 const READY_MAX: usize = 1024;
 
 /// How long those of one kind were borne.
