@@ -11,6 +11,7 @@ mod codings;
 mod cors;
 mod duplicates;
 mod events;
+mod fairness;
 mod json_parsing;
 mod probes;
 mod stand;
