@@ -250,11 +250,12 @@ impl Encoder {
         self.refused_by_code.iter().sum()
     }
 
-    /// Refuses what is good too.
+    /// Refuses what is good too, and says nothing of what came before: its first copy may stand in this very batch, and
+    /// nobody has waited until it is durable.
     pub(crate) fn refuse_all(&mut self) {
         self.batch = Batch::default();
-        self.is_refused_for_some |= self.accepted > 0;
-        self.accepted = 0;
+        self.is_refused_for_some |= self.accepted + self.duplicates > 0;
+        (self.accepted, self.duplicates) = (0, 0);
     }
 
     /// The types of the good records, those that came before too.
