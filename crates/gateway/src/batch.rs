@@ -61,9 +61,9 @@ pub(crate) async fn take(
             answer::json(acknowledgement::not_yet(status), &verdict)
         }
         Ack::Stored => {
-            // What is stored isn't in flight any more, however long its client waits.
-            drop(permit);
+            // What is durable isn't in flight any more, however long its client waits; only what is asked about takes room.
             encoder.forget_records();
+            permit.shrink(asked.bytes());
             answer_when_stored(worker, &encoder, asked).await
         }
     })

@@ -207,6 +207,23 @@ fn what_comes_again_waits_for_its_first_copy() {
     assert_eq!(world.stand.stored().len(), 4);
 }
 
+/// A hundred thousand ids are megabytes, and a client may leave them behind with each of its connections.
+#[test]
+fn the_ids_of_copies_that_are_waited_for_are_in_flight() {
+    let world = World::patient();
+    let batch: String = (0..1000).map(|id| format!("{{\"id\":{id}}}\n")).collect();
+    assert_eq!(world.stand.post("/ingest/batch", "", &batch).status, 200);
+    world.sinks(&[("one", 0)]);
+    let mut client = world.stand.connect();
+    client.post("/ingest/batch", STORED, batch.as_bytes());
+    world.wait_for(1);
+    let in_flight = world.stand.counters().bytes_in_flight();
+    assert!((16_000..60_000).contains(&in_flight), "{in_flight}");
+    world.sinks(&[("one", 1000)]);
+    assert_eq!(client.answer().status, 200);
+    world.stand.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
+}
+
 #[test]
 fn two_copies_that_wait_are_both_answered() {
     let world = World::patient();
