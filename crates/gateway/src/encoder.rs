@@ -106,6 +106,8 @@ pub(crate) struct Encoder {
     /// Good records were refused because others had to be.
     pub(crate) is_refused_for_some: bool,
     pub(crate) refused: Vec<Refusal>,
+    /// What these take in memory, about.
+    refused_bytes: usize,
     pub(crate) refused_by_code: [u64; Code::ALL.len()],
 }
 
@@ -132,6 +134,7 @@ impl Encoder {
             duplicates: 0,
             is_refused_for_some: false,
             refused: Vec::new(),
+            refused_bytes: 0,
             refused_by_code: [0; Code::ALL.len()],
         }
     }
@@ -164,6 +167,7 @@ impl Encoder {
     fn refuse(&mut self, refusal: Refusal) {
         self.refused_by_code[refusal.code as usize] += 1;
         if self.refused.len() < REFUSALS_LISTED_MAX {
+            self.refused_bytes += refusal.bytes();
             self.refused.push(refusal);
         }
     }
@@ -243,6 +247,12 @@ impl Encoder {
     /// A batch with records of a type that `table` doesn't have any more is refused as a whole: its routes are closed.
     pub(crate) fn check_types(&self, table: &Arc<TypeTable>) -> Result<(), Problem> {
         self.types.first_gone(table).map_or(Ok(()), |known| Err(known.is_unknown()))
+    }
+
+    /// Bytes that the records take, and what is to be said of them, about. Both may be much more than what came in.
+    pub(crate) fn bytes(&self) -> usize {
+        let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.own_lines.as_slice());
+        self.batch.records.bytes() + own + self.refused_bytes
     }
 
     /// How many records were refused.
