@@ -36,6 +36,17 @@ pub struct Asked {
     pub types: Vec<TypeName>,
 }
 
+/// Memory that one of the ids takes which alone are meant, about.
+const ID_BYTES: usize = 32;
+
+impl Asked {
+    /// Bytes that the ids in it take, about: there may be as many as a batch has events.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.spans.iter().filter_map(|span| span.only.as_ref()).map(|only| only.len() * ID_BYTES).sum()
+    }
+}
+
 /// A lane that hasn't brought all of the events to an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {

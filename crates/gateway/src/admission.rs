@@ -160,6 +160,19 @@ impl Permit<'_> {
         if has_too_much { Err(more_than_others()) } else { Ok(()) }
     }
 
+    /// Gives back all but so many bytes: of the rest nothing is in memory any more.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let load = &self.admission.loads[self.shard];
+        let back = self.bytes.saturating_sub(bytes);
+        let before = load.bytes.fetch_sub(back, Ordering::Relaxed);
+        debug_assert!(before >= back, "what is given back was taken");
+        load.shares.take(self.sender, back);
+        self.bytes -= back;
+        if let Some(expected) = &mut self.expected {
+            load.forecast.came(expected, usize::MAX);
+        }
+    }
+
     fn load(&self) -> &'_ Load {
         &self.admission.loads[self.shard]
     }
@@ -172,13 +185,7 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let load = &self.admission.loads[self.shard];
-        let before = load.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        debug_assert!(before >= self.bytes, "what is given back was taken");
-        load.shares.take(self.sender, self.bytes);
-        if let Some(expected) = &mut self.expected {
-            load.forecast.came(expected, usize::MAX);
-        }
+        self.shrink(0);
     }
 }
 

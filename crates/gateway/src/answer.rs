@@ -31,6 +31,13 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// Bytes that it takes in memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.detail.len() + self.pointer.as_ref().map_or(0, String::len)
+    }
+}
+
 impl From<pipeline::Refusal> for Refusal {
     fn from(refusal: pipeline::Refusal) -> Self {
         let pipeline::Refusal { line, pointer, code, detail, offset } = refusal;

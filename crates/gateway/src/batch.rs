@@ -61,9 +61,9 @@ pub(crate) async fn take(
             answer::json(acknowledgement::not_yet(status), &verdict)
         }
         Ack::Stored => {
-            // What is stored isn't in flight any more, however long its client waits.
-            drop(permit);
+            // What is durable isn't in flight any more, however long its client waits: only what is asked and answered is.
             encoder.forget_records();
+            permit.shrink(asked.bytes() + encoder.bytes());
             answer_when_stored(worker, &encoder, asked).await
         }
     })
@@ -151,8 +151,8 @@ async fn encode(
         charged += chunk.len();
         encoder.came(chunk);
         splitter.push(chunk, &mut |item| encoder.take(item)).map_err(Problem::of_body)?;
-        // Small records take more room than the body that they came in.
-        let beyond = encoder.batch.records.bytes().saturating_sub(charged);
+        // Small records, and what is said of those that are refused, take more room than the body that they came in.
+        let beyond = encoder.bytes().saturating_sub(charged);
         permit.admit(beyond)?;
         charged += beyond;
         Ok::<_, Refused>(())

@@ -106,6 +106,8 @@ pub(crate) struct Encoder {
     /// Good records were refused because others had to be.
     pub(crate) is_refused_for_some: bool,
     pub(crate) refused: Vec<Refusal>,
+    /// What these take in memory, about.
+    refused_bytes: usize,
     pub(crate) refused_by_code: [u64; Code::ALL.len()],
 }
 
@@ -132,6 +134,7 @@ impl Encoder {
             duplicates: 0,
             is_refused_for_some: false,
             refused: Vec::new(),
+            refused_bytes: 0,
             refused_by_code: [0; Code::ALL.len()],
         }
     }
@@ -164,6 +167,7 @@ impl Encoder {
     fn refuse(&mut self, refusal: Refusal) {
         self.refused_by_code[refusal.code as usize] += 1;
         if self.refused.len() < REFUSALS_LISTED_MAX {
+            self.refused_bytes += refusal.bytes();
             self.refused.push(refusal);
         }
     }
@@ -245,16 +249,23 @@ impl Encoder {
         self.types.first_gone(table).map_or(Ok(()), |known| Err(known.is_unknown()))
     }
 
+    /// Bytes that the records take, and what is to be said of them, about. Both may be much more than what came in.
+    pub(crate) fn bytes(&self) -> usize {
+        let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.own_lines.as_slice());
+        self.batch.records.bytes() + own + self.refused_bytes
+    }
+
     /// How many records were refused.
     pub(crate) fn refused_count(&self) -> u64 {
         self.refused_by_code.iter().sum()
     }
 
-    /// Refuses what is good too.
+    /// Refuses what is good too, and says nothing of what came before: its first copy may stand in this very batch, and
+    /// nobody has waited until it is durable.
     pub(crate) fn refuse_all(&mut self) {
         self.batch = Batch::default();
-        self.is_refused_for_some |= self.accepted > 0;
-        self.accepted = 0;
+        self.is_refused_for_some |= self.accepted + self.duplicates > 0;
+        (self.accepted, self.duplicates) = (0, 0);
     }
 
     /// The types of the good records, those that came before too.

@@ -96,7 +96,7 @@ fn asked(
 pub(crate) async fn answer<'a>(worker: &'a Worker, begun: &Begun, body: &mut Body<'a>) -> Response {
     let answer = match &begun.asked {
         Ok(Asked::Wishes(wishes)) => follow(worker, wishes, begun, body).await,
-        Ok(Asked::Read(request)) => Box::pin(request.answer(worker)).await,
+        Ok(Asked::Read(request)) => Box::pin(request.answer(worker, worker.sender(&begun.envelope))).await,
         Ok(Asked::Address(form)) => Ok(form.response(begun.envelope.client)),
         Ok(Asked::Methods(methods)) => Ok(Response::with_methods(methods)),
         Err(refused) => return Response { cors: begun.cors.clone(), ..refuse(worker, refused) },

@@ -20,6 +20,8 @@ const ENTRY_BYTES: usize = 32;
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// More files than this are made one at the next start.
 const FILES_MAX: usize = 16;
+/// Bytes that the files may have for each id that they hold at least: frames with few ids take more than these.
+const KEPT_BYTES_PER_ID: u64 = 4 * ENTRY_BYTES as u64;
 const PREFIX: &str = "ids-";
 
 /// The ids of the stretch `(after, up_to]` of a shard.
@@ -108,13 +110,21 @@ impl Frames {
     }
 }
 
+/// What is known of a file.
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    number: u64,
+    ids: usize,
+    bytes: u64,
+}
+
 /// The files.
 pub(super) struct IdFiles {
     disk: SharedDisk,
     directory: PathBuf,
-    /// Number and count of ids of each file, oldest first.
-    files: VecDeque<(u64, usize)>,
-    /// As many ids as the newer files must hold before an older one may go.
+    /// Oldest first.
+    files: VecDeque<Listed>,
+    /// As many ids as the newer files must hold before an older one may go; or as many bytes as [`KEPT_BYTES_PER_ID`] says.
     ids_kept: usize,
     open: Option<(Box<dyn DiskFile>, u64)>,
     next: u64,
@@ -142,35 +152,52 @@ impl IdFiles {
         let mut this = Self { disk, directory: directory.into(), files, ids_kept, open: None, next, has_begun: false };
         for number in numbers {
             let mut ids = 0;
-            this.read(number, |frame| {
+            let bytes = this.read(number, |frame| {
                 ids += frame.ids.len();
                 take(frame);
             })?;
-            this.files.push_back((number, ids));
+            this.files.push_back(Listed { number, ids, bytes });
         }
         Ok(this)
     }
 
+    /// Keeps of the frames what `keep` leaves of them: a later start must not believe the rest. Where the files can't be
+    /// written anew they go: an id that isn't known here is one that stores know by their own keys, but one that is known
+    /// for an event that is lost keeps it out. Whether they are still there. As [`IdFiles::join_files`] it must come first.
+    pub(super) fn keep_only(&mut self, keep: impl FnMut(Frame) -> Option<Frame>) -> io::Result<bool> {
+        let written = self.join_files(keep).is_ok();
+        while !written && let Some(Listed { number, .. }) = self.files.front().copied() {
+            self.remove(number)?;
+            self.files.pop_front();
+        }
+        self.disk.sync_directory(&self.directory)?;
+        Ok(written)
+    }
+
     /// Makes few files of many: each process leaves one, and it may have written little. It must come before this process
     /// adds its own frames, as they stand in the order of their files.
-    fn join_files(&mut self) -> io::Result<()> {
+    fn join_files(&mut self, keep: impl FnMut(Frame) -> Option<Frame>) -> io::Result<()> {
         let (old, first_new) = (self.files.clone(), self.next);
-        let written = self.write_again(&old);
+        let written = self.write_again(&old, keep);
         if written.is_err() {
             self.open = None;
         }
         let stays = |number: u64| (number >= first_new) == written.is_ok();
-        let (stay, go): (VecDeque<_>, VecDeque<_>) = self.files.drain(..).partition(|(number, _)| stays(*number));
+        let (stay, go): (VecDeque<_>, VecDeque<_>) = self.files.drain(..).partition(|file| stays(file.number));
         self.files = stay;
         // One that can't be removed is read once more at the next start, which does no harm.
-        go.iter().for_each(|(number, _)| drop(self.remove(*number)));
+        go.iter().for_each(|file| drop(self.remove(file.number)));
         written
     }
 
-    fn write_again(&mut self, files: &VecDeque<(u64, usize)>) -> io::Result<()> {
+    fn write_again(
+        &mut self,
+        files: &VecDeque<Listed>,
+        mut keep: impl FnMut(Frame) -> Option<Frame>,
+    ) -> io::Result<()> {
         let mut frames = Frames::default();
-        for (number, _) in files {
-            self.read(*number, |frame| frames.push(&frame))?;
+        for file in files {
+            self.read(file.number, |frame| keep(frame).iter().for_each(|frame| frames.push(frame)))?;
             if frames.bytes.len() as u64 >= FILE_BYTES_MAX {
                 self.write(&std::mem::take(&mut frames))?;
             }
@@ -182,7 +209,8 @@ impl IdFiles {
         self.directory.join(format!("{PREFIX}{number:08}"))
     }
 
-    fn read(&self, number: u64, mut take: impl FnMut(Frame)) -> io::Result<()> {
+    /// Gives the sound frames of a file, and its length.
+    fn read(&self, number: u64, mut take: impl FnMut(Frame)) -> io::Result<u64> {
         let file = self.disk.open(&self.path(number))?;
         let mut bytes = vec![0; usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?];
         let filled = file.read_full_at(&mut bytes, 0)?;
@@ -191,14 +219,14 @@ impl IdFiles {
             take(frame);
             rest = &rest[length..];
         }
-        Ok(())
+        Ok(bytes.len() as u64)
     }
 
     /// Adds a frame; it is durable when this returns.
     pub(super) fn append(&mut self, frame: &Frame) -> io::Result<()> {
         if !std::mem::replace(&mut self.has_begun, true) && self.files.len() > FILES_MAX {
             // Where there is no space for it, the next process tries again.
-            drop(self.join_files());
+            drop(self.join_files(Some));
         }
         let mut frames = Frames::default();
         frames.push(frame);
@@ -216,7 +244,7 @@ impl IdFiles {
                 if written.is_err() {
                     // A full disk would have one more of them with every try.
                     self.open = None;
-                    self.files.pop_back().into_iter().for_each(|(number, _)| drop(self.remove(number)));
+                    self.files.pop_back().into_iter().for_each(|file| drop(self.remove(file.number)));
                 }
                 written
             }
@@ -227,8 +255,9 @@ impl IdFiles {
         file.write_all_at(&frames.bytes, length)?;
         file.sync()?;
         self.open = Some((file, length + frames.bytes.len() as u64));
-        if let Some((_, ids)) = self.files.back_mut() {
-            *ids += frames.ids;
+        if let Some(newest) = self.files.back_mut() {
+            newest.ids += frames.ids;
+            newest.bytes += frames.bytes.len() as u64;
         }
         Ok(())
     }
@@ -237,15 +266,18 @@ impl IdFiles {
         let number = self.next;
         self.next += 1;
         let file = self.disk.create(&self.path(number))?;
-        self.files.push_back((number, 0));
+        self.files.push_back(Listed { number, ids: 0, bytes: 0 });
         Ok(file)
     }
 
     fn drop_oldest(&mut self) -> io::Result<()> {
-        let mut newer: usize = self.files.iter().map(|(_, ids)| ids).sum();
-        while let Some((number, ids)) = self.files.front().copied() {
-            newer -= ids;
-            if newer < self.ids_kept || self.files.len() == 1 {
+        let bytes_kept = self.ids_kept as u64 * KEPT_BYTES_PER_ID;
+        let mut newer_ids: usize = self.files.iter().map(|file| file.ids).sum();
+        let mut newer_bytes: u64 = self.files.iter().map(|file| file.bytes).sum();
+        while let Some(Listed { number, ids, bytes }) = self.files.front().copied() {
+            newer_ids -= ids;
+            newer_bytes -= bytes;
+            if newer_ids < self.ids_kept && newer_bytes < bytes_kept || self.files.len() == 1 {
                 break;
             }
             self.remove(number)?;
@@ -327,6 +359,18 @@ mod tests {
     }
 
     #[test]
+    fn files_with_few_ids_are_not_kept_for_ever() {
+        let disk = SimulatedDisk::new(1);
+        let empty = |after: u64| frame(after, 0);
+        let mut files = open(&disk, 100).0;
+        let per_file = FILE_BYTES_MAX / HEADER_BYTES as u64 + 1;
+        for after in 0..3 * per_file {
+            files.append(&empty(after)).unwrap();
+        }
+        assert!(file_count(&disk) <= 2, "{}", file_count(&disk));
+    }
+
+    #[test]
     fn many_small_files_are_made_one() {
         let disk = SimulatedDisk::new(1);
         for start in 0..40 {
@@ -348,7 +392,7 @@ mod tests {
         }
         let mut joined = open(&disk, 10_000_000).0;
         append(&mut joined, &[frame(17 * IDS, 1)]);
-        let longest = joined.files.iter().map(|(_, ids)| (ids * ENTRY_BYTES) as u64).max().unwrap();
+        let longest = joined.files.iter().map(|file| (file.ids * ENTRY_BYTES) as u64).max().unwrap();
         assert!((FILE_BYTES_MAX..FILE_BYTES_MAX + 2 * FRAME_BYTES).contains(&longest), "{longest}");
         assert_eq!(open(&disk, 10_000_000).1.len(), FILES_MAX + 2);
     }
@@ -371,6 +415,29 @@ mod tests {
         assert_eq!(after, [before, vec![frame(170, 1)]].concat());
         append(&mut files, &[frame(171, 1)]);
         assert_eq!((file_count(&disk), open(&disk, 1000).1.len()), (1, FILES_MAX + 3));
+    }
+
+    /// Keeps the frames behind the first, without their second ids.
+    fn less(frame: Frame) -> Option<Frame> {
+        let ids = frame.ids.iter().copied().filter(|known| known.sequence != frame.after + 2).collect();
+        (frame.after > 0).then_some(Frame { ids, ..frame })
+    }
+
+    #[test]
+    fn what_is_not_kept_is_not_read_again() {
+        for full in [false, true] {
+            let disk = SimulatedDisk::new(1);
+            append(&mut open(&disk, 100).0, &[frame(0, 3)]);
+            append(&mut open(&disk, 100).0, &[frame(3, 3)]);
+            let mut files = open(&disk, 100).0;
+            disk.set_capacity(full.then(|| disk.bytes_used()));
+            assert_eq!(files.keep_only(less).unwrap(), !full);
+            disk.set_capacity(None);
+            append(&mut files, &[frame(6, 1)]);
+            disk.power_cut_in_style(CutStyle::LoseAll);
+            let kept = if full { Vec::new() } else { vec![less(frame(3, 3)).unwrap()] };
+            assert_eq!(open(&disk, 100).1, [kept, vec![frame(6, 1)]].concat());
+        }
     }
 
     #[test]

@@ -20,6 +20,10 @@ use crate::wall_clock::unix_microseconds;
 const DIRECTORY: &str = "duplicates";
 /// What the files hold costs an fdatasync: it is written so often, unless segments wait to be freed.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
+/// Of stretches without ids the files are told this seldom, or when so many bytes have come: else they would grow for as
+/// long as the server runs. A start reads the log from there on, which takes no time worth speaking of.
+const EMPTY_INTERVAL: Duration = Duration::from_mins(1);
+const EMPTY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Ids that are read and written at once: 2 MiB.
 pub(super) const FRAME_IDS_MAX: usize = 65_536;
 /// Ids that the files hold at least: about as many as the window.
@@ -39,9 +43,29 @@ struct Joined {
 
 struct Saved {
     files: IdFiles,
-    /// For each shard, up to where the files have its ids.
-    up_to: Vec<u64>,
+    /// By shard.
+    progress: Vec<Progress>,
     at: Option<Instant>,
+}
+
+/// How far a shard's ids are saved.
+struct Progress {
+    /// No id up to here is missing in the files.
+    up_to: u64,
+    /// What the files say, and since when: what stands between the two has no ids.
+    written: u64,
+    written_at: Instant,
+}
+
+impl Progress {
+    fn new(written: u64) -> Self {
+        Self { up_to: written, written, written_at: Instant::now() }
+    }
+
+    fn is_far_behind(&self, shard: &Shard) -> bool {
+        self.written_at.elapsed() >= EMPTY_INTERVAL
+            || shard.segments().bytes_behind(self.written, shard.durable()) >= EMPTY_BYTES_MAX
+    }
 }
 
 impl Memory {
@@ -59,9 +83,12 @@ impl Memory {
     ) -> io::Result<()> {
         let mut recalled = Recalled::new(&self.window, shards, findings);
         let path = directory.path().join(DIRECTORY);
-        let files = IdFiles::open(directory.disk().clone(), &path, IDS_KEPT, |frame| recalled.take(frame))?;
-        let up_to = recalled.read_logs()?;
-        let saved = Mutex::new(Saved { files, up_to, at: None });
+        let mut files = IdFiles::open(directory.disk().clone(), &path, IDS_KEPT, |frame| recalled.take(frame))?;
+        if recalled.has_lost() && !files.keep_only(|frame| recalled.that_is_there(frame))? {
+            recalled.files_are_gone();
+        }
+        let progress = recalled.read_logs()?.into_iter().map(Progress::new).collect();
+        let saved = Mutex::new(Saved { files, progress, at: None });
         // Once, by whoever opened the shards.
         let _ = self.joined.set(Joined { shards: shards.iter().map(Arc::downgrade).collect(), saved });
         Ok(())
@@ -103,19 +130,23 @@ impl Memory {
             saved.at = Some(Instant::now());
             shards.iter().try_for_each(|shard| saved.catch_up(shard))?;
         }
-        Ok(saved.up_to.clone())
+        Ok(saved.progress.iter().map(|progress| progress.up_to).collect())
     }
 }
 
 impl Saved {
     fn catch_up(&mut self, shard: &Arc<Shard>) -> io::Result<()> {
-        let known = usize::from(shard.number());
+        let Self { files, progress, .. } = self;
+        let progress = &mut progress[usize::from(shard.number())];
         let durable = shard.durable();
-        while self.up_to[known] < durable {
-            let frame = read(shard, self.up_to[known])?;
+        while progress.up_to < durable {
+            let frame = read(shard, progress.up_to)?;
             let up_to = frame.up_to;
-            self.files.append(&frame)?;
-            self.up_to[known] = up_to;
+            if !frame.ids.is_empty() || progress.is_far_behind(shard) {
+                files.append(&Frame { after: progress.written, ..frame })?;
+                *progress = Progress::new(up_to);
+            }
+            progress.up_to = up_to;
         }
         Ok(())
     }

@@ -220,6 +220,39 @@ fn ids_are_known_after_a_restart_and_after_their_segments_are_freed() {
     }
 }
 
+/// Most events have no ids of clients. What the files say of them would grow with the time that a server runs, and each
+/// start would read it.
+#[test]
+fn events_without_ids_leave_nothing_in_the_files() {
+    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    let bytes = |world: &World| -> u64 {
+        let paths = world.disk.paths().into_iter().filter(|path| path.starts_with("/data/duplicates"));
+        paths.map(|path| world.disk.content(path).unwrap().len() as u64).sum()
+    };
+    assert!(matches!(world.run(async |world| world.post(0, 1, "1").await), Outcome::New(_)));
+    let filler = "x".repeat(60_000);
+    let mut freed = 0;
+    for _ in 0..40 {
+        assert!(matches!(world.run(async |world| world.post_with(0, 9, &filler, false).await), Outcome::New(_)));
+        let durable = world.shard(0).durable();
+        let safe = world.log.save_ids(&[durable, 0]).unwrap();
+        freed += world.shard(0).segments().free_up_to(safe[0]).unwrap();
+    }
+    assert!(freed > 3, "{freed}");
+    let of_one = bytes(&world);
+    assert!((1..200).contains(&of_one), "{of_one}");
+    assert!(matches!(world.run(async |world| world.post(0, 2, "2").await), Outcome::New(_)));
+    // What stands between the two is spoken of, so that a start reads the log behind them only.
+    for _ in 0..2 {
+        world = world.crash(true);
+        for (key, payload) in [(1, "1"), (2, "2")] {
+            let outcome = world.run(async |world| world.post(0, key, payload).await);
+            assert!(matches!(outcome, Outcome::Again(_)), "{key}: {outcome:?}");
+        }
+        world.log.save_ids(&[0, 0]).unwrap();
+    }
+}
+
 #[test]
 fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
     let disk = SimulatedDisk::new(1);
@@ -236,6 +269,40 @@ fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
     let world = World::open(&disk, INLINE);
     let outcome = world.run(async |world| world.post(0, 2, "1").await);
     assert!(matches!(outcome, Outcome::New(_)), "{outcome:?} {}", world.shard(0).durable());
+}
+
+/// What recovery finds it finds once: the start after it must not believe what the files of ids said before.
+#[test]
+fn what_the_log_has_lost_is_not_taken_for_a_duplicate_by_a_later_start() {
+    for power in [false, true] {
+        let disk = SimulatedDisk::new(1);
+        let world = World::open(&disk, INLINE);
+        for key in 1..=3 {
+            assert!(matches!(world.run(async |world| world.post(0, key, "1").await), Outcome::New(_)));
+        }
+        assert!(matches!(world.run(async |world| world.post(1, 4, "1").await), Outcome::New(_)));
+        assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [3, 1]);
+        drop(world);
+        let segment = |path: &&std::path::PathBuf| {
+            path.starts_with("/data/journal/0000") && path.extension().is_some_and(|end| end == "segment")
+        };
+        let paths = disk.paths();
+        let lost = paths.iter().find(segment).unwrap_or_else(|| panic!("{paths:?}"));
+        disk.put(lost.clone(), &[0; 8192]).unwrap();
+
+        let mut world = World::open(&disk, INLINE);
+        assert!(!world.log.findings().is_empty());
+        assert!(matches!(world.run(async |world| world.post(0, 5, "1").await), Outcome::New(_)));
+        for _ in 0..2 {
+            world = world.crash(power);
+            let [kept, new] = world.run(async |world| [world.post(0, 4, "1").await, world.post(1, 5, "1").await]);
+            assert!(matches!([kept, new], [Outcome::Again(_), Outcome::Again(_)]), "{kept:?} {new:?}");
+        }
+        for key in 1..=3 {
+            let outcome = world.run(async |world| world.post(0, key, "1").await);
+            assert!(matches!(outcome, Outcome::New(_)), "{key}: {outcome:?}");
+        }
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, 
 use crate::code::Code;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
+use crate::shares::Sender;
 use crate::type_table::TypeTable;
 use crate::worker::Worker;
 
@@ -39,8 +40,8 @@ impl EventRequest {
         Ok(Self { id, position: parameters.value("position")?, readers })
     }
 
-    pub(super) async fn answer(&self, worker: &Worker) -> Result<Response, Refused> {
-        let permit = worker.read_room().take(EVENT_ROOM)?;
+    pub(super) async fn answer(&self, worker: &Worker, sender: Sender) -> Result<Response, Refused> {
+        let permit = worker.read_room().take(EVENT_ROOM, sender)?;
         let position = worker.log().remembered(self.id).or(self.position);
         // Asked before the stores are: what is settled by now is found there, or nowhere.
         let pending = position.map_or_else(Vec::new, |position| pending(worker, &self.readers, position));

@@ -13,6 +13,7 @@ use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, 
 use crate::http1::response::Response;
 use crate::problem::Refused;
 use crate::request::{DEFAULT_TYPE, check_key};
+use crate::shares::Sender;
 use crate::type_table::TypeTable;
 use crate::worker::Worker;
 
@@ -77,9 +78,9 @@ impl PageRequest {
         Ok(Self { choice, limit, after })
     }
 
-    pub(super) async fn answer(&self, worker: &Worker) -> Result<Response, Refused> {
+    pub(super) async fn answer(&self, worker: &Worker, sender: Sender) -> Result<Response, Refused> {
         let bytes_max = READ_BYTES_MAX.min(self.limit.saturating_mul(EVENT_ROOM));
-        let permit = worker.read_room().take(bytes_max)?;
+        let permit = worker.read_room().take(bytes_max, sender)?;
         let Choice { wanted, reader, .. } = &self.choice;
         let pending = self.pending(worker);
         let query = Query { wanted: wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max };

@@ -13,6 +13,7 @@ use super::{ReadPermit, cursor};
 use crate::code::Code;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
+use crate::shares::Sender;
 use crate::type_table::TypeTable;
 use crate::worker::Worker;
 
@@ -35,14 +36,14 @@ impl ReadRequest {
         }
     }
 
-    /// Reads.
+    /// Reads, for this sender.
     ///
     /// # Errors
     /// There is nothing to answer with, or not now.
-    pub(crate) async fn answer(&self, worker: &Worker) -> Result<Response, Refused> {
+    pub(crate) async fn answer(&self, worker: &Worker, sender: Sender) -> Result<Response, Refused> {
         match self {
-            Self::Event(request) => request.answer(worker).await,
-            Self::Page(request) => request.answer(worker).await,
+            Self::Event(request) => request.answer(worker, sender).await,
+            Self::Page(request) => request.answer(worker, sender).await,
         }
     }
 }

@@ -132,7 +132,8 @@ fn an_event_is_answered_when_the_last_sink_has_it() {
         let mut client = world.stand.connect();
         client.post(path, STORED, body.as_bytes());
         world.wait_for(1);
-        assert_eq!(world.stand.counters().bytes_in_flight(), 0, "what waits is not in flight");
+        let in_flight = world.stand.counters().bytes_in_flight();
+        assert_eq!(in_flight > 0, status == 207, "of what waits only a refusal is in flight: {in_flight}");
         let last = world.stand.log.shards()[0].durable();
         world.sinks(&[("one", last), ("two", last - 1)]);
         // It waits for the other.
@@ -205,6 +206,39 @@ fn what_comes_again_waits_for_its_first_copy() {
         world.sinks(&[("one", 0)]);
     }
     assert_eq!(world.stand.stored().len(), 4);
+}
+
+/// A hundred thousand ids are megabytes, and a client may leave them behind with each of its connections.
+#[test]
+fn the_ids_of_copies_that_are_waited_for_are_in_flight() {
+    let world = World::patient();
+    let batch: String = (0..1000).map(|id| format!("{{\"id\":{id}}}\n")).collect();
+    assert_eq!(world.stand.post("/ingest/batch", "", &batch).status, 200);
+    world.sinks(&[("one", 0)]);
+    let mut client = world.stand.connect();
+    client.post("/ingest/batch", STORED, batch.as_bytes());
+    world.wait_for(1);
+    let in_flight = world.stand.counters().bytes_in_flight();
+    assert!((16_000..60_000).contains(&in_flight), "{in_flight}");
+    world.sinks(&[("one", 1000)]);
+    assert_eq!(client.answer().status, 200);
+    world.stand.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
+}
+
+/// Two bytes are refused with a hundred: what an answer will say is held for as long as it is waited for.
+#[test]
+fn refusals_that_wait_to_be_told_are_in_flight() {
+    let world = World::patient();
+    world.sinks(&[("one", 0)]);
+    let mut client = world.stand.connect();
+    client.post("/ingest/batch/a", STORED, ["1\n", &"x\n".repeat(1000)].concat().as_bytes());
+    world.wait_for(1);
+    let in_flight = world.stand.counters().bytes_in_flight();
+    assert!((50_000..500_000).contains(&in_flight), "{in_flight}");
+    world.sinks(&[("one", 1)]);
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.json()["refused"].as_array().unwrap().len()), (207, 1000));
+    world.stand.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
 }
 
 #[test]

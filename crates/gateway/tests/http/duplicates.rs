@@ -98,8 +98,23 @@ fn an_atomic_batch_that_is_refused_waits_for_none_of_its_own_records() {
     assert_eq!(stand.post("/ingest/event", "", "{\"id\":1}").status, 200);
     let body = "{\"id\":2}\n{\"id\":2}\n{\"id\":1,\"other\":0}";
     let answer = stand.post("/ingest/batch", "Forebay-Atomic: true\r\n", body);
-    assert_eq!((answer.status, answer.json()["accepted"].as_u64()), (422, Some(0)), "{}", answer.json());
+    let counts = ["accepted", "duplicates"].map(|name| answer.json()[name].as_u64());
+    assert_eq!((answer.status, counts), (422, [Some(0), Some(0)]), "{}", answer.json());
     assert_eq!(stand.payloads().len(), 1);
+}
+
+/// A duplicate is durable; of what was refused nobody has waited for that.
+#[test]
+fn an_atomic_batch_that_is_refused_speaks_of_no_duplicates() {
+    let stand = Stand::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/batch", "", "{\"id\":1}\n{\"id\":2}").status, 200);
+    let body = "{\"id\":1}\n{\"id\":2,\"other\":0}";
+    let answer = stand.post("/ingest/batch", "Forebay-Atomic: true\r\n", body);
+    let counts = ["accepted", "duplicates"].map(|name| answer.json()[name].as_u64());
+    assert_eq!((answer.status, counts), (422, [Some(0), Some(0)]), "{}", answer.json());
+    assert_eq!(answer.json()["refused"][0]["line"], 2);
+    let apart = stand.post("/ingest/batch", "", body);
+    assert_eq!((apart.status, apart.json()["duplicates"].as_u64()), (207, Some(1)), "{}", apart.json());
 }
 
 #[test]
