@@ -231,8 +231,7 @@ impl Load<'_> {
         let mut state = self.state(input)?;
         self.counters.bytes_read.store(0, Ordering::Relaxed);
         // Nobody asks how many lines there are, and to count them costs as much as to find those that match.
-        let only_matches =
-            self.options.count_only && self.options.filter.is_some() && self.options.condition.is_none();
+        let only_matches = self.options.count_only && self.options.filter.is_some() && self.options.condition.is_none();
         let reading = Reading {
             block_bytes: if self.options.count_only { COUNT_BYTES } else { self.options.batch_bytes },
             counts_lines: !only_matches,

@@ -44,7 +44,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let list = "1,".repeat(10_000);
     let members: String = (0..10_000).map(|number| format!("\"member{number}\":1,")).collect();
-    let bits: String = (0_u32..100_000).map(|bit| if bit.wrapping_mul(2_654_435_769) >> 31 == 0 { '0' } else { '1' }).collect();
+    let bits: String =
+        (0_u32..100_000).map(|bit| if bit.wrapping_mul(2_654_435_769) >> 31 == 0 { '0' } else { '1' }).collect();
     let text = "ab".repeat(500);
     let document = format!(r#"{{"l":[{list}0],"o":{{{members}"z":1}},"s":"{bits}","t":"{text}"}}"#);
     for text in HOSTILE {

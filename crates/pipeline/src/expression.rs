@@ -21,8 +21,8 @@ mod value;
 use std::fmt;
 use std::str::FromStr;
 
-pub use error::{EvaluationError, InvalidExpression};
 use error::Fault;
+pub use error::{EvaluationError, InvalidExpression};
 use evaluate::{Evaluation, Stop};
 use tree::Node;
 pub use value::{Made, NotJson, Value};

@@ -40,10 +40,13 @@ fn only_lines_that_the_condition_holds_for_are_stored() {
 
     let kept = fs::read_to_string(&refused).unwrap();
     let rows: Vec<Value> = kept.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
-    let rows: Vec<_> = rows.iter().map(|row| (row["line"].as_u64(), row["code"].as_str(), row["text"].as_str())).collect();
+    let rows: Vec<_> =
+        rows.iter().map(|row| (row["line"].as_u64(), row["code"].as_str(), row["text"].as_str())).collect();
     let row = |number, code, text| (Some(number), Some(code), Some(text));
     assert_eq!(rows, [row(5, "where", lines[4]), row(6, "json", lines[5]), row(8, "where", lines[7])]);
-    let shown = format!("{file} line 5: `status >= 500`: >= can't be applied to null and an int; a member that is absent is null");
+    let shown = format!(
+        "{file} line 5: `status >= 500`: >= can't be applied to null and an int; a member that is absent is null"
+    );
     assert!(text.contains(&shown), "{text}");
 
     // It goes on with the same condition, and with no other.
@@ -77,7 +80,10 @@ fn lines_are_counted_and_of_many_without_a_verdict_only_ten_shown() {
 #[test]
 fn a_wrong_condition_is_shown_with_its_place() {
     for (condition, shown) in [
-        ("status >= 500 and path == '/'", "for `and`, write `&&`\n  status >= 500 and path == '/'\n                ^^^"),
+        (
+            "status >= 500 and path == '/'",
+            "for `and`, write `&&`\n  status >= 500 and path == '/'\n                ^^^",
+        ),
         ("statuses.contains(", "here should stand a value"),
         (&"(".repeat(8_000), "levels"),
         (&"x".repeat(9_000), "at most 8192 bytes"),
@@ -94,7 +100,10 @@ fn a_hostile_condition_ends() {
     let file = folder.write("a", format!("[{}0]\n", "1,".repeat(10_000)).repeat(3));
     let hostile = "payload.all(a, payload.all(b, payload.all(c, a + b + c >= 0)))";
     let (code, text) = finish(load(&[&file, "--count", "--where", hostile]));
-    assert!(code == 3 && text.matches("too many steps").count() == 3 && text.contains("\n0\n") || text.starts_with("0\n"), "{text}");
+    assert!(
+        code == 3 && text.matches("too many steps").count() == 3 && text.contains("\n0\n") || text.starts_with("0\n"),
+        "{text}"
+    );
 }
 
 /// The commands of the page that only count, run by a shell beside a file of that name.
@@ -115,7 +124,8 @@ fn the_examples_of_the_page_count_what_they_say() {
     ];
     assert!(expected.iter().all(|count| (1..2_000).contains(count)), "{expected:?}");
     let page = include_str!("../../../../docs/load.md");
-    let commands: Vec<_> = page.lines().filter(|line| line.contains("--count --") && line.contains("--where '")).collect();
+    let commands: Vec<_> =
+        page.lines().filter(|line| line.contains("--count --") && line.contains("--where '")).collect();
     assert_eq!(commands.len(), expected.len());
     let binaries = Path::new(env!("CARGO_BIN_EXE_forebay")).parent().unwrap();
     for (command, expected) in commands.iter().zip(expected) {

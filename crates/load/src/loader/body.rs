@@ -116,10 +116,15 @@ mod tests {
     fn pieces(shape: &Shape, block: &str) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         let lines = block.lines().count() as u64;
-        let sent = shape.pieces(block.as_bytes(), lines, |_, _| Ok(()), |piece| {
-            found.push((piece.offset, String::from_utf8(piece.body.to_vec()).unwrap()));
-            Ok::<_, Infallible>(())
-        });
+        let sent = shape.pieces(
+            block.as_bytes(),
+            lines,
+            |_, _| Ok(()),
+            |piece| {
+                found.push((piece.offset, String::from_utf8(piece.body.to_vec()).unwrap()));
+                Ok::<_, Infallible>(())
+            },
+        );
         assert!(sent.is_ok());
         found
     }
@@ -154,12 +159,17 @@ mod tests {
         let block = b"a1\n\nb\na2\nb\nb\na3";
         let find = |shape: &Shape| {
             let mut found = Vec::new();
-            let sent = shape.pieces(block, 7, |_, _| Ok(()), |piece| {
-                piece.find_lines([1, 3, 9].into_iter(), |wanted, number, line| {
-                    found.push((wanted, number, String::from_utf8(line.to_vec()).unwrap()));
-                });
-                Ok::<_, Infallible>(())
-            });
+            let sent = shape.pieces(
+                block,
+                7,
+                |_, _| Ok(()),
+                |piece| {
+                    piece.find_lines([1, 3, 9].into_iter(), |wanted, number, line| {
+                        found.push((wanted, number, String::from_utf8(line.to_vec()).unwrap()));
+                    });
+                    Ok::<_, Infallible>(())
+                },
+            );
             assert!(sent.is_ok());
             found
         };

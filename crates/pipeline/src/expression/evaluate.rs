@@ -6,7 +6,6 @@ mod equal;
 mod items;
 mod over;
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::rc::Rc;
@@ -164,13 +163,7 @@ impl<'a> Evaluation<'a> {
         Ok(element.unwrap_or(Value::NULL))
     }
 
-    fn binary(
-        &mut self,
-        operator: Binary,
-        left: &'a Node,
-        right: &'a Node,
-        node: &'a Node,
-    ) -> Evaluated<Made<'a>> {
+    fn binary(&mut self, operator: Binary, left: &'a Node, right: &'a Node, node: &'a Node) -> Evaluated<Made<'a>> {
         let (left, right) = (self.made(left)?, self.made(right)?);
         let unfit = |left: Kind, right: Kind| stop(node, Fault::Operands(operator.symbol(), left, right));
         let order = || number::compare(&left, &right).ok_or_else(|| unfit(left.kind(), right.kind()));

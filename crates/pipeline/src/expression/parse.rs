@@ -133,7 +133,11 @@ impl<'t> Parser<'t> {
             let kind = if self.take(".") {
                 let place = self.tokens[self.at].place.clone();
                 let name = self.name("a member's name")?;
-                if self.take("(") { self.method(node, name, place)? } else { NodeKind::Member(Box::new(node), name.into()) }
+                if self.take("(") {
+                    self.method(node, name, place)?
+                } else {
+                    NodeKind::Member(Box::new(node), name.into())
+                }
             } else if self.take("[") {
                 let index = self.expression()?;
                 self.expect("]")?;
@@ -175,7 +179,8 @@ impl<'t> Parser<'t> {
     }
 
     fn too_deep(&self, at: usize) -> InvalidExpression {
-        let message = format!("more than {EXPRESSION_DEPTH_MAX} levels or operators within each other: make it simpler");
+        let message =
+            format!("more than {EXPRESSION_DEPTH_MAX} levels or operators within each other: make it simpler");
         InvalidExpression::new(self.text, at..at + 1, message)
     }
 

@@ -77,7 +77,8 @@ fn literals_are_those_of_cel() {
 
 #[test]
 fn what_is_not_there_is_null() {
-    let document = r#"{"a":{"b":[1,{"c":null}]},"s":"text","import":1,"a":{"b":[1,{"c":null}]},"\u0078":2,"payload":3}"#;
+    let document =
+        r#"{"a":{"b":[1,{"c":null}]},"s":"text","import":1,"a":{"b":[1,{"c":null}]},"\u0078":2,"payload":3}"#;
     let cases = [
         ("nope", "null"),
         ("nope.nope.nope", "null"),
@@ -141,8 +142,14 @@ fn numbers_are_exact_as_far_as_the_page_says() {
         ("1 / 0", "`1 / 0`: division by zero"),
         ("1 % 0", "`1 % 0`: division by zero"),
         ("1.0 / 0 > 1e308", "true"),
-        ("170141183460469231731687303715884105727 + 1", "`170141183460469231731687303715884105727 + 1`: the result is an integer of more than 128 bits"),
-        ("(-170141183460469231731687303715884105727 - 1) / -1", "`(-170141183460469231731687303715884105727 - 1) / -1`: the result is an integer of more than 128 bits"),
+        (
+            "170141183460469231731687303715884105727 + 1",
+            "`170141183460469231731687303715884105727 + 1`: the result is an integer of more than 128 bits",
+        ),
+        (
+            "(-170141183460469231731687303715884105727 - 1) / -1",
+            "`(-170141183460469231731687303715884105727 - 1) / -1`: the result is an integer of more than 128 bits",
+        ),
         ("int(-1.9)", "-1"),
         ("int(1e39)", "`int(1e39)`: int() can't convert this value"),
         ("int('0x1')", "`int('0x1')`: int() can't convert this value"),
@@ -180,8 +187,14 @@ fn strings_lists_and_objects() {
         ("[1].map(x, [2].map(x, x))[0]", "[2]"),
         ("[1].map(payload, payload)", "[1]"),
         ("[[1], [2]].exists(l, l == [2])", "true"),
-        ("nope.exists(x, true)", "`nope.exists(x, true)`: exists can't be applied to null; a member that is absent is null: write `x != null && …`"),
-        ("1 in nope", "`1 in nope`: in can't be applied to an int and null; a member that is absent is null: write `x != null && …`"),
+        (
+            "nope.exists(x, true)",
+            "`nope.exists(x, true)`: exists can't be applied to null; a member that is absent is null: write `x != null && …`",
+        ),
+        (
+            "1 in nope",
+            "`1 in nope`: in can't be applied to an int and null; a member that is absent is null: write `x != null && …`",
+        ),
         ("l[true]", "`l[true]`: [] can't be applied to a list and a bool"),
     ];
     values(&cases, document);
@@ -201,7 +214,9 @@ fn a_part_without_a_value_counts_only_where_nothing_decides() {
         ("has(nope) ? nope + 1 : 0", "0"),
     ];
     values(&cases, "{}");
-    for failing in ["nope > 1 && true", "nope > 1 || false", "[null, 0].exists(x, x > 1)", "nope ? 1 : 2", "!nope", "-nope"] {
+    for failing in
+        ["nope > 1 && true", "nope > 1 || false", "[null, 0].exists(x, x > 1)", "nope ? 1 : 2", "!nope", "-nope"]
+    {
         assert!(value(failing, "{}").contains("absent is null"), "{failing}");
     }
 }
@@ -285,10 +300,10 @@ fn size_and_depth_are_limited() {
 fn hostile_expressions_are_stopped() {
     let list = format!("{{\"l\":[{}0],\"s\":\"{}\"}}", "1,".repeat(10_000), "01".repeat(200_000));
     let double = (0..30).fold("s".to_owned(), |text, _| format!("[{text}].map(x, x + x)[0]"));
-    let pattern = "s.matches('[01]*1[01]{200}x')";
+    let pattern = "l.exists(a, s.matches('[01]*1[01]{200}x'))";
     for hostile in [
         "l.map(a, l.map(b, l.map(c, a + b + c)))",
-        "l.all(a, l.all(b, a == b || l.exists(c, c == 5)))",
+        "l.all(a, l.all(b, a == b || l.exists(c, c != a)))",
         "l.all(a, l.all(b, a > b || b > a || true))",
         "l.map(a, l)  == l.map(b, l)",
         "l.map(a, s + s)",
@@ -321,9 +336,55 @@ fn a_result_is_no_longer_than_an_event() {
 /// Texts that are mostly expressions.
 fn soup() -> impl Strategy<Value = String> {
     let words = [
-        "a", "b", "payload", "x", "1", "2.5", "'t'", "null", "true", "false", "(", ")", "[", "]", ".", ",", "?", ":", "!", "-",
-        "+", "*", "/", "%", "<", "<=", "==", "!=", "in", "&&", "||", "size(", ".size()", ".all(x,", ".map(x,", ".filter(x,",
-        ".exists(x,", "has(a.b)", ".contains('t')", ".matches('t')", "int(", "string(", "r'", "\"", "\\", "é", "9e9", "//", "\n",
+        "a",
+        "b",
+        "payload",
+        "x",
+        "1",
+        "2.5",
+        "'t'",
+        "null",
+        "true",
+        "false",
+        "(",
+        ")",
+        "[",
+        "]",
+        ".",
+        ",",
+        "?",
+        ":",
+        "!",
+        "-",
+        "+",
+        "*",
+        "/",
+        "%",
+        "<",
+        "<=",
+        "==",
+        "!=",
+        "in",
+        "&&",
+        "||",
+        "size(",
+        ".size()",
+        ".all(x,",
+        ".map(x,",
+        ".filter(x,",
+        ".exists(x,",
+        "has(a.b)",
+        ".contains('t')",
+        ".matches('t')",
+        "int(",
+        "string(",
+        "r'",
+        "\"",
+        "\\",
+        "é",
+        "9e9",
+        "//",
+        "\n",
     ];
     prop::collection::vec(prop::sample::select(words.to_vec()), 0..20).prop_map(|words| words.join(" "))
 }
@@ -331,20 +392,38 @@ fn soup() -> impl Strategy<Value = String> {
 /// Expressions that are sound.
 fn sound() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
-        "a", "b", "payload", "a.b", "payload[0]", "a['b']", "1", "0", "2.5", "'t'", "null", "true", "false", "[]", "-1",
-        "9223372036854775807", "1e308",
+        "a",
+        "b",
+        "payload",
+        "a.b",
+        "payload[0]",
+        "a['b']",
+        "1",
+        "0",
+        "2.5",
+        "'t'",
+        "null",
+        "true",
+        "false",
+        "[]",
+        "-1",
+        "9223372036854775807",
+        "1e308",
     ]);
     leaf.prop_map(str::to_owned).prop_recursive(6, 60, 3, |inner| {
         let operators = vec!["+", "-", "*", "/", "%", "<", ">=", "==", "!=", "in", "&&", "||"];
         let macros = vec!["all", "exists", "exists_one", "filter", "map"];
         prop_oneof![
-            (inner.clone(), prop::sample::select(operators), inner.clone()).prop_map(|(l, o, r)| format!("({l} {o} {r})")),
+            (inner.clone(), prop::sample::select(operators), inner.clone())
+                .prop_map(|(l, o, r)| format!("({l} {o} {r})")),
             (inner.clone(), inner.clone(), inner.clone()).prop_map(|(c, t, e)| format!("({c} ? {t} : {e})")),
-            (inner.clone(), prop::sample::select(macros), inner.clone()).prop_map(|(l, m, r)| format!("{l}.{m}(x, {r})")),
+            (inner.clone(), prop::sample::select(macros), inner.clone())
+                .prop_map(|(l, m, r)| format!("{l}.{m}(x, {r})")),
             (inner.clone(), inner.clone()).prop_map(|(l, r)| format!("[{l}, {r}, x]")),
             (inner.clone(), inner.clone()).prop_map(|(l, r)| format!("{l}[{r}]")),
             (prop::sample::select(vec!["!", "-"]), inner.clone()).prop_map(|(o, e)| format!("{o}({e})")),
-            (prop::sample::select(vec!["size", "int", "double", "string", "bool"]), inner).prop_map(|(f, e)| format!("{f}({e})")),
+            (prop::sample::select(vec!["size", "int", "double", "string", "bool"]), inner)
+                .prop_map(|(f, e)| format!("{f}({e})")),
         ]
     })
 }
@@ -378,7 +457,8 @@ proptest! {
         let document = json::check(document.as_bytes()).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let expression: Expression = "payload".parse().map_err(|error: InvalidExpression| TestCaseError::fail(error.to_string()))?;
         let value = expression.evaluate(document).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        prop_assert_eq!(value.to_json().ok().as_deref(), Some(document));
+        let json = value.to_json();
+        prop_assert_eq!(json.as_deref().ok(), Some(document));
     }
 
     /// Against the exact order, by whole and fraction, of numbers that a double holds.

@@ -63,11 +63,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn equal_pairs(
-        &mut self,
-        pairs: impl Iterator<Item = (Value<'a>, Value<'a>)>,
-        node: &Node,
-    ) -> Evaluated<bool> {
+    fn equal_pairs(&mut self, pairs: impl Iterator<Item = (Value<'a>, Value<'a>)>, node: &Node) -> Evaluated<bool> {
         for (left, right) in pairs {
             let (left, right) = (self.read(left, node)?, self.read(right, node)?);
             if !self.equal(&left, &right, node)? {

@@ -88,11 +88,8 @@ impl<'t> Parser<'t> {
     fn macro_parts(&mut self, kind: MacroKind) -> Parsed<(Option<Node>, Node)> {
         self.expect(",")?;
         let first = self.expression()?;
-        let parts = if kind == MacroKind::Map && self.take(",") {
-            (Some(first), self.expression()?)
-        } else {
-            (None, first)
-        };
+        let parts =
+            if kind == MacroKind::Map && self.take(",") { (Some(first), self.expression()?) } else { (None, first) };
         self.expect(")")?;
         Ok(parts)
     }

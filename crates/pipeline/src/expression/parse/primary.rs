@@ -7,8 +7,24 @@ use crate::expression::tree::NodeKind;
 
 /// Words that CEL keeps for itself, or for languages around it.
 const RESERVED: &[&str] = &[
-    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "in", "let", "loop", "package",
-    "namespace", "return", "var", "void", "while",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 impl Parser<'_> {
