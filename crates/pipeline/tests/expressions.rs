@@ -17,7 +17,7 @@ fn code(cell: &str) -> &str {
 
 fn result(expression: &str, document: &str) -> String {
     json::check(document.as_bytes()).expect("the example is JSON");
-    let compiled: Expression = expression.parse().unwrap_or_else(|error| panic!("{error}"));
+    let compiled: Expression = expression.parse().expect("the example is an expression");
     match compiled.evaluate(document) {
         Ok(value) => value.to_json().expect("it is JSON").into_owned(),
         Err(error) => format!("error: {}", error.reason()),

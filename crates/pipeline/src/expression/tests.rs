@@ -465,6 +465,7 @@ proptest! {
     #[test]
     fn an_int_and_a_double_are_compared_exactly(int in any::<i64>(), near in -3_i64..3, eighths in 0_i64..8) {
         let double = int.wrapping_add(near) as f64 + eighths as f64 / 8.0;
+        #[allow(clippy::cast_possible_truncation, reason = "it is within the range, and has no fraction")]
         let exact = |double: f64| (double.floor() as i128, double - double.floor());
         let expected = (i128::from(int), 0.0).partial_cmp(&exact(double));
         let found = number::compare(&Made::Int(int.into()), &Made::Double(double));
