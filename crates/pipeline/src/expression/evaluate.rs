@@ -83,7 +83,7 @@ impl<'a> Evaluation<'a> {
             }
             NodeKind::Matches(subject, pattern) => {
                 let text = self.text(subject, "matches()")?;
-                self.spend(text.len() / BYTES_PER_STEP * pattern.steps, node)?;
+                self.spend(text.len() * pattern.steps, node)?;
                 Made::Bool(pattern.regex.is_match(&text))
             }
         };

@@ -44,7 +44,7 @@ pub(super) enum NodeKind {
     Macro(Box<Macro>),
 }
 
-/// A regular expression, and the steps that it takes for each 32 bytes of text.
+/// A regular expression, and the steps that it takes for each byte of text.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) regex: Regex,
