@@ -43,6 +43,14 @@ pub const SOURCE_BYTES_MAX: usize = 64;
 /// Bytes of an `Idempotency-Key` or of an id found in a payload.
 pub const KEY_BYTES_MAX: usize = 256;
 
+/// Bytes of an expression's text. A person writes one; the longest that was thought of has 300.
+pub const EXPRESSION_BYTES_MAX: usize = 8 * 1024;
+/// Levels of an expression within each other, and of operators one after the other: each takes stack when it is worked out.
+pub const EXPRESSION_DEPTH_MAX: usize = 100;
+/// Steps of an expression on one document. A condition takes ten; one that looks at each of 10,000
+/// elements of a list takes some 50,000. What is copied or gathered costs steps as well, so that memory is bounded with them.
+pub const EXPRESSION_STEPS_MAX: usize = 500_000;
+
 /// Memory of the window in which events that come again are recognised, when it is full. What is older is recognised by
 /// the stores' own keys.
 pub const DUPLICATE_WINDOW_BYTES: usize = 64 * 1024 * 1024;

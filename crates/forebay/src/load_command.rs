@@ -14,7 +14,7 @@ use crate::cli::{CaError, LoadFlags, WrongToken};
 use crate::{interrupt, log};
 use progress::Progress;
 
-/// What `load` exits with when everything was answered, and some lines were refused.
+/// What `load` exits with when everything was answered, and some lines were refused or couldn't be judged.
 const EXIT_REFUSED: u8 = 3;
 
 /// Why a load can't be done.
@@ -76,7 +76,7 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
     let shown = io::stdout().lock().write_all(text.as_bytes());
     ended?;
     shown.map_err(|source| LoadCommandError::System { what: "write to the standard output", source })?;
-    Ok(if counts.refused > 0 { EXIT_REFUSED } else { 0 })
+    Ok(if counts.refused + counts.undecided > 0 { EXIT_REFUSED } else { 0 })
 }
 
 fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
@@ -94,6 +94,7 @@ fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
         state: flags.state.clone(),
         refused: flags.refused.clone(),
         filter: flags.filter.clone(),
+        condition: flags.condition.clone(),
         edits: flags.edits(),
         count_only: flags.count,
         follow: flags.follow,
@@ -101,10 +102,11 @@ fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
 }
 
 fn summary(counts: &Counts) -> String {
-    let Counts { lines_read, matched, accepted, duplicates, refused, batches_again, .. } = counts;
+    let Counts { lines_read, matched, undecided, accepted, duplicates, refused, batches_again, .. } = counts;
     let rows = [
         ("lines read", lines_read),
         ("matched", matched),
+        ("undecided", undecided),
         ("sent", &counts.sent()),
         ("accepted", accepted),
         ("duplicates", duplicates),

@@ -14,9 +14,11 @@ mod frontier;
 mod input;
 mod lines;
 mod refused;
+mod select;
 mod sender;
 mod source;
 mod state;
+mod undecided;
 mod verdict;
 
 use std::io;
@@ -30,13 +32,17 @@ pub use edit::{Edit, InvalidEdit};
 pub use filter::{InvalidFilter, LineFilter};
 pub use input::Input;
 
+use pipeline::expression::Expression;
+
 use crate::{Server, Target};
 use body::{Piece, Shape};
 use frontier::Frontier;
 use refused::RefusedFile;
+use select::Selection;
 use sender::{Post, Sender};
 use source::{Block, Reading, Source};
 use state::{Settings, State};
+use undecided::{Shown, UndecidedLines};
 
 /// The bytes of a batch, where nothing else is said.
 pub const BATCH_BYTES: usize = 1024 * 1024;
@@ -73,6 +79,8 @@ pub struct LoadOptions {
     pub refused: Option<PathBuf>,
     /// Only lines that match are loaded.
     pub filter: Option<LineFilter>,
+    /// Of these only lines that this holds for.
+    pub condition: Option<Expression>,
     /// What is done with each line.
     pub edits: Vec<Edit>,
     /// Lines are counted and not sent.
@@ -223,7 +231,7 @@ impl Load<'_> {
         let mut state = self.state(input)?;
         self.counters.bytes_read.store(0, Ordering::Relaxed);
         // Nobody asks how many lines there are, and to count them costs as much as to find those that match.
-        let only_matches = self.options.count_only && self.options.filter.is_some();
+        let only_matches = self.options.count_only && self.options.filter.is_some() && self.options.condition.is_none();
         let reading = Reading {
             block_bytes: if self.options.count_only { COUNT_BYTES } else { self.options.batch_bytes },
             counts_lines: !only_matches,
@@ -253,7 +261,7 @@ impl Load<'_> {
     }
 
     fn state(&self, input: &Input) -> Result<State, LoadError> {
-        let LoadOptions { server, event_type, batch_bytes, filter, edits, id, .. } = self.options;
+        let LoadOptions { server, event_type, batch_bytes, filter, condition, edits, id, .. } = self.options;
         let path = match (&self.options.state, input) {
             _ if self.options.count_only => None,
             (Some(path), _) => Some(path.clone()),
@@ -269,14 +277,16 @@ impl Load<'_> {
             r#type: event_type.clone(),
             batch_bytes: *batch_bytes,
             r#match: filter.as_ref().map(ToString::to_string),
+            r#where: condition.as_ref().map(ToString::to_string),
             edits: edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         };
         State::open(path, id.as_deref(), settings)
     }
 
     fn shape(&self) -> Shape {
-        let LoadOptions { filter, edits, batch_bytes, .. } = self.options;
-        Shape { filter: filter.clone(), edits: edits.clone(), bytes: *batch_bytes }
+        let LoadOptions { filter, condition, edits, batch_bytes, .. } = self.options;
+        let selection = Selection { filter: filter.clone(), condition: condition.clone() };
+        Shape { selection, edits: edits.clone(), bytes: *batch_bytes }
     }
 
     fn post(&self) -> Post<'_> {
@@ -335,17 +345,32 @@ impl Load<'_> {
         sender: Option<&mut Sender<'_>>,
     ) -> Result<bool, LoadError> {
         let mut is_done = true;
-        let matched = match (sender, &work.shape.filter) {
-            (Some(sender), _) => work.shape.pieces(bytes, block.lines, |piece| {
+        let mut open = self.undecided(work, block, bytes);
+        let undecided = |line, why: &_| open.take(line, why);
+        let selection = &work.shape.selection;
+        let matched = if let Some(sender) = sender {
+            work.shape.pieces(bytes, block.lines, undecided, |piece| {
                 is_done = is_done && self.send(work, block, piece, sender)?;
                 Ok(())
-            })?,
-            (None, Some(filter)) => filter.count(bytes),
-            (None, None) => block.lines,
+            })?
+        } else if selection.takes_all() {
+            block.lines
+        } else if let Some(count) = selection.count_matching(bytes) {
+            count
+        } else {
+            let mut count = 0;
+            selection.lines(bytes, |_| count += 1, undecided)?;
+            count
         };
+        open.end()?;
         Counters::add(&self.counters.lines_read, block.lines);
         Counters::add(&self.counters.matched, matched);
         Ok(is_done)
+    }
+
+    fn undecided<'b>(&'b self, work: &'b Work<'_>, block: &Block, bytes: &'b [u8]) -> UndecidedLines<'b> {
+        let shown = Shown { counters: self.counters, notify: self.notify };
+        UndecidedLines::new(work.input, bytes, block.lines_before, shown, work.refused.as_ref())
     }
 
     fn send(

@@ -1,6 +1,6 @@
 //! JSON pointers (RFC 6901): what they stand for in a text that was checked, without building a document.
 
-mod find;
+pub(crate) mod find;
 #[cfg(test)]
 mod tests;
 

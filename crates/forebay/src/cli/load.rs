@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use load::Target;
 use load::loader::{BATCH_BYTES, BATCH_BYTES_MAX, Edit, LineFilter};
+use pipeline::expression::Expression;
 
 use super::{CaFlag, TokenFlag};
 
@@ -42,7 +43,10 @@ pub(crate) struct LoadFlags {
     /// Load only lines that match this regular expression
     #[arg(long = "match", value_name = "REGEX")]
     pub(crate) filter: Option<LineFilter>,
-    /// Count the lines (that match) and send nothing
+    /// Of these load only lines that this CEL expression holds for: 'status >= 500'
+    #[arg(long = "where", value_name = "CEL")]
+    pub(crate) condition: Option<Expression>,
+    /// Count the lines (that are taken) and send nothing
     #[arg(long)]
     pub(crate) count: bool,
     /// Set what stands at a pointer, or add it: /source='"web"'

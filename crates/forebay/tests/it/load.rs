@@ -12,25 +12,25 @@ fn wait_accepted(server: &Server, count: u64) {
     server.wait("forebay_events_accepted_total", |accepted| accepted >= count);
 }
 
-fn load(arguments: &[&str]) -> Command {
+pub(crate) fn load(arguments: &[&str]) -> Command {
     let mut command = forebay();
     command.arg("load").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// Runs it to its end and gives its exit code and its counts.
-fn finish(mut command: Command) -> (i32, String) {
+pub(crate) fn finish(mut command: Command) -> (i32, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
     (status.code().unwrap(), text)
 }
 
-fn counts(text: &str, name: &str) -> u64 {
+pub(crate) fn counts(text: &str, name: &str) -> u64 {
     let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no {name} in {text}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-fn generated(count: u64) -> String {
+pub(crate) fn generated(count: u64) -> String {
     let mut text = Vec::new();
     let mut generator = Generator::new(Kind::Access, 1);
     (0..count).for_each(|_| generator.next_line(&mut text));

@@ -8,6 +8,7 @@ mod bombs;
 mod check;
 mod dead;
 mod load;
+mod load_where;
 mod read_back;
 mod reload;
 mod secrets;

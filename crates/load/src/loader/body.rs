@@ -1,4 +1,4 @@
-//! Makes the bodies of batches of a block: the lines that match, edited, within the server's limits.
+//! Makes the bodies of batches of a block: the lines that are taken, edited, within the server's limits.
 //!
 //! What stands in which body depends on the block's lines in their order alone, for the same reason as with blocks.
 
@@ -8,12 +8,12 @@ use event::limits::BATCH_RECORDS_MAX;
 use memchr::{memchr, memchr_iter};
 
 use super::edit::{self, Edit};
-use super::filter::LineFilter;
+use super::select::{Selection, Undecided};
 
 /// What is done with lines before they are sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
-    pub(super) filter: Option<LineFilter>,
+    pub(super) selection: Selection,
     pub(super) edits: Vec<Edit>,
     /// A body that has so many bytes gets no further line.
     pub(super) bytes: usize,
@@ -30,18 +30,21 @@ pub(super) struct Piece<'a> {
 }
 
 impl Shape {
-    /// Gives the bodies one after the other; says how many lines match.
+    /// Gives the bodies one after the other, and before them the lines that can't be judged; says how many lines are
+    /// taken.
     pub(super) fn pieces<E>(
         &self,
         block: &[u8],
         block_lines: u64,
+        undecided: impl FnMut(Range<usize>, &Undecided) -> Result<(), E>,
         mut send: impl FnMut(&Piece<'_>) -> Result<(), E>,
     ) -> Result<u64, E> {
-        if self.filter.is_none() && self.edits.is_empty() && block_lines <= BATCH_RECORDS_MAX as u64 {
+        if self.selection.takes_all() && self.edits.is_empty() && block_lines <= BATCH_RECORDS_MAX as u64 {
             send(&Piece { offset: 0, body: block, block, lines: None })?;
             return Ok(block_lines);
         }
-        let selected = self.select(block);
+        let mut selected = Vec::new();
+        self.selection.lines(block, |line| selected.push(line), undecided)?;
         let mut body = Vec::with_capacity(self.bytes);
         let mut first = 0;
         while first < selected.len() {
@@ -56,21 +59,6 @@ impl Shape {
             first = end;
         }
         Ok(selected.len() as u64)
-    }
-
-    fn select(&self, block: &[u8]) -> Vec<Range<usize>> {
-        let mut selected = Vec::new();
-        if let Some(filter) = &self.filter {
-            filter.lines(block, |line| selected.push(line));
-            return selected;
-        }
-        let mut start = 0;
-        while start < block.len() {
-            let end = memchr(b'\n', &block[start..]).map_or(block.len(), |end| start + end + 1);
-            selected.push(start..end);
-            start = end;
-        }
-        selected
     }
 
     fn append(&self, line: &[u8], body: &mut Vec<u8>) {
@@ -128,17 +116,22 @@ mod tests {
     fn pieces(shape: &Shape, block: &str) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         let lines = block.lines().count() as u64;
-        let sent = shape.pieces(block.as_bytes(), lines, |piece| {
-            found.push((piece.offset, String::from_utf8(piece.body.to_vec()).unwrap()));
-            Ok::<_, Infallible>(())
-        });
+        let sent = shape.pieces(
+            block.as_bytes(),
+            lines,
+            |_, _| Ok(()),
+            |piece| {
+                found.push((piece.offset, String::from_utf8(piece.body.to_vec()).unwrap()));
+                Ok::<_, Infallible>(())
+            },
+        );
         assert!(sent.is_ok());
         found
     }
 
     fn shape(filter: &str, edits: &[Edit]) -> Shape {
         let filter = (!filter.is_empty()).then(|| filter.parse().unwrap());
-        Shape { filter, edits: edits.to_vec(), bytes: 8 }
+        Shape { selection: Selection { filter, condition: None }, edits: edits.to_vec(), bytes: 8 }
     }
 
     #[test]
@@ -166,12 +159,17 @@ mod tests {
         let block = b"a1\n\nb\na2\nb\nb\na3";
         let find = |shape: &Shape| {
             let mut found = Vec::new();
-            let sent = shape.pieces(block, 7, |piece| {
-                piece.find_lines([1, 3, 9].into_iter(), |wanted, number, line| {
-                    found.push((wanted, number, String::from_utf8(line.to_vec()).unwrap()));
-                });
-                Ok::<_, Infallible>(())
-            });
+            let sent = shape.pieces(
+                block,
+                7,
+                |_, _| Ok(()),
+                |piece| {
+                    piece.find_lines([1, 3, 9].into_iter(), |wanted, number, line| {
+                        found.push((wanted, number, String::from_utf8(line.to_vec()).unwrap()));
+                    });
+                    Ok::<_, Infallible>(())
+                },
+            );
             assert!(sent.is_ok());
             found
         };

@@ -10,6 +10,7 @@ pub struct Counters {
     pub(super) bytes_all: AtomicU64,
     pub(super) lines_read: AtomicU64,
     pub(super) matched: AtomicU64,
+    pub(super) undecided: AtomicU64,
     pub(super) accepted: AtomicU64,
     pub(super) duplicates: AtomicU64,
     pub(super) refused: AtomicU64,
@@ -27,6 +28,8 @@ pub struct Counts {
     pub lines_read: u64,
     /// Lines that match; all of them where nothing is to be matched.
     pub matched: u64,
+    /// Lines that a condition says neither yes nor no to.
+    pub undecided: u64,
     /// Events that the server has accepted.
     pub accepted: u64,
     /// Events that it had already.
@@ -55,6 +58,7 @@ impl Counters {
             bytes_all: read(&self.bytes_all),
             lines_read: read(&self.lines_read),
             matched: read(&self.matched),
+            undecided: read(&self.undecided),
             accepted: read(&self.accepted),
             duplicates: read(&self.duplicates),
             refused: read(&self.refused),

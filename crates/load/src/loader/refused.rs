@@ -1,4 +1,4 @@
-//! The file that refused lines are kept in, to be mended and loaded again.
+//! The file that refused lines, and lines without a verdict, are kept in, to be mended and loaded again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,13 +17,21 @@ pub(super) struct RefusedFile {
     file: Mutex<File>,
 }
 
+/// What is kept of a line.
 #[derive(Serialize)]
-struct Row<'a> {
-    file: &'a str,
-    line: u64,
-    code: &'a str,
-    detail: &'a str,
-    text: &'a str,
+pub(super) struct Row<'a> {
+    pub(super) file: &'a str,
+    pub(super) line: u64,
+    pub(super) code: &'a str,
+    pub(super) detail: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl Row<'_> {
+    pub(super) fn append(&self, rows: &mut Vec<u8>) {
+        rows.extend(serde_json::to_vec(self).expect("numbers and texts can be written as JSON"));
+        rows.push(b'\n');
+    }
 }
 
 impl RefusedFile {
@@ -49,11 +57,20 @@ impl RefusedFile {
             let text = String::from_utf8_lossy(text);
             let line = lines_before + number + 1;
             let row = Row { file: input, line, code: &refused.code, detail: &refused.detail, text: &text };
-            rows.extend(serde_json::to_vec(&row).expect("numbers and texts can be written as JSON"));
-            rows.push(b'\n');
+            row.append(&mut rows);
         });
+        self.append_durably(&rows)
+    }
+
+    /// Appends rows; they are durable when a later call of [`Self::append_durably`] is done.
+    pub(super) fn append(&self, rows: &[u8]) -> Result<(), LoadError> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&rows).and_then(|()| file.sync_data()).map_err(|error| failed(&self.path, error))
+        file.write_all(rows).map_err(|error| failed(&self.path, error))
+    }
+
+    pub(super) fn append_durably(&self, rows: &[u8]) -> Result<(), LoadError> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(rows).and_then(|()| file.sync_data()).map_err(|error| failed(&self.path, error))
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) struct Settings {
     pub(super) r#type: Option<String>,
     pub(super) batch_bytes: usize,
     pub(super) r#match: Option<String>,
+    pub(super) r#where: Option<String>,
     /// All edits, in their order.
     pub(super) edits: String,
 }

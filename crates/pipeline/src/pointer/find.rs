@@ -6,12 +6,12 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 /// The last member of that name.
-pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     serde_json::Deserializer::from_str(object).deserialize_map(Member(name)).ok()?
 }
 
 /// The element at `index`, from 0.
-pub(super) fn element(array: &str, index: usize) -> Option<&str> {
+pub(crate) fn element(array: &str, index: usize) -> Option<&str> {
     serde_json::Deserializer::from_str(array).deserialize_seq(Element(index)).ok()?
 }
 

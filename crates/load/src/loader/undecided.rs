@@ -1,0 +1,82 @@
+//! Lines that a condition says neither yes nor no to: counted, the first ones shown, all of them kept where refused
+//! lines are.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use memchr::memchr_iter;
+
+use super::refused::{RefusedFile, Row};
+use super::select::Undecided;
+use super::{Counters, LoadError, Notify};
+
+/// How many are shown: whoever sees these knows what is wrong.
+const SHOWN: u64 = 10;
+/// Rows that are gathered before they are written.
+const ROWS_BYTES: usize = 256 * 1024;
+
+/// Takes those of one block, in their order.
+pub(super) struct UndecidedLines<'a> {
+    input: &'a str,
+    block: &'a [u8],
+    shown: Shown<'a>,
+    kept: Option<&'a RefusedFile>,
+    /// The line that begins at `at`, from 1.
+    number: u64,
+    at: usize,
+    rows: Vec<u8>,
+    has_rows: bool,
+}
+
+/// Who is told, and how often that was done.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub(super) counters: &'a Counters,
+    pub(super) notify: Notify<'a>,
+}
+
+impl<'a> UndecidedLines<'a> {
+    /// `lines_before` is how many lines stand before the block.
+    pub(super) const fn new(
+        input: &'a str,
+        block: &'a [u8],
+        lines_before: u64,
+        shown: Shown<'a>,
+        kept: Option<&'a RefusedFile>,
+    ) -> Self {
+        Self { input, block, shown, kept, number: lines_before + 1, at: 0, rows: Vec::new(), has_rows: false }
+    }
+
+    pub(super) fn take(&mut self, line: Range<usize>, why: &Undecided) -> Result<(), LoadError> {
+        self.number += memchr_iter(b'\n', &self.block[self.at..line.start]).count() as u64;
+        self.at = line.start;
+        self.show(why);
+        let Some(kept) = self.kept else { return Ok(()) };
+        let text = String::from_utf8_lossy(&self.block[line]);
+        let text = text.trim_end_matches('\n');
+        Row { file: self.input, line: self.number, code: why.code, detail: &why.detail, text }.append(&mut self.rows);
+        self.has_rows = true;
+        if self.rows.len() >= ROWS_BYTES {
+            kept.append(&self.rows)?;
+            self.rows.clear();
+        }
+        Ok(())
+    }
+
+    fn show(&self, why: &Undecided) {
+        let Shown { counters, notify } = self.shown;
+        match counters.undecided.fetch_add(1, Ordering::Relaxed) {
+            before if before < SHOWN => notify(&format!("{} line {}: {}", self.input, self.number, why.detail)),
+            SHOWN => notify("further lines like these are only counted; --refused FILE keeps all of them"),
+            _ => {}
+        }
+    }
+
+    /// What was kept is durable before the state passes the block.
+    pub(super) fn end(self) -> Result<(), LoadError> {
+        match self.kept {
+            Some(kept) if self.has_rows => kept.append_durably(&self.rows),
+            _ => Ok(()),
+        }
+    }
+}

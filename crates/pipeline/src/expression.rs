@@ -1,0 +1,84 @@
+//! Conditions and computed values: CEL, the Common Expression Language, over one JSON document.
+//!
+//! An expression is compiled once. On a document it reads only what it names, and never takes more than
+//! [`event::limits::EXPRESSION_STEPS_MAX`] steps: neither a hostile expression nor a hostile document can hold up whoever
+//! works it out. `docs/expressions.md` says what there is, and where it differs from CEL elsewhere; why this is no
+//! crate of others, `docs/decisions/010-expressions.md`.
+
+mod convert;
+mod document;
+mod error;
+mod evaluate;
+mod literal;
+mod number;
+mod parse;
+#[cfg(test)]
+mod tests;
+mod token;
+mod tree;
+mod value;
+
+use std::fmt;
+use std::str::FromStr;
+
+use error::Fault;
+pub use error::{EvaluationError, InvalidExpression};
+use evaluate::{Evaluation, Stop};
+use tree::Node;
+pub use value::{Made, NotJson, Value};
+
+/// The name of the whole document in an expression.
+pub(crate) const ROOT: &str = "payload";
+
+/// A compiled expression.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    text: String,
+    root: Node,
+    /// Members of the document that it names.
+    fields: Vec<String>,
+}
+
+impl FromStr for Expression {
+    type Err = InvalidExpression;
+
+    fn from_str(text: &str) -> Result<Self, InvalidExpression> {
+        let (root, fields) = parse::parse(text)?;
+        Ok(Self { text: text.to_owned(), root, fields })
+    }
+}
+
+impl Expression {
+    /// Its value on a document, which must have passed [`crate::json::check`]: in another text nothing may be found.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] where an operator or a function can't be applied to what stands in the document, and where
+    /// it would take too many steps.
+    pub fn evaluate<'a>(&'a self, document: &'a str) -> Result<Value<'a>, EvaluationError<'a>> {
+        Evaluation::new(document, &self.fields).value(&self.root).map_err(|stop| self.error(stop))
+    }
+
+    /// Whether it is true on a document, as with [`Expression::evaluate`].
+    ///
+    /// # Errors
+    /// [`EvaluationError`] as there, and where the value is neither true nor false.
+    pub fn holds<'a>(&'a self, document: &'a str) -> Result<bool, EvaluationError<'a>> {
+        match self.evaluate(document)?.read() {
+            Made::Bool(value) => Ok(value),
+            other => {
+                let fault = Fault::NoCondition(other.kind());
+                Err(self.error(Stop { place: self.root.place.clone(), fault }))
+            }
+        }
+    }
+
+    fn error(&self, stop: Stop) -> EvaluationError<'_> {
+        EvaluationError { part: &self.text[stop.place], fault: stop.fault }
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

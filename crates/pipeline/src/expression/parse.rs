@@ -1,0 +1,228 @@
+//! Reads an expression: the grammar of CEL, as far as it is supported.
+
+mod call;
+mod primary;
+
+use event::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_DEPTH_MAX};
+
+use super::InvalidExpression;
+use super::token::{self, Token, TokenKind};
+use super::tree::{Binary, Node, NodeKind};
+
+/// An expression's tree, and the members of the document that it names.
+pub(super) fn parse(text: &str) -> Result<(Node, Vec<String>), InvalidExpression> {
+    if text.len() > EXPRESSION_BYTES_MAX {
+        let message = format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes, and this one {}", text.len());
+        return Err(InvalidExpression::new(text, EXPRESSION_BYTES_MAX..text.len(), message));
+    }
+    let tokens = token::tokens(text)?;
+    let mut parser = Parser { text, tokens, at: 0, fields: Vec::new(), variables: Vec::new(), depth: 0 };
+    let node = parser.expression()?;
+    match parser.peek() {
+        TokenKind::End => Ok((node, parser.fields)),
+        _ => Err(parser.unexpected("an operator or the end")),
+    }
+}
+
+type Parsed<T = Node> = Result<T, InvalidExpression>;
+
+struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<Token<'t>>,
+    at: usize,
+    /// Members of the document that were named so far.
+    fields: Vec<String>,
+    /// Variables of the macros around.
+    variables: Vec<&'t str>,
+    /// Expressions around.
+    depth: usize,
+}
+
+/// What stands between two operands, and how strongly it binds.
+#[derive(Clone, Copy)]
+enum Operator {
+    Or,
+    And,
+    Binary(Binary),
+}
+
+impl Operator {
+    fn of(token: &TokenKind<'_>) -> Option<(Self, u8)> {
+        let binary = |operator, strength| Some((Self::Binary(operator), strength));
+        match token {
+            TokenKind::Symbol("||") => Some((Self::Or, 0)),
+            TokenKind::Symbol("&&") => Some((Self::And, 1)),
+            TokenKind::Symbol("==") => binary(Binary::Equal, 2),
+            TokenKind::Symbol("!=") => binary(Binary::Unequal, 2),
+            TokenKind::Symbol("<") => binary(Binary::Less, 2),
+            TokenKind::Symbol("<=") => binary(Binary::LessOrEqual, 2),
+            TokenKind::Symbol(">") => binary(Binary::Greater, 2),
+            TokenKind::Symbol(">=") => binary(Binary::GreaterOrEqual, 2),
+            TokenKind::Name("in") => binary(Binary::In, 2),
+            TokenKind::Symbol("+") => binary(Binary::Add, 3),
+            TokenKind::Symbol("-") => binary(Binary::Subtract, 3),
+            TokenKind::Symbol("*") => binary(Binary::Multiply, 4),
+            TokenKind::Symbol("/") => binary(Binary::Divide, 4),
+            TokenKind::Symbol("%") => binary(Binary::Remainder, 4),
+            _ => None,
+        }
+    }
+}
+
+impl<'t> Parser<'t> {
+    /// `a ? b : c`, or what stands in its place.
+    fn expression(&mut self) -> Parsed {
+        self.nested(|parser| {
+            let start = parser.start();
+            let condition = parser.operation(0)?;
+            if !parser.take("?") {
+                return Ok(condition);
+            }
+            let then = parser.operation(0)?;
+            parser.expect(":")?;
+            let otherwise = parser.expression()?;
+            parser.node(NodeKind::Choice(Box::new([condition, then, otherwise])), start)
+        })
+    }
+
+    /// Operands with operators between them that bind at least so strongly.
+    fn operation(&mut self, least: u8) -> Parsed {
+        let start = self.start();
+        let mut left = self.unary()?;
+        while let Some((operator, strength)) = Operator::of(self.peek()).filter(|(_, strength)| *strength >= least) {
+            let kind = match operator {
+                Operator::Or => NodeKind::Or(self.chain(left, "||", strength)?),
+                Operator::And => NodeKind::And(self.chain(left, "&&", strength)?),
+                Operator::Binary(binary) => {
+                    self.at += 1;
+                    NodeKind::Binary(binary, Box::new(left), Box::new(self.operation(strength + 1)?))
+                }
+            };
+            left = self.node(kind, start)?;
+        }
+        Ok(left)
+    }
+
+    /// The operands of a chain: it may be long without being deep.
+    fn chain(&mut self, first: Node, operator: &str, strength: u8) -> Parsed<Vec<Node>> {
+        let mut parts = vec![first];
+        while self.take(operator) {
+            parts.push(self.operation(strength + 1)?);
+        }
+        Ok(parts)
+    }
+
+    fn unary(&mut self) -> Parsed {
+        let start = self.start();
+        if self.take("!") {
+            let operand = self.nested(Self::unary)?;
+            return self.node(NodeKind::Not(Box::new(operand)), start);
+        }
+        if self.take("-") {
+            let operand = self.nested(Self::unary)?;
+            return self.node(NodeKind::Negate(Box::new(operand)), start);
+        }
+        self.operand()
+    }
+
+    /// A value with everything that is asked of it: `.member`, `.method(…)`, `[index]`.
+    fn operand(&mut self) -> Parsed {
+        let start = self.start();
+        let mut node = self.primary()?;
+        loop {
+            let kind = if self.take(".") {
+                let place = self.tokens[self.at].place.clone();
+                let name = self.name("a member's name")?;
+                if self.take("(") {
+                    self.method(node, name, place)?
+                } else {
+                    NodeKind::Member(Box::new(node), name.into())
+                }
+            } else if self.take("[") {
+                let index = self.expression()?;
+                self.expect("]")?;
+                NodeKind::Index(Box::new(node), Box::new(index))
+            } else {
+                return Ok(node);
+            };
+            node = self.node(kind, start)?;
+        }
+    }
+
+    /// Expressions up to a bracket, which is behind the last one.
+    fn list(&mut self, close: &'static str) -> Parsed<Vec<Node>> {
+        let mut nodes = Vec::new();
+        while !self.take(close) {
+            nodes.push(self.expression()?);
+            if !self.take(",") {
+                self.expect(close)?;
+                break;
+            }
+        }
+        Ok(nodes)
+    }
+
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
+        if self.depth == EXPRESSION_DEPTH_MAX {
+            return Err(self.too_deep(self.start()));
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    /// A node of all that was read since `start`.
+    fn node(&self, kind: NodeKind, start: usize) -> Parsed {
+        let end = self.at.checked_sub(1).map_or(start, |last| self.tokens[last].place.end);
+        Node::new(kind, start..end).ok_or_else(|| self.too_deep(start))
+    }
+
+    fn too_deep(&self, at: usize) -> InvalidExpression {
+        let message =
+            format!("more than {EXPRESSION_DEPTH_MAX} levels or operators within each other: make it simpler");
+        InvalidExpression::new(self.text, at..at + 1, message)
+    }
+
+    /// The next token; behind the last one it stays at the end.
+    fn peek(&self) -> &TokenKind<'t> {
+        &self.tokens[self.at].kind
+    }
+
+    /// Where the next token begins.
+    fn start(&self) -> usize {
+        self.tokens[self.at].place.start
+    }
+
+    fn take(&mut self, symbol: &str) -> bool {
+        let is_it = matches!(self.peek(), TokenKind::Symbol(next) if *next == symbol);
+        self.at += usize::from(is_it);
+        is_it
+    }
+
+    fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
+        if self.take(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
+    }
+
+    fn name(&mut self, what: &str) -> Parsed<&'t str> {
+        let TokenKind::Name(name) = *self.peek() else { return Err(self.unexpected(what)) };
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// The error that something else than the next token should stand here.
+    fn unexpected(&self, wanted: &str) -> InvalidExpression {
+        let hint = match self.peek() {
+            TokenKind::Name("and" | "AND") => "; for `and`, write `&&`",
+            TokenKind::Name("or" | "OR") => "; for `or`, write `||`",
+            TokenKind::Name("not" | "NOT") => "; for `not`, write `!`",
+            _ => "",
+        };
+        self.error(format!("here should stand {wanted}{hint}"))
+    }
+
+    /// An error about the next token.
+    fn error(&self, message: String) -> InvalidExpression {
+        InvalidExpression::new(self.text, self.tokens[self.at].place.clone(), message)
+    }
+}
