@@ -17,6 +17,8 @@ pub(crate) enum Mutation {
     UnsyncedDead,
     /// At a start the dead letters that are there are not looked at.
     ForgetBuried,
+    /// An object's manifest is made durable when the object is written.
+    LateManifest,
     /// A lane has a bug and ends.
     PanickingLane,
 }

@@ -1,0 +1,126 @@
+//! The events of an object, read from the journal a block at a time, and what they come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event::{Lane, TypeName};
+use eventlog::{Finding, Reader, Record, Segments, Stretch};
+use sink::object::NoParts;
+use sink::{Batch, Parts, Write};
+
+use super::commitment::Kept;
+use crate::book::Outcomes;
+use crate::ledger::Tally;
+use crate::rules::Rules;
+
+/// A run of positions, and which of its events are wanted.
+pub(super) struct Content {
+    lane: Lane,
+    reader: Reader,
+    first: u64,
+    last: u64,
+    /// `None`: those that the rules lead to the sink.
+    kept: Option<Kept>,
+    buried: Arc<BTreeSet<u64>>,
+    rules: Rules,
+    /// What stands up to here is counted already.
+    counted: u64,
+    outcomes: BTreeMap<TypeName, Outcomes>,
+    lost: u64,
+}
+
+impl Content {
+    pub(super) fn new(
+        segments: Segments,
+        lane: Lane,
+        (first, last): (u64, u64),
+        kept: Option<Kept>,
+        buried: Arc<BTreeSet<u64>>,
+        rules: Rules,
+        counted: u64,
+    ) -> Self {
+        let reader = Reader::new(segments, first);
+        Self { lane, reader, first, last, kept, buried, rules, counted, outcomes: BTreeMap::new(), lost: 0 }
+    }
+
+    /// What the events came to that were read, and how many positions couldn't be.
+    pub(super) fn account(self) -> (Tally, u64) {
+        (self.outcomes.into_iter().collect(), self.lost)
+    }
+
+    fn part(&mut self, stretch: &Stretch) -> Batch {
+        let mut part = Batch::new(self.lane.clone(), self.first);
+        match stretch {
+            Stretch::Block(block) => {
+                let bytes = block.bytes();
+                block.records_from(self.first).for_each(|(at, record)| self.take(at, &record, bytes, &mut part));
+            }
+            Stretch::Damaged(damaged) => {
+                let bytes = damaged.bytes();
+                damaged.survivors().iter().for_each(|(at, record)| self.take(*at, record, bytes, &mut part));
+            }
+        }
+        // A damaged place belongs to the object in which it ends.
+        if stretch.end() - 1 <= self.last {
+            self.lost += stretch.finding().map_or(0, Finding::lost_count);
+        }
+        part
+    }
+
+    fn take(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes, part: &mut Batch) {
+        if !(self.first..=self.last).contains(&sequence) {
+            return;
+        }
+        let slot = self.rules.slot_of(record.type_name, sequence);
+        let is_buried = self.buried.contains(&sequence);
+        let is_kept = !is_buried
+            && match &self.kept {
+                None => slot.is_some(),
+                Some(kept) => kept
+                    .get(record.type_name)
+                    .is_some_and(|(after, until)| (*after + 1..=*until).contains(&sequence)),
+            };
+        if is_kept {
+            part.push(block, &as_sent(record, sequence));
+        }
+        if let Some(name) = slot.filter(|_| sequence > self.counted).and_then(|slot| self.rules.name(slot)) {
+            let outcomes = match self.outcomes.get_mut(name.as_str()) {
+                Some(outcomes) => outcomes,
+                None => self.outcomes.entry(name.clone()).or_default(),
+            };
+            *(match (is_buried, is_kept) {
+                (true, _) => &mut outcomes.dead,
+                (false, true) => &mut outcomes.stored,
+                (false, false) => &mut outcomes.skipped,
+            }) += 1;
+        }
+    }
+}
+
+impl Parts for Content {
+    fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+        loop {
+            let read = self.reader.read(self.last);
+            let read = read.map_err(|error| NoParts(format!("can't read the journal: {error}").into()))?;
+            let Some(stretch) = read else { return Ok(None) };
+            let part = self.part(&stretch);
+            if !part.is_empty() {
+                return Ok(Some(part));
+            }
+        }
+    }
+}
+
+fn as_sent<'a>(record: &Record<'a>, sequence: u64) -> sink::Record<'a> {
+    sink::Record {
+        sequence,
+        id: record.id,
+        type_name: record.type_name,
+        source: record.source,
+        received_at: record.received_at,
+        event_time: record.event_time,
+        write: Write::Insert,
+        payload: record.payload,
+    }
+}
