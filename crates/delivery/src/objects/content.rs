@@ -1,11 +1,12 @@
 //! The events of an object, read from the journal a block at a time, and what they come to.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use event::{Lane, TypeName};
-use eventlog::{Finding, Reader, Record, Segments, Stretch};
+use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
 use sink::object::NoParts;
 use sink::{Batch, Parts, Write};
 
@@ -17,7 +18,10 @@ use crate::rules::Rules;
 /// A run of positions, and which of its events are wanted.
 pub(super) struct Content {
     lane: Lane,
-    reader: Reader,
+    segments: Segments,
+    /// A block that is in memory already.
+    at_hand: Option<Block>,
+    reader: Option<Reader>,
     first: u64,
     last: u64,
     /// `None`: those that the rules lead to the sink.
@@ -31,17 +35,43 @@ pub(super) struct Content {
 }
 
 impl Content {
-    pub(super) fn new(
+    /// All events of a run that the rules lead to the sink. What stands up to `counted` is counted already.
+    pub(super) const fn new(
         segments: Segments,
         lane: Lane,
         (first, last): (u64, u64),
-        kept: Option<Kept>,
         buried: Arc<BTreeSet<u64>>,
         rules: Rules,
         counted: u64,
     ) -> Self {
-        let reader = Reader::new(segments, first);
-        Self { lane, reader, first, last, kept, buried, rules, counted, outcomes: BTreeMap::new(), lost: 0 }
+        let outcomes = BTreeMap::new();
+        let (at_hand, reader, kept, lost) = (None, None, None, 0);
+        Self { lane, segments, at_hand, reader, first, last, kept, buried, rules, counted, outcomes, lost }
+    }
+
+    /// Only these events.
+    pub(super) fn keeping(self, kept: Kept) -> Self {
+        Self { kept: Some(kept), ..self }
+    }
+
+    /// Needn't read the first block where it is this one: of a large block many objects may be made.
+    pub(super) fn with_at_hand(self, stretch: Option<&Stretch>) -> Self {
+        let at_hand = match stretch {
+            Some(Stretch::Block(block)) if (block.header().first..block.header().end()).contains(&self.first) => {
+                Some(block.clone())
+            }
+            _ => None,
+        };
+        Self { at_hand, ..self }
+    }
+
+    fn read(&mut self) -> io::Result<Option<Stretch>> {
+        if let Some(block) = self.at_hand.take() {
+            self.reader = Some(Reader::new(self.segments.clone(), block.header().end()));
+            return Ok(Some(Stretch::Block(block)));
+        }
+        let reader = self.reader.get_or_insert_with(|| Reader::new(self.segments.clone(), self.first));
+        reader.read(self.last)
     }
 
     /// What the events came to that were read, and how many positions couldn't be.
@@ -101,8 +131,7 @@ impl Content {
 impl Parts for Content {
     fn next(&mut self) -> Result<Option<Batch>, NoParts> {
         loop {
-            let read = self.reader.read(self.last);
-            let read = read.map_err(|error| NoParts(format!("can't read the journal: {error}").into()))?;
+            let read = self.read().map_err(|error| NoParts(format!("can't read the journal: {error}").into()))?;
             let Some(stretch) = read else { return Ok(None) };
             let part = self.part(&stretch);
             if !part.is_empty() {

@@ -49,9 +49,10 @@ impl Gathering {
         buried: &BTreeSet<u64>,
         limits: &ObjectRules,
     ) -> bool {
+        let next = self.next;
         let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, limits);
         let complete = match stretch {
-            Stretch::Block(block) => block.records().all(&mut count),
+            Stretch::Block(block) => block.records_from(next).all(&mut count),
             Stretch::Damaged(damaged) => damaged.survivors().into_iter().all(&mut count),
         };
         if complete {

@@ -8,7 +8,7 @@ use eventlog::{LaneReader, Stretch};
 use sink::{Cursor, ObjectRules, ObjectStore, Parts};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::commitment::{Commitment, CommitmentFile, Kept};
+use super::commitment::{Commitment, CommitmentFile};
 use super::content::Content;
 use super::gathering::Gathering;
 use crate::lane::{Fill, Lane, STRETCHES_A_TURN, Turn};
@@ -116,7 +116,7 @@ impl Lane {
         };
         self.enter(LaneState::Delivering);
         if let Some(open) = file.newest().filter(|open| open.manifest.last > self.ledger.lane(&self.name).cursor) {
-            self.put(store, open, &buried).await?;
+            self.put(store, open, &buried, None).await?;
         }
         Ok((file, buried))
     }
@@ -145,7 +145,7 @@ impl Lane {
 
     /// What events come to that aren't to be written, or were.
     fn count(&self, run: (u64, u64), buried: &Arc<BTreeSet<u64>>) -> Result<(Tally, u64), NoPlace> {
-        let mut content = self.content(run, None, buried);
+        let mut content = self.content(run, buried);
         loop {
             match content.next() {
                 Ok(Some(_)) => {}
@@ -155,10 +155,10 @@ impl Lane {
         }
     }
 
-    fn content(&self, run: (u64, u64), kept: Option<Kept>, buried: &Arc<BTreeSet<u64>>) -> Content {
+    fn content(&self, run: (u64, u64), buried: &Arc<BTreeSet<u64>>) -> Content {
         let counted = self.ledger.lane(&self.name).cursor;
         let segments = self.shard.segments().clone();
-        Content::new(segments, self.name.clone(), run, kept, buried.clone(), self.rules(), counted)
+        Content::new(segments, self.name.clone(), run, buried.clone(), self.rules(), counted)
     }
 
     /// Goes on behind positions without an event for this store.
@@ -184,7 +184,7 @@ impl Lane {
         let Some(commitment) = commitment else { return Ok(()) };
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
-            self.put(&run.store, &commitment, &run.buried).await?;
+            self.put(&run.store, &commitment, &run.buried, run.rest.as_ref()).await?;
         }
         while let Err(error) = run.file.save(&commitment) {
             self.wait(&format!("can't save the manifest of object {}: {error}", commitment.manifest.name)).await;
@@ -194,7 +194,7 @@ impl Lane {
             run.gathering = Gathering::new(commitment.manifest.last + 1);
             return Ok(());
         }
-        self.put(&run.store, &commitment, &run.buried).await?;
+        self.put(&run.store, &commitment, &run.buried, run.rest.as_ref()).await?;
         self.status.batch_records.record(run.gathering.records());
         run.gathering = Gathering::new(commitment.manifest.last + 1);
         Ok(())
@@ -206,10 +206,11 @@ impl Lane {
         store: &ObjectStore,
         commitment: &Commitment,
         buried: &Arc<BTreeSet<u64>>,
+        at_hand: Option<&Stretch>,
     ) -> Result<(), Turn> {
         let Commitment { manifest, kept } = commitment;
         let content = loop {
-            let content = self.content((manifest.first, manifest.last), Some(kept.clone()), buried);
+            let content = self.content((manifest.first, manifest.last), buried).keeping(kept.clone()).with_at_hand(at_hand);
             let started = Instant::now();
             let answer = store.put(manifest, content).await;
             self.status.write_time.record(started.elapsed());

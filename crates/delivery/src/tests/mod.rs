@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
+mod archive;
 mod changes;
 mod dead_letters;
+mod objects;
 mod replays;
 mod sequences;
 mod single;

@@ -16,6 +16,10 @@ pub(super) fn of_io(folder: &Path, error: &io::Error) -> SinkError {
         ErrorKind::NotFound => unavailable(format!(
             "directory {folder} is gone ({error}): bring it back, or mount what it is on; nothing is lost meanwhile"
         )),
+        ErrorKind::WouldBlock => unavailable(format!(
+            "directory {folder} is being written to by another process, or by a configuration that has just ended: it is \
+             tried again"
+        )),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => misconfigured(format!(
             "files can't be made in directory {folder} ({error}): it must be writable for the user that runs Forebay"
         )),

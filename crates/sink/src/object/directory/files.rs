@@ -1,6 +1,6 @@
 //! What a directory of objects needs of a file system, so that a test's can stand in and fail as real ones do.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -38,6 +38,11 @@ pub trait Files: Send + Sync + 'static {
     /// # Errors
     /// What the file system says. What it was to make durable must be done again.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// Keeps other writers out of a directory until the value is dropped.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] where one is at work, else what the file system says.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>>;
     /// Whether calls may take long, as a disk does: then they are made on a thread of their own.
     fn may_block(&self) -> bool;
 }
@@ -78,6 +83,15 @@ impl Files for OsFiles {
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>> {
+        let folder = File::open(path)?;
+        match folder.try_lock() {
+            Ok(()) => Ok(Box::new(folder)),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     fn may_block(&self) -> bool {

@@ -1,7 +1,8 @@
 //! A directory as a store of objects: each is a file, beside it its description. It is never listed.
 //!
-//! What writes to the disk may take long, so it has a thread of tokio's; one object of a directory is written at a
-//! time, so that a write whose caller has left is over before the next begins.
+//! What writes to the disk may take long, so it has a thread of tokio's. One object of a directory is written at a
+//! time, so that a write whose caller has left is over before the next begins: lanes wait for their turn, and other
+//! drivers and processes are kept out by a lock.
 
 mod failure;
 mod files;

@@ -42,6 +42,8 @@ impl<'a> Put<'a> {
 
     /// Writes the object and its description, or finds the same object there.
     pub(super) fn run(&self, parts: &mut impl Parts, abandoned: &AtomicBool) -> Result<(), SinkError> {
+        // An attempt whose lane is gone, and with it the driver, may still be at work on the same names.
+        let _lock = self.files.lock(self.folder).map_err(|error| self.failed(&error))?;
         let sealed = match self.files.open(&self.object()) {
             Ok(there) => self.compare(there, parts, abandoned)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.write_object(parts, abandoned)?,
