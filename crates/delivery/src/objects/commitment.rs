@@ -18,7 +18,7 @@ use std::io;
 use std::str::{FromStr, SplitWhitespace};
 use std::sync::Arc;
 
-use event::{Lane, TypeName};
+use event::Lane;
 use eventlog::{Reserve, StateFile};
 use sink::Manifest;
 
@@ -29,7 +29,7 @@ const DIRECTORY: &str = "objects";
 const HEADING: &str = "forebay-object 1";
 
 /// The events that are kept of each type: those after the first and up to the second position.
-pub(super) type Kept = BTreeMap<TypeName, (u64, u64)>;
+pub(super) type Kept = BTreeMap<String, (u64, u64)>;
 
 /// An object as it is fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,9 +75,9 @@ impl Commitment {
     }
 }
 
-fn keep(text: &str) -> Option<(TypeName, (u64, u64))> {
+fn keep(text: &str) -> Option<(String, (u64, u64))> {
     let mut words = text.split_whitespace();
-    let name = TypeName::new(words.next()?).ok()?;
+    let name = words.next()?.to_owned();
     let after = word(&mut words)?;
     let until = match words.next()? {
         "-" => u64::MAX,
@@ -163,10 +163,9 @@ mod tests {
     #[test]
     fn what_is_saved_is_loaded_and_nothing_else_is() {
         let lane = Lane { origin: Origin([5; 16]), shard: 2, sink: "archive".into() };
-        let name = |text| TypeName::new(text).unwrap();
         for (previous, kept) in [
             (None, Kept::new()),
-            (Some("before".to_owned()), Kept::from([(name("a"), (0, u64::MAX)), (name("b.c"), (7, 12))])),
+            (Some("before".to_owned()), Kept::from([("a".to_owned(), (0, u64::MAX)), ("b.c".to_owned(), (7, 12))])),
         ] {
             let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, Codec::Gzip, previous);
             let commitment = Commitment { manifest, kept };

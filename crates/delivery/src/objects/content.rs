@@ -36,7 +36,7 @@ pub(super) struct Content {
 
 impl Content {
     /// All events of a run that the rules lead to the sink. What stands up to `counted` is counted already.
-    pub(super) const fn new(
+    pub(super) fn new(
         segments: Segments,
         lane: Lane,
         (first, last): (u64, u64),
@@ -115,7 +115,7 @@ impl Content {
             part.push(block, &as_sent(record, sequence));
         }
         if let Some(name) = slot.filter(|_| sequence > self.counted).and_then(|slot| self.rules.name(slot)) {
-            let outcomes = match self.outcomes.get_mut(name.as_str()) {
+            let outcomes = match self.outcomes.get_mut(name) {
                 Some(outcomes) => outcomes,
                 None => self.outcomes.entry(name.clone()).or_default(),
             };

@@ -144,7 +144,7 @@ impl Gathering {
         let manifest = Manifest::new(lane.clone(), first..=last, self.received_at?, limits.codec, previous);
         let found = self.slots.iter().enumerate().filter(|(_, found)| **found);
         let names = found.filter_map(|(slot, _)| rules.name(slot).cloned());
-        let kept: Kept = names.filter_map(|name| Some((name.clone(), ledger.bounds(lane, &name)?))).collect();
+        let kept: Kept = names.filter_map(|name| Some((name.to_string(), ledger.bounds(lane, &name)?))).collect();
         Some(Commitment { manifest, kept })
     }
 }
