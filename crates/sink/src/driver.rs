@@ -149,10 +149,9 @@ impl Sink {
             (Self::Null, Self::Null) => true,
             (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
             (Self::Sqlite(one), Self::Sqlite(other)) => one.is_same(other),
-            (
-                Self::Objects(ObjectStore::Directory(one)),
-                Self::Objects(ObjectStore::Directory(other)),
-            ) => one.is_same(other),
+            (Self::Objects(ObjectStore::Directory(one)), Self::Objects(ObjectStore::Directory(other))) => {
+                one.is_same(other)
+            }
             _ => false,
         }
     }

@@ -1,6 +1,7 @@
 //! The suite on the sinks that need no service: SQLite, directories, and the memory store in both of its ways.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -9,11 +10,10 @@ use std::time::Duration;
 
 use event::EventId;
 use rusqlite::Connection;
+use serde_json::value::RawValue;
 use sink::conformance::{Case, Subject, check, sequences};
 use sink::object::directory::{Files, NewFile, OsFiles};
-use sink::{
-    Codec, DirectoryConfig, MemoryHandle, ObjectRules, Sink, SinkConfig, SqliteConfig, TableName,
-};
+use sink::{Codec, DirectoryConfig, MemoryHandle, ObjectRules, Sink, SinkConfig, SqliteConfig, TableName};
 use tempfile::TempDir;
 
 /// Random sequences for each sink.
@@ -140,16 +140,13 @@ fn lines(path: &Path) -> Vec<String> {
 
 /// The id and the payload's own bytes, as somebody reads them who knows the documentation.
 fn event(line: &str) -> (EventId, Vec<u8>) {
-    #[derive(serde::Deserialize)]
-    struct Line<'a> {
-        id: String,
-        #[serde(borrow)]
-        payload: Option<&'a serde_json::value::RawValue>,
-        payload_text: Option<String>,
-    }
-    let line: Line<'_> = serde_json::from_str(line).unwrap();
-    let payload = line.payload.map(|payload| payload.get().to_owned()).or(line.payload_text).unwrap();
-    (line.id.parse().unwrap(), payload.into_bytes())
+    let line: BTreeMap<String, &RawValue> = serde_json::from_str(line).unwrap();
+    let id: String = serde_json::from_str(line["id"].get()).unwrap();
+    let payload = match line.get("payload") {
+        Some(payload) => payload.get().to_owned(),
+        None => serde_json::from_str(line["payload_text"].get()).unwrap(),
+    };
+    (id.parse().unwrap(), payload.into_bytes())
 }
 
 /// The operating system's files behind a gate.

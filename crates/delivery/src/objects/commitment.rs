@@ -171,7 +171,8 @@ mod tests {
             let commitment = Commitment { manifest, kept };
             let text = commitment.encode();
             assert_eq!(Commitment::decode(&text, &lane), Some(commitment));
-            for (from, to) in [("object 1", "object 2"), ("run 7", "run -7"), ("codec gzip", "codec x"), ("name ", "nam ")]
+            for (from, to) in
+                [("object 1", "object 2"), ("run 7", "run -7"), ("codec gzip", "codec x"), ("name ", "nam ")]
             {
                 assert_eq!(Commitment::decode(&text.replacen(from, to, 1), &lane), None, "{to}");
             }

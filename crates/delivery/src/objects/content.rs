@@ -107,9 +107,9 @@ impl Content {
         let is_kept = !is_buried
             && match &self.kept {
                 None => slot.is_some(),
-                Some(kept) => kept
-                    .get(record.type_name)
-                    .is_some_and(|(after, until)| (*after + 1..=*until).contains(&sequence)),
+                Some(kept) => {
+                    kept.get(record.type_name).is_some_and(|(after, until)| (*after + 1..=*until).contains(&sequence))
+                }
             };
         if is_kept {
             part.push(block, &as_sent(record, sequence));

@@ -72,7 +72,10 @@ impl Lane {
             self.status.set_oldest(run.gathering.received_at());
             if run.gathering.records() == 0 {
                 self.pass_by(&mut run)?;
-            } else if fill == Fill::Full || self.is_halted() || Instant::now() >= run.gathering.is_due_at(&run.limits) {
+            } else if fill == Fill::Full
+                || (fill == Fill::CaughtUp && self.is_halted())
+                || Instant::now() >= run.gathering.is_due_at(&run.limits)
+            {
                 self.write_gathered(&mut run).await?;
             }
             match fill {
@@ -210,7 +213,8 @@ impl Lane {
     ) -> Result<(), Turn> {
         let Commitment { manifest, kept } = commitment;
         let content = loop {
-            let content = self.content((manifest.first, manifest.last), buried).keeping(kept.clone()).with_at_hand(at_hand);
+            let content =
+                self.content((manifest.first, manifest.last), buried).keeping(kept.clone()).with_at_hand(at_hand);
             let started = Instant::now();
             let answer = store.put(manifest, content).await;
             self.status.write_time.record(started.elapsed());

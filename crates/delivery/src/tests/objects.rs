@@ -173,16 +173,27 @@ fn dead_letters_of_another_store_are_not_sent_to_one_of_objects() {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Append { shard: u16, type_index: usize, count: u64 },
+    Append {
+        shard: u16,
+        type_index: usize,
+        count: u64,
+    },
     Milliseconds(u64),
     Kill,
-    PowerFailure { operations: u64 },
+    PowerFailure {
+        operations: u64,
+    },
     /// A call of the disk fails, which may be the journal's: then the process is killed.
-    Fail { operation: usize, call: u64 },
+    Fail {
+        operation: usize,
+        call: u64,
+    },
     Stop,
     Reload,
     /// A route to the objects is taken out, and comes back.
-    OutAndIn { milliseconds: u64 },
+    OutAndIn {
+        milliseconds: u64,
+    },
 }
 
 const TYPES: [&str; 4] = ["both", "named", "none", "other"];
@@ -318,8 +329,7 @@ fn a_power_cut_at_each_operation_leaves_every_event_in_one_object() {
 
 #[test]
 fn a_manifest_that_is_saved_after_the_write_is_noticed() {
-    let fails = |operation| {
-        std::panic::catch_unwind(|| cut_at(operation, Codec::None, Some(Mutation::LateManifest))).is_err()
-    };
+    let fails =
+        |operation| std::panic::catch_unwind(|| cut_at(operation, Codec::None, Some(Mutation::LateManifest))).is_err();
     assert!((1..200).any(fails));
 }

@@ -51,9 +51,7 @@ fn path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
     let plain = |path: &Path| path.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
     let (path, data) = (plain(&data.join(text)), plain(data));
     let within = path.strip_prefix(data).ok().map(|rest| rest.components().next());
-    let is_own = within.is_some_and(|first| {
-        first.is_none_or(|first| OWN.iter().any(|own| first.as_os_str() == *own))
-    });
+    let is_own = within.is_some_and(|first| first.is_none_or(|first| OWN.iter().any(|own| first.as_os_str() == *own)));
     if is_own {
         return Err(Wrong::new("is where Forebay keeps its own files", "not for a sink")
             .help("name a directory of its own; a relative path leads from the data directory"));

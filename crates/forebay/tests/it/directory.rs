@@ -25,10 +25,8 @@ path = "archive"
 
 /// The payload of each event by its id, from files that are held against their manifests.
 fn read(folder: &Path) -> BTreeMap<String, Value> {
-    let names: Vec<String> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let mut events = BTreeMap::new();
     let mut described = 0;
     for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
@@ -76,8 +74,10 @@ fn payloads_are_byte_for_byte_what_was_sent() {
         assert_eq!(read(&archive).len(), payloads.len());
         if codec == "none" {
             let files = std::fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap().path());
-            let text: String =
-                files.filter(|path| path.extension().unwrap() == "ndjson").map(|path| std::fs::read_to_string(path).unwrap()).collect();
+            let text: String = files
+                .filter(|path| path.extension().unwrap() == "ndjson")
+                .map(|path| std::fs::read_to_string(path).unwrap())
+                .collect();
             assert!(text.contains("\"payload\":{\"a\" :\t1.0e0}}\n"), "{text}");
             let spread: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
             assert_eq!(spread["payload_text"].as_str(), Some(payloads[1]));
@@ -166,7 +166,8 @@ fn try_post(address: SocketAddr, body: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(HANGS))?;
     let length = body.len();
-    let head = format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    let head =
+        format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
     stream.write_all(format!("{head}{body}").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

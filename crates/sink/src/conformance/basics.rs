@@ -23,7 +23,15 @@ pub(super) async fn empty_batch<S: Subject>() {
 pub(super) async fn full_batch<S: Subject>() {
     let stand = Stand::<S>::new().await;
     let broken = "{\r\n\t\"lines\": [\"\\n\"]\n}";
-    let odd = [broken, r#"{"text": "naïve 日本語 \u0001 '\" \\ 🜂"}"#, "null", "[]", "-0.0e-7", "{\"a\" :\t1}", r#""$1 ?1 %s""#];
+    let odd = [
+        broken,
+        r#"{"text": "naïve 日本語 \u0001 '\" \\ 🜂"}"#,
+        "null",
+        "[]",
+        "-0.0e-7",
+        "{\"a\" :\t1}",
+        r#""$1 ?1 %s""#,
+    ];
     let count = u32::try_from(DELIVERY_RECORDS_MAX).expect("a batch's count fits");
     let mut events = numbered(1, count);
     for (event, payload) in events.iter_mut().zip(odd) {

@@ -70,7 +70,7 @@ pub(super) struct Edge {
 
 /// What an object came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sealed {
+pub(super) struct Sealed {
     pub(super) records: u64,
     pub(super) by_type: BTreeMap<String, u64>,
     pub(super) edges: Option<(Edge, Edge)>,

@@ -37,7 +37,8 @@ pub(super) fn text(manifest: &Manifest, sealed: &Sealed) -> Vec<u8> {
     fields.text("sha256", &hexadecimal(&sealed.sha256));
     fields.bare("line_bytes", sealed.line_bytes);
     fields.bare("records", sealed.records);
-    let types: Vec<String> = sealed.by_type.iter().map(|(name, records)| format!("{}: {records}", quoted(name))).collect();
+    let types: Vec<String> =
+        sealed.by_type.iter().map(|(name, records)| format!("{}: {records}", quoted(name))).collect();
     fields.bare("types", format_args!("{{{}}}", types.join(", ")));
     if let Some((first, last)) = sealed.edges {
         fields.bare("first_event", edge(lane.shard, first));

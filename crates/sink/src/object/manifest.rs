@@ -28,13 +28,7 @@ pub struct Manifest {
 impl Manifest {
     /// An object of these positions.
     #[must_use]
-    pub fn new(
-        lane: Lane,
-        run: RangeInclusive<u64>,
-        received_at: i64,
-        codec: Codec,
-        previous: Option<String>,
-    ) -> Self {
+    pub fn new(lane: Lane, run: RangeInclusive<u64>, received_at: i64, codec: Codec, previous: Option<String>) -> Self {
         let name = name(&lane, *run.start(), received_at, codec);
         Self { lane, first: *run.start(), last: *run.end(), received_at, codec, previous, name }
     }

@@ -16,7 +16,7 @@ mod manifest;
 use std::time::Duration;
 
 pub use codec::{Codec, UnknownCodec};
-pub use content::{NoParts, Parts, Sealed};
+pub use content::{NoParts, Parts};
 pub use line::line_bytes;
 pub use manifest::Manifest;
 
