@@ -132,6 +132,21 @@ fn a_path_that_something_else_has_is_told() {
     assert_eq!(read(&folder.data().join("archive")).len(), 1);
 }
 
+#[test]
+fn memory_does_not_depend_on_the_size_of_a_file() {
+    const MIB: usize = 1 << 20;
+    let folder = Folder::new();
+    let server = start(&folder, "max_bytes = \"96MiB\"\nmax_age = \"1h\"\ncodec = \"zstd\"\n");
+    let event = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1000));
+    let batch = event.repeat(MIB / event.len());
+    for _ in 0..96 {
+        assert_eq!(server.post("/ingest/batch", &batch).0, 200);
+    }
+    server.wait("forebay_events_stored_total{", |stored| stored > 0);
+    let most = server.memory("VmHWM");
+    assert!(most < 64 * MIB, "{} MiB for a file of 96", most / MIB);
+}
+
 /// SplitMix64: the same kills for the same seed, as far as the machine lets them be.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
