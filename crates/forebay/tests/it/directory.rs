@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::support::{Folder, HANGS, Server, exchange, wait_until};
+use crate::support::{Folder, HANGS, Server, wait_until};
 
 const CONFIGURATION: &str = r#"
 [types."*"]
@@ -93,8 +93,8 @@ fn a_stop_and_a_reload_lose_and_repeat_nothing() {
         assert_eq!(server.post("/ingest/event", &number.to_string()).0, 200);
     }
     folder.write("forebay.toml", format!("{CONFIGURATION}max_age = \"1h\"\nmax_records = 2\ncodec = \"gzip\"\n"));
-    let request = "POST /api/reload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(exchange(server.admin, request).0, 200);
+    server.signal("-HUP");
+    server.wait("forebay_reloads_total{", |reloads| reloads == 1);
     server.wait("forebay_events_pending{", |pending| pending == 1);
     assert_eq!(server.stop("-TERM"), Some(0));
     assert_eq!(read(&folder.data().join("archive")).len(), 5);
