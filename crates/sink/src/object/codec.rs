@@ -69,8 +69,7 @@ impl FromStr for Codec {
 /// Codes what is written to it, piece by piece, and passes it on.
 pub(super) enum Encoder<W: Write> {
     None(W),
-    Gzip(GzEncoder<W>),
-    // Boxed: its state is much larger than the others.
+    Gzip(Box<GzEncoder<W>>),
     Zstd(Box<ZstdEncoder<'static, W>>),
 }
 
@@ -78,7 +77,7 @@ impl<W: Write> Encoder<W> {
     pub(super) fn new(codec: Codec, output: W) -> io::Result<Self> {
         Ok(match codec {
             Codec::None => Self::None(output),
-            Codec::Gzip => Self::Gzip(GzEncoder::new(output, Compression::new(GZIP_LEVEL))),
+            Codec::Gzip => Self::Gzip(Box::new(GzEncoder::new(output, Compression::new(GZIP_LEVEL)))),
             Codec::Zstd => {
                 let mut encoder = ZstdEncoder::new(output, ZSTD_LEVEL)?;
                 encoder.include_checksum(true)?;
