@@ -88,13 +88,13 @@ fn end_of<'a>(letter: &Record<'a>, settled: Settled) -> Record<'a> {
     Record { dead, payload: &[], ..*letter }
 }
 
-/// What dead letters need of their data directory.
+/// What delivery's own files need of the data directory.
 #[derive(Clone)]
 pub(crate) struct Home {
-    disk: SharedDisk,
-    data: PathBuf,
+    pub(crate) disk: SharedDisk,
+    pub(crate) data: PathBuf,
     pub(crate) origin: Origin,
-    reserve: Arc<Reserve>,
+    pub(crate) reserve: Arc<Reserve>,
 }
 
 impl Home {

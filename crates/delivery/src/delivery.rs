@@ -61,7 +61,11 @@ impl Delivery {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
         let (orders, received) = watch::channel(Order::Run);
         let (control, changes) = mpsc::channel(ORDERS_MAX);
-        let deliver = move || runtime.block_on(engine.run(received, changes));
+        let deliver = move || {
+            runtime.block_on(engine.run(received, changes));
+            // A write to a disk that hangs must not keep the process from ending.
+            runtime.shutdown_background();
+        };
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
         let control = DeliveryControl(control);
         Ok(Self { orders, control, thread: Some(thread), ledger, lanes, keeper, dead_letters })

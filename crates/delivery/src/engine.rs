@@ -180,6 +180,7 @@ impl Engine {
                 name,
                 shard: shard.clone(),
                 sink: setup.sink.clone(),
+                home: self.home.clone(),
                 ledger: self.ledger.clone(),
                 dead: dead.clone(),
                 options: self.options.clone(),

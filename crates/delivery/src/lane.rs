@@ -12,21 +12,23 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::assembly::{Assembly, Known};
 use crate::backoff::Backoff;
-use crate::dead_letters::{BuryError, DeadLetters, Letter};
+use crate::dead_letters::{BuryError, DeadLetters, Home, Letter};
 use crate::lanes::Halt;
+use crate::ledger::Tally;
 use crate::place::NoPlace;
 use crate::race::{First, changed, race};
 use crate::rules::Rules;
 use crate::{LaneState, LaneStatus, Ledger, Options};
 
 /// Stretches of the log that are read in one go before other lanes have their turn.
-const STRETCHES_A_TURN: usize = 64;
+pub(crate) const STRETCHES_A_TURN: usize = 64;
 
 /// A lane with all that it needs.
 pub(crate) struct Lane {
     pub(crate) name: event::Lane,
     pub(crate) shard: Arc<Shard>,
     pub(crate) sink: Sink,
+    pub(crate) home: Home,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,
@@ -36,7 +38,7 @@ pub(crate) struct Lane {
 }
 
 /// Why a lane doesn't go on as it was.
-enum Turn {
+pub(crate) enum Turn {
     /// The store stands elsewhere: begin again from there.
     Moved,
     /// A person must act.
@@ -45,7 +47,7 @@ enum Turn {
 
 /// How far a batch was filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fill {
+pub(crate) enum Fill {
     Full,
     CaughtUp,
     /// There is more to read, but others should have their turn.
@@ -105,6 +107,9 @@ impl Lane {
     }
 
     async fn deliver(&mut self) -> Result<(), Turn> {
+        if let Some(store) = self.sink.objects().cloned() {
+            return self.deliver_objects(store).await;
+        }
         let mut run = self.begin().await?;
         let mut unreadable = false;
         while *self.halt.borrow() != Halt::Now {
@@ -135,7 +140,7 @@ impl Lane {
         Ok(())
     }
 
-    fn is_halted(&self) -> bool {
+    pub(crate) fn is_halted(&self) -> bool {
         *self.halt.borrow() != Halt::No
     }
 
@@ -166,7 +171,7 @@ impl Lane {
         }
     }
 
-    async fn find_cursor(&mut self) -> Cursor {
+    pub(crate) async fn find_cursor(&mut self) -> Cursor {
         loop {
             match self.ask_cursor().await {
                 Ok(cursor) => return cursor,
@@ -181,7 +186,7 @@ impl Lane {
     }
 
     /// Enters a state. Whoever reads the log learns why a lane waits, once for each reason, and when that is over.
-    fn enter(&self, state: LaneState) {
+    pub(crate) fn enter(&self, state: LaneState) {
         let message = match &state {
             LaneState::Waiting(reason) => {
                 Some(format!("waits: {reason}; its events stay in the journal, and it tries on"))
@@ -197,7 +202,7 @@ impl Lane {
     }
 
     /// Pauses after a failed attempt. The order to stop ends one pause early.
-    async fn wait(&mut self, reason: &str) {
+    pub(crate) async fn wait(&mut self, reason: &str) {
         self.status.retries.add(1);
         self.enter(LaneState::Waiting(reason.to_owned()));
         let pause = self.backoff.next();
@@ -249,19 +254,23 @@ impl Lane {
 
     fn settle(&self, run: &mut Run) {
         let last = run.assembly.batch().last();
-        let lost = run.assembly.lost();
+        self.settle_up_to(last, &run.assembly.tally(&run.rules), run.assembly.lost());
+        run.known.buried = run.known.buried.split_off(&(last + 1));
+        run.assembly = Assembly::new(self.name.clone(), last + 1);
+        run.opened = Instant::now();
+    }
+
+    /// Everything up to `last` has its outcome, but for what is lost.
+    pub(crate) fn settle_up_to(&self, last: u64, tally: &Tally, lost: u64) {
         if lost > 0 {
             self.status.lost.add(lost);
             let message =
                 format!("lane {}: {lost} event(s) before position {last} can't be read and stay pending", self.name);
             self.options.reporter.report(&message);
         }
-        self.ledger.settle(&self.name, last, &run.assembly.tally(&run.rules), lost);
+        self.ledger.settle(&self.name, last, tally, lost);
         self.status.set_cursor(last);
         self.status.set_oldest(None);
-        run.known.buried = run.known.buried.split_off(&(last + 1));
-        run.assembly = Assembly::new(self.name.clone(), last + 1);
-        run.opened = Instant::now();
     }
 
     async fn write_until_stored(&mut self, run: &mut Run) -> Result<(), Turn> {

@@ -18,6 +18,7 @@ mod keeper;
 mod lane;
 mod lanes;
 mod ledger;
+mod objects;
 mod options;
 mod place;
 mod race;

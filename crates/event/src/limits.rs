@@ -88,6 +88,23 @@ pub const DELIVERY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of blocks that a delivered batch keeps in memory, unless its first block alone is larger. A block with a
 /// single small event takes a page: without this limit a batch of such would keep ten times its payload.
 pub const DELIVERY_HELD_BYTES_MAX: usize = 2 * DELIVERY_BYTES_MAX;
+/// Bytes of lines at which an object ends (a file of a directory sink), unless the configuration says otherwise.
+pub const OBJECT_BYTES: u64 = 32 * 1024 * 1024;
+/// What the configuration may say: smaller ones cost more for their names than for what is in them, and larger ones aren't
+/// taken in one request by the stores of objects that there are.
+pub const OBJECT_BYTES_MIN: u64 = 64 * 1024;
+/// See [`OBJECT_BYTES_MIN`].
+pub const OBJECT_BYTES_MAX: u64 = 5 * 1024 * 1024 * 1024;
+/// Events of an object, unless the configuration says otherwise: more than most of that size have.
+pub const OBJECT_RECORDS: u64 = 1_000_000;
+/// What the configuration may say.
+pub const OBJECT_RECORDS_MAX: u64 = 100_000_000;
+/// How long the first event of an object waits for others, unless the configuration says otherwise.
+pub const OBJECT_AGE: Duration = Duration::from_secs(30);
+/// What the configuration may say: more often makes many small ones, and what waits for a day is in the journal for a day.
+pub const OBJECT_AGE_MIN: Duration = Duration::from_secs(1);
+/// See [`OBJECT_AGE_MIN`].
+pub const OBJECT_AGE_MAX: Duration = Duration::from_hours(24);
 /// Space kept back on disk, so that cursors and dead letters can be written when the disk is full.
 pub const RESERVE_BYTES: u64 = 1024 * 1024;
 /// Bytes of a disk below which no events are taken any more, unless [`KEEP_FREE_PART`] of it is less: for what delivery
@@ -117,5 +134,13 @@ const _: () = assert!(2 * TURN_BYTES_MAX <= HANDOVER_BYTES_MAX, "a lane that kee
 const _: () = assert!(EVENT_BYTES_MAX <= DELIVERY_BYTES_MAX, "a delivered batch holds at least one event");
 const _: () = assert!(EVENT_BYTES_MAX <= READ_BYTES_MAX / 2, "a page has room for an event of full size");
 const _: () = assert!(READ_BYTES_MAX <= READS_IN_FLIGHT_BYTES_MAX, "a page of full size can be read");
+const _: () = assert!(
+    OBJECT_BYTES_MIN <= OBJECT_BYTES && OBJECT_BYTES <= OBJECT_BYTES_MAX && OBJECT_RECORDS <= OBJECT_RECORDS_MAX,
+    "the default is one of those that can be set"
+);
+const _: () = assert!(
+    OBJECT_AGE_MIN.as_secs() <= OBJECT_AGE.as_secs() && OBJECT_AGE.as_secs() <= OBJECT_AGE_MAX.as_secs(),
+    "the default is one of those that can be set"
+);
 const _: () = assert!(READ_EVENTS_DEFAULT <= READ_EVENTS_MAX, "the default may be asked for");
 const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MIN.is_multiple_of(PAGE_BYTES as u64));

@@ -34,11 +34,14 @@ fn text(
         data.display()
     );
     for (name, sink) in &configuration.sinks {
-        if let SinkConfig::Sqlite(sqlite) = &sink.store {
-            let (file, table) = (sqlite.path.display(), sqlite.table.as_str());
-            text +=
-                &format!("Look at what sink {name} has stored:\n  sqlite3 {file} \"select payload from {table}\"\n");
-        }
+        let look = match &sink.store {
+            SinkConfig::Null => continue,
+            SinkConfig::Sqlite(sqlite) => {
+                format!("sqlite3 {} \"select payload from {}\"", sqlite.path.display(), sqlite.table.as_str())
+            }
+            SinkConfig::Directory(directory) => format!("ls {}", directory.path.display()),
+        };
+        text += &format!("Look at what sink {name} has stored:\n  {look}\n");
     }
     text += &format!("Watch it:\n  curl -s {port}{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text

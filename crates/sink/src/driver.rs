@@ -1,11 +1,15 @@
 //! The sinks side by side: one enum, and the one `match` that builds them from configuration.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-use crate::{Batch, Cursor, MemoryHandle, Report, SinkError, Sqlite, SqliteConfig, Traits};
+use crate::object::directory::{Directory, Files, OsFiles};
+use crate::{
+    Batch, Cursor, DirectoryConfig, MemoryHandle, ObjectStore, Report, SinkError, Sqlite, SqliteConfig, Traits,
+};
 
 /// Which sink to build, as checked configuration.
 #[derive(Clone, Debug)]
@@ -16,6 +20,8 @@ pub enum SinkConfig {
     Memory(MemoryHandle),
     /// A table of a SQLite file.
     Sqlite(SqliteConfig),
+    /// Files of a directory.
+    Directory(DirectoryConfig),
 }
 
 /// A driver of one store.
@@ -31,6 +37,8 @@ pub enum Sink {
     Memory(MemoryHandle),
     /// A table of a SQLite file. Its lanes take turns on the one thread that owns the file.
     Sqlite(Sqlite),
+    /// Whole objects, such as files of a directory.
+    Objects(ObjectStore),
 }
 
 impl Sink {
@@ -41,6 +49,22 @@ impl Sink {
             SinkConfig::Null => Self::Null,
             SinkConfig::Memory(handle) => Self::Memory(handle),
             SinkConfig::Sqlite(config) => Self::Sqlite(Sqlite::new(config)),
+            SinkConfig::Directory(config) => Self::directory(config, Arc::new(OsFiles)),
+        }
+    }
+
+    /// A directory whose files are made through `files`.
+    #[must_use]
+    pub fn directory(config: DirectoryConfig, files: Arc<dyn Files>) -> Self {
+        Self::Objects(ObjectStore::Directory(Directory::new(config, files)))
+    }
+
+    /// The store of objects, if it is one: delivery writes to it by manifests.
+    #[must_use]
+    pub const fn objects(&self) -> Option<&ObjectStore> {
+        match self {
+            Self::Objects(store) => Some(store),
+            Self::Null | Self::Memory(_) | Self::Sqlite(_) => None,
         }
     }
 
@@ -54,6 +78,7 @@ impl Sink {
             Self::Null => Ok(()),
             Self::Memory(memory) => memory.connect(),
             Self::Sqlite(sqlite) => sqlite.connect().await,
+            Self::Objects(ObjectStore::Directory(directory)) => directory.connect().await,
         }
     }
 
@@ -63,7 +88,7 @@ impl Sink {
     /// [`SinkError`] where the store doesn't answer.
     pub async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
         match self {
-            Self::Null => Ok(Cursor::Delivery),
+            Self::Null | Self::Objects(_) => Ok(Cursor::Delivery),
             Self::Memory(memory) => memory.cursor(lane),
             Self::Sqlite(sqlite) => sqlite.cursor(lane).await,
         }
@@ -80,6 +105,7 @@ impl Sink {
             Self::Null => Ok(Report::Stored),
             Self::Memory(memory) => memory.write(batch).await,
             Self::Sqlite(sqlite) => sqlite.write(batch).await,
+            Self::Objects(store) => store.write(batch).await,
         }
     }
 
@@ -90,6 +116,7 @@ impl Sink {
     pub async fn read(&self, query: Query) -> Result<Page, ReadError> {
         match self {
             Self::Null => Err(ReadError::Unavailable("a sink that keeps nothing can't be read".into())),
+            Self::Objects(_) => Err(ReadError::Unavailable("a store of objects can't be read back".into())),
             Self::Memory(memory) => memory.read(&query),
             Self::Sqlite(sqlite) => sqlite.read(query).await,
         }
@@ -99,7 +126,7 @@ impl Sink {
     #[must_use]
     pub const fn can_read(&self) -> bool {
         match self {
-            Self::Null => false,
+            Self::Null | Self::Objects(_) => false,
             Self::Memory(_) | Self::Sqlite(_) => true,
         }
     }
@@ -110,7 +137,7 @@ impl Sink {
     /// [`SinkError`] where the store couldn't be left tidy. What was answered `Stored` is stored all the same.
     pub async fn close(&self) -> Result<(), SinkError> {
         match self {
-            Self::Null | Self::Memory(_) => Ok(()),
+            Self::Null | Self::Memory(_) | Self::Objects(_) => Ok(()),
             Self::Sqlite(sqlite) => sqlite.close().await,
         }
     }
@@ -122,6 +149,9 @@ impl Sink {
             (Self::Null, Self::Null) => true,
             (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
             (Self::Sqlite(one), Self::Sqlite(other)) => one.is_same(other),
+            (Self::Objects(ObjectStore::Directory(one)), Self::Objects(ObjectStore::Directory(other))) => {
+                one.is_same(other)
+            }
             _ => false,
         }
     }
@@ -130,7 +160,7 @@ impl Sink {
     #[must_use]
     pub fn traits(&self) -> Traits {
         let fenced = match self {
-            Self::Null => false,
+            Self::Null | Self::Objects(_) => false,
             Self::Memory(memory) => memory.is_fenced(),
             Self::Sqlite(_) => true,
         };

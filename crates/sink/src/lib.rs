@@ -6,11 +6,15 @@ mod batch;
 pub mod conformance;
 mod contract;
 mod driver;
+mod folder;
 pub mod memory;
+pub mod object;
 mod sqlite;
 
 pub use batch::{Batch, Record, Write};
 pub use contract::{Cursor, Reason, Refusal, Report, Retry, SinkError, Traits};
 pub use driver::{Sink, SinkConfig};
 pub use memory::MemoryHandle;
+pub use object::directory::DirectoryConfig;
+pub use object::{Codec, Manifest, ObjectRules, ObjectStore, Parts};
 pub use sqlite::{InvalidTableName, Sqlite, SqliteConfig, TableName};

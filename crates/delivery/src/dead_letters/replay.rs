@@ -39,6 +39,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::DeadLetters;
 use super::filter::DeadFilter;
 use super::reading::Reading;
+use crate::objects::no_replay;
 use crate::race::{First, changed, race};
 use crate::{Ledger, SinkName};
 
@@ -294,6 +295,9 @@ impl Clerk {
 
     async fn replay(&self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
         let sink = self.sink.get().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
+        if sink.objects().is_some() {
+            return Err(no_replay(self.dead.sink()));
+        }
         let failed = |error: SinkError| error.to_string();
         sink.connect().await.map_err(failed)?;
         let cursor = match sink.cursor(&self.lane).await.map_err(failed)? {

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
+mod archive;
 mod changes;
 mod dead_letters;
+mod objects;
 mod replays;
 mod sequences;
 mod single;
@@ -17,6 +19,8 @@ pub(crate) enum Mutation {
     UnsyncedDead,
     /// At a start the dead letters that are there are not looked at.
     ForgetBuried,
+    /// An object's manifest is made durable when the object is written.
+    LateManifest,
     /// A lane has a bug and ends.
     PanickingLane,
 }

@@ -9,11 +9,12 @@ use std::time::Duration;
 use event::{EventId, TypeName};
 use eventlog::{Batch, DataDirectory, EventLog, Reader, Record, Records, Settled, ShardOptions, Stretch, open_shard};
 use journal::simulated_disk::SimulatedDisk;
-use sink::{MemoryHandle, Sink, SinkConfig, SqliteConfig};
+use sink::{DirectoryConfig, MemoryHandle, ObjectRules, Sink, SinkConfig, SqliteConfig};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::Mutation;
+use super::archive::{ARCHIVE, DiskFiles};
 use crate::change::Change;
 use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
@@ -51,6 +52,8 @@ pub(super) struct World {
     pub(super) max_backlog: Option<u64>,
     /// What takes the place of the fenced store, if anything.
     pub(super) sqlite: Option<SqliteConfig>,
+    /// With these, a directory of objects on the same disk takes the place of the keyed store.
+    pub(super) objects: Option<ObjectRules>,
     /// Letters that were dropped, by sink; of some the answer was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
     /// The fenced sink was taken out and came back: what its store had before isn't retained for it.
@@ -112,6 +115,7 @@ impl World {
             begin: Begin::End,
             max_backlog: None,
             sqlite: None,
+            objects: None,
             dropped: BTreeSet::new(),
             fenced_came_back: false,
             fenced_was_lost: false,
@@ -149,9 +153,8 @@ impl World {
     /// The sinks that any type has a route to.
     fn setups(&self) -> Vec<SinkSetup> {
         let max_backlog = self.max_backlog;
-        let setup =
-            |name: &str, sink| SinkSetup { name: name.into(), sink: Sink::new(sink), begin: self.begin, max_backlog };
-        let sinks = [setup(FENCED, self.fenced_config()), setup(KEYED, SinkConfig::Memory(self.keyed.clone()))];
+        let setup = |name: &str, sink| SinkSetup { name: name.into(), sink, begin: self.begin, max_backlog };
+        let sinks = [setup(FENCED, Sink::new(self.fenced_config())), setup(KEYED, self.keyed_sink())];
         sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect()
     }
 
@@ -167,6 +170,12 @@ impl World {
             self.routes = before;
         }
         changed
+    }
+
+    fn keyed_sink(&self) -> Sink {
+        let Some(rules) = self.objects else { return Sink::new(SinkConfig::Memory(self.keyed.clone())) };
+        let config = DirectoryConfig { path: ARCHIVE.into(), rules };
+        Sink::directory(config, Arc::new(DiskFiles(self.disk.clone())))
     }
 
     fn fenced_config(&self) -> SinkConfig {

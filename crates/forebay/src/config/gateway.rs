@@ -13,7 +13,7 @@ use super::Inputs;
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::{origin, pointer, proxies, tls};
+use super::{duration, origin, pointer, proxies, tls};
 use crate::tls_files::TlsFiles;
 
 /// The settings of `[gateway]`.
@@ -137,15 +137,7 @@ fn connections(number: i64) -> Result<NonZeroUsize, Wrong> {
 }
 
 fn ack_timeout(text: &str) -> Result<Duration, Wrong> {
-    let duration = humantime::parse_duration(text).map_err(|_| {
-        Wrong::new("is not a time", "wanted a number with a unit").help("for example 10s, 1500ms or 2min")
-    })?;
-    let (min, max) = (limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX);
-    if (min..=max).contains(&duration) {
-        return Ok(duration);
-    }
-    let (min, max) = (humantime::format_duration(min), humantime::format_duration(max));
-    Err(Wrong::new("is out of range", format!("wanted {min} to {max}")))
+    duration::within(text, limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX)
 }
 
 fn address(text: &str) -> Result<SocketAddr, Wrong> {

@@ -5,6 +5,8 @@
 //! are held against each other. Mistakes are gathered through both, so that one run shows them all.
 
 mod admin;
+mod directory;
+mod duration;
 mod environment;
 mod event_type;
 mod gateway;

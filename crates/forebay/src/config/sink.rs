@@ -5,18 +5,21 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ::sink::{SqliteConfig, TableName};
+use ::sink::{DirectoryConfig, SqliteConfig, TableName};
 use delivery::Begin;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
-use super::size;
 use super::suggest::nearest;
+use super::{directory, size};
 
 /// The settings that a sink of each kind has.
-pub(super) const KINDS: &[(&str, &[&str])] =
-    &[("sqlite", &["kind", "from", "max_backlog", "path", "table"]), ("null", &["kind", "from", "max_backlog"])];
+pub(super) const KINDS: &[(&str, &[&str])] = &[
+    ("sqlite", &["kind", "from", "max_backlog", "path", "table"]),
+    ("directory", directory::KEYS),
+    ("null", &["kind", "from", "max_backlog"]),
+];
 
 const PATH: &str = "events.db";
 const TABLE: &str = "events";
@@ -78,13 +81,15 @@ pub(crate) enum SinkConfig {
     Null,
     /// A table of an SQLite database; the path is absolute or relative to the working directory.
     Sqlite(SqliteConfig),
+    /// Files of a directory; its path likewise.
+    Directory(DirectoryConfig),
 }
 
 impl SinkConfig {
     /// Whether events can be read back from it.
     pub(crate) const fn can_be_read(&self) -> bool {
         match self {
-            Self::Null => false,
+            Self::Null | Self::Directory(_) => false,
             Self::Sqlite(_) => true,
         }
     }
@@ -94,6 +99,7 @@ impl SinkConfig {
         match self {
             Self::Null => ::sink::SinkConfig::Null,
             Self::Sqlite(config) => ::sink::SinkConfig::Sqlite(config.clone()),
+            Self::Directory(config) => ::sink::SinkConfig::Directory(config.clone()),
         }
     }
 }
@@ -103,6 +109,11 @@ impl fmt::Display for SinkConfig {
         match self {
             Self::Null => f.write_str("null"),
             Self::Sqlite(config) => write!(f, "sqlite {}, table {}", config.path.display(), config.table),
+            Self::Directory(DirectoryConfig { path, rules }) => {
+                let age = humantime::format_duration(rules.age_max);
+                write!(f, "directory {}, codec {}, files of at most ", path.display(), rules.codec)?;
+                write!(f, "{} bytes, {} events, {age}", rules.bytes_max, rules.records_max)
+            }
         }
     }
 }
@@ -156,7 +167,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], data: &Path)
             sinks.valid.insert(name, config);
         }
     }
-    check_tables(reader, &sinks);
+    check_places(reader, &sinks);
     sinks
 }
 
@@ -172,17 +183,20 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Opti
     reader.check_keys(section, keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
     let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();
-    if kind == "null" {
-        return Some(SinkSettings { store: SinkConfig::Null, max_backlog, from });
-    }
+    let store = match kind {
+        "null" => Some(SinkConfig::Null),
+        "directory" => directory::read(reader, section, data).map(SinkConfig::Directory),
+        _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
+    };
+    // Without this, defaults in the place of wrong values would be held against other sinks.
+    let is_right = reader.mistakes() == mistakes_before || kind == "null";
+    store.filter(|_| is_right).map(|store| SinkSettings { store, max_backlog, from })
+}
+
+fn read_sqlite(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {
     let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
     let table = reader.text_or(section, "table", TABLE, table);
-    if reader.mistakes() > mistakes_before {
-        // Without this, defaults in the place of wrong values would be held against other sinks.
-        return None;
-    }
-    let store = SinkConfig::Sqlite(SqliteConfig { path: path?, table: table? });
-    Some(SinkSettings { store, max_backlog, from })
+    Some(SqliteConfig { path: path?, table: table? })
 }
 
 fn begin(text: &str) -> Result<Begin, Wrong> {
@@ -223,20 +237,50 @@ fn table(text: &str) -> Result<TableName, Wrong> {
     TableName::new(text).map_err(|error| Wrong::new("can't be the name of a table", error.to_string()))
 }
 
-/// Two sinks on one table would refuse each other's events as duplicates.
-fn check_tables(reader: &mut Reader<'_>, sinks: &Sinks) {
-    let mut first: BTreeMap<(&Path, String), &SinkName> = BTreeMap::new();
-    let place = |name: &SinkName| sinks.spot(name).map_or(0, |spot| spot.span.start);
+/// Where a sink writes.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place<'a> {
+    /// Two sinks on one table would refuse each other's events as duplicates.
+    Table(&'a Path, String),
+    /// In one directory nobody could tell whose files are missing.
+    Directory(&'a Path),
+}
+
+impl<'a> Place<'a> {
+    fn of(store: &'a SinkConfig) -> Option<Self> {
+        match store {
+            SinkConfig::Null => None,
+            // SQLite takes `Events` and `events` for one table.
+            SinkConfig::Sqlite(SqliteConfig { path, table }) => {
+                Some(Self::Table(path, table.as_str().to_ascii_lowercase()))
+            }
+            SinkConfig::Directory(config) => Some(Self::Directory(&config.path)),
+        }
+    }
+
+    /// What it is, and how to tell two of them apart.
+    const fn words(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Table(..) => ("table", "another `path` or `table`"),
+            Self::Directory(_) => ("directory", "another `path`"),
+        }
+    }
+}
+
+fn check_places(reader: &mut Reader<'_>, sinks: &Sinks) {
+    let mut first: BTreeMap<Place<'_>, &SinkName> = BTreeMap::new();
+    let start = |name: &SinkName| sinks.spot(name).map_or(0, |spot| spot.span.start);
     let mut in_order: Vec<_> = sinks.valid.iter().collect();
-    in_order.sort_by_key(|(name, _)| place(name));
+    in_order.sort_by_key(|(name, _)| start(name));
     for (name, settings) in in_order {
-        let SinkConfig::Sqlite(SqliteConfig { path, table }) = &settings.store else { continue };
-        // SQLite takes `Events` and `events` for one table.
-        let Some(other) = first.insert((path, table.as_str().to_ascii_lowercase()), name) else { continue };
+        let Some(place) = Place::of(&settings.store) else { continue };
+        let (what, another) = place.words();
+        let Some(other) = first.insert(place, name) else { continue };
         if let (Some(at), Some(also)) = (sinks.spot(name), sinks.spot(other)) {
-            let title = format!("the sinks `{other}` and `{name}` write to the same table");
-            let mistake = Mistake::new(title, at.clone(), "writes to the table").also(also.clone(), "of this one");
-            reader.push(mistake.help("give one of them another `path` or `table`".to_owned()));
+            let title = format!("the sinks `{other}` and `{name}` write to the same {what}");
+            let mistake = Mistake::new(title, at.clone(), format!("writes to the {what}"));
+            let mistake = mistake.also(also.clone(), "of this one");
+            reader.push(mistake.help(format!("give one of them {another}")));
         }
     }
 }

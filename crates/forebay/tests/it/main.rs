@@ -7,6 +7,7 @@ mod bench;
 mod bombs;
 mod check;
 mod dead;
+mod directory;
 mod load;
 mod load_where;
 mod read_back;

@@ -54,10 +54,17 @@ pub(super) async fn stall<S: Subject>() {
 
 pub(super) async fn dropped_while_writing<S: Subject>() {
     let mut stand = Stand::<S>::new().await;
-    let events = numbered(1, RECORDS);
+    let mut stored = Vec::new();
     for turn in 0..TURNS_MAX {
-        let lane = lane(u16::try_from(turn).expect("few turns"));
+        let number = u16::try_from(turn).expect("few turns");
+        // The same events over another lane, where ids are known.
+        let first = if S::KNOWS_IDS { 1 } else { 1 + u32::from(number) * RECORDS };
+        let events = numbered(first, first + RECORDS - 1);
+        let lane = lane(number);
         let whole = batch(&lane, 1, &events);
+        if turn == 0 || !S::KNOWS_IDS {
+            stored.extend(events);
+        }
         let (sink, sent) = (stand.sink.clone(), whole.clone());
         let write = tokio::spawn(async move { sink.write(&sent).await });
         turns(turn).await;
@@ -68,7 +75,7 @@ pub(super) async fn dropped_while_writing<S: Subject>() {
             expect_all_or_nothing(&stand).await;
         }
         stand.resend(&whole).await;
-        stand.expect_rows(&events).await;
+        stand.expect_rows(&stored).await;
         stand.expect_cursor(&lane, u64::from(RECORDS)).await;
     }
 }

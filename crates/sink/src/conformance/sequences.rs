@@ -75,8 +75,12 @@ async fn play<S: Subject>(steps: &[Step]) {
 }
 
 async fn write<S: Subject>(stand: &Stand<S>, model: &mut Model, shard: u16, back: u64, length: u64) {
-    let first = (model.cursor(shard) + 1).saturating_sub(back).max(1);
-    let batch = sparse(&lane(shard), first, (first..first + length).map(|at| (at, event_at(shard, at))));
+    let batch = if S::KNOWS_IDS {
+        let first = (model.cursor(shard) + 1).saturating_sub(back).max(1);
+        sparse(&lane(shard), first, (first..first + length).map(|at| (at, event_at(shard, at))))
+    } else {
+        model.new_or_again(shard, back, length)
+    };
     let refused = model.write(shard, &batch, stand.is_fenced(), S::COMPARES);
     stand.store_without(&batch, &refused).await;
 }
@@ -110,11 +114,27 @@ struct Row {
 struct Model {
     rows: BTreeMap<EventId, Row>,
     cursors: BTreeMap<u16, u64>,
+    /// What was sent to a store that knows no ids.
+    sent: BTreeMap<u16, Vec<Batch>>,
 }
 
 impl Model {
     fn cursor(&self, shard: u16) -> u64 {
         self.cursors.get(&shard).copied().unwrap_or(0)
+    }
+
+    /// The next batch, or one that was sent `back` batches ago; each event has an id of its own.
+    fn new_or_again(&mut self, shard: u16, back: u64, length: u64) -> Batch {
+        let first = self.cursor(shard) + 1;
+        let sent = self.sent.entry(shard).or_default();
+        let again = usize::try_from(back).ok().and_then(|back| sent.len().checked_sub(back));
+        if let Some(batch) = again.and_then(|index| sent.get(index)) {
+            return batch.clone();
+        }
+        let own = |at| event_at(shard, at).filter(|event| event.id >= Event::new(10_000).id);
+        let batch = sparse(&lane(shard), first, (first..first + length).map(|at| (at, own(at))));
+        sent.push(batch.clone());
+        batch
     }
 
     /// Takes the records that can be stored, and tells the indices of the others.

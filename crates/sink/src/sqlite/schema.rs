@@ -1,8 +1,5 @@
 //! Opens the file, makes the tables that are missing, and checks those that are there.
 
-use std::fs::{self, File};
-use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -11,6 +8,7 @@ use super::failure::{classify, misconfigured, no_directory};
 use super::rows::Sql;
 use super::{SqliteConfig, TableName};
 use crate::SinkError;
+use crate::folder::make_folder;
 
 /// How long a call waits for another connection's lock before it is answered `Unavailable`. Short, because the
 /// lanes of a sink wait behind it and delivery tries again anyway.
@@ -21,7 +19,7 @@ const COLUMNS: [&str; 5] = ["id", "type", "source", "received_at", "payload"];
 /// Opens the configured file, ready to write.
 pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkError> {
     if let Some(directory) = config.path.parent() {
-        make_directory(directory).map_err(|error| no_directory(&config.path, &error))?;
+        make_folder(directory).map_err(|error| no_directory(&config.path, &error))?;
     }
     let failed = |error| classify(&config.path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -32,19 +30,6 @@ pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkE
     // Also tells whether the id is unique: without that SQLite knows no conflict to do nothing about.
     connection.prepare_cached(&sql.insert).map_err(failed)?;
     Ok(connection)
-}
-
-/// Makes a directory and those above it, each durable before it is used.
-fn make_directory(directory: &Path) -> io::Result<()> {
-    if directory.as_os_str().is_empty() || directory.is_dir() {
-        return Ok(());
-    }
-    let above = directory.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    make_directory(above)?;
-    match fs::create_dir(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => File::open(above)?.sync_all(),
-    }
 }
 
 /// Write-ahead log, so that others can read meanwhile, synced at each commit. The writer checkpoints by itself

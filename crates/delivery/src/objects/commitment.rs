@@ -1,0 +1,182 @@
+//! What is made durable before an object is written, as lines of words:
+//!
+//! ```text
+//! forebay-object 1                     the version
+//! run 1 100                            its first and last position
+//! received 1760000000123456            when the first of its events was received
+//! codec zstd
+//! name archive-…                       its name in the store
+//! previous archive-…                   that of the lane's object before it, or `-`
+//! keep access 0 -                      a type: its events after the first and up to the second position, or `-`
+//! ```
+//!
+//! Checksum and generations are the state file's.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io;
+use std::str::{FromStr, SplitWhitespace};
+use std::sync::Arc;
+
+use event::Lane;
+use eventlog::{Reserve, StateFile};
+use sink::Manifest;
+
+use crate::dead_letters::Home;
+use crate::place::NoPlace;
+
+const DIRECTORY: &str = "objects";
+const HEADING: &str = "forebay-object 1";
+
+/// The events that are kept of each type: those after the first and up to the second position.
+pub(super) type Kept = BTreeMap<String, (u64, u64)>;
+
+/// An object as it is fixed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Commitment {
+    pub(super) manifest: Manifest,
+    pub(super) kept: Kept,
+}
+
+impl Commitment {
+    fn encode(&self) -> String {
+        let Manifest { first, last, received_at, codec, name, previous, .. } = &self.manifest;
+        let previous = previous.as_deref().unwrap_or("-");
+        let mut text = format!(
+            "{HEADING}\nrun {first} {last}\nreceived {received_at}\ncodec {codec}\nname {name}\nprevious {previous}\n"
+        );
+        for (name, (after, until)) in &self.kept {
+            let until = if *until == u64::MAX { "-".to_owned() } else { until.to_string() };
+            // Writing to a string can't fail.
+            let _ = writeln!(text, "keep {name} {after} {until}");
+        }
+        text
+    }
+
+    /// Reads what [`Commitment::encode`] wrote for `lane`.
+    fn decode(text: &str, lane: &Lane) -> Option<Self> {
+        let mut lines = text.lines();
+        if lines.next()? != HEADING {
+            return None;
+        }
+        let mut fact = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::split_whitespace);
+        let mut run = fact("run")?;
+        let manifest = Manifest {
+            lane: lane.clone(),
+            first: word(&mut run)?,
+            last: word(&mut run)?,
+            received_at: word(&mut fact("received")?)?,
+            codec: word(&mut fact("codec")?)?,
+            name: word(&mut fact("name")?)?,
+            previous: word(&mut fact("previous")?).filter(|name: &String| name != "-"),
+        };
+        let kept = lines.map(|line| keep(line.strip_prefix("keep ")?)).collect::<Option<Kept>>()?;
+        Some(Self { manifest, kept })
+    }
+}
+
+fn keep(text: &str) -> Option<(String, (u64, u64))> {
+    let mut words = text.split_whitespace();
+    let name = words.next()?.to_owned();
+    let after = word(&mut words)?;
+    let until = match words.next()? {
+        "-" => u64::MAX,
+        until => until.parse().ok()?,
+    };
+    Some((name, (after, until)))
+}
+
+fn word<T: FromStr>(words: &mut SplitWhitespace<'_>) -> Option<T> {
+    words.next()?.parse().ok()
+}
+
+/// Where a lane's newest commitment stands.
+pub(super) struct CommitmentFile {
+    file: StateFile,
+    reserve: Arc<Reserve>,
+    newest: Option<Commitment>,
+}
+
+impl CommitmentFile {
+    /// Opens the file of `lane`, and says what of it is damaged.
+    pub(super) fn open(home: &Home, lane: &Lane) -> Result<(Self, Vec<String>), NoPlace> {
+        let directory = home.data.join(DIRECTORY);
+        let name = format!("{}.{:04}", lane.sink, lane.shard);
+        let path = directory.join(&name);
+        let opened = home
+            .disk
+            .create_directory(&directory)
+            .and_then(|()| home.disk.sync_directory(&home.data))
+            .and_then(|()| StateFile::open(home.disk.clone(), &directory, &name));
+        let (file, state) =
+            opened.map_err(|error| NoPlace::Later(format!("can't read the manifest {}: {error}", path.display())))?;
+        if state.content.is_none() && !state.damaged.is_empty() {
+            return Err(NoPlace::Stop(format!(
+                "both copies of the manifest {} are damaged: nobody knows whether the object that was written last is \
+                 in the store as a whole. Restore one of them; or look which position the newest object of this shard in \
+                 the store ends with, and remove both",
+                path.display()
+            )));
+        }
+        let newest = match state.content {
+            None => None,
+            Some(content) => {
+                let text = String::from_utf8(content).ok();
+                Some(text.and_then(|text| Commitment::decode(&text, lane)).ok_or_else(|| {
+                    NoPlace::Stop(format!(
+                        "the manifest {} is not of a kind that this version reads; use the version that wrote it",
+                        path.display()
+                    ))
+                })?)
+            }
+        };
+        let damaged = state.damaged.iter().map(|path| format!("{} is damaged and was passed over", path.display()));
+        Ok((Self { file, reserve: home.reserve.clone(), newest }, damaged.collect()))
+    }
+
+    /// The object that was committed last, if there ever was one.
+    pub(super) const fn newest(&self) -> Option<&Commitment> {
+        self.newest.as_ref()
+    }
+
+    /// Makes a commitment durable. On a full disk the reserve makes room: the object may go elsewhere, and only behind
+    /// it segments can be freed.
+    pub(super) fn save(&mut self, commitment: &Commitment) -> io::Result<()> {
+        let text = commitment.encode();
+        let written = match self.file.write(text.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && self.reserve.release() => {
+                self.file.write(text.as_bytes())
+            }
+            written => written,
+        };
+        written.map(|()| self.newest = Some(commitment.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::Origin;
+    use sink::Codec;
+
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_loaded_and_nothing_else_is() {
+        let lane = Lane { origin: Origin([5; 16]), shard: 2, sink: "archive".into() };
+        for (previous, kept) in [
+            (None, Kept::new()),
+            (Some("before".to_owned()), Kept::from([("a".to_owned(), (0, u64::MAX)), ("b.c".to_owned(), (7, 12))])),
+        ] {
+            let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, Codec::Gzip, previous);
+            let commitment = Commitment { manifest, kept };
+            let text = commitment.encode();
+            assert_eq!(Commitment::decode(&text, &lane), Some(commitment));
+            for (from, to) in
+                [("object 1", "object 2"), ("run 7", "run -7"), ("codec gzip", "codec x"), ("name ", "nam ")]
+            {
+                assert_eq!(Commitment::decode(&text.replacen(from, to, 1), &lane), None, "{to}");
+            }
+            assert_eq!(Commitment::decode(&format!("{text}keep x 1\n"), &lane), None);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The events of an object, read from the journal a block at a time, and what they come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event::{Lane, TypeName};
+use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
+use sink::object::NoParts;
+use sink::{Batch, Parts, Write};
+
+use super::commitment::Kept;
+use crate::book::Outcomes;
+use crate::ledger::Tally;
+use crate::rules::Rules;
+
+/// A run of positions, and which of its events are wanted.
+pub(super) struct Content {
+    lane: Lane,
+    segments: Segments,
+    /// A block that is in memory already.
+    at_hand: Option<Block>,
+    reader: Option<Reader>,
+    first: u64,
+    last: u64,
+    /// `None`: those that the rules lead to the sink.
+    kept: Option<Kept>,
+    buried: Arc<BTreeSet<u64>>,
+    rules: Rules,
+    /// What stands up to here is counted already.
+    counted: u64,
+    outcomes: BTreeMap<TypeName, Outcomes>,
+    lost: u64,
+}
+
+impl Content {
+    /// All events of a run that the rules lead to the sink. What stands up to `counted` is counted already.
+    pub(super) fn new(
+        segments: Segments,
+        lane: Lane,
+        (first, last): (u64, u64),
+        buried: Arc<BTreeSet<u64>>,
+        rules: Rules,
+        counted: u64,
+    ) -> Self {
+        let outcomes = BTreeMap::new();
+        let (at_hand, reader, kept, lost) = (None, None, None, 0);
+        Self { lane, segments, at_hand, reader, first, last, kept, buried, rules, counted, outcomes, lost }
+    }
+
+    /// Only these events.
+    pub(super) fn keeping(self, kept: Kept) -> Self {
+        Self { kept: Some(kept), ..self }
+    }
+
+    /// Needn't read the first block where it is this one: of a large block many objects may be made.
+    pub(super) fn with_at_hand(self, stretch: Option<&Stretch>) -> Self {
+        let at_hand = match stretch {
+            Some(Stretch::Block(block)) if (block.header().first..block.header().end()).contains(&self.first) => {
+                Some(block.clone())
+            }
+            _ => None,
+        };
+        Self { at_hand, ..self }
+    }
+
+    fn read(&mut self) -> io::Result<Option<Stretch>> {
+        if let Some(block) = self.at_hand.take() {
+            self.reader = Some(Reader::new(self.segments.clone(), block.header().end()));
+            return Ok(Some(Stretch::Block(block)));
+        }
+        let reader = self.reader.get_or_insert_with(|| Reader::new(self.segments.clone(), self.first));
+        reader.read(self.last)
+    }
+
+    /// What the events came to that were read, and how many positions couldn't be.
+    pub(super) fn account(self) -> (Tally, u64) {
+        (self.outcomes.into_iter().collect(), self.lost)
+    }
+
+    fn part(&mut self, stretch: &Stretch) -> Batch {
+        let mut part = Batch::new(self.lane.clone(), self.first);
+        match stretch {
+            Stretch::Block(block) => {
+                let bytes = block.bytes();
+                block.records_from(self.first).for_each(|(at, record)| self.take(at, &record, bytes, &mut part));
+            }
+            Stretch::Damaged(damaged) => {
+                let bytes = damaged.bytes();
+                damaged.survivors().iter().for_each(|(at, record)| self.take(*at, record, bytes, &mut part));
+            }
+        }
+        // A damaged place belongs to the object in which it ends.
+        if stretch.end() - 1 <= self.last {
+            self.lost += stretch.finding().map_or(0, Finding::lost_count);
+        }
+        part
+    }
+
+    fn take(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes, part: &mut Batch) {
+        if !(self.first..=self.last).contains(&sequence) {
+            return;
+        }
+        let slot = self.rules.slot_of(record.type_name, sequence);
+        let is_buried = self.buried.contains(&sequence);
+        let is_kept = !is_buried
+            && match &self.kept {
+                None => slot.is_some(),
+                Some(kept) => {
+                    kept.get(record.type_name).is_some_and(|(after, until)| (*after + 1..=*until).contains(&sequence))
+                }
+            };
+        if is_kept {
+            part.push(block, &as_sent(record, sequence));
+        }
+        if let Some(name) = slot.filter(|_| sequence > self.counted).and_then(|slot| self.rules.name(slot)) {
+            let outcomes = match self.outcomes.get_mut(name) {
+                Some(outcomes) => outcomes,
+                None => self.outcomes.entry(name.clone()).or_default(),
+            };
+            *(match (is_buried, is_kept) {
+                (true, _) => &mut outcomes.dead,
+                (false, true) => &mut outcomes.stored,
+                (false, false) => &mut outcomes.skipped,
+            }) += 1;
+        }
+    }
+}
+
+impl Parts for Content {
+    fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+        loop {
+            let read = self.read().map_err(|error| NoParts(format!("can't read the journal: {error}").into()))?;
+            let Some(stretch) = read else { return Ok(None) };
+            let part = self.part(&stretch);
+            if !part.is_empty() {
+                return Ok(Some(part));
+            }
+        }
+    }
+}
+
+fn as_sent<'a>(record: &Record<'a>, sequence: u64) -> sink::Record<'a> {
+    sink::Record {
+        sequence,
+        id: record.id,
+        type_name: record.type_name,
+        source: record.source,
+        received_at: record.received_at,
+        event_time: record.event_time,
+        write: Write::Insert,
+        payload: record.payload,
+    }
+}

@@ -1,0 +1,150 @@
+//! What is known of an object in the making. The events themselves aren't kept: the journal has them.
+
+use std::collections::BTreeSet;
+
+use event::Lane;
+use eventlog::{Record, Stretch};
+use sink::object::line_bytes;
+use sink::{Manifest, ObjectRules};
+use tokio::time::Instant;
+
+use super::commitment::{Commitment, Kept};
+use crate::Ledger;
+use crate::rules::Rules;
+
+/// Counts events from one position on.
+pub(super) struct Gathering {
+    first: u64,
+    next: u64,
+    records: u64,
+    bytes: u64,
+    /// By slot: whether the type has an event among them.
+    slots: Vec<bool>,
+    received_at: Option<i64>,
+    since: Instant,
+    has_buried: bool,
+    lost: u64,
+}
+
+impl Gathering {
+    pub(super) fn new(first: u64) -> Self {
+        Self {
+            first,
+            next: first,
+            records: 0,
+            bytes: 0,
+            slots: Vec::new(),
+            received_at: None,
+            since: Instant::now(),
+            has_buried: false,
+            lost: 0,
+        }
+    }
+
+    /// Counts what it hasn't counted yet of `stretch`; `false` if there is enough for an object before its end.
+    pub(super) fn add(
+        &mut self,
+        stretch: &Stretch,
+        rules: &mut Rules,
+        buried: &BTreeSet<u64>,
+        limits: &ObjectRules,
+    ) -> bool {
+        let next = self.next;
+        let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, limits);
+        let complete = match stretch {
+            Stretch::Block(block) => block.records_from(next).all(&mut count),
+            Stretch::Damaged(damaged) => damaged.survivors().into_iter().all(&mut count),
+        };
+        if complete {
+            self.lost += stretch.finding().map_or(0, eventlog::Finding::lost_count);
+            self.next = self.next.max(stretch.end());
+        }
+        complete
+    }
+
+    fn count(
+        &mut self,
+        sequence: u64,
+        record: &Record<'_>,
+        rules: &mut Rules,
+        buried: &BTreeSet<u64>,
+        limits: &ObjectRules,
+    ) -> bool {
+        if sequence < self.next {
+            return true;
+        }
+        if let Some(slot) = rules.slot_of(record.type_name, sequence) {
+            if buried.contains(&sequence) {
+                self.has_buried = true;
+            } else {
+                let bytes = line_bytes(record.type_name, record.source, record.payload);
+                if self.records > 0 && (self.records >= limits.records_max || self.bytes + bytes > limits.bytes_max) {
+                    return false;
+                }
+                if self.records == 0 {
+                    self.received_at = Some(record.received_at);
+                    self.since = Instant::now();
+                }
+                self.records += 1;
+                self.bytes += bytes;
+                if self.slots.len() <= slot {
+                    self.slots.resize(slot + 1, false);
+                }
+                self.slots[slot] = true;
+            }
+        }
+        self.next = sequence + 1;
+        true
+    }
+
+    pub(super) const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Whether it accounts for any position.
+    pub(super) const fn covers_any(&self) -> bool {
+        self.next > self.first
+    }
+
+    /// The positions that it accounts for.
+    pub(super) const fn run(&self) -> (u64, u64) {
+        (self.first, self.next - 1)
+    }
+
+    /// Whether there are dead letters among them, which a store of another kind has refused.
+    pub(super) const fn has_buried(&self) -> bool {
+        self.has_buried
+    }
+
+    /// Positions that can't be read.
+    pub(super) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// When its first event was received.
+    pub(super) const fn received_at(&self) -> Option<i64> {
+        self.received_at
+    }
+
+    /// When its first event is old enough.
+    pub(super) fn is_due_at(&self, limits: &ObjectRules) -> Instant {
+        self.since + limits.age_max
+    }
+
+    /// The object of its events, if there are any, behind the object `previous`.
+    pub(super) fn commitment(
+        &self,
+        lane: &Lane,
+        rules: &Rules,
+        ledger: &Ledger,
+        limits: &ObjectRules,
+        previous: Option<String>,
+    ) -> Option<Commitment> {
+        let (first, last) = self.run();
+        let manifest = Manifest::new(lane.clone(), first..=last, self.received_at?, limits.codec, previous);
+        let found = self.slots.iter().enumerate().filter(|(_, found)| **found);
+        let names = found.filter_map(|(slot, _)| rules.name(slot).cloned());
+        let kept: Kept = names.filter_map(|name| Some((name.to_string(), ledger.bounds(lane, &name)?))).collect();
+        Some(Commitment { manifest, kept })
+    }
+}

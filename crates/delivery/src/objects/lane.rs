@@ -1,0 +1,262 @@
+//! A lane into a store of objects: gathers, commits, writes, and goes on behind what is written.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use event::limits::DELIVERY_RECORDS_MAX;
+use eventlog::{LaneReader, Stretch};
+use sink::{Cursor, ObjectRules, ObjectStore, Parts};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::commitment::{Commitment, CommitmentFile};
+use super::content::Content;
+use super::gathering::Gathering;
+use crate::lane::{Fill, Lane, STRETCHES_A_TURN, Turn};
+use crate::lanes::Halt;
+use crate::ledger::Tally;
+use crate::place::NoPlace;
+use crate::race::{changed, race};
+use crate::rules::Rules;
+use crate::{LaneState, SinkName};
+
+/// A lane's way through the log since it took its place.
+struct Run {
+    store: ObjectStore,
+    limits: ObjectRules,
+    file: CommitmentFile,
+    /// Events that a store of another kind has refused.
+    buried: Arc<BTreeSet<u64>>,
+    reader: LaneReader,
+    /// Read, and not yet counted as a whole.
+    rest: Option<Stretch>,
+    rules: Rules,
+    gathering: Gathering,
+}
+
+impl Run {
+    fn fill(&mut self) -> std::io::Result<Fill> {
+        for _ in 0..STRETCHES_A_TURN {
+            let Some(stretch) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
+                return Ok(Fill::CaughtUp);
+            };
+            if !self.gathering.add(&stretch, &mut self.rules, &self.buried, &self.limits) {
+                self.rest = Some(stretch);
+                return Ok(Fill::Full);
+            }
+        }
+        Ok(Fill::Pause)
+    }
+}
+
+impl Lane {
+    /// Delivers to a store of objects until it is told to stop, and has caught up if it is to.
+    pub(crate) async fn deliver_objects(&mut self, store: ObjectStore) -> Result<(), Turn> {
+        let (file, buried) = self.take_up(&store).await?;
+        let mut run = self.begin_run(store, file, buried);
+        let mut unreadable = false;
+        while *self.halt.borrow() != Halt::Now {
+            let fill = match run.fill() {
+                Ok(fill) => {
+                    if std::mem::take(&mut unreadable) {
+                        self.enter(LaneState::Delivering);
+                        self.backoff.reset();
+                    }
+                    fill
+                }
+                Err(error) => {
+                    unreadable = true;
+                    self.wait(&format!("can't read the journal: {error}")).await;
+                    continue;
+                }
+            };
+            self.status.set_oldest(run.gathering.received_at());
+            if run.gathering.records() == 0 {
+                self.pass_by(&mut run)?;
+            } else if fill == Fill::Full
+                || (fill == Fill::CaughtUp && self.is_halted())
+                || Instant::now() >= run.gathering.is_due_at(&run.limits)
+            {
+                self.write_gathered(&mut run).await?;
+            }
+            match fill {
+                Fill::Full => {}
+                Fill::Pause => tokio::task::yield_now().await,
+                Fill::CaughtUp if self.is_halted() && run.reader.next() > run.reader.durable() => return Ok(()),
+                Fill::CaughtUp => self.idle_between_objects(&run).await,
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_run(&self, store: ObjectStore, file: CommitmentFile, buried: Arc<BTreeSet<u64>>) -> Run {
+        let after = self.ledger.lane(&self.name).cursor;
+        Run {
+            limits: store.rules(),
+            store,
+            file,
+            buried,
+            reader: self.shard.lane(after),
+            rest: None,
+            rules: self.rules(),
+            gathering: Gathering::new(after + 1),
+        }
+    }
+
+    fn rules(&self) -> Rules {
+        Rules::new(self.ledger.clone(), self.name.clone())
+    }
+
+    /// Finds the store and the lane's place, and writes the object that was committed and isn't known to be written.
+    async fn take_up(&mut self, store: &ObjectStore) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), Turn> {
+        self.enter(LaneState::Connecting);
+        let (file, buried) = loop {
+            self.find_cursor().await;
+            match self.take_place_by_commitment() {
+                Ok(place) => break place,
+                Err(NoPlace::Later(reason)) => self.wait(&reason).await,
+                Err(NoPlace::Stop(reason)) => return Err(Turn::Stop(reason)),
+            }
+        };
+        self.enter(LaneState::Delivering);
+        if let Some(open) = file.newest().filter(|open| open.manifest.last > self.ledger.lane(&self.name).cursor) {
+            self.put(store, open, &buried, None).await?;
+        }
+        Ok((file, buried))
+    }
+
+    /// Brings the ledger to where the commitment begins: what stands before it is written.
+    fn take_place_by_commitment(&self) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), NoPlace> {
+        let (file, damaged) = CommitmentFile::open(&self.home, &self.name)?;
+        damaged.iter().for_each(|finding| self.options.reporter.report(finding));
+        let end = self.shard.durable();
+        if let Some(open) = file.newest().filter(|open| open.manifest.last > end) {
+            return Err(NoPlace::Stop(format!(
+                "object {} holds positions up to {}, the journal of shard {} ended at {end}: was a part of the data \
+                 directory restored from a copy? What was accepted since can't be told from what the store has",
+                open.manifest.name, open.manifest.last, self.name.shard
+            )));
+        }
+        let buried = Arc::new(self.take_place(Cursor::Delivery)?.buried);
+        let cursor = self.ledger.lane(&self.name).cursor;
+        if let Some(open) = file.newest().filter(|open| open.manifest.first > cursor + 1) {
+            let run = (cursor + 1, open.manifest.first - 1);
+            let (tally, lost) = self.count(run, &buried)?;
+            self.settle_up_to(run.1, &tally, lost);
+        }
+        Ok((file, buried))
+    }
+
+    /// What events come to that aren't to be written, or were.
+    fn count(&self, run: (u64, u64), buried: &Arc<BTreeSet<u64>>) -> Result<(Tally, u64), NoPlace> {
+        let mut content = self.content(run, buried);
+        loop {
+            match content.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(content.account()),
+                Err(error) => return Err(NoPlace::Later(error.to_string())),
+            }
+        }
+    }
+
+    fn content(&self, run: (u64, u64), buried: &Arc<BTreeSet<u64>>) -> Content {
+        let counted = self.ledger.lane(&self.name).cursor;
+        let segments = self.shard.segments().clone();
+        Content::new(segments, self.name.clone(), run, buried.clone(), self.rules(), counted)
+    }
+
+    /// Goes on behind positions without an event for this store.
+    fn pass_by(&self, run: &mut Run) -> Result<(), Turn> {
+        if !run.gathering.covers_any() {
+            return Ok(());
+        }
+        let positions = run.gathering.run();
+        let (tally, lost) = if run.gathering.has_buried() {
+            // Whoever can't read it now has just read it: the lane begins again.
+            self.count(positions, &run.buried).map_err(|_| Turn::Moved)?
+        } else {
+            (Tally::new(), run.gathering.lost())
+        };
+        self.settle_up_to(positions.1, &tally, lost);
+        run.gathering = Gathering::new(positions.1 + 1);
+        Ok(())
+    }
+
+    async fn write_gathered(&mut self, run: &mut Run) -> Result<(), Turn> {
+        let previous = run.file.newest().map(|newest| newest.manifest.name.clone());
+        let commitment = run.gathering.commitment(&self.name, &run.rules, &self.ledger, &run.limits, previous);
+        let Some(commitment) = commitment else { return Ok(()) };
+        #[cfg(test)]
+        if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
+            self.put(&run.store, &commitment, &run.buried, run.rest.as_ref()).await?;
+        }
+        while let Err(error) = run.file.save(&commitment) {
+            self.wait(&format!("can't save the manifest of object {}: {error}", commitment.manifest.name)).await;
+        }
+        #[cfg(test)]
+        if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
+            run.gathering = Gathering::new(commitment.manifest.last + 1);
+            return Ok(());
+        }
+        self.put(&run.store, &commitment, &run.buried, run.rest.as_ref()).await?;
+        self.status.batch_records.record(run.gathering.records());
+        run.gathering = Gathering::new(commitment.manifest.last + 1);
+        Ok(())
+    }
+
+    /// Writes a committed object, however often it takes, and goes on behind it.
+    async fn put(
+        &mut self,
+        store: &ObjectStore,
+        commitment: &Commitment,
+        buried: &Arc<BTreeSet<u64>>,
+        at_hand: Option<&Stretch>,
+    ) -> Result<(), Turn> {
+        let Commitment { manifest, kept } = commitment;
+        let content = loop {
+            let content =
+                self.content((manifest.first, manifest.last), buried).keeping(kept.clone()).with_at_hand(at_hand);
+            let started = Instant::now();
+            let answer = store.put(manifest, content).await;
+            self.status.write_time.record(started.elapsed());
+            match answer {
+                Ok(content) => break content,
+                Err(error) => self.wait(&error.to_string()).await,
+            }
+        };
+        self.enter(LaneState::Delivering);
+        self.backoff.reset();
+        self.status.batches.add(1);
+        let (tally, lost) = content.account();
+        self.settle_up_to(manifest.last, &tally, lost);
+        Ok(())
+    }
+
+    /// Waits for events, for the age of those that are gathered, or for the order to stop.
+    async fn idle_between_objects(&mut self, run: &Run) {
+        let reader = &run.reader;
+        let more = async {
+            reader.ready().await;
+            if reader.durable() + 1 - reader.next() < DELIVERY_RECORDS_MAX as u64 {
+                sleep(self.options.linger).await;
+            }
+        };
+        let woken = async {
+            if run.gathering.records() == 0 {
+                more.await;
+            } else {
+                race(more, sleep_until(run.gathering.is_due_at(&run.limits))).await;
+            }
+        };
+        if !self.is_halted() {
+            race(woken, changed(&mut self.halt)).await;
+        }
+    }
+}
+
+/// Why dead letters of a sink can't be sent to the store that it is now.
+pub(crate) fn no_replay(sink: &SinkName) -> String {
+    format!(
+        "sink {sink} is a store of objects, to which single events can't be added, and these letters are from a store \
+         that it was before: configure that one under this name to send them again, or drop them"
+    )
+}

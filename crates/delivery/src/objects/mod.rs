@@ -1,0 +1,30 @@
+//! Delivery to stores of objects. What decides stands here, whatever the store: which events an object holds, its name,
+//! and that a retry writes the same bytes. A driver only writes.
+//!
+//! An object is made in this order:
+//!
+//! 1. A lane reads on and counts, until there is enough for an object or its first event is old enough. It keeps
+//!    nothing of what it read, so memory doesn't depend on an object's size.
+//! 2. The object's *commitment*, which is its manifest with what of the journal belongs to it, is made durable
+//!    (`commitment.rs`).
+//! 3. The events are read from the journal once more, and the store writes them (`content.rs`).
+//! 4. When the object is durable the lane's cursor passes it, and the ledger counts what was written.
+//!
+//! A crash
+//!
+//! * before 2 leaves nothing: the lane reads the same events again and may cut them otherwise;
+//! * between 2 and 4 leaves a commitment that the saved cursor hasn't passed: the lane begins with it. The store writes
+//!   the same bytes under the same name, or finds them there;
+//! * behind 4, before the ledger is saved, looks the same. Where objects before it were written since, the cursor
+//!   is behind these too; they are counted and not written, for a commitment is made only when those before it are
+//!   done.
+//!
+//! What belongs to an object is fixed by the routes that hold when it is committed. Should they be others when it is
+//! written, an event of its positions that they lead to the store and those didn't is counted as skipped.
+
+mod commitment;
+mod content;
+mod gathering;
+mod lane;
+
+pub(crate) use lane::no_replay;

@@ -1,0 +1,101 @@
+//! What sinks of kind `directory` have: where their files are, and how large.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use ::sink::{Codec, DirectoryConfig, ObjectRules};
+use event::limits;
+
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::Section;
+use super::{duration, size};
+
+/// The settings.
+pub(super) const KEYS: &[&str] =
+    &["kind", "from", "max_backlog", "path", "codec", "max_bytes", "max_records", "max_age"];
+
+/// What Forebay itself keeps in its data directory.
+const OWN: &[&str] = &["journal", "dead", "objects"];
+
+/// Reads them; a relative path leads from `data`.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
+    let mistakes_before = reader.mistakes();
+    let path = reader.text(section, "path", |text| path(text, data));
+    if path.is_none() && reader.mistakes() == mistakes_before {
+        let title = format!("`{}` is missing", section.key_path("path"));
+        let mistake = Mistake::new(title, section.spot().clone(), "has no `path`");
+        reader.push(mistake.help("add the directory that files are made in, as in path = \"archive\"".to_owned()));
+    }
+    let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
+    let bytes = reader.text(section, "max_bytes", bytes).map(|found| found.value);
+    let records = reader.integer(section, "max_records", records).map(|found| found.value);
+    let age = reader.text(section, "max_age", age).map(|found| found.value);
+    let rules = ObjectRules {
+        codec,
+        bytes_max: bytes.unwrap_or(limits::OBJECT_BYTES),
+        records_max: records.unwrap_or(limits::OBJECT_RECORDS),
+        age_max: age.unwrap_or(limits::OBJECT_AGE),
+    };
+    Some(DirectoryConfig { path: path?.value, rules })
+}
+
+fn path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
+    let wrong = |label: &str| Wrong::new("is not the path of a directory", label);
+    if text.is_empty() {
+        return Err(wrong("wanted the name of a directory"));
+    }
+    if text.contains('\0') {
+        return Err(wrong("holds a NUL character"));
+    }
+    let plain = |path: &Path| path.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
+    let (path, data) = (plain(&data.join(text)), plain(data));
+    let within = path.strip_prefix(data).ok().map(|rest| rest.components().next());
+    let is_own = within.is_some_and(|first| first.is_none_or(|first| OWN.iter().any(|own| first.as_os_str() == *own)));
+    if is_own {
+        return Err(Wrong::new("is where Forebay keeps its own files", "not for a sink")
+            .help("name a directory of its own; a relative path leads from the data directory"));
+    }
+    Ok(path)
+}
+
+fn codec(text: &str) -> Result<Codec, Wrong> {
+    text.parse().map_err(|error: ::sink::object::UnknownCodec| Wrong::new("is not a coding", error.to_string()))
+}
+
+fn bytes(text: &str) -> Result<u64, Wrong> {
+    let bytes = size::parse(text)?;
+    if (limits::OBJECT_BYTES_MIN..=limits::OBJECT_BYTES_MAX).contains(&bytes) {
+        return Ok(bytes);
+    }
+    let (min, max) = (limits::OBJECT_BYTES_MIN >> 10, limits::OBJECT_BYTES_MAX >> 30);
+    Err(Wrong::new("is out of range", format!("wanted {min}KiB to {max}GiB")))
+}
+
+fn records(number: i64) -> Result<u64, Wrong> {
+    let max = limits::OBJECT_RECORDS_MAX;
+    let records = u64::try_from(number).ok().filter(|number| (1..=max).contains(number));
+    records.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {max}")))
+}
+
+fn age(text: &str) -> Result<Duration, Wrong> {
+    duration::within(text, limits::OBJECT_AGE_MIN, limits::OBJECT_AGE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_from_the_data_directory_and_not_into_what_it_holds() {
+        let shown = |text| path(text, Path::new("./data")).map(|path| path.display().to_string());
+        assert_eq!(shown("archive/").unwrap(), "data/archive");
+        assert_eq!(shown("./x/./archive").unwrap(), "data/x/archive");
+        assert_eq!(shown("/var/archive").unwrap(), "/var/archive");
+        assert_eq!(shown("..").unwrap(), "data/..");
+        for bad in ["", ".", "./", "journal", "./dead/x", "objects", "a\0b"] {
+            assert!(path(bad, Path::new("./data")).is_err(), "{bad:?}");
+        }
+        assert!(path("/data", Path::new("/data")).is_err());
+    }
+}

@@ -1,0 +1,229 @@
+//! Files in a directory as their readers meet them: what is in them through kills, stops and reloads, and what is said
+//! when they can't be written.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::support::{Folder, HANGS, Server, wait_until};
+
+const CONFIGURATION: &str = r#"
+[types."*"]
+routes = ["archive"]
+
+[sinks.archive]
+kind = "directory"
+path = "archive"
+"#;
+
+/// The payload of each event by its id, from files that are held against their manifests.
+fn read(folder: &Path) -> BTreeMap<String, Value> {
+    let names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut events = BTreeMap::new();
+    let mut described = 0;
+    for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
+        let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap();
+        let file = folder.join(manifest["file"].as_str().unwrap());
+        let bytes = std::fs::read(&file).unwrap();
+        assert_eq!(manifest["bytes"].as_u64(), Some(bytes.len() as u64));
+        let sum: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(manifest["sha256"].as_str(), Some(&*sum));
+        let text = match manifest["codec"].as_str().unwrap() {
+            "zstd" => String::from_utf8(zstd::decode_all(&*bytes).unwrap()).unwrap(),
+            "gzip" => std::io::read_to_string(flate2::read::GzDecoder::new(&*bytes)).unwrap(),
+            _ => String::from_utf8(bytes).unwrap(),
+        };
+        assert_eq!(manifest["line_bytes"].as_u64(), Some(text.len() as u64));
+        assert_eq!(manifest["records"].as_u64(), Some(text.lines().count() as u64));
+        for line in text.lines() {
+            let event: Value = serde_json::from_str(line).unwrap();
+            let id = event["id"].as_str().unwrap().to_owned();
+            assert!(events.insert(id, event["payload"].clone()).is_none(), "twice: {line}");
+        }
+        described += 1;
+    }
+    assert_eq!(names.len(), 2 * described, "nothing but files and their manifests: {names:?}");
+    events
+}
+
+fn start(folder: &Folder, settings: &str) -> Server {
+    let configuration = folder.write("forebay.toml", format!("{CONFIGURATION}{settings}"));
+    Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))
+}
+
+#[test]
+fn payloads_are_byte_for_byte_what_was_sent() {
+    for codec in ["none", "gzip", "zstd"] {
+        let folder = Folder::new();
+        let server = start(&folder, &format!("codec = \"{codec}\"\nmax_age = \"1s\"\n"));
+        let payloads = ["{\"a\" :\t1.0e0}", "{\r\n  \"text\": \"naïve \\u0001 🜂\"\n}", "\"plain\"", "null"];
+        for payload in payloads {
+            assert_eq!(server.post("/ingest/event/some.type", payload).0, 200);
+        }
+        server.wait_delivered();
+        assert_eq!(server.stop("-TERM"), Some(0));
+        let archive = folder.data().join("archive");
+        assert_eq!(read(&archive).len(), payloads.len());
+        if codec == "none" {
+            let files = std::fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap().path());
+            let text: String = files
+                .filter(|path| path.extension().unwrap() == "ndjson")
+                .map(|path| std::fs::read_to_string(path).unwrap())
+                .collect();
+            assert!(text.contains("\"payload\":{\"a\" :\t1.0e0}}\n"), "{text}");
+            let spread: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
+            assert_eq!(spread["payload_text"].as_str(), Some(payloads[1]));
+        }
+    }
+}
+
+#[test]
+fn a_stop_and_a_reload_lose_and_repeat_nothing() {
+    let folder = Folder::new();
+    let server = start(&folder, "max_age = \"1h\"\n");
+    for number in 0..5 {
+        assert_eq!(server.post("/ingest/event", &number.to_string()).0, 200);
+    }
+    folder.write("forebay.toml", format!("{CONFIGURATION}max_age = \"1h\"\nmax_records = 2\ncodec = \"gzip\"\n"));
+    server.signal("-HUP");
+    server.wait("forebay_reloads_total{", |reloads| reloads == 1);
+    server.wait("forebay_events_pending{", |pending| pending == 1);
+    assert_eq!(server.stop("-TERM"), Some(0));
+    assert_eq!(read(&folder.data().join("archive")).len(), 5);
+}
+
+#[test]
+fn a_directory_that_is_gone_is_told_and_waited_for() {
+    let folder = Folder::new();
+    let server = start(&folder, "max_age = \"1s\"\n");
+    let (archive, aside) = (folder.data().join("archive"), folder.path("aside"));
+    assert!(wait_until(|| archive.is_dir()));
+    std::fs::rename(&archive, &aside).unwrap();
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("is gone")), "{}", log());
+    assert!(!archive.exists(), "it isn't made where a disk may be mounted");
+    std::fs::rename(&aside, &archive).unwrap();
+    server.wait_delivered();
+    assert_eq!(server.stop("-TERM"), Some(0));
+    assert_eq!(read(&archive).len(), 1);
+}
+
+#[test]
+fn a_path_that_something_else_has_is_told() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.data()).unwrap();
+    std::fs::write(folder.data().join("archive"), "a file").unwrap();
+    let server = start(&folder, "max_age = \"1s\"\n");
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("something else has this path")), "{}", log());
+    std::fs::remove_file(folder.data().join("archive")).unwrap();
+    server.wait_delivered();
+    assert_eq!(server.stop("-TERM"), Some(0));
+    assert_eq!(read(&folder.data().join("archive")).len(), 1);
+}
+
+#[test]
+fn memory_does_not_depend_on_the_size_of_a_file() {
+    const MIB: usize = 1 << 20;
+    let folder = Folder::new();
+    let server = start(&folder, "max_bytes = \"96MiB\"\nmax_age = \"1h\"\ncodec = \"zstd\"\n");
+    let event = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1000));
+    let batch = event.repeat(MIB / event.len());
+    for _ in 0..96 {
+        assert_eq!(server.post("/ingest/batch", &batch).0, 200);
+    }
+    server.wait("forebay_events_stored_total{", |stored| stored > 0);
+    let most = server.memory("VmHWM");
+    assert!(most < 64 * MIB, "{} MiB for a file of 96", most / MIB);
+}
+
+/// SplitMix64: the same kills for the same seed, as far as the machine lets them be.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// What clients know: which numbers were acknowledged.
+#[derive(Default)]
+struct Known {
+    next: AtomicU64,
+    acknowledged: Mutex<Vec<u64>>,
+    stop: AtomicBool,
+}
+
+impl Known {
+    /// Posts batches to whichever server there is, until it is told to stop.
+    fn post(&self, address: SocketAddr) {
+        while !self.stop.load(Ordering::Relaxed) {
+            let first = self.next.fetch_add(20, Ordering::Relaxed);
+            let body: String = (first..first + 20).map(|number| format!("{{\"n\":{number}}}\n")).collect();
+            // A server that is killed gives no answer: nobody knows what became of these.
+            if try_post(address, &body).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+                self.acknowledged.lock().unwrap().extend(first..first + 20);
+            }
+        }
+    }
+}
+
+fn try_post(address: SocketAddr, body: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(HANGS))?;
+    let length = body.len();
+    let head =
+        format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all(format!("{head}{body}").as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
+fn kills_while_files_are_written_leave_every_acknowledged_event_in_one_file() {
+    let mut seed = 7;
+    let folder = Folder::new();
+    // Many files, so that kills meet them being written.
+    let settings = "codec = \"zstd\"\nmax_records = 40\nmax_age = \"1s\"\n";
+    let known = Arc::new(Known::default());
+    for _ in 0..12 {
+        let server = start(&folder, settings);
+        known.stop.store(false, Ordering::Relaxed);
+        let clients: Vec<_> = (0..4)
+            .map(|_| {
+                let (known, address) = (known.clone(), server.intake);
+                std::thread::spawn(move || known.post(address))
+            })
+            .collect();
+        let wanted = known.acknowledged.lock().unwrap().len() + 200;
+        assert!(wait_until(|| known.acknowledged.lock().unwrap().len() >= wanted));
+        std::thread::sleep(Duration::from_micros(random(&mut seed) % 60_000));
+        drop(server);
+        known.stop.store(true, Ordering::Relaxed);
+        clients.into_iter().for_each(|client| client.join().unwrap());
+    }
+    let server = start(&folder, settings);
+    server.wait_delivered();
+    let stored = server.metric("forebay_events_stored_total{");
+    assert_eq!(server.stop("-TERM"), Some(0));
+    let found = read(&folder.data().join("archive"));
+    assert_eq!(found.len() as u64, stored);
+    let mut numbers: Vec<u64> = found.values().map(|payload| payload["n"].as_u64().unwrap()).collect();
+    numbers.sort_unstable();
+    let all = numbers.len();
+    numbers.dedup();
+    assert_eq!(numbers.len(), all, "an event is stored twice");
+    let known = known.acknowledged.lock().unwrap();
+    let missing: Vec<_> = known.iter().filter(|number| numbers.binary_search(number).is_err()).collect();
+    assert!(missing.is_empty(), "{} of {} are missing: {missing:?}", missing.len(), known.len());
+}

@@ -1,0 +1,105 @@
+//! How the lines of an object are coded. The same lines give the same bytes each time: no clock, no threads.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use zstd::stream::write::Encoder as ZstdEncoder;
+
+/// The default of gzip's own tool.
+const GZIP_LEVEL: u32 = 6;
+/// The default of zstd's own tool.
+const ZSTD_LEVEL: i32 = 3;
+
+/// A coding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// The lines as they are.
+    #[default]
+    None,
+    /// RFC 1952.
+    Gzip,
+    /// RFC 8878.
+    Zstd,
+}
+
+/// A text that names no coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("wanted \"none\", \"gzip\" or \"zstd\"")]
+pub struct UnknownCodec;
+
+impl Codec {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Gzip, Self::Zstd];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// What names of files end with.
+    pub(super) const fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Gzip => ".gz",
+            Self::Zstd => ".zst",
+        }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Codec {
+    type Err = UnknownCodec;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCodec> {
+        Self::ALL.into_iter().find(|codec| codec.as_str() == text).ok_or(UnknownCodec)
+    }
+}
+
+/// Codes what is written to it, piece by piece, and passes it on.
+pub(super) enum Encoder<W: Write> {
+    None(W),
+    Gzip(Box<GzEncoder<W>>),
+    Zstd(Box<ZstdEncoder<'static, W>>),
+}
+
+impl<W: Write> Encoder<W> {
+    pub(super) fn new(codec: Codec, output: W) -> io::Result<Self> {
+        Ok(match codec {
+            Codec::None => Self::None(output),
+            Codec::Gzip => Self::Gzip(Box::new(GzEncoder::new(output, Compression::new(GZIP_LEVEL)))),
+            Codec::Zstd => {
+                let mut encoder = ZstdEncoder::new(output, ZSTD_LEVEL)?;
+                encoder.include_checksum(true)?;
+                Self::Zstd(Box::new(encoder))
+            }
+        })
+    }
+
+    pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::None(output) => output.write_all(bytes),
+            Self::Gzip(encoder) => encoder.write_all(bytes),
+            Self::Zstd(encoder) => encoder.write_all(bytes),
+        }
+    }
+
+    /// Passes on what is left, and gives back where it went.
+    pub(super) fn finish(self) -> io::Result<W> {
+        match self {
+            Self::None(output) => Ok(output),
+            Self::Gzip(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The bytes of an object, made part by part: memory holds one part, whatever the object's size.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use event::EventId;
+use sha2::{Digest, Sha256};
+
+use super::codec::Encoder;
+use super::{Manifest, line};
+use crate::{Batch, Reason, Record};
+
+/// Bytes that are gathered before they are written.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Where the events of an object come from.
+pub trait Parts: Send + 'static {
+    /// The next of its events, in the order of their positions; `None` behind the last. The same manifest gets the same
+    /// events each time.
+    ///
+    /// # Errors
+    /// [`NoParts`]: they can't be read now.
+    fn next(&mut self) -> Result<Option<Batch>, NoParts>;
+}
+
+/// Why the events of an object can't be read now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoParts(pub Reason);
+
+/// A batch that is an object by itself.
+pub(super) struct OnePart(Option<Batch>);
+
+impl OnePart {
+    pub(super) const fn new(batch: Batch) -> Self {
+        Self(Some(batch))
+    }
+}
+
+impl Parts for OnePart {
+    fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+        Ok(self.0.take())
+    }
+}
+
+/// Why an object's bytes weren't made.
+pub(super) enum Unmade {
+    /// Its events can't be read.
+    Parts(NoParts),
+    /// They can't be written.
+    Output(io::Error),
+    /// Nobody waits for it any more.
+    Abandoned,
+}
+
+impl From<io::Error> for Unmade {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// An event at the beginning or the end of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) id: EventId,
+    pub(super) sequence: u64,
+    pub(super) received_at: i64,
+}
+
+/// What an object came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sealed {
+    pub(super) records: u64,
+    pub(super) by_type: BTreeMap<String, u64>,
+    pub(super) edges: Option<(Edge, Edge)>,
+    pub(super) line_bytes: u64,
+    pub(super) bytes: u64,
+    pub(super) sha256: [u8; 32],
+}
+
+impl Sealed {
+    fn count(&mut self, record: &Record<'_>, line_bytes: usize) {
+        self.records += 1;
+        self.line_bytes += line_bytes as u64;
+        match self.by_type.get_mut(record.type_name) {
+            Some(records) => *records += 1,
+            None => drop(self.by_type.insert(record.type_name.to_owned(), 1)),
+        }
+        let edge = Edge { id: record.id, sequence: record.sequence, received_at: record.received_at };
+        let first = self.edges.map_or(edge, |(first, _)| first);
+        self.edges = Some((first, edge));
+    }
+}
+
+/// Writes the object of `manifest` to `output`, and says what it came to.
+pub(super) fn write(
+    manifest: &Manifest,
+    parts: &mut impl Parts,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+) -> Result<Sealed, Unmade> {
+    let digested = Digested { output, sha256: Sha256::new(), bytes: 0 };
+    let mut encoder = Encoder::new(manifest.codec, io::BufWriter::with_capacity(BUFFER_BYTES, digested))?;
+    let (mut sealed, mut line) = (Sealed::default(), Vec::new());
+    while let Some(part) = parts.next().map_err(Unmade::Parts)? {
+        for record in part.records() {
+            if abandoned.load(Ordering::Relaxed) {
+                return Err(Unmade::Abandoned);
+            }
+            line.clear();
+            line::write(&mut line, manifest.lane.shard, &record);
+            encoder.write_all(&line)?;
+            sealed.count(&record, line.len());
+        }
+    }
+    let digested = encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    sealed.bytes = digested.bytes;
+    sealed.sha256 = digested.sha256.finalize().into();
+    Ok(sealed)
+}
+
+/// Takes the digest of what passes.
+struct Digested<'a> {
+    output: &'a mut dyn Write,
+    sha256: Sha256,
+    bytes: u64,
+}
+
+impl Write for Digested<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes)?;
+        self.sha256.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}

@@ -1,0 +1,179 @@
+//! Writes one object: to a temporary name, synced, renamed, and the directory synced; then its description in the same
+//! way. So a description is there only with its object, and an object only as a whole.
+//!
+//! A crash leaves at most the two temporary files of one object. They are known by the object's name, and the next
+//! attempt, which has the same manifest, takes them away.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use super::failure;
+use super::files::{Files, NewFile};
+use crate::SinkError;
+use crate::object::content::{self, Sealed, Unmade};
+use crate::object::{Manifest, Parts, description};
+
+/// What is made to see whether files can be.
+const PROBE: &str = ".forebay-probe";
+
+/// Makes the directory if it is missing, and a file in it.
+pub(super) fn probe(files: &dyn Files, folder: &Path) -> Result<(), SinkError> {
+    let probe = folder.join(PROBE);
+    let made = files
+        .make_folder(folder)
+        .and_then(|()| remove_if_there(files, &probe))
+        .and_then(|()| files.create(&probe).map(drop))
+        .and_then(|()| files.remove(&probe));
+    made.map_err(|error| failure::of_io(folder, &error))
+}
+
+/// An object on its way into its directory.
+pub(super) struct Put<'a> {
+    files: &'a dyn Files,
+    folder: &'a Path,
+    manifest: &'a Manifest,
+}
+
+impl<'a> Put<'a> {
+    pub(super) const fn new(files: &'a dyn Files, folder: &'a Path, manifest: &'a Manifest) -> Self {
+        Self { files, folder, manifest }
+    }
+
+    /// Writes the object and its description, or finds the same object there.
+    pub(super) fn run(&self, parts: &mut impl Parts, abandoned: &AtomicBool) -> Result<(), SinkError> {
+        // An attempt whose lane is gone, and with it the driver, may still be at work on the same names.
+        let _lock = self.files.lock(self.folder).map_err(|error| self.failed(&error))?;
+        let sealed = match self.files.open(&self.object()) {
+            Ok(there) => self.compare(there, parts, abandoned)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.write_object(parts, abandoned)?,
+            Err(error) => return Err(self.failed(&error)),
+        };
+        let text = description::text(self.manifest, &sealed);
+        self.write_file(&self.description(), |file| file.write_all(&text)).map_err(|error| self.failed(&error))
+    }
+
+    fn object(&self) -> PathBuf {
+        self.folder.join(&self.manifest.name)
+    }
+
+    fn description(&self) -> PathBuf {
+        self.folder.join(description::name(&self.manifest.name))
+    }
+
+    fn write_object(&self, parts: &mut impl Parts, abandoned: &AtomicBool) -> Result<Sealed, SinkError> {
+        let write = |mut file: &mut dyn NewFile| content::write(self.manifest, parts, &mut file, abandoned);
+        self.write_file(&self.object(), write).map_err(|unmade| self.unmade(unmade))
+    }
+
+    /// Makes a file that is durable under its name when this returns.
+    fn write_file<T, E: From<io::Error>>(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&mut dyn NewFile) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let temporary = temporary(path);
+        remove_if_there(self.files, &temporary)?;
+        let mut file = self.files.create(&temporary)?;
+        let written = write(&mut *file).and_then(|written| {
+            file.sync()?;
+            self.files.rename(&temporary, path)?;
+            Ok(written)
+        });
+        drop(file);
+        if written.is_err() {
+            // On a full disk what was written is in the way. Where it can't be removed now, the next attempt does.
+            let _ = self.files.remove(&temporary);
+        }
+        let written = written?;
+        self.files.sync_folder(self.folder)?;
+        Ok(written)
+    }
+
+    /// The object is there: it must be what would be written.
+    fn compare(
+        &self,
+        there: Box<dyn Read>,
+        parts: &mut impl Parts,
+        abandoned: &AtomicBool,
+    ) -> Result<Sealed, SinkError> {
+        let mut comparison = Comparison { there, is_same: true, buffer: Vec::new() };
+        let sealed = content::write(self.manifest, parts, &mut comparison, abandoned);
+        let sealed = sealed.map_err(|unmade| self.unmade(unmade))?;
+        if !comparison.ends_here().map_err(|error| self.failed(&error))? {
+            return Err(failure::taken(&self.object(), self.manifest));
+        }
+        self.name_again().map_err(|error| self.failed(&error))?;
+        Ok(sealed)
+    }
+
+    /// Makes the name durable of an object that has no description yet: the attempt that named it may have ended before
+    /// its directory was synced, or at a sync that failed, which makes nothing durable when it is repeated.
+    fn name_again(&self) -> io::Result<()> {
+        match self.files.open(&self.description()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let (object, temporary) = (self.object(), temporary(&self.object()));
+                self.files.rename(&object, &temporary)?;
+                self.files.rename(&temporary, &object)?;
+                self.files.sync_folder(self.folder)
+            }
+            there => there.map(drop),
+        }
+    }
+
+    fn failed(&self, error: &io::Error) -> SinkError {
+        failure::of_io(self.folder, error)
+    }
+
+    fn unmade(&self, unmade: Unmade) -> SinkError {
+        match unmade {
+            Unmade::Parts(error) => SinkError::Unavailable(error.0),
+            Unmade::Output(error) => self.failed(&error),
+            Unmade::Abandoned => failure::abandoned(&self.object()),
+        }
+    }
+}
+
+/// Where a file is until it is whole. A dot hides it from those who look for objects.
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.partial"))
+}
+
+fn remove_if_there(files: &dyn Files, path: &Path) -> io::Result<()> {
+    match files.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Compares what is written to it with what is there.
+struct Comparison {
+    there: Box<dyn Read>,
+    is_same: bool,
+    buffer: Vec<u8>,
+}
+
+impl Comparison {
+    /// Whether what was written is all that is there.
+    fn ends_here(mut self) -> io::Result<bool> {
+        let mut rest = Vec::new();
+        self.there.by_ref().take(1).read_to_end(&mut rest)?;
+        Ok(self.is_same && rest.is_empty())
+    }
+}
+
+impl Write for Comparison {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_same {
+            self.buffer.clear();
+            self.there.by_ref().take(bytes.len() as u64).read_to_end(&mut self.buffer)?;
+            self.is_same = self.buffer == bytes;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! One event as a line of an object.
+//!
+//! ```text
+//! {"id":"…","type":"access","source":"","received_at":"2026-11-21T13:00:00.140466Z","position":"0:12","payload":{"a": 1}}
+//! ```
+//!
+//! The payload stands there byte for byte as it was sent. One that has a line break between its parts can't stand in a
+//! line: its text does, as a JSON string `payload_text` in the place of `payload`.
+
+use std::io::Write;
+
+use event::{Position, rfc3339};
+
+use crate::{Record, Write as Kind};
+
+/// Bytes of a line beside the payload and the names: id, time, position, keys, the line's end.
+const FRAME_BYTES: usize = 160;
+
+/// About how many bytes the line of a record with such a type, source and payload has.
+#[must_use]
+pub const fn line_bytes(type_name: &str, source: &str, payload: &[u8]) -> u64 {
+    (FRAME_BYTES + type_name.len() + source.len() + payload.len()) as u64
+}
+
+/// Writes the line of `record`, which stands in `shard`, with its end.
+pub(super) fn write(line: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
+    let position = Position { shard, sequence: record.sequence };
+    // Writing to memory can't fail.
+    let _ = write!(line, r#"{{"id":"{}","type":"#, record.id);
+    write_text(line, record.type_name.as_bytes());
+    line.extend_from_slice(br#","source":"#);
+    write_text(line, record.source.as_bytes());
+    let _ = write!(line, r#","received_at":"{}""#, rfc3339::format(record.received_at));
+    if let Some(time) = record.event_time {
+        let _ = write!(line, r#","event_time":"{}""#, rfc3339::format(time));
+    }
+    if let Kind::Upsert(revision) = record.write {
+        let _ = write!(line, r#","revision":{revision}"#);
+    }
+    let _ = write!(line, r#","position":"{position}","#);
+    if record.payload.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        line.extend_from_slice(br#""payload_text":"#);
+        write_text(line, record.payload);
+    } else {
+        line.extend_from_slice(br#""payload":"#);
+        line.extend_from_slice(record.payload);
+    }
+    line.extend_from_slice(b"}\n");
+}
+
+/// Writes a JSON string (RFC 8259 §7). The bytes are UTF-8: they were checked when they were accepted.
+pub(super) fn write_text(line: &mut Vec<u8>, text: &[u8]) {
+    line.push(b'"');
+    for byte in text {
+        match byte {
+            b'"' | b'\\' => line.extend_from_slice(&[b'\\', *byte]),
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'\r' => line.extend_from_slice(b"\\r"),
+            b'\t' => line.extend_from_slice(b"\\t"),
+            0..=0x1f => drop(write!(line, "\\u{byte:04x}")),
+            _ => line.push(*byte),
+        }
+    }
+    line.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use event::EventId;
+
+    use super::*;
+
+    fn record(payload: &[u8]) -> Record<'_> {
+        Record {
+            sequence: 12,
+            id: EventId([0x11; 16]),
+            type_name: "access",
+            source: "a\"b",
+            received_at: 1_760_000_000_000_001,
+            event_time: None,
+            write: Kind::Insert,
+            payload,
+        }
+    }
+
+    fn line(record: &Record<'_>) -> String {
+        let mut line = Vec::new();
+        write(&mut line, 3, record);
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn a_payload_stands_in_its_line_byte_for_byte() {
+        let expected = concat!(
+            r#"{"id":"11111111-1111-1111-1111-111111111111","type":"access","source":"a\"b","#,
+            r#""received_at":"2025-10-09T08:53:20.000001Z","position":"3:12","payload":{"a" :	1e0}}"#,
+            "\n"
+        );
+        let record = record(b"{\"a\" :\t1e0}");
+        assert_eq!(line(&record), expected);
+        assert!(expected.len() as u64 <= line_bytes("access", "a\"b", record.payload));
+    }
+
+    #[test]
+    fn a_payload_with_line_breaks_stands_there_as_text() {
+        let line = line(&record(b"{\r\n\t\"a\": \"\\n\"\n}"));
+        assert!(line.ends_with("\"payload_text\":\"{\\r\\n\\t\\\"a\\\": \\\"\\\\n\\\"\\n}\"}\n"), "{line}");
+        assert_eq!(line.matches('\n').count(), 1);
+    }
+
+    #[test]
+    fn results_have_their_revision_and_events_their_time() {
+        let line = line(&Record { write: Kind::Upsert(7), event_time: Some(0), ..record(b"1") });
+        assert!(line.contains(r#","event_time":"1970-01-01T00:00:00.000000Z","revision":7,"position""#), "{line}");
+    }
+}

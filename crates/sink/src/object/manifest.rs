@@ -1,0 +1,63 @@
+//! What is fixed about an object before it is written.
+
+use std::ops::RangeInclusive;
+
+use event::{Lane, rfc3339};
+
+use super::Codec;
+
+/// What an object is, fixed and durable before its first byte is written: its events, its coding and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// The lane whose events it holds.
+    pub lane: Lane,
+    /// The first position that it accounts for.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// When the first of its events was received: microseconds since 1970, UTC.
+    pub received_at: i64,
+    /// How its lines are coded.
+    pub codec: Codec,
+    /// The name of the lane's object before this one.
+    pub previous: Option<String>,
+    /// Its own name.
+    pub name: String,
+}
+
+impl Manifest {
+    /// An object of these positions.
+    #[must_use]
+    pub fn new(lane: Lane, run: RangeInclusive<u64>, received_at: i64, codec: Codec, previous: Option<String>) -> Self {
+        let name = name(&lane, *run.start(), received_at, codec);
+        Self { lane, first: *run.start(), last: *run.end(), received_at, codec, previous, name }
+    }
+}
+
+/// The name doesn't say where the object ends: should a manifest ever be lost, the object that is cut in its place meets
+/// the one that is there, and isn't stored beside it. It sorts by time, and tells sinks and origins apart, so that two
+/// of them can't meet.
+fn name(lane: &Lane, first: u64, received_at: i64, codec: Codec) -> String {
+    let Lane { origin, shard, sink } = lane;
+    let time = rfc3339::format(received_at);
+    let (time, _) = time.split_once('.').unwrap_or((&time, ""));
+    let time = time.replace(['-', ':'], "");
+    // The lane of replays has a slash in its name.
+    let sink = sink.replace('/', "-");
+    format!("{sink}-{time}Z-{origin}-{shard:04}-{first:020}.ndjson{}", codec.suffix())
+}
+
+#[cfg(test)]
+mod tests {
+    use event::Origin;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_made_of_sink_time_lane_and_first_position() {
+        let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
+        let manifest = Manifest::new(lane, 12..=90, 1_760_000_000_123_456, Codec::Zstd, None);
+        let origin = "ab".repeat(16);
+        assert_eq!(manifest.name, format!("archive-20251009T085320Z-{origin}-0003-00000000000000000012.ndjson.zst"));
+    }
+}

@@ -1,0 +1,77 @@
+//! Stores of whole objects: files of a directory, and what is like them. An object can't be added to, and once it has
+//! its name it never changes.
+//!
+//! Once is once by the *manifest*: delivery fixes which events an object holds, its coding and its name, and makes
+//! that durable before the first byte is written. Whatever fails, the same manifest is sent again, the same bytes are
+//! written, and what is there already under the name is compared. A driver lists nothing, decides nothing and
+//! remembers nothing.
+
+mod codec;
+mod content;
+mod description;
+pub mod directory;
+mod line;
+mod manifest;
+
+use std::time::Duration;
+
+pub use codec::{Codec, UnknownCodec};
+pub use content::{NoParts, Parts};
+pub use line::line_bytes;
+pub use manifest::Manifest;
+
+use crate::{Batch, Report, SinkError};
+use content::OnePart;
+use directory::Directory;
+
+/// How large objects are, and how they are coded: what delivery must know before it makes a manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectRules {
+    /// How the lines of an object are coded.
+    pub codec: Codec,
+    /// Bytes of lines, before they are coded, at which an object ends, unless one event alone is larger.
+    pub bytes_max: u64,
+    /// Events of an object.
+    pub records_max: u64,
+    /// How long the first event of an object waits for others.
+    pub age_max: Duration,
+}
+
+/// A store of objects. Cheap to clone.
+#[derive(Clone, Debug)]
+pub enum ObjectStore {
+    /// Files of a directory.
+    Directory(Directory),
+}
+
+impl ObjectStore {
+    /// How large objects are.
+    #[must_use]
+    pub fn rules(&self) -> ObjectRules {
+        match self {
+            Self::Directory(directory) => directory.rules(),
+        }
+    }
+
+    /// Writes the object of `manifest`, whose events `parts` gives, and gives `parts` back when the object is durable
+    /// under its name. Where it is there already it is compared with what would be written.
+    ///
+    /// A future that is dropped before it ends leaves the object there as a whole or not at all.
+    ///
+    /// # Errors
+    /// [`SinkError`] where it isn't known to be there: the same manifest with the same events is to be sent again.
+    pub async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
+        match self {
+            Self::Directory(directory) => directory.put(manifest, parts).await,
+        }
+    }
+
+    /// A batch that comes by itself is an object of its own, known by its lane and first position.
+    pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+        let Some(first) = batch.get(0) else { return Ok(Report::Stored) };
+        let run = batch.first()..=batch.last();
+        let manifest = Manifest::new(batch.lane().clone(), run, first.received_at, self.rules().codec, None);
+        self.put(&manifest, OnePart::new(batch.clone())).await?;
+        Ok(Report::Stored)
+    }
+}
