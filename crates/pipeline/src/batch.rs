@@ -60,7 +60,7 @@ impl BodyError {
 /// Splits one body. [`Splitter::push`] takes its chunks in order, [`Splitter::finish`] ends it; records come out
 /// of both. After an error nothing more may be pushed: drop the splitter.
 ///
-/// It holds no more than a record of full size, and of a body that may be an array or lines [`DETECT_BYTES`].
+/// It holds no more than a record of full size, and of a body that may be an array or lines as much.
 #[derive(Debug)]
 pub struct Splitter {
     form: Form,

@@ -234,6 +234,17 @@ fn only_true_and_false_are_conditions() {
 }
 
 #[test]
+fn two_lists_of_three_hundred_can_be_held_against_each_other_and_not_two_of_a_thousand() {
+    let expression: Expression = "a.exists(x, b.exists(y, x == y))".parse().unwrap();
+    let document = |length: u32| {
+        let (a, b): (Vec<_>, Vec<_>) = (0..length).map(|number| (number, number + length)).unzip();
+        format!("{{\"a\":{a:?},\"b\":{b:?}}}")
+    };
+    assert_eq!(expression.holds(&document(300)).ok(), Some(false));
+    assert!(expression.holds(&document(1_000)).is_err());
+}
+
+#[test]
 fn what_is_wrong_is_shown_with_its_place() {
     for (text, message, caret) in [
         ("status >= ", "here should stand a value", "          ^"),
