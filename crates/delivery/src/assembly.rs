@@ -129,19 +129,7 @@ impl Assembly {
 
     fn push(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes) {
         self.oldest.get_or_insert(record.received_at);
-        self.batch.push(
-            block,
-            &sink::Record {
-                sequence,
-                id: record.id,
-                type_name: record.type_name,
-                source: record.source,
-                received_at: record.received_at,
-                event_time: record.event_time,
-                write: Write::Insert,
-                payload: record.payload,
-            },
-        );
+        self.batch.push(block, &as_sent(record, sequence));
     }
 
     fn count(&mut self, slot: usize) -> &mut Outcomes {
@@ -175,5 +163,19 @@ impl Assembly {
             }
         }
         found
+    }
+}
+
+/// An event as a sink gets it, known by this sequence.
+pub(crate) fn as_sent<'a>(record: &Record<'a>, sequence: u64) -> sink::Record<'a> {
+    sink::Record {
+        sequence,
+        id: record.id,
+        type_name: record.type_name,
+        source: record.source,
+        received_at: record.received_at,
+        event_time: record.event_time,
+        write: Write::Insert,
+        payload: record.payload,
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! Whatever a sink answers, no event is dropped: it is stored, a dead letter, or sent again.
 
+use std::io;
 use std::sync::Arc;
 
 use event::limits::DELIVERY_RECORDS_MAX;
-use eventlog::{LaneReader, Shard, Stretch};
+use eventlog::Shard;
 use sink::{Batch, Cursor, Refusal, Report, Retry, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -18,10 +19,8 @@ use crate::ledger::Tally;
 use crate::place::NoPlace;
 use crate::race::{First, changed, race};
 use crate::rules::Rules;
+use crate::way::{Fill, Way};
 use crate::{LaneState, LaneStatus, Ledger, Options};
-
-/// Stretches of the log that are read in one go before other lanes have their turn.
-pub(crate) const STRETCHES_A_TURN: usize = 64;
 
 /// A lane with all that it needs.
 pub(crate) struct Lane {
@@ -45,20 +44,9 @@ pub(crate) enum Turn {
     Stop(String),
 }
 
-/// How far a batch was filled.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fill {
-    Full,
-    CaughtUp,
-    /// There is more to read, but others should have their turn.
-    Pause,
-}
-
 /// A lane's way through the log since it took its place.
 struct Run {
-    reader: LaneReader,
-    /// Read, and not yet taken in as a whole.
-    rest: Option<Stretch>,
+    way: Way,
     assembly: Assembly,
     rules: Rules,
     known: Known,
@@ -70,16 +58,7 @@ struct Run {
 
 impl Run {
     fn fill(&mut self) -> std::io::Result<Fill> {
-        for _ in 0..STRETCHES_A_TURN {
-            let Some(stretch) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
-                return Ok(Fill::CaughtUp);
-            };
-            if !self.assembly.add(&stretch, &mut self.rules, &self.known) {
-                self.rest = Some(stretch);
-                return Ok(Fill::Full);
-            }
-        }
-        Ok(Fill::Pause)
+        self.way.fill(|stretch| self.assembly.add(stretch, &mut self.rules, &self.known))
     }
 
     /// Whether the store has all of the batch without being asked: it keeps no cursor, or stands beyond.
@@ -111,33 +90,38 @@ impl Lane {
             return self.deliver_objects(store).await;
         }
         let mut run = self.begin().await?;
-        let mut unreadable = false;
         while *self.halt.borrow() != Halt::Now {
-            let fill = match run.fill() {
-                Ok(fill) => {
-                    if std::mem::take(&mut unreadable) {
-                        self.enter(LaneState::Delivering);
-                        self.backoff.reset();
-                    }
-                    fill
-                }
-                Err(error) => {
-                    unreadable = true;
-                    self.wait(&format!("can't read the journal: {error}")).await;
-                    continue;
-                }
-            };
+            let filled = run.fill();
+            let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
             if self.is_due(&run, fill) {
                 self.write(&mut run).await?;
             }
             match fill {
                 Fill::Full => {}
                 Fill::Pause => tokio::task::yield_now().await,
-                Fill::CaughtUp if self.is_halted() && run.reader.next() > run.reader.durable() => return Ok(()),
+                Fill::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
                 Fill::CaughtUp => self.idle(&run).await,
             }
         }
         Ok(())
+    }
+
+    /// How far it was filled; `None` after a pause, where the journal can't be read.
+    pub(crate) async fn judge_fill(&mut self, way: &mut Way, filled: io::Result<Fill>) -> Option<Fill> {
+        match filled {
+            Ok(fill) => {
+                if std::mem::take(&mut way.unreadable) {
+                    self.enter(LaneState::Delivering);
+                    self.backoff.reset();
+                }
+                Some(fill)
+            }
+            Err(error) => {
+                way.unreadable = true;
+                self.wait(&format!("can't read the journal: {error}")).await;
+                None
+            }
+        }
     }
 
     pub(crate) fn is_halted(&self) -> bool {
@@ -155,8 +139,7 @@ impl Lane {
                     let after = self.ledger.lane(&self.name).cursor;
                     let store_at = known.fence;
                     return Ok(Run {
-                        reader: self.shard.lane(after),
-                        rest: None,
+                        way: Way::new(self.shard.lane(after)),
                         assembly: Assembly::new(self.name.clone(), after + 1),
                         rules: Rules::new(self.ledger.clone(), self.name.clone()),
                         known,
@@ -213,7 +196,7 @@ impl Lane {
     /// the order to stop.
     async fn idle(&mut self, run: &Run) {
         let cover_at = run.opened + self.options.cover_every;
-        let reader = &run.reader;
+        let reader = &run.way.reader;
         let woken = async {
             if !run.assembly.covers_any() {
                 reader.ready().await;

@@ -29,6 +29,7 @@ mod status;
 mod testimony;
 #[cfg(test)]
 mod tests;
+mod way;
 
 pub use change::{ChangeError, DeliveryControl, GivenUp};
 pub use dead_letters::{

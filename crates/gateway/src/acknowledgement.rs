@@ -119,6 +119,7 @@ impl<'a> Letter<'a> {
     }
 }
 
-fn names(sinks: &[Arc<str>]) -> Vec<&str> {
+/// Sinks as they are named in an answer.
+pub(crate) fn names(sinks: &[Arc<str>]) -> Vec<&str> {
     sinks.iter().map(|sink| &**sink).collect()
 }

@@ -33,12 +33,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
 use event::{Lane, Origin};
 use eventlog::{Record, Settled, Stretch};
-use sink::{Batch, Cursor, Refusal, Report, Sink, SinkError, Write};
+use sink::{Batch, Cursor, Refusal, Report, Sink, SinkError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::DeadLetters;
 use super::filter::DeadFilter;
 use super::reading::Reading;
+use crate::assembly::as_sent;
 use crate::objects::no_replay;
 use crate::race::{First, changed, race};
 use crate::{Ledger, SinkName};
@@ -178,19 +179,6 @@ impl Page {
             }
         }
         batch
-    }
-}
-
-fn as_sent<'a>(record: &Record<'a>, sequence: u64) -> sink::Record<'a> {
-    sink::Record {
-        sequence,
-        id: record.id,
-        type_name: record.type_name,
-        source: record.source,
-        received_at: record.received_at,
-        event_time: record.event_time,
-        write: Write::Insert,
-        payload: record.payload,
     }
 }
 

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
 use sink::object::NoParts;
-use sink::{Batch, Parts, Write};
+use sink::{Batch, Parts};
 
 use super::commitment::Kept;
+use crate::assembly::as_sent;
 use crate::book::Outcomes;
 use crate::ledger::Tally;
 use crate::rules::Rules;
@@ -138,18 +139,5 @@ impl Parts for Content {
                 return Ok(Some(part));
             }
         }
-    }
-}
-
-fn as_sent<'a>(record: &Record<'a>, sequence: u64) -> sink::Record<'a> {
-    sink::Record {
-        sequence,
-        id: record.id,
-        type_name: record.type_name,
-        source: record.source,
-        received_at: record.received_at,
-        event_time: record.event_time,
-        write: Write::Insert,
-        payload: record.payload,
     }
 }

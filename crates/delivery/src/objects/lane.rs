@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use event::limits::DELIVERY_RECORDS_MAX;
-use eventlog::{LaneReader, Stretch};
+use eventlog::Stretch;
 use sink::{Cursor, ObjectRules, ObjectStore, Parts};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commitment::{Commitment, CommitmentFile};
 use super::content::Content;
 use super::gathering::Gathering;
-use crate::lane::{Fill, Lane, STRETCHES_A_TURN, Turn};
+use crate::lane::{Lane, Turn};
 use crate::lanes::Halt;
 use crate::ledger::Tally;
 use crate::place::NoPlace;
 use crate::race::{changed, race};
 use crate::rules::Rules;
+use crate::way::{Fill, Way};
 use crate::{LaneState, SinkName};
 
 /// A lane's way through the log since it took its place.
@@ -26,25 +27,14 @@ struct Run {
     file: CommitmentFile,
     /// Events that a store of another kind has refused.
     buried: Arc<BTreeSet<u64>>,
-    reader: LaneReader,
-    /// Read, and not yet counted as a whole.
-    rest: Option<Stretch>,
+    way: Way,
     rules: Rules,
     gathering: Gathering,
 }
 
 impl Run {
     fn fill(&mut self) -> std::io::Result<Fill> {
-        for _ in 0..STRETCHES_A_TURN {
-            let Some(stretch) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
-                return Ok(Fill::CaughtUp);
-            };
-            if !self.gathering.add(&stretch, &mut self.rules, &self.buried, &self.limits) {
-                self.rest = Some(stretch);
-                return Ok(Fill::Full);
-            }
-        }
-        Ok(Fill::Pause)
+        self.way.fill(|stretch| self.gathering.add(stretch, &mut self.rules, &self.buried, &self.limits))
     }
 }
 
@@ -53,22 +43,9 @@ impl Lane {
     pub(crate) async fn deliver_objects(&mut self, store: ObjectStore) -> Result<(), Turn> {
         let (file, buried) = self.take_up(&store).await?;
         let mut run = self.begin_run(store, file, buried);
-        let mut unreadable = false;
         while *self.halt.borrow() != Halt::Now {
-            let fill = match run.fill() {
-                Ok(fill) => {
-                    if std::mem::take(&mut unreadable) {
-                        self.enter(LaneState::Delivering);
-                        self.backoff.reset();
-                    }
-                    fill
-                }
-                Err(error) => {
-                    unreadable = true;
-                    self.wait(&format!("can't read the journal: {error}")).await;
-                    continue;
-                }
-            };
+            let filled = run.fill();
+            let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
             self.status.set_oldest(run.gathering.received_at());
             if run.gathering.records() == 0 {
                 self.pass_by(&mut run)?;
@@ -81,7 +58,7 @@ impl Lane {
             match fill {
                 Fill::Full => {}
                 Fill::Pause => tokio::task::yield_now().await,
-                Fill::CaughtUp if self.is_halted() && run.reader.next() > run.reader.durable() => return Ok(()),
+                Fill::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
                 Fill::CaughtUp => self.idle_between_objects(&run).await,
             }
         }
@@ -95,8 +72,7 @@ impl Lane {
             store,
             file,
             buried,
-            reader: self.shard.lane(after),
-            rest: None,
+            way: Way::new(self.shard.lane(after)),
             rules: self.rules(),
             gathering: Gathering::new(after + 1),
         }
@@ -187,7 +163,7 @@ impl Lane {
         let Some(commitment) = commitment else { return Ok(()) };
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
-            self.put(&run.store, &commitment, &run.buried, run.rest.as_ref()).await?;
+            self.put(&run.store, &commitment, &run.buried, run.way.rest.as_ref()).await?;
         }
         while let Err(error) = run.file.save(&commitment) {
             self.wait(&format!("can't save the manifest of object {}: {error}", commitment.manifest.name)).await;
@@ -197,7 +173,7 @@ impl Lane {
             run.gathering = Gathering::new(commitment.manifest.last + 1);
             return Ok(());
         }
-        self.put(&run.store, &commitment, &run.buried, run.rest.as_ref()).await?;
+        self.put(&run.store, &commitment, &run.buried, run.way.rest.as_ref()).await?;
         self.status.batch_records.record(run.gathering.records());
         run.gathering = Gathering::new(commitment.manifest.last + 1);
         Ok(())
@@ -233,7 +209,7 @@ impl Lane {
 
     /// Waits for events, for the age of those that are gathered, or for the order to stop.
     async fn idle_between_objects(&mut self, run: &Run) {
-        let reader = &run.reader;
+        let reader = &run.way.reader;
         let more = async {
             reader.ready().await;
             if reader.durable() + 1 - reader.next() < DELIVERY_RECORDS_MAX as u64 {

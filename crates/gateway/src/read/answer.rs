@@ -8,11 +8,12 @@ use http::StatusCode;
 use pipeline::json;
 use serde::Serialize;
 
+use crate::acknowledgement::names;
+use crate::answer::JSON;
 use crate::code::Code;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
 
-const JSON: &str = "application/json";
 /// The next one who asks may see more.
 const LINES: &str = "cache-control: no-store\r\n";
 /// A page with more bytes is written on another thread: the shard's other requests can't wait for it.
@@ -118,10 +119,6 @@ pub(super) fn pending_event(id: EventId, position: Position, sinks: &[Arc<str>])
 /// The same for the events of a key.
 pub(super) fn pending_key(sinks: &[Arc<str>]) -> Response {
     accepted(&PendingKey { events: [], pending: names(sinks) })
-}
-
-fn names(sinks: &[Arc<str>]) -> Vec<&str> {
-    sinks.iter().map(|name| &**name).collect()
 }
 
 fn accepted(what: &impl Serialize) -> Response {
