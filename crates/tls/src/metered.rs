@@ -10,6 +10,9 @@ use tokio::net::TcpStream;
 /// Bytes that a client sends until the handshake is done: an honest one needs two to three thousand. It bounds what a
 /// connection may hold before it is known who it is.
 const HANDSHAKE_BYTES_MAX: usize = 16 * 1024;
+/// The largest record on the wire, with its header (RFC 5246 §6.2.3; RFC 8446 §5.2 has less). With TLS 1.3 the first one of a
+/// request may come together with the end of the handshake, and is read as part of it until it is whole.
+const RECORD_BYTES_MAX: usize = 5 + (1 << 14) + 2048;
 
 /// A socket with its counts.
 #[derive(Debug)]
@@ -24,7 +27,7 @@ pub struct Metered {
 impl Metered {
     /// A socket on which a handshake begins.
     pub(crate) const fn new(stream: TcpStream) -> Self {
-        Self { stream, left: Some(HANDSHAKE_BYTES_MAX), received: 0, sent: 0 }
+        Self { stream, left: Some(HANDSHAKE_BYTES_MAX + RECORD_BYTES_MAX), received: 0, sent: 0 }
     }
 
     /// The handshake is done.

@@ -249,7 +249,7 @@ fn commands_trust_whom_they_are_told_to() {
             );
         }
         let output = stand.run(&[arguments, &["--ca", &ca]].concat());
-        assert_eq!(output.status.code(), Some(0), "{arguments:?} {}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{arguments:?} {}{}", text(&output.stdout), text(&output.stderr));
     }
     let wrong = stand.folder.write("wrong.pem", "");
     for (ca, why) in [(wrong.as_str(), "there is no certificate in it"), ("/absent", "can't read /absent")] {

@@ -269,7 +269,7 @@ fn a_handshake_has_a_limit() {
     let secure = Secure::open();
     let mut socket = secure.socket();
     // The beginning of a message of 60 kB, in records of 8: within what TLS allows.
-    let message = [&[1, 0, 0xea, 0x60], &[0; 24_000][..]].concat();
+    let message = [&[1, 0, 0xea, 0x60], &[0; 48_000][..]].concat();
     for piece in message.chunks(8_000) {
         if socket.write_all(&record(3, piece)).is_err() {
             break;
@@ -279,6 +279,30 @@ fn a_handshake_has_a_limit() {
     // Who is cut at the deadline doesn't count as one who failed: what ended it is its length.
     assert_eq!(secure.stand.counters().tls_failures(), 1);
     secure.stand.wait("it is closed", |counters| counters.open_connections() == 0);
+}
+
+/// A busy server finds the handshake's end and the request behind it in its buffer at once.
+#[test]
+fn a_request_may_come_together_with_the_end_of_the_handshake() {
+    let secure = Secure::open();
+    let config = Arc::new(client_config(&secure, &[&rustls::version::TLS13]));
+    let mut client = ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap();
+    let mut socket = secure.socket();
+    client.write_tls(&mut socket).unwrap();
+    while client.is_handshaking() {
+        client.read_tls(&mut socket).unwrap();
+        client.process_new_packets().unwrap();
+    }
+    client.set_buffer_limit(None);
+    let body = format!("\"{}\"", "x".repeat(100_000));
+    client.writer().write_all(&post("/ingest/event", body.as_bytes())).unwrap();
+    let mut rest = Vec::new();
+    while client.wants_write() {
+        client.write_tls(&mut rest).unwrap();
+    }
+    socket.write_all(&rest).unwrap();
+    assert_eq!(answer(&mut rustls::Stream::new(&mut client, &mut socket)).status, 200);
+    assert_eq!((secure.stand.counters().tls_handshakes(), secure.stand.counters().tls_failures()), (1, 0));
 }
 
 #[test]
@@ -318,15 +342,19 @@ fn a_new_certificate_is_for_new_connections() {
     }
 }
 
+fn client_config(secure: &Secure, versions: &[&'static rustls::SupportedProtocolVersion]) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(secure.certificate.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions).unwrap();
+    builder.with_root_certificates(roots).with_no_client_auth()
+}
+
 #[test]
 fn both_versions_are_spoken_and_clients_come_back_with_tickets() {
     let secure = Secure::open();
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(secure.certificate.as_bytes()).unwrap()).unwrap();
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[version]).unwrap();
-        let mut config = builder.with_root_certificates(roots.clone()).with_no_client_auth();
+        let mut config = client_config(&secure, &[version]);
         config.alpn_protocols = vec![b"h2".into(), b"http/1.1".into()];
         let config = Arc::new(config);
         let kinds = [(); 2].map(|()| {
@@ -339,9 +367,7 @@ fn both_versions_are_spoken_and_clients_come_back_with_tickets() {
         assert_eq!(kinds, [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed], "{version:?}");
     }
     // Who speaks nothing but HTTP/2 has come for nothing.
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+    let mut config = client_config(&secure, rustls::ALL_VERSIONS);
     config.alpn_protocols = vec![b"h2".into()];
     let mut connection = ClientConnection::new(config.into(), ServerName::try_from("localhost").unwrap()).unwrap();
     let refused = connection.complete_io(&mut secure.socket()).unwrap_err();
