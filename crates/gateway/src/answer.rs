@@ -1,5 +1,7 @@
 //! The answers to what was taken.
 
+use std::borrow::Cow;
+
 use event::{EventId, Position};
 use http::StatusCode;
 use serde::Serialize;
@@ -19,7 +21,7 @@ pub(crate) struct Refusal {
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<String>,
     pub(crate) code: Code,
-    detail: String,
+    detail: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
 }
@@ -27,7 +29,7 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) fn of_problem(line: u32, problem: Problem) -> Self {
         let Problem { code, detail, offset, pointer, .. } = problem;
-        Self { line, pointer, code, detail: detail.into_owned(), offset }
+        Self { line, pointer, code, detail, offset }
     }
 }
 

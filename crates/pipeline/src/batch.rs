@@ -181,7 +181,7 @@ fn too_large(line: u32) -> Refusal {
         line,
         pointer: None,
         code: RefusalCode::TooLarge,
-        detail: format!("a record has at most {EVENT_BYTES_MAX} bytes"),
+        detail: format!("a record has at most {EVENT_BYTES_MAX} bytes").into(),
         offset: Some(EVENT_BYTES_MAX),
     }
 }

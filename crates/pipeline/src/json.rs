@@ -8,6 +8,7 @@ mod error;
 mod scan;
 #[cfg(test)]
 pub(crate) mod tests;
+mod words;
 
 use event::limits::JSON_DEPTH_MAX;
 use serde::de::IgnoredAny;

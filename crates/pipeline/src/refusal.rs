@@ -1,5 +1,7 @@
 //! Why a record isn't taken, in a form that the answer to its sender can carry as it is.
 
+use std::borrow::Cow;
+
 use serde::{Serialize, Serializer};
 
 use crate::json::{JsonError, JsonErrorKind};
@@ -68,7 +70,7 @@ pub struct Refusal {
     /// The reason as a stable name.
     pub code: RefusalCode,
     /// The reason in words.
-    pub detail: String,
+    pub detail: Cow<'static, str>,
     /// Where in the text of the line or element, in bytes from 0; `None` where the reason has no such place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<usize>,
@@ -79,7 +81,7 @@ impl Refusal {
     #[must_use]
     pub fn of_json(line: u32, error: JsonError) -> Self {
         let JsonError { offset, kind, detail } = error;
-        Self { line, pointer: None, code: kind.into(), detail: detail.into_owned(), offset: Some(offset) }
+        Self { line, pointer: None, code: kind.into(), detail, offset: Some(offset) }
     }
 }
 

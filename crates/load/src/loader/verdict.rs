@@ -46,7 +46,7 @@ impl Verdict {
         let mut found = Vec::new();
         let mut note = |item: pipeline::batch::Item<'_>| {
             if let Err(refusal) = item.record {
-                let (code, detail) = (refusal.code.as_str().to_owned(), refusal.detail);
+                let (code, detail) = (refusal.code.as_str().to_owned(), refusal.detail.into_owned());
                 found.push(RefusedLine { line: refusal.line as usize, code, detail });
             }
         };

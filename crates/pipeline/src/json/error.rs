@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use event::limits::JSON_DEPTH_MAX;
 use serde::de::IgnoredAny;
 
+use super::words::Words;
+
 /// A text that isn't taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail} (byte {offset})")]
@@ -61,18 +63,14 @@ impl JsonError {
         if text.starts_with(BYTE_ORDER_MARK) {
             return Self::syntax(0, "the text begins with a byte order mark, which JSON doesn't allow");
         }
-        let message = error.to_string();
-        let words = message.split_once(" at line ").map_or(message.as_str(), |(words, _)| words);
+        let words = Words::of(error);
         let offset = if error.is_eof() {
             end_or_bad_digit(text.as_bytes())
         } else {
-            bad_byte(text.as_bytes(), index(text.as_bytes(), error), words)
+            bad_byte(text.as_bytes(), index(text.as_bytes(), error), words.as_str())
         };
-        let detail = match words.strip_prefix("EOF while parsing ") {
-            Some(_) if offset < text.len() => INVALID_ESCAPE.into(),
-            Some(what) => format!("the text ends within {what}").into(),
-            None => words.to_owned().into(),
-        };
+        let has_bad_digit = offset < text.len();
+        let detail = if error.is_eof() && has_bad_digit { INVALID_ESCAPE.into() } else { words.detail() };
         Self { offset, kind: JsonErrorKind::Syntax, detail }
     }
 
