@@ -1,7 +1,8 @@
 //! Gives records their sequences and gathers them in the open block.
 
-use crate::block::{OpenBlock, Records};
+use crate::block::OpenBlock;
 use crate::record::Record;
+use crate::records::Records;
 
 /// A new block gets as much room as the one before it took, up to this: else it would grow step by step.
 const ROOM_BYTES_MAX: usize = 256 * 1024;

@@ -2,11 +2,12 @@
 //! `docs/journal-format.md` has the layout.
 
 use bytes::Bytes;
-use event::limits::{BLOCK_BYTES_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
+use event::limits::PAGE_BYTES;
 
 use crate::checksum;
 use crate::layout::{get_i64, get_u32, get_u64, length_field, put, round_up};
-use crate::record::{self, Given, HEAD_BYTES, Head, Record};
+use crate::record::{self, HEAD_BYTES, Head, Record};
+use crate::records::Records;
 
 /// Bytes of a block's header; the records follow at once.
 pub(crate) const HEADER_BYTES: usize = 80;
@@ -137,107 +138,6 @@ pub fn type_bit(type_name: &str) -> u64 {
     1 << (checksum::seeded(0, type_name.as_bytes()) & 63)
 }
 
-/// The records of a batch grow by steps up to this, which is enough for usual batches. Each step leaves memory behind that
-/// the allocator keeps for a while; room that isn't used takes none.
-const GROWN_BYTES_MAX: usize = 2 * 1024 * 1024;
-
-/// Records that are encoded and wait to be put into a block, all of one request.
-#[derive(Debug, Default)]
-pub struct Records {
-    bytes: Vec<u8>,
-    last_at: usize,
-    count: u32,
-    types: u64,
-}
-
-impl Records {
-    /// Adds a record.
-    pub fn push(&mut self, record: &Record<'_>) {
-        self.make_room(record.payload.len() + RECORD_OVERHEAD_BYTES_MAX);
-        self.last_at = self.bytes.len();
-        record::encode(record, &mut self.bytes);
-        self.count += 1;
-        self.types |= type_bit(record.type_name);
-    }
-
-    /// Beyond [`GROWN_BYTES_MAX`] there is room for the largest block at once.
-    fn make_room(&mut self, bytes: usize) {
-        let wanted = self.bytes.len() + bytes;
-        if wanted > GROWN_BYTES_MAX && wanted > self.bytes.capacity() {
-            self.bytes.reserve_exact(bytes.max(BLOCK_BYTES_MAX - self.bytes.len().min(BLOCK_BYTES_MAX)));
-        }
-    }
-
-    /// Marks the record that was added last as the last of its request.
-    pub fn end_request(&mut self) {
-        if !self.is_empty() {
-            record::end_request(&mut self.bytes[self.last_at..]);
-        }
-    }
-
-    /// Drops records: `keeps` says of each, by its number from 0, whether it stays. The first and the last that stay
-    /// begin and end the request.
-    pub fn retain(&mut self, mut keeps: impl FnMut(u32) -> bool) {
-        let all = std::mem::take(self);
-        let mut at = 0;
-        for number in 0..all.count {
-            let record = &all.bytes[at..];
-            let length = Head::trusted(record).map_or(record.len(), Head::padded_length);
-            if keeps(number) {
-                self.last_at = self.bytes.len();
-                self.bytes.extend_from_slice(&record[..length]);
-                self.count += 1;
-            }
-            at += length;
-        }
-        // Too many types do no harm: a set bit means "perhaps".
-        self.types = all.types;
-        if !self.is_empty() {
-            record::start_request(&mut self.bytes);
-            self.end_request();
-        }
-    }
-
-    /// Says by what the batch is known that the records are of.
-    pub fn set_batch(&mut self, batch: Given) {
-        if !self.is_empty() {
-            record::set_batch(&mut self.bytes, self.last_at, batch);
-        }
-    }
-
-    /// How many records there are.
-    #[must_use]
-    pub const fn len(&self) -> u32 {
-        self.count
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Bytes that the records take up in a block.
-    #[must_use]
-    pub const fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// The same memory without the records, for those of another request.
-    #[must_use]
-    pub fn emptied(self) -> Self {
-        let Self { mut bytes, .. } = self;
-        bytes.clear();
-        Self { bytes, ..Self::default() }
-    }
-
-    /// Bytes of memory that they hold.
-    #[must_use]
-    pub const fn capacity(&self) -> usize {
-        self.bytes.capacity()
-    }
-}
-
 /// What is known of a block only when it is committed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
@@ -324,9 +224,9 @@ impl OpenBlock {
 
     pub(crate) fn append(&mut self, records: &Records) -> u64 {
         self.begin();
-        self.bytes.extend_from_slice(&records.bytes);
-        self.types |= records.types;
-        self.advance(records.count)
+        records.pieces().for_each(|piece| self.bytes.extend_from_slice(piece));
+        self.types |= records.types();
+        self.advance(records.len())
     }
 
     fn begin(&mut self) {
