@@ -21,7 +21,7 @@ use event::limits::RESERVE_BYTES;
 use event::{Origin, TypeName};
 use eventlog::{
     Appender, CommitError, Committer, DataDirectory, Dead, Finding, OpenError, OpenShard, Reader, Record, Reserve,
-    Segments, Settled, ShardOptions, SharedDisk, open_shard, unix_microseconds,
+    Segments, Settled, ShardOptions, SharedDisk, make_directory, open_shard, unix_microseconds,
 };
 
 pub use filter::{DeadFilter, DeadLetter, DeadList};
@@ -280,8 +280,7 @@ impl DeadLetters {
 
     /// The journal makes its own directory durable within the one above, but not that one.
     fn open(&self) -> Result<Journal, BuryError> {
-        self.home.disk.create_directory(&self.home.data.join(DIRECTORY)).map_err(later)?;
-        self.home.disk.sync_directory(&self.home.data).map_err(later)?;
+        make_directory(&*self.home.disk, &self.home.data.join(DIRECTORY)).map_err(later)?;
         let counted = self.ledger.dead_up_to(&self.sink);
         let options = ShardOptions {
             first_segment_bytes: FIRST_SEGMENT_BYTES,

@@ -34,5 +34,5 @@ pub use journal::disk::SharedDisk;
 pub use journal::{
     Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, Given, Inspected, OpenError,
     OpenShard, Reader, Record, Records, Reserve, Segments, Settled, ShardOptions, State, StateFile, Stretch,
-    inspect_shard, open_shard,
+    inspect_shard, make_directory, open_shard,
 };

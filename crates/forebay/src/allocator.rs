@@ -6,12 +6,14 @@
     allow(unsafe_code, reason = "mallopt and malloc_trim, which touch no memory of ours")
 )]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::MissedTickBehavior;
-
-/// How often unused memory is given back.
+/// How often unused memory is given back, at most.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
+/// It holds the heap's lock, and with tens of thousands of connections takes milliseconds: no more than one part in so
+/// many of the time, so that few requests ever meet it.
+const TIME_SHARE: u32 = 500;
+const GIVE_BACK_EVERY_MAX: Duration = Duration::from_secs(30);
 
 /// Has all threads use one heap: of several, each would keep what was free in it. To be called before there are threads.
 pub(crate) fn configure() {
@@ -25,12 +27,15 @@ pub(crate) fn configure() {
 /// Gives unused memory back to the system again and again, until the future is dropped: by itself the C library does so at
 /// the heap's end alone.
 pub(crate) async fn give_back() {
-    let mut ticks = tokio::time::interval(GIVE_BACK_EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
-        ticks.tick().await;
+        let begun = Instant::now();
         trim();
+        tokio::time::sleep(pause_after(begun.elapsed())).await;
     }
+}
+
+fn pause_after(took: Duration) -> Duration {
+    (took * TIME_SHARE).clamp(GIVE_BACK_EVERY, GIVE_BACK_EVERY_MAX)
 }
 
 fn trim() {
@@ -38,5 +43,17 @@ fn trim() {
     // SAFETY: it takes a number, and the allocator's own lock; what is allocated stays where it is.
     unsafe {
         libc::malloc_trim(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn to_give_back_takes_a_small_part_of_the_time() {
+        assert_eq!(pause_after(Duration::from_micros(10)), GIVE_BACK_EVERY);
+        assert_eq!(pause_after(Duration::from_millis(6)), Duration::from_secs(3));
+        assert_eq!(pause_after(Duration::from_secs(1)), GIVE_BACK_EVERY_MAX);
     }
 }

@@ -124,8 +124,23 @@ pub fn shard_directory(data_directory: &Path, shard: u16) -> PathBuf {
 
 /// Makes a directory and those above it, and makes their names durable: also those of directories that are there
 /// already, because the process that made them may not have come to it.
-pub(crate) fn make_directory(disk: &dyn Disk, path: &Path) -> io::Result<()> {
-    disk.create_directory(path)?;
+///
+/// # Errors
+/// What the file system says. What was made is removed again where its name can't be made durable: a later sync might
+/// succeed for nothing, so the next attempt must make it anew.
+pub fn make_directory(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    let is_missing = |path: &&Path| {
+        !path.as_os_str().is_empty() && disk.list(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    let made = disk.create_directory(path).and_then(|()| sync_names_above(disk, path));
+    if made.is_err() {
+        let _ = missing.into_iter().try_for_each(|made| disk.remove_directory(made));
+    }
+    made
+}
+
+fn sync_names_above(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     for above in path.ancestors().skip(1) {
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         match disk.sync_directory(above) {

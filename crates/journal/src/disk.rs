@@ -50,6 +50,11 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the file system says.
     fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// Removes a directory in which nothing is.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn remove_directory(&self, path: &Path) -> io::Result<()>;
     /// The names in a directory, in any order. Names that are not UTF-8 are left out: none of ours are.
     ///
     /// # Errors
@@ -58,7 +63,7 @@ pub trait Disk: Send + Sync {
     /// Makes the names in a directory durable: those made, changed and removed before the call.
     ///
     /// # Errors
-    /// What the file system says.
+    /// What the file system says. What it was to make durable must be done again: to repeat the call is not enough.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
     /// Takes the lock that keeps a second process out; it is held until the value is dropped.
     ///
@@ -178,6 +183,10 @@ impl Disk for OsDisk {
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
         std::fs::create_dir_all(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {

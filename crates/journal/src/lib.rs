@@ -34,7 +34,7 @@ mod window;
 pub use appender::Appender;
 pub use block::{Block, BlockHeader, Kind, OpenBlock, type_bit};
 pub use committer::{CommitError, Committer, Seeds};
-pub use directory::{DataDirectory, DirectoryError, origin_of, shard_directory};
+pub use directory::{DataDirectory, DirectoryError, make_directory, origin_of, shard_directory};
 pub use finding::{Finding, LOG_ENDS_EARLY, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
 pub use inspect::{Inspected, inspect_shard};
 pub use reader::{DamagedStretch, Reader, Stretch};

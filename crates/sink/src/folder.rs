@@ -1,18 +1,33 @@
 //! Makes directories so that they survive a power cut.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Makes a directory and those above it, each durable before it is used.
+/// Makes a directory and those above it, each durable before it is used: also one that is there already, because the
+/// process that made it may not have come to it.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.as_os_str().is_empty() || folder.is_dir() {
+    if folder.as_os_str().is_empty() {
         return Ok(());
     }
     let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    make_folder(above)?;
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => File::open(above)?.sync_all(),
+    if folder.is_dir() {
+        return match File::open(above).and_then(|above| above.sync_all()) {
+            // Nobody made it there who may not even look; and some file systems sync no directories.
+            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput) => Ok(()),
+            synced => synced,
+        };
     }
+    make_folder(above)?;
+    if let Err(error) = fs::create_dir(folder)
+        && error.kind() != ErrorKind::AlreadyExists
+    {
+        return Err(error);
+    }
+    let synced = File::open(above).and_then(|above| above.sync_all());
+    if synced.is_err() {
+        // To sync it again might succeed for nothing: the next attempt makes it anew.
+        let _ = fs::remove_dir(folder);
+    }
+    synced
 }

@@ -19,7 +19,7 @@ use std::str::{FromStr, SplitWhitespace};
 use std::sync::Arc;
 
 use event::Lane;
-use eventlog::{Reserve, StateFile};
+use eventlog::{Reserve, StateFile, make_directory};
 use sink::Manifest;
 
 use crate::dead_letters::Home;
@@ -103,10 +103,7 @@ impl CommitmentFile {
         let directory = home.data.join(DIRECTORY);
         let name = format!("{}.{:04}", lane.sink, lane.shard);
         let path = directory.join(&name);
-        let opened = home
-            .disk
-            .create_directory(&directory)
-            .and_then(|()| home.disk.sync_directory(&home.data))
+        let opened = make_directory(&*home.disk, &directory)
             .and_then(|()| StateFile::open(home.disk.clone(), &directory, &name));
         let (file, state) =
             opened.map_err(|error| NoPlace::Later(format!("can't read the manifest {}: {error}", path.display())))?;

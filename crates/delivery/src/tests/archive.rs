@@ -39,8 +39,7 @@ impl Files for DiskFiles {
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
-        self.0.create_directory(path)?;
-        self.0.sync_directory(Path::new("/"))
+        journal::make_directory(&self.0, path)
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {

@@ -333,3 +333,17 @@ fn a_manifest_that_is_saved_after_the_write_is_noticed() {
         |operation| std::panic::catch_unwind(|| cut_at(operation, Codec::None, Some(Mutation::LateManifest))).is_err();
     assert!((1..200).any(fails));
 }
+
+/// The first sync behind a directory that was made fails; the directory was there for the next attempt, whose sync had
+/// nothing to make durable, and the power cut took it with all that had been written into it.
+#[test]
+fn a_directory_whose_name_was_not_made_durable_is_made_anew() {
+    let append = |shard| Step::Append { shard, type_index: 0, count: 1 };
+    for (call, seed) in (1..6).flat_map(|call| (0..20).map(move |seed| (call, seed))) {
+        let fail = Step::Fail { operation: 2, call };
+        play(&[append(0), append(1), fail, append(0), append(1)], seed, None);
+    }
+    let steps =
+        [append(0), append(1), append(1), append(0), append(0), Step::Fail { operation: 2, call: 2 }, append(0)];
+    play(&steps, 1_533_583_853_065_572_035, None);
+}

@@ -140,10 +140,7 @@ impl IdFiles {
         ids_kept: usize,
         mut take: impl FnMut(Frame),
     ) -> io::Result<Self> {
-        disk.create_directory(directory)?;
-        if let Some(above) = directory.parent() {
-            disk.sync_directory(above)?;
-        }
+        journal::make_directory(&*disk, directory)?;
         let names = disk.list(directory)?;
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect();
         numbers.sort_unstable();

@@ -32,6 +32,10 @@ impl Disk for SimulatedDisk {
         perform(&mut self.state(), Operation::CreateDirectory, |state| state.names.create_directory(path))
     }
 
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        perform(&mut self.state(), Operation::RemoveDirectory, |state| state.names.remove_directory(path))
+    }
+
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
         perform(&mut self.state(), Operation::List, |state| state.names.list(directory))
     }

@@ -17,6 +17,8 @@ pub enum Operation {
     Remove,
     /// `Disk::create_directory`.
     CreateDirectory,
+    /// `Disk::remove_directory`.
+    RemoveDirectory,
     /// `Disk::list`.
     List,
     /// `Disk::sync_directory`.
@@ -37,12 +39,13 @@ pub enum Operation {
 
 impl Operation {
     /// All kinds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Create,
         Self::Open,
         Self::Rename,
         Self::Remove,
         Self::CreateDirectory,
+        Self::RemoveDirectory,
         Self::List,
         Self::SyncDirectory,
         Self::Lock,

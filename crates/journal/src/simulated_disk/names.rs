@@ -128,6 +128,17 @@ impl Names {
         Ok(())
     }
 
+    /// Takes a directory's name away, in which there is nothing.
+    pub(super) fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
+        let place = self.place(path)?;
+        let directory = self.directory(&names_of(path)?)?;
+        if entries_of(&self.visible, directory).next().is_some() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        self.change([Edit { place, before: Some(Node::Directory(directory)), after: None }].into());
+        Ok(())
+    }
+
     /// The names in a directory.
     pub(super) fn list(&self, path: &Path) -> io::Result<Vec<String>> {
         let directory = self.directory(&names_of(path)?)?;

@@ -82,6 +82,11 @@ impl Disk for Meddler {
         self.disk.create_directory(path)
     }
 
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.act()?;
+        self.disk.remove_directory(path)
+    }
+
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
         self.act()?;
         self.disk.list(directory)
