@@ -15,6 +15,7 @@ mod request_extent;
 mod returned;
 mod room;
 mod shard;
+mod shard_counters;
 mod turn;
 mod type_registry;
 mod wall_clock;
@@ -26,7 +27,8 @@ pub use log::{EventLog, LogOptions, OpenLogError};
 pub use outcomes::{Asked, Outcomes, Pending, Refusals, Refused, Span, Wait, Witness};
 pub use request_extent::RequestExtent;
 pub use room::Room;
-pub use shard::{Append, AppendError, Shard, ShardCounters, Taken};
+pub use shard::{Append, AppendError, Shard, Taken};
+pub use shard_counters::ShardCounters;
 pub use type_registry::{Gate, TypeId, Types};
 pub use wall_clock::unix_microseconds;
 

@@ -4,7 +4,7 @@
 //! which is the quickest where an fdatasync takes less than a millisecond. On a slower disk it is handed to a
 //! thread for each commit, so that the shard's loop stays able to refuse what it can't take.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,8 +12,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use event::Position;
-use event::cells::{Counter, Histogram, SizeHistogram};
-use event::limits::{BLOCK_BYTES_MAX, PAGE_BYTES, TURN_BYTES_MAX};
+use event::limits::{BLOCK_BYTES_MAX, TURN_BYTES_MAX};
 use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Segments};
 
 use crate::accepted::Accepted;
@@ -24,6 +23,7 @@ use crate::lane::LaneReader;
 use crate::log::Failure;
 use crate::returned::Returned;
 use crate::room::Room;
+use crate::shard_counters::ShardCounters;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
 use crate::wall_clock::unix_microseconds;
@@ -44,33 +44,6 @@ pub enum AppendError {
     /// safe.
     #[error("the journal failed; the server is about to restart")]
     Failed,
-}
-
-/// What a shard has done, for metrics.
-#[derive(Debug)]
-pub struct ShardCounters {
-    /// Time from the write of a block to the end of its fdatasync.
-    pub commit_time: Histogram,
-    /// Blocks committed.
-    pub commits: Counter,
-    /// Records committed.
-    pub records: Counter,
-    /// Bytes written by each commit, padding included.
-    pub commit_bytes: SizeHistogram,
-    /// Commits that were handed to the thread.
-    pub commits_away: Counter,
-}
-
-impl ShardCounters {
-    fn new() -> Self {
-        Self {
-            commit_time: Histogram::new(),
-            commits: Counter::new(),
-            records: Counter::new(),
-            commit_bytes: SizeHistogram::new(PAGE_BYTES as u64),
-            commits_away: Counter::new(),
-        }
-    }
 }
 
 /// What the shards of a log share.
@@ -399,6 +372,25 @@ impl Shard {
             }
         }
         now
+    }
+
+    /// Waits while the disk has a block to write and the next one is as large as one should be, so that a slow disk makes
+    /// batches wait as they are, and no block grow to all that is in flight. To be called before `bytes` of records are
+    /// appended; meanwhile others may be.
+    pub async fn ready_for(&self, bytes: usize) {
+        poll_fn(|context| {
+            let mut head = self.head();
+            let open = head.appender.open_block();
+            let has_room = open.is_empty() || open.padded_bytes() + bytes <= TURN_BYTES_MAX;
+            match &mut head.away {
+                Some(away) if !has_room => {
+                    away.wait(context.waker());
+                    Poll::Pending
+                }
+                _ => Poll::Ready(()),
+            }
+        })
+        .await
     }
 
     /// Waits until everything that is appended now is durable, or never will be.

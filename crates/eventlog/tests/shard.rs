@@ -9,8 +9,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use event::limits::TURN_BYTES_MAX;
 use event::{EventId, TypeName};
-use eventlog::{AppendError, DataDirectory, EventLog, LogOptions, Record, Shard, Stretch};
+use eventlog::{AppendError, Batch, DataDirectory, EventLog, LogOptions, Record, Shard, Stretch};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
@@ -124,6 +125,46 @@ fn every_request_is_answered_with_commits_inline_and_away() {
         world.shard().close().unwrap();
         assert_eq!(world.run(1, 1), [Err(AppendError::Failed)], "nothing is taken any more");
     }
+}
+
+/// A batch of records that take some 200 KB in a block.
+fn batch() -> Batch {
+    let mut batch = Batch::default();
+    let payload = vec![b'1'; 1000];
+    (0..190).for_each(|_| batch.records.push(&Record { payload: &payload, ..record() }));
+    batch
+}
+
+#[test]
+fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
+    const BATCHES: usize = 200;
+    let world = World::new(SimulatedDisk::new(12), AWAY);
+    let returned = world.shard().clone();
+    world.runtime().block_on(async {
+        let waking = tokio::task::spawn_local(async move { returned.wake_returned().await });
+        let tasks: Vec<_> = (0..BATCHES)
+            .map(|_| {
+                let shard = world.shard().clone();
+                tokio::task::spawn_local(async move {
+                    let mut batch = batch();
+                    shard.ready_for(batch.records.bytes()).await;
+                    shard.append(&mut batch).unwrap().appended().unwrap().await.unwrap();
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        waking.abort();
+    });
+    let mut lane = world.shard().lane(0);
+    let mut records = 0;
+    while let Some(stretch) = lane.read().unwrap() {
+        let Stretch::Block(block) = stretch else { panic!("undamaged") };
+        assert!(block.bytes().len() <= TURN_BYTES_MAX + batch().records.bytes(), "{}", block.bytes().len());
+        records += block.records().count();
+    }
+    assert_eq!(records, BATCHES * 190);
 }
 
 #[test]

@@ -47,7 +47,6 @@ pub(crate) async fn take(
     }
     encoder.batch.is_atomic = wishes.atomic;
     let asked = store(worker, wishes.ack, &mut encoder).await?;
-    worker.give_back_records(std::mem::take(&mut encoder.batch.records));
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
@@ -87,13 +86,17 @@ async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked
     if encoder.batch.records.is_empty() {
         return Ok(asked);
     }
+    worker.log().ready_for(encoder.batch.records.bytes()).await;
     // No other task runs between this and the append.
     encoder.check_types(worker.types().table())?;
     let taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
+    let count = encoder.batch.records.len();
+    // They stand in the block now, or in that of their first copies: while the disk takes its time none is held twice.
+    worker.give_back_records(std::mem::take(&mut encoder.batch.records));
     let mut copies = Vec::new();
     match taken {
         Taken::New(append) => {
-            asked.spans.push(stored::new_span(append.position(), u64::from(encoder.batch.records.len())));
+            asked.spans.push(stored::new_span(append.position(), u64::from(count)));
             if ack != Ack::Memory {
                 append.await.map_err(of_append)?;
             }

@@ -1,0 +1,31 @@
+//! What a shard counts of its commits.
+
+use event::cells::{Counter, Histogram, SizeHistogram};
+use event::limits::PAGE_BYTES;
+
+/// What a shard has done, for metrics.
+#[derive(Debug)]
+pub struct ShardCounters {
+    /// Time from the write of a block to the end of its fdatasync.
+    pub commit_time: Histogram,
+    /// Blocks committed.
+    pub commits: Counter,
+    /// Records committed.
+    pub records: Counter,
+    /// Bytes written by each commit, padding included.
+    pub commit_bytes: SizeHistogram,
+    /// Commits that were handed to the thread.
+    pub commits_away: Counter,
+}
+
+impl ShardCounters {
+    pub(crate) fn new() -> Self {
+        Self {
+            commit_time: Histogram::new(),
+            commits: Counter::new(),
+            records: Counter::new(),
+            commit_bytes: SizeHistogram::new(PAGE_BYTES as u64),
+            commits_away: Counter::new(),
+        }
+    }
+}
