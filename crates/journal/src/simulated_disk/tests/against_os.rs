@@ -20,6 +20,7 @@ enum Step {
     Rename(usize, usize),
     Remove(usize),
     CreateDirectory(usize),
+    RemoveDirectory(usize),
     List(usize),
     SyncDirectory,
     Lock(usize),
@@ -40,6 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (path.clone(), path.clone()).prop_map(|(from, to)| Step::Rename(from, to)),
         1 => path.clone().prop_map(Step::Remove),
         2 => path.clone().prop_map(Step::CreateDirectory),
+        1 => path.clone().prop_map(Step::RemoveDirectory),
         1 => path.clone().prop_map(Step::List),
         1 => Just(Step::SyncDirectory),
         1 => path.prop_map(Step::Lock),
@@ -81,6 +83,7 @@ impl<'a> Side<'a> {
             Step::Rename(from, to) => self.disk.rename(&self.path(from), &self.path(to)).map(word),
             Step::Remove(path) => self.disk.remove(&self.path(path)).map(word),
             Step::CreateDirectory(path) => self.disk.create_directory(&self.path(path)).map(word),
+            Step::RemoveDirectory(path) => self.disk.remove_directory(&self.path(path)).map(word),
             Step::List(path) => self.disk.list(&self.path(path)).map(|mut names| {
                 names.sort();
                 names.join(" ")
