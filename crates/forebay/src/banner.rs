@@ -4,6 +4,9 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
+use event::TypeName;
+use gateway::DEFAULT_TYPE;
+
 use crate::config::{Configuration, SinkConfig};
 
 /// Writes to the standard output. Where nobody reads it, nothing is lost.
@@ -29,9 +32,10 @@ fn text(
     let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
     let mut text = format!(
         "Forebay {} takes events on {intake}{listen} and keeps its data in {}.\n\n\
-         Post the first event:\n  curl -i {intake}{listen}/ingest/event -d '{{\"hello\": \"world\"}}'{shows}\n",
+         Post the first event:\n  curl -i {intake}{listen}{} -d '{{\"hello\": \"world\"}}'{shows}\n",
         env!("CARGO_PKG_VERSION"),
-        data.display()
+        data.display(),
+        path(configuration)
     );
     for (name, sink) in &configuration.sinks {
         let look = match &sink.store {
@@ -45,6 +49,16 @@ fn text(
     }
     text += &format!("Watch it:\n  curl -s {port}{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text
+}
+
+/// Where an event is taken that doesn't say its type, or one of the first type that there is.
+fn path(configuration: &Configuration) -> String {
+    let names = || configuration.types.keys().map(TypeName::as_str);
+    let takes_default = configuration.other_types.is_some() || names().any(|name| name == DEFAULT_TYPE);
+    match names().next().filter(|_| !takes_default) {
+        Some(name) => format!("/ingest/event/{name}"),
+        None => "/ingest/event".to_owned(),
+    }
 }
 
 const fn scheme(has_tls: bool) -> &'static str {

@@ -1,13 +1,15 @@
 //! `forebay bench`: hands the flags to crate `load`, and shows the result.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::bench::{self, BenchError, BenchOptions, Events};
+use load::bench::{self, BenchError, BenchOptions, Events, Report};
 
 use crate::cli::{BenchFlags, CaError, WrongToken};
-use crate::interrupt;
+use crate::output::Output;
+use crate::{interrupt, log};
 
 /// What `bench` exits with when something was not answered 200, or isn't stored once.
 const EXIT_NOT_CLEAN: u8 = 3;
@@ -43,10 +45,36 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, BenchCommandError> {
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::sets(stop.clone()).map_err(system("wait for signals"))?;
     let seed = flags.seed.unwrap_or_else(bench::any_seed);
-    let report = bench::run(&options(flags, seed)?, &stop)?;
-    let text = if flags.json { report.to_json() + "\n" } else { report.to_string() };
-    io::stdout().lock().write_all(text.as_bytes()).map_err(system("write to the standard output"))?;
+    let mut shown = Ok(());
+    let show = |text: &dyn Display| write!(Output::lock(), "{text}");
+    // People see the figures while the store is looked into; programs get one object at the end.
+    let show_figures = |report: &Report| {
+        if !flags.json {
+            shown = show(report);
+        }
+    };
+    let report = bench::run(&options(flags, seed)?, &stop, show_figures)?;
+    shown.map_err(system("write to the standard output"))?;
+    if flags.json {
+        show(&(report.to_json() + "\n")).map_err(system("write to the standard output"))?;
+    } else if let Some(verdict) = &report.verified {
+        show(verdict).map_err(system("write to the standard output"))?;
+    }
+    warn(&report, stop.load(Ordering::Relaxed));
     Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })
+}
+
+/// Says how the figures are to be taken.
+fn warn(report: &Report, was_stopped: bool) {
+    if was_stopped {
+        log::warning("stopped before the end; these are the figures until then");
+    }
+    if let Some(failure) = &report.failure {
+        log::error(failure);
+    }
+    if report.verified.is_some_and(|verdict| verdict.is_all_lost()) && !was_stopped {
+        log::warning("none of the events is in the store: is it the one that their type is routed to?");
+    }
 }
 
 fn options(flags: &BenchFlags, seed: u64) -> Result<BenchOptions, BenchCommandError> {

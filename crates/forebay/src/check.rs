@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::cli::Common;
 use crate::config::{self, Environment, LoadError};
+use crate::output::Output;
 
 /// What the process exits with when the configuration is wrong.
 pub(crate) const EXIT_CONFIGURATION: u8 = 2;
@@ -19,7 +20,7 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> io::Result<u8> 
             if !warnings.is_empty() {
                 show(&LoadError::Wrong(warnings))?;
             }
-            write!(io::stdout(), "ok\n{configuration}")?;
+            write!(Output::lock(), "ok\n{configuration}")?;
             Ok(0)
         }
         Err(error) => {

@@ -66,8 +66,8 @@ pub(crate) enum Command {
     Route(RouteCommand),
     /// Loads files, each line once, however often it is started again
     ///
-    /// It remembers how far it came beside each file. Exits with 0 if all lines were taken, and with 3 if some were
-    /// refused.
+    /// It remembers how far it came beside each file. Exits with 0 if all lines were taken, with 3 if some were
+    /// refused, and with 1 if it didn't come to the end.
     #[command(after_help = "Example: forebay load access.ndjson.gz --type access --refused refused.ndjson")]
     Load(Box<LoadFlags>),
     /// Sends events and measures how many are taken, and how long each request takes
@@ -146,6 +146,7 @@ pub(crate) enum JournalCommand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::OF_FLAGS;
     use clap::CommandFactory;
 
     fn parse(line: &str) -> Result<Command, clap::Error> {
@@ -165,6 +166,17 @@ mod tests {
         }
         assert!(matches!(parse("forebay"), Ok(Command::Serve(_))));
         assert!(parse("forebay --listen 127.0.0.1:1 check").is_err());
+    }
+
+    /// Those that aren't would be taken for settings with a slip.
+    #[test]
+    fn variables_of_flags_are_known() {
+        fn check(command: &clap::Command) {
+            let variables = command.get_arguments().filter_map(|argument| argument.get_env()?.to_str());
+            variables.for_each(|variable| assert!(OF_FLAGS.contains(&variable), "{variable}"));
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM for commands that can end in good order.
+//! Ctrl-C, SIGTERM and the terminal's end (SIGHUP) for commands that can end in good order.
 
 use std::io;
 use std::sync::Arc;
@@ -16,21 +16,51 @@ pub(crate) fn sets(stop: Arc<AtomicBool>) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let signals = {
         let _context = runtime.enter();
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            // To listen for it would undo what `nohup` has asked for.
+            hangup: if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) },
+        }
     };
     let watch = move || {
-        let (mut interrupt, mut terminate) = signals;
-        runtime.block_on(next(&mut interrupt, &mut terminate));
+        let mut signals = signals;
+        runtime.block_on(signals.next());
         stop.store(true, Ordering::Relaxed);
-        runtime.block_on(next(&mut interrupt, &mut terminate));
+        runtime.block_on(signals.next());
         std::process::exit(EXIT_AT_ONCE);
     };
     thread::Builder::new().name("signals".into()).spawn(watch).map(drop)
 }
 
-async fn next(interrupt: &mut Signal, terminate: &mut Signal) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    async fn next(&mut self) {
+        let Self { interrupt, terminate, hangup } = self;
+        let hung_up = async {
+            match hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hung_up => {}
+        }
     }
+}
+
+/// Whether whoever started the process has it pass over SIGHUP.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    // Signals are counted from 1, and SIGHUP is the first.
+    mask & 1 != 0
 }

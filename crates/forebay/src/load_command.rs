@@ -8,14 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use load::loader::{self, Counters, Counts, Input, InputError, LoadOptions};
+use load::loader::{self, Counters, Counts, Ended, Input, InputError, LoadOptions};
 
 use crate::cli::{CaError, LoadFlags, WrongToken};
+use crate::output::Output;
 use crate::{interrupt, log};
 use progress::Progress;
 
 /// What `load` exits with when everything was answered, and some lines were refused or couldn't be judged.
 const EXIT_REFUSED: u8 = 3;
+/// What it exits with when there is more to load, as after a failure.
+const EXIT_STOPPED: u8 = 1;
 
 /// Why a load can't be done.
 #[derive(Debug, thiserror::Error)]
@@ -72,11 +75,20 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
         ended
     });
     let counts = counters.read();
-    let text = if flags.count { format!("{}\n", counts.matched) } else { summary(&counts) };
-    let shown = io::stdout().lock().write_all(text.as_bytes());
-    ended?;
-    shown.map_err(|source| LoadCommandError::System { what: "write to the standard output", source })?;
-    Ok(if counts.refused + counts.undecided > 0 { EXIT_REFUSED } else { 0 })
+    // A load that failed at its first step has nothing to tell but why.
+    if ended.is_ok() || counts.has_begun() {
+        let text = if flags.count { format!("{}\n", counts.matched) } else { summary(&counts) };
+        let shown = Output::lock().write_all(text.as_bytes());
+        shown.map_err(|source| LoadCommandError::System { what: "write to the standard output", source })?;
+    }
+    match ended? {
+        // Nothing else ends a load that follows its file.
+        Ended::Stopped if !flags.follow => {
+            log::warning("stopped before the end; start it again, and it goes on from there");
+            Ok(EXIT_STOPPED)
+        }
+        Ended::Stopped | Ended::Complete => Ok(if counts.refused + counts.undecided > 0 { EXIT_REFUSED } else { 0 }),
+    }
 }
 
 fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {

@@ -17,6 +17,7 @@ mod journal_command;
 mod load_command;
 mod log;
 mod metrics;
+mod output;
 mod ports_tls;
 mod read_back;
 mod reload;

@@ -27,7 +27,6 @@ use tokio::time::timeout;
 use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
 use crate::ports_tls::PortsTls;
-use crate::tls_files::TlsFilesError;
 use crate::{log, wiring};
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
@@ -41,20 +40,9 @@ pub(crate) enum ReloadError {
     /// The configuration is wrong, or can't be read.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Some of it is read at a start only.
+    /// It can't hold here and now: everything that stands in the way.
     #[error("{}", .0.join("\n"))]
-    NeedsRestart(Vec<String>),
-    /// Certificates can't be used.
-    #[error(transparent)]
-    Tls(#[from] TlsFilesError),
-    /// A store isn't what the configuration says.
-    #[error("sink {sink}: {error}")]
-    Store {
-        /// The sink's name.
-        sink: Arc<str>,
-        /// What the store says.
-        error: SinkError,
-    },
+    Unfit(Vec<String>),
     /// Delivery can't go over to it.
     #[error(transparent)]
     Delivery(#[from] ChangeError),
@@ -172,13 +160,11 @@ impl Reloader {
             log::warning(&warnings);
         }
         let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let fixed = needs_restart(&self.current, &configuration, cores);
-        if !fixed.is_empty() {
-            return Err(ReloadError::NeedsRestart(fixed));
-        }
-        let tls = PortsTls::read(&configuration)?;
+        let mut unfit = needs_restart(&self.current, &configuration, cores);
         let sinks = self.sinks(&configuration);
-        self.check(&sinks).await?;
+        let tls = PortsTls::read(&configuration).map_err(|error| unfit.push(format!("TLS: {error}")));
+        unfit.extend(self.check(&sinks).await);
+        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else { return Err(ReloadError::Unfit(unfit)) };
         self.apply(&configuration, &sinks).await?;
         self.parts.tls.show(tls);
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
@@ -197,24 +183,24 @@ impl Reloader {
         })
     }
 
-    /// Connects to the stores that are new.
-    async fn check(&self, sinks: &[SinkSetup]) -> Result<(), ReloadError> {
+    /// Connects to the stores that are new, and says of each that isn't what the configuration says what is wrong.
+    async fn check(&self, sinks: &[SinkSetup]) -> Vec<String> {
+        let mut wrong = Vec::new();
         for setup in sinks {
             if self.sinks.iter().any(|known| known.sink.is_same(&setup.sink)) {
                 continue;
             }
+            let name = &setup.name;
             match timeout(CONNECT_MAX, setup.sink.connect()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error @ SinkError::Misconfigured(_))) => {
-                    return Err(ReloadError::Store { sink: setup.name.clone(), error });
-                }
+                Ok(Err(error @ SinkError::Misconfigured(_))) => wrong.push(format!("sink {name}: {error}")),
                 Ok(Err(SinkError::Unavailable(reason))) => {
-                    log::warning(format_args!("sink {}: {reason}; it is tried again while Forebay runs", setup.name));
+                    log::warning(format_args!("sink {name}: {reason}; it is tried again while Forebay runs"));
                 }
-                Err(_) => log::warning(format_args!("sink {} doesn't answer; it is tried again", setup.name)),
+                Err(_) => log::warning(format_args!("sink {name} doesn't answer; it is tried again")),
             }
         }
-        Ok(())
+        wrong
     }
 
     async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> Result<(), ReloadError> {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::admin::DeadQuery;
 use crate::cli::{RouteCommand, RouteDrop, RouteList};
 use crate::dead_command::{Answered, DeadCommandError, Place, ask, output_error};
+use crate::output::Output;
 use crate::route_json::{GivenUpJson, RouteJson, RoutesJson};
 
 /// Runs the command and gives the process's exit code.
@@ -33,7 +34,7 @@ fn run_list(list: &RouteList) -> Result<u8, DeadCommandError> {
             }
         }
     };
-    let mut output = BufWriter::new(io::stdout().lock());
+    let mut output = BufWriter::new(Output::lock());
     let print = if list.json { json::<RouteJson> } else { line };
     let printed = routes.routes.iter().try_for_each(|route| print(&mut output, route));
     printed.and_then(|()| output.flush()).map_err(output_error)?;
@@ -56,14 +57,12 @@ fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
             }
         }
     };
-    let mut output = BufWriter::new(io::stdout().lock());
+    let mut output = BufWriter::new(Output::lock());
     print_given_up(&mut output, &drop.sink, &given_up).and_then(|()| output.flush()).map_err(output_error)?;
     Ok(0)
 }
 
-type Output = BufWriter<io::StdoutLock<'static>>;
-
-fn line(output: &mut Output, route: &RouteJson) -> io::Result<()> {
+fn line(output: &mut BufWriter<Output>, route: &RouteJson) -> io::Result<()> {
     let RouteJson { type_name, sink, state, reason, pending, stored, dead, skipped } = route;
     write!(output, "{type_name}  {sink}  {state}  {pending} pending, {stored} stored, {dead} dead, {skipped} skipped")?;
     match reason {
@@ -72,11 +71,11 @@ fn line(output: &mut Output, route: &RouteJson) -> io::Result<()> {
     }
 }
 
-fn json<T: Serialize>(output: &mut Output, value: &T) -> io::Result<()> {
+fn json<T: Serialize>(output: &mut BufWriter<Output>, value: &T) -> io::Result<()> {
     writeln!(output, "{}", serde_json::to_string(value)?)
 }
 
-fn print_given_up(output: &mut Output, sink: &str, given_up: &GivenUpJson) -> io::Result<()> {
+fn print_given_up(output: &mut BufWriter<Output>, sink: &str, given_up: &GivenUpJson) -> io::Result<()> {
     for route in &given_up.routes {
         writeln!(output, "{} to {sink}: {} event(s) given up", route.type_name, route.events)?;
     }

@@ -28,7 +28,8 @@ pub(crate) struct RoutesJson {
 }
 
 impl RoutesJson {
-    /// Of the ledger's rows, and of the lanes where a server runs.
+    /// Of the ledger's rows, and of the lanes where a server runs. The ledger counts for ever what went through a route;
+    /// one that is gone and holds nothing isn't one any more.
     pub(crate) fn of(rows: &[Row], lanes: &[Arc<LaneStatus>]) -> Self {
         let stopped = |sink: &str| {
             lanes.iter().filter(|lane| *lane.lane().sink == *sink).find_map(|lane| match lane.state() {
@@ -38,7 +39,7 @@ impl RoutesJson {
         };
         let mut routes = Vec::new();
         for row in rows {
-            for sink in &row.sinks {
+            for sink in row.sinks.iter().filter(|sink| !sink.removed || sink.pending > 0) {
                 let reason = if sink.removed { None } else { stopped(&sink.sink) };
                 routes.push(RouteJson {
                     type_name: row.type_name.to_string(),

@@ -10,6 +10,7 @@ use eventlog::unix_microseconds;
 
 use crate::cli::{Data, TokenCommand, TokenNew};
 use crate::log;
+use crate::output::Output;
 use crate::token_file::{TokenFile, TokenFileError};
 
 /// Why the command can't do its work.
@@ -109,6 +110,6 @@ fn line(token: &Token, now: i64) -> String {
 }
 
 fn print(text: std::fmt::Arguments<'_>) -> Result<(), TokenCommandError> {
-    let mut output = io::stdout().lock();
+    let mut output = Output::lock();
     output.write_fmt(text).and_then(|()| output.flush()).map_err(TokenCommandError::Output)
 }

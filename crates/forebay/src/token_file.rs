@@ -1,9 +1,9 @@
 //! `tokens.json` in the data directory: all tokens, each with the SHA-256 of its secret. It is written anew, made durable and
 //! renamed, so that whoever reads it sees the old one or the new one; who changes it holds a lock, so that no change is lost.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use access::{Scope, Token};
@@ -17,6 +17,7 @@ const NEW_FILE: &str = "tokens.json.new";
 const LOCK_FILE: &str = "tokens.lock";
 /// Digests are no secrets, but nobody's business either.
 const OWNER_ONLY: u32 = 0o600;
+const OWNER_ONLY_DIRECTORY: u32 = 0o700;
 /// The form of the file that is written and read here.
 const VERSION: u32 = 1;
 
@@ -101,7 +102,8 @@ impl TokenFile {
         &self,
         change: impl FnOnce(&mut Vec<Token>) -> Result<(), E>,
     ) -> Result<(), E> {
-        fs::create_dir_all(&self.directory).map_err(failed("make the directory", &self.directory))?;
+        let made = DirBuilder::new().recursive(true).mode(OWNER_ONLY_DIRECTORY).create(&self.directory);
+        made.map_err(failed("make the directory", &self.directory))?;
         let _lock = self.lock()?;
         let mut tokens = self.read()?.unwrap_or_default();
         change(&mut tokens)?;

@@ -1,5 +1,6 @@
 //! What a configuration comes to for the parts that run: once at the start, and again when it is reloaded.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use delivery::{LaneBoard, Routes, SinkSetup};
@@ -13,7 +14,7 @@ use crate::{descriptors, log};
 
 /// Who may use the gateway, and its limits; the tokens aren't part of it.
 pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
-    let connections_max = descriptors::connections(gateway.max_connections.get());
+    let connections_max = descriptors::connections(gateway.connections_wanted());
     GatewayOptions {
         connections_max,
         connections_per_client: gateway.max_connections_per_client.get(),
@@ -26,9 +27,9 @@ pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
     }
 }
 
-/// Says so where fewer connections can be open than are wanted.
+/// Says so where fewer connections can be open than somebody has asked for.
 pub(crate) fn warn_of_descriptors(gateway: &config::Gateway) {
-    let wanted = gateway.max_connections.get();
+    let Some(wanted) = gateway.max_connections.map(NonZeroUsize::get) else { return };
     let connections_max = descriptors::connections(wanted);
     if connections_max < wanted {
         log::warning(format_args!(

@@ -23,9 +23,7 @@ impl Ack {
         let Some(value) = value else { return Ok(Self::Disk) };
         let known = [("disk", Self::Disk), ("memory", Self::Memory), ("stored", Self::Stored)];
         let found = known.into_iter().find(|(name, _)| value.eq_ignore_ascii_case(name.as_bytes()));
-        found
-            .map(|(_, ack)| ack)
-            .ok_or_else(|| Problem::boxed(Code::BadRequest, "Forebay-Ack is `disk`, `memory` or `stored`"))
+        found.map(|(_, ack)| ack).ok_or_else(|| Problem::of_header("Forebay-Ack is `disk`, `memory` or `stored`"))
     }
 
     /// Whether events of this type may be answered so.

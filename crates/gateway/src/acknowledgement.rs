@@ -31,7 +31,7 @@ struct EventMembers<'a> {
 
 /// A dead letter, with the names by which `forebay dead show` finds it.
 #[derive(Serialize)]
-struct Letter<'a> {
+pub(crate) struct Letter<'a> {
     sink: &'a str,
     id: String,
     position: String,
@@ -95,7 +95,8 @@ pub(crate) fn not_yet(status: StatusCode) -> StatusCode {
     if status == StatusCode::OK { StatusCode::ACCEPTED } else { status }
 }
 
-fn refused(members: impl Serialize, dead: &Dead) -> Response {
+/// Events are durable, and sinks have refused some of them for good.
+pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
     let Dead { letters, count, .. } = dead;
     let detail = letters.first().map_or_else(
         || "a sink refused an event for good; it is kept as a dead letter: don't send it again".to_owned(),
@@ -113,7 +114,7 @@ fn refused(members: impl Serialize, dead: &Dead) -> Response {
 }
 
 impl<'a> Letter<'a> {
-    fn of(refused: &'a Refused) -> Self {
+    pub(crate) fn of(refused: &'a Refused) -> Self {
         let Refused { sink, id, position, reason } = refused;
         Self { sink, id: id.to_string(), position: position.to_string(), reason }
     }

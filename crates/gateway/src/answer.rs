@@ -34,6 +34,10 @@ impl Refusal {
 }
 
 impl Refusal {
+    pub(crate) const fn line(&self) -> u32 {
+        self.line
+    }
+
     /// Bytes that it takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.detail.len() + self.pointer.as_ref().map_or(0, String::len)

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use http::StatusCode;
 
-use crate::code::Code;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
 
@@ -36,14 +35,14 @@ impl AddressForm {
                 _ => continue,
             };
             if place.replace(value).is_some() {
-                return Err(Problem::boxed(Code::BadRequest, "`format` and `callback` may stand once"));
+                return Err(Problem::of_query("`format` and `callback` may stand once"));
             }
         }
         match format {
             None | Some("text") => Ok(Self::Text),
             Some("json") => Ok(Self::Json),
             Some("jsonp") => called(callback.unwrap_or(CALLBACK_DEFAULT)),
-            Some(_) => Err(Problem::boxed(Code::BadRequest, "`format` is `text`, `json` or `jsonp`")),
+            Some(_) => Err(Problem::of_query("`format` is `text`, `json` or `jsonp`")),
         }
     }
 
@@ -75,12 +74,13 @@ fn called(function: &str) -> Result<AddressForm, Refused> {
         "`callback` is the name of a function: A-Z, a-z, 0-9, `_` and `$`, no digit first, parts joined by `.`; at most \
          {CALLBACK_BYTES_MAX} bytes"
     );
-    Err(Problem::boxed(Code::BadRequest, detail))
+    Err(Problem::of_query(detail))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::Code;
 
     #[test]
     fn a_query_says_how() {

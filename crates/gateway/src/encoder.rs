@@ -167,9 +167,13 @@ impl Encoder {
     fn refuse(&mut self, refusal: Refusal) {
         self.refused_by_code[refusal.code as usize] += 1;
         if self.refused.len() < REFUSALS_LISTED_MAX {
-            self.refused_bytes += refusal.bytes();
-            self.refused.push(refusal);
+            self.list(refusal);
         }
+    }
+
+    fn list(&mut self, refusal: Refusal) {
+        self.refused_bytes += refusal.bytes();
+        self.refused.push(refusal);
     }
 
     fn add(&mut self, payload: &str, line: u32, number: u32) -> Result<(), Problem> {
@@ -290,11 +294,15 @@ impl Encoder {
         let others = std::mem::take(&mut self.batch.other_bytes);
         self.duplicates += again.len() as u64;
         self.accepted -= (again.len() + others.len()) as u64;
-        for number in others {
+        self.refused_by_code[Code::IdReused as usize] += others.len() as u64;
+        for number in others.into_iter().take(REFUSALS_LISTED_MAX) {
             let at = self.batch.own.binary_search_by_key(&number, |own| own.number).unwrap_or_default();
             let line = self.own_lines.get(at).copied().unwrap_or_default();
-            self.refuse(Refusal::of_problem(line, *other_bytes()));
+            self.list(Refusal::of_problem(line, *other_bytes()));
         }
+        // They stand among those that were refused before the log was asked.
+        self.refused.sort_by_key(Refusal::line);
+        self.refused.truncate(REFUSALS_LISTED_MAX);
         again
     }
 }

@@ -45,5 +45,6 @@ pub use code::Code;
 pub use control::GatewayControl;
 pub use counters::{GatewayCounters, StatusClass};
 pub use gateway::{Gateway, GatewayOptions};
+pub use request::DEFAULT_TYPE;
 pub use route::RouteName;
 pub use type_table::{GatewayTypes, TypeRules};

@@ -15,6 +15,8 @@ use crate::http1::response::Response;
 pub(crate) struct Problem {
     pub(crate) code: Code,
     pub(crate) detail: Cow<'static, str>,
+    /// What is wrong in a few words, where the code has several meanings.
+    pub(crate) title: Option<&'static str>,
     /// The byte at fault, from 0 at the start of the body.
     pub(crate) offset: Option<usize>,
     /// The JSON pointer to the value at fault.
@@ -65,11 +67,26 @@ impl Serialize for TypeUri {
 
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, detail: detail.into(), offset: None, pointer: None, allow: None }
+        Self { code, detail: detail.into(), title: None, offset: None, pointer: None, allow: None }
     }
 
     pub(crate) fn boxed(code: Code, detail: impl Into<Cow<'static, str>>) -> Refused {
         Box::new(Self::new(code, detail))
+    }
+
+    /// A request that is sound HTTP and asks for what can't be.
+    pub(crate) fn bad(title: &'static str, detail: impl Into<Cow<'static, str>>) -> Refused {
+        Box::new(Self { title: Some(title), ..Self::new(Code::BadRequest, detail) })
+    }
+
+    /// A query that has no answer, whatever is stored.
+    pub(crate) fn of_query(detail: impl Into<Cow<'static, str>>) -> Refused {
+        Self::bad("The query can't be answered", detail)
+    }
+
+    /// One of Forebay's own headers has a value that means nothing.
+    pub(crate) fn of_header(detail: impl Into<Cow<'static, str>>) -> Refused {
+        Self::bad("A header's value is unknown", detail)
     }
 
     pub(crate) fn with_pointer(mut self, pointer: &str) -> Self {
@@ -97,7 +114,7 @@ impl Problem {
     fn document(&self) -> Document<'_> {
         Document {
             r#type: TypeUri(self.code),
-            title: self.code.title(),
+            title: self.title.unwrap_or_else(|| self.code.title()),
             status: self.status().as_u16(),
             code: self.code,
             detail: &self.detail,

@@ -12,7 +12,7 @@ use crate::route::RouteName;
 use crate::type_cache::{Slot, TypeCache};
 
 /// The type of an event for which nothing names another.
-pub(crate) const DEFAULT_TYPE: &str = "event";
+pub const DEFAULT_TYPE: &str = "event";
 
 fn form(fields: &Fields<'_>) -> Form {
     let content_type = fields.content_type.and_then(|value| str::from_utf8(value).ok());
@@ -30,7 +30,7 @@ fn atomic(fields: &Fields<'_>) -> Result<bool, Refused> {
         None => Ok(false),
         Some(value) if value.eq_ignore_ascii_case(b"true") => Ok(true),
         Some(value) if value.eq_ignore_ascii_case(b"false") => Ok(false),
-        Some(_) => Err(Problem::boxed(Code::BadRequest, "Forebay-Atomic is `true` or `false`")),
+        Some(_) => Err(Problem::of_header("Forebay-Atomic is `true` or `false`")),
     }
 }
 

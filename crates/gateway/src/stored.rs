@@ -10,7 +10,7 @@ use crate::patience;
 use crate::worker::Worker;
 
 /// Dead letters that an answer lists of each sink; the others are counted.
-const REFUSED_LISTED_MAX: usize = 100;
+pub(crate) const REFUSED_LISTED_MAX: usize = 100;
 
 /// What became of the events of a request.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The one door to the file system. Everything else in this crate goes through [`Disk`], so that a simulated
 //! disk can lose, tear, flip and refuse whatever a real one might.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -160,13 +160,18 @@ impl dyn DiskFile + '_ {
     }
 }
 
+/// Payloads and addresses of clients are nobody else's business.
+const OWNER_ONLY: u32 = 0o600;
+/// Besides, for directories.
+const OWNER_ENTERS: u32 = 0o100;
+
 /// The operating system's file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OsDisk;
 
 impl Disk for OsDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(OpenOptions::new().read(true).write(true).create_new(true).open(path)?))
+        Ok(Box::new(OpenOptions::new().read(true).write(true).create_new(true).mode(OWNER_ONLY).open(path)?))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -182,7 +187,7 @@ impl Disk for OsDisk {
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
-        std::fs::create_dir_all(path)
+        DirBuilder::new().recursive(true).mode(OWNER_ONLY | OWNER_ENTERS).create(path)
     }
 
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
@@ -199,7 +204,8 @@ impl Disk for OsDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).mode(OWNER_ONLY).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(file)),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),

@@ -88,6 +88,12 @@ pub enum BenchError {
     /// Lines of a file can't be told apart.
     #[error("only generated events can be verified: lines of a file come more than once")]
     NothingToVerify,
+    /// The store isn't there, so that nothing could be found in it.
+    #[error("there is no file {0}: --verify names the server's SQLite file, and the server must run on it")]
+    NoStore(PathBuf),
+    /// The store can't be one that the events go to.
+    #[error("{0} has no table `events`: --verify looks into a store of the built-in configuration, or one like it")]
+    NoTable(PathBuf),
     /// The store can't be read.
     #[error("the store {path}: {source}")]
     Store {
@@ -98,20 +104,27 @@ pub enum BenchError {
     },
 }
 
-/// Measures. Ends early once `stop` is set.
+/// Measures, and shows the figures when the load has ended; then the store is looked into, where that is asked for, and the
+/// report is complete. Ends early once `stop` is set.
 ///
 /// # Errors
-/// [`BenchError`] says why there is nothing to report.
-pub fn run(options: &BenchOptions, stop: &AtomicBool) -> Result<Report, BenchError> {
+/// [`BenchError`] says why there is nothing to report. Nothing was sent.
+pub fn run(options: &BenchOptions, stop: &AtomicBool, show: impl FnOnce(&Report)) -> Result<Report, BenchError> {
     let verifier = match (&options.verify, &options.events) {
         (None, _) => None,
-        (Some(path), Events::Generated(kind)) => Some(Verifier::new(path, *kind, options.seed)?),
+        (Some(path), Events::Generated(kind)) => Some(Verifier::new(path, *kind, options.seed, stop)?),
         (Some(_), Events::File(_)) => return Err(BenchError::NothingToVerify),
     };
     let payloads = Payloads::new(&options.events, options.seed)?;
-    let measured = Run::new(options, payloads, stop)?.measure()?;
-    let verdict = verifier.map(|verifier| verifier.verify(&measured.acknowledged, stop)).transpose()?;
-    Ok(Report::new(measured, options, verdict))
+    let measured = Run::new(options, payloads, stop)?.measure();
+    let mut report = Report::new(&measured, options);
+    show(&report);
+    match verifier.map(|verifier| verifier.verify(&measured.acknowledged, stop)) {
+        Some(Ok(verdict)) => report.verified = Some(verdict),
+        Some(Err(error)) => drop(report.failure.get_or_insert_with(|| error.to_string())),
+        None => {}
+    }
+    Ok(report)
 }
 
 /// A seed that no other run has: the time of its start.

@@ -37,7 +37,7 @@ use pipeline::expression::Expression;
 use crate::{Server, Target};
 use body::{Piece, Shape};
 use frontier::Frontier;
-use refused::RefusedFile;
+use refused::{Refusals, RefusedFile};
 use select::Selection;
 use sender::{Post, Sender};
 use source::{Block, Reading, Source};
@@ -176,6 +176,15 @@ pub struct InputError {
     source: LoadError,
 }
 
+/// How a load ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything was answered.
+    Complete,
+    /// It was stopped; there may be more to load.
+    Stopped,
+}
+
 /// Loads everything. Ends early, and in good order, once `stop` is set.
 ///
 /// # Errors
@@ -185,12 +194,15 @@ pub fn run(
     counters: &Counters,
     stop: &AtomicBool,
     notify: Notify<'_>,
-) -> Result<(), InputError> {
+) -> Result<Ended, InputError> {
     let load = Load { options, counters, stop, notify };
     for input in &options.inputs {
         load.load(input).map_err(|source| InputError { input: input.name(), source })?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(Ended::Stopped);
+        }
     }
-    Ok(())
+    Ok(Ended::Complete)
 }
 
 struct Load<'a> {
@@ -382,12 +394,14 @@ impl Load<'_> {
     ) -> Result<bool, LoadError> {
         let key = format!("{}-{}-{}", work.key, block.generation, block.offset + piece.offset as u64);
         let Some(verdict) = sender.send(&key, piece.body, &work.halt)? else { return Ok(false) };
-        if let Some(refused) = work.refused.as_ref().filter(|_| !verdict.refused.is_empty()) {
-            refused.write(work.input, block.lines_before, piece, &verdict)?;
+        let refusals = Refusals { input: work.input, lines_before: block.lines_before, piece, verdict: &verdict };
+        if let Some(kept) = work.refused.as_ref().filter(|_| !verdict.refused.is_empty()) {
+            kept.write(&refusals)?;
         }
         Counters::add(&self.counters.accepted, verdict.accepted);
         Counters::add(&self.counters.duplicates, verdict.duplicates);
-        Counters::add(&self.counters.refused, verdict.refused_count());
+        let before = self.counters.refused.fetch_add(verdict.refused_count(), Ordering::Relaxed);
+        refusals.show(before, self.notify);
         Ok(true)
     }
 }

@@ -2,11 +2,14 @@
 //! and `${NAME}` in the strings of a file.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 
 /// What the names of Forebay's own variables begin with.
 pub(crate) const PREFIX: &str = "FOREBAY_";
+
+/// Variables of flags that are no settings.
+pub(crate) const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_DATA", "FOREBAY_TOKEN"];
 
 /// The variables of a process. Those whose names are not UTF-8 are left out: no setting has such a name.
 #[derive(Clone, Debug, Default)]
@@ -29,9 +32,10 @@ impl Environment {
         Some(value.to_str().ok_or(NotText))
     }
 
-    /// The names that begin with [`PREFIX`], in order.
+    /// The names that begin with [`PREFIX`], in order, without those that Kubernetes makes for a service of this name.
     pub(crate) fn own_names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str).filter(|name| name.starts_with(PREFIX))
+        let own = self.0.iter().filter(|(name, value)| name.starts_with(PREFIX) && !is_of_service(name, value));
+        own.map(|(name, _)| name.as_str())
     }
 }
 
@@ -39,6 +43,15 @@ impl<N: Into<String>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
         Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
+}
+
+/// Whether a variable tells where a service is, as Kubernetes and Docker's links do it: `FOREBAY_SERVICE_HOST`,
+/// `FOREBAY_PORT=tcp://10.0.0.7:8080`, `FOREBAY_PORT_8080_TCP_ADDR`.
+fn is_of_service(name: &str, value: &OsStr) -> bool {
+    let of_port =
+        name.split("_PORT_").nth(1).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    let is_address = name.ends_with("_PORT") && value.to_str().is_some_and(|value| value.contains("://"));
+    name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || of_port || is_address
 }
 
 /// The variable that stands for a setting: `FOREBAY_` and its path in upper case, joined by `_`; what isn't a
@@ -111,6 +124,22 @@ mod tests {
 
     fn environment() -> Environment {
         [("A", "one"), ("B_2", "${A}"), ("EMPTY", "")].into_iter().collect()
+    }
+
+    #[test]
+    fn where_a_service_is_is_no_setting() {
+        let named = [
+            ("FOREBAY_SERVICE_HOST", "10.0.0.7"),
+            ("FOREBAY_SERVICE_PORT_HTTP", "8080"),
+            ("FOREBAY_PORT", "tcp://10.0.0.7:8080"),
+            ("FOREBAY_PORT_8080_TCP_ADDR", "10.0.0.7"),
+            ("FOREBAY_ADMIN_PORT_9000_TCP", "tcp://10.0.0.7:9000"),
+            ("OTHER", "1"),
+        ];
+        let environment: Environment = named.into_iter().chain([("FOREBAY_LISTEN", "1")]).collect();
+        assert_eq!(environment.own_names().collect::<Vec<_>>(), ["FOREBAY_LISTEN"]);
+        let environment: Environment = [("FOREBAY_PORT", "8080")].into_iter().collect();
+        assert_eq!(environment.own_names().collect::<Vec<_>>(), ["FOREBAY_PORT"]);
     }
 
     #[test]

@@ -59,8 +59,8 @@ pub(crate) struct Gateway {
     pub(crate) cors_origins: Vec<String>,
     /// The proxies that are believed to say whose requests they send.
     pub(crate) trusted_proxies: Vec<IpNet>,
-    /// Connections on the intake port.
-    pub(crate) max_connections: NonZeroUsize,
+    /// Connections on the intake port, if the configuration limits them; see [`Gateway::connections_wanted`].
+    pub(crate) max_connections: Option<NonZeroUsize>,
     /// Connections of one client.
     pub(crate) max_connections_per_client: NonZeroUsize,
     /// How long clients wait at most that want their events to be stored.
@@ -87,6 +87,11 @@ impl Gateway {
     /// Whether the admin port can be reached from elsewhere.
     pub(crate) fn admin_is_reachable(&self) -> bool {
         !is_loopback(self.admin)
+    }
+
+    /// How many connections there should be room for.
+    pub(crate) fn connections_wanted(&self) -> usize {
+        self.max_connections.unwrap_or(CONNECTIONS).get()
     }
 
     /// The number of shards on a machine with `cores`: as configured, else all cores but one, at least one.
@@ -122,7 +127,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         type_pointer: type_pointer.map(|found| found.value),
         cors_origins,
         trusted_proxies,
-        max_connections: max_connections.map_or(CONNECTIONS, |found| found.value),
+        max_connections: max_connections.map(|found| found.value),
         max_connections_per_client: of_client.map_or(CONNECTIONS_PER_CLIENT, |found| found.value),
         ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
         tls,
@@ -214,7 +219,7 @@ mod tests {
             type_pointer: None,
             cors_origins: Vec::new(),
             trusted_proxies: Vec::new(),
-            max_connections: CONNECTIONS,
+            max_connections: None,
             max_connections_per_client: CONNECTIONS_PER_CLIENT,
             ack_timeout: limits::ACK_TIMEOUT,
             tls: None,

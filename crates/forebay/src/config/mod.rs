@@ -38,6 +38,8 @@ use crate::tls_files::TlsFiles;
 use crate::token_file::{TokenFile, TokenFileError};
 pub(crate) use admin::Admin;
 pub(crate) use environment::Environment;
+#[cfg(test)]
+pub(crate) use environment::OF_FLAGS;
 pub(crate) use event_type::TypeConfig;
 pub(crate) use gateway::Gateway;
 pub(crate) use journal::Journal;
@@ -215,7 +217,7 @@ fn read_tables(
     if reader.mistakes() == 0 {
         warn_of_unused(reader, &types, &sinks);
     }
-    reader.check_variables(TABLES);
+    reader.check_variables();
     Configuration { gateway, admin, journal, log, types: types.named, other_types: types.others, sinks: sinks.valid }
 }
 

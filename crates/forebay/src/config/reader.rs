@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
-use super::environment::{Environment, NotText, Unreplaced, expand, variable_name};
+use super::environment::{Environment, NotText, OF_FLAGS, PREFIX, Unreplaced, expand};
 use super::report::{Mistake, Report, Spot};
 use super::section::{Found, Section};
 use super::suggest::nearest;
@@ -39,7 +39,7 @@ impl Wrong {
 pub(super) struct Reader<'e> {
     environment: &'e Environment,
     report: Report,
-    /// The variables that stand for a setting of this configuration, set or not.
+    /// The variables that stand for a setting of this configuration, set or not, and those that its texts name.
     asked: BTreeSet<String>,
 }
 
@@ -231,6 +231,8 @@ impl<'e> Reader<'e> {
         let Some(text) = value.as_str() else {
             return self.wrong_kind(name, spot, value, "a string");
         };
+        let is_named = |name: &&str| text.contains(&format!("${{{name}}}"));
+        self.asked.extend(self.environment.own_names().filter(is_named).map(str::to_owned));
         match expand(text, self.environment) {
             Ok(value) => Some(Found { value, spot }),
             Err(references) => {
@@ -296,19 +298,22 @@ impl<'e> Reader<'e> {
 
     /// Warns of variables that look like settings and set nothing: names with a slip, or of tables that the
     /// document doesn't have. Their values may be secrets and are not shown.
-    pub(super) fn check_variables(&mut self, tables: &[&str]) {
-        let looks_like_setting =
-            |name: &&str| tables.iter().any(|table| name.starts_with(&(variable_name([*table]) + "_")));
-        let unasked: Vec<&str> = self.environment.own_names().filter(looks_like_setting).collect();
-        for name in unasked {
-            if self.asked.contains(name) {
-                continue;
-            }
-            let near = nearest(name, self.asked.iter().map(String::as_str));
-            let help = near.map(|near| format!("did you mean `{near}`?"));
+    pub(super) fn check_variables(&mut self) {
+        let is_unknown = |name: &&str| !self.asked.contains(*name) && !OF_FLAGS.contains(name);
+        let unknown: Vec<&str> = self.environment.own_names().filter(is_unknown).collect();
+        for name in unknown {
+            let help = self.nearest_variable(name).map(|near| format!("did you mean `{near}`?"));
             let spot = self.whole_source("environment", name);
             self.push(Mistake::warning(format!("`{name}` sets nothing"), spot, "no such setting").help(help));
         }
+    }
+
+    /// The variable that was probably meant: one whose name is nearly this one, or ends nearly like it.
+    fn nearest_variable(&self, name: &str) -> Option<&str> {
+        let known = || self.asked.iter().map(String::as_str).chain(OF_FLAGS.iter().copied());
+        let ends = || known().flat_map(|known| known.match_indices('_').map(move |(at, _)| (&known[at + 1..], known)));
+        let near = nearest(name.strip_prefix(PREFIX)?, ends().map(|(end, _)| end))?;
+        ends().find(|(end, _)| *end == near).map(|(_, known)| known)
     }
 }
 

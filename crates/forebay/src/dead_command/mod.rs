@@ -20,6 +20,7 @@ use crate::admin::DeadQuery;
 use crate::cli::{CaError, DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
 use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::log;
+use crate::output::Output;
 
 const ADMIN_DEFAULT: &str = "http://127.0.0.1:9000";
 /// Letters of one event: one for each sink, unless ids were used twice.
@@ -153,13 +154,11 @@ fn run_show(show: &DeadShow) -> Result<u8, DeadCommandError> {
     Ok(0)
 }
 
-type Output = BufWriter<io::StdoutLock<'static>>;
-
 fn print_letters(
     found: &ListJson,
-    print: fn(&mut Output, &LetterJson) -> io::Result<()>,
+    print: fn(&mut BufWriter<Output>, &LetterJson) -> io::Result<()>,
 ) -> Result<(), DeadCommandError> {
-    let mut output = BufWriter::new(io::stdout().lock());
+    let mut output = BufWriter::new(Output::lock());
     let printed = found.letters.iter().try_for_each(|letter| print(&mut output, letter));
     printed.and_then(|()| output.flush()).map_err(output_error)
 }
@@ -193,7 +192,7 @@ fn act(at: &DeadAt, action: &str, mut query: DeadQuery) -> Result<u8, DeadComman
     };
     let answered = ask::<OutcomesJson>(&server, "POST", &format!("/api/dead/{action}{}", query.write()), at)?;
     let Answered::Json(OutcomesJson { sinks }) = answered else { return Ok(EXIT_SOME_STAY) };
-    let mut output = BufWriter::new(io::stdout().lock());
+    let mut output = BufWriter::new(Output::lock());
     let printed = sinks.iter().try_for_each(|outcome| print::outcome(&mut output, outcome));
     printed.and_then(|()| output.flush()).map_err(output_error)?;
     let some_stay = sinks.iter().any(|sink| sink.refused > 0 || sink.left > 0 || sink.failure.is_some());

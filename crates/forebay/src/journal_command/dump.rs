@@ -6,9 +6,10 @@ use event::EventId;
 use journal::{Block, DataDirectory, Inspected, Record, SegmentHeader};
 
 use super::{JournalError, inspect, output_error, shards};
+use crate::output::Output;
 
 pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
-    let mut output = BufWriter::new(io::stdout().lock());
+    let mut output = BufWriter::new(Output::lock());
     let mut written = writeln!(output, "origin {}", directory.origin());
     for shard in shards(directory)? {
         inspect(directory, shard, &mut |item| {

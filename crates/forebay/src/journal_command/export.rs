@@ -7,13 +7,14 @@ use std::path::Path;
 use journal::{DataDirectory, Inspected, Record};
 
 use super::{EXIT_DAMAGED, JournalError, inspect, shards};
+use crate::output::Output;
 
 pub(super) fn run(directory: &DataDirectory, output: Option<&Path>) -> Result<u8, JournalError> {
     let name = output.unwrap_or(Path::new("standard output"));
     let failed = |source| JournalError::Io { path: name.into(), source };
     let target: Box<dyn Write> = match output {
         Some(path) => Box::new(File::create_new(path).map_err(failed)?),
-        None => Box::new(io::stdout().lock()),
+        None => Box::new(Output::lock()),
     };
     let mut target = BufWriter::new(target);
     let mut written = Ok(());

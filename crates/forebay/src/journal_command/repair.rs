@@ -1,13 +1,14 @@
 //! `forebay journal repair`: writes damaged segments anew without what can't be read; the originals are kept.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use journal::{DataDirectory, ShardOptions, repair_shard};
 
 use super::{JournalError, output_error, shards};
+use crate::output::Output;
 
 pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
-    let mut output = io::stdout().lock();
+    let mut output = Output::lock();
     let (mut rewritten, mut lost) = (0, 0);
     for shard in shards(directory)? {
         let options = ShardOptions::new(directory.disk().clone(), directory.shard(shard), directory.origin(), shard);

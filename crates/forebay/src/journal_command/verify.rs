@@ -1,10 +1,11 @@
 //! `forebay journal verify`: checks every block and says what is there and what is damaged.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use journal::{DataDirectory, Inspected};
 
 use super::{EXIT_DAMAGED, JournalError, inspect, output_error, shards};
+use crate::output::Output;
 
 #[derive(Default)]
 struct Totals {
@@ -21,7 +22,7 @@ pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
     for shard in shards(directory)? {
         inspect(directory, shard, &mut |item| totals.count(shard, &item, &mut lines))?;
     }
-    let mut output = io::stdout().lock();
+    let mut output = Output::lock();
     let Totals { segments, blocks, records, damaged, lost } = totals;
     lines.iter().try_for_each(|line| writeln!(output, "{line}")).map_err(output_error)?;
     let summary = format!("{segments} segment(s), {blocks} block(s), {records} record(s)");

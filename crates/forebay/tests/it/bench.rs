@@ -1,8 +1,10 @@
 //! `forebay bench` against the real server: what it says was stored is what is stored.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::process::Stdio;
 
-use crate::support::{Folder, Server, forebay};
+use crate::support::{Folder, Running, Server, forebay};
 
 fn bench(server: &Server, arguments: &[&str]) -> (i32, String) {
     let mut command = forebay();
@@ -48,4 +50,59 @@ fn what_is_refused_is_counted() {
     let file = folder.write("lines", "no\n");
     let (code, text) = bench(&server, &["--file", &file]);
     assert!(code == 3 && text.contains("answered 400"), "{text}");
+}
+
+#[test]
+fn a_store_that_cannot_be_the_right_one_is_told_before_the_load() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let other = folder.path("other.db");
+    rusqlite::Connection::open(&other).unwrap().execute_batch("create table other (payload text)").unwrap();
+    for (name, why) in [("absent.db", "there is no file"), ("other.db", "no table `events`")] {
+        let (code, text) = bench(&server, &["--verify", &folder.text(name)]);
+        assert!(code == 1 && text.contains(why), "{text}");
+    }
+    assert_eq!(server.metric("forebay_events_accepted_total"), 0);
+}
+
+/// Another server's store looks right, and nothing comes into it.
+#[test]
+fn figures_are_shown_before_the_store_is_looked_into() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let other = folder.text("other.db");
+    rusqlite::Connection::open(&other).unwrap().execute_batch("create table events (payload text)").unwrap();
+    let mut command = forebay();
+    command.args(["bench", "--url", &server.url(), "--duration", "100ms", "--connections", "2", "--verify", &other]);
+    let mut process = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(process.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let shown: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with("own CPU")).collect();
+    assert!(shown.iter().any(|line| line.starts_with("latency p99")), "{shown:?}");
+    assert!(process.0.try_wait().unwrap().is_none(), "it still looks for them");
+    // The terminal is closed: what stands is told.
+    process.signal("-HUP");
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.first().is_some_and(|line| line.starts_with("in the store") && !line.contains(" 0 lost")), "{rest:?}");
+    let mut errors = String::new();
+    process.0.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(errors.contains("stopped before the end"), "{errors}");
+    assert_eq!(process.0.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn figures_are_shown_though_the_server_is_gone() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let mut command = forebay();
+    command.args(["bench", "--url", &server.url(), "--duration", "100s", "--connections", "2"]);
+    let process = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    server.wait("forebay_events_accepted_total", |accepted| accepted > 0);
+    drop(server);
+    let mut process = process;
+    let (mut text, mut errors) = (String::new(), String::new());
+    process.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    process.0.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(text.contains("events answered 200") && text.contains("latency p99"), "{text}");
+    assert!(errors.contains("refused"), "{errors}");
+    assert_eq!(process.0.wait().unwrap().code(), Some(3));
 }

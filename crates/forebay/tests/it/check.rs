@@ -63,3 +63,30 @@ fn a_file_that_is_not_there_is_named() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).starts_with("error: can't read the configuration file absent.toml: "));
 }
+
+#[test]
+fn a_variable_that_sets_nothing_is_told_with_the_one_that_was_meant() {
+    let directory = tempfile::tempdir().unwrap();
+    let variables = [
+        ("FOREBAY_LISTEN", "0.0.0.0:80"),
+        ("FOREBAY_ADMINN", "0.0.0.0:90"),
+        ("FOREBAY_CONFG", "f.toml"),
+        ("FOREBAY_TOKEN", "of another command"),
+        ("FOREBAY_PASSWORD", "of a sink"),
+        ("FOREBAY_SERVICE_HOST", "10.0.0.7"),
+    ];
+    let file = "[types.a]\nroutes = [\"x\"]\n[sinks.x]\nkind = \"sqlite\"\npath = \"${FOREBAY_PASSWORD}\"\n";
+    fs::write(directory.path().join("f.toml"), file).unwrap();
+    let output = check(directory.path(), &["--config", "f.toml"], &variables);
+    let shown = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    for (name, meant) in [
+        ("FOREBAY_LISTEN", "FOREBAY_GATEWAY_LISTEN"),
+        ("FOREBAY_ADMINN", "FOREBAY_GATEWAY_ADMIN"),
+        ("FOREBAY_CONFG", "FOREBAY_CONFIG"),
+    ] {
+        let part = shown.split("warning: ").find(|part| part.starts_with(&format!("`{name}` sets nothing")));
+        assert!(part.is_some_and(|part| part.contains(&format!("did you mean `{meant}`?"))), "{name}: {shown}");
+    }
+    assert!(shown.ends_with("3 warnings\n") && !shown.contains("0.0.0.0"), "{shown}");
+}

@@ -1,12 +1,12 @@
 //! `forebay load` against the real server: killed on both sides, packed inputs, bad lines, rotated files.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Output, Stdio};
 
 use load::generator::{Generator, Kind};
 
-use crate::support::{Folder, Running, Server, forebay, payloads, wait_until};
+use crate::support::{Folder, Running, Server, after, forebay, payloads, wait_until};
 
 fn wait_accepted(server: &Server, count: u64) {
     server.wait("forebay_events_accepted_total", |accepted| accepted >= count);
@@ -230,4 +230,59 @@ fn a_file_is_followed_through_growth_rotation_and_cutting() {
     loader.signal("-INT");
     assert!(loader.0.wait().unwrap().success());
     assert_eq!(payloads(&data), ["1", "1", "22", "3", "5", "6", "7"]);
+}
+
+#[test]
+fn the_first_lines_that_are_refused_are_named() {
+    let folder = Folder::new();
+    let file = folder.write("a", format!("1\n\n{}2\n", "no\n".repeat(30)));
+    let server = Server::start(&folder.data());
+    let (code, text) = finish(load(&[&file, "--url", &server.url()]));
+    assert_eq!((code, counts(&text, "refused")), (3, 30), "{text}");
+    assert_eq!(text.matches("was refused (json): ").count(), 10, "{text}");
+    assert!(text.contains("a line 3 was refused") && text.contains("a line 12 was refused"), "{text}");
+    assert_eq!(text.matches("--refused FILE keeps all of them").count(), 1, "{text}");
+}
+
+#[test]
+fn a_load_that_fails_at_its_first_step_shows_no_counts() {
+    let folder = Folder::new();
+    folder.write("forebay.toml", "[types.a]\nroutes = [\"x\"]\n[sinks.x]\nkind = \"null\"\n");
+    let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
+    let file = folder.write("a", "1\n");
+    let absent = folder.text("absent");
+    for (arguments, why) in [([&*file, "--type", "b"], "unknown_type"), ([&absent, "--type", "a"], "can't open")] {
+        let (code, text) = finish(load(&[&arguments[..], &["--url", &server.url()]].concat()));
+        assert!(code == 1 && text.contains(why), "{text}");
+        assert!(!text.contains("lines read"), "{text}");
+    }
+}
+
+/// Whose terminal is closed is sent SIGHUP.
+#[test]
+fn a_load_whose_terminal_ends_says_so_unless_it_was_told_to_go_on() {
+    let folder = Folder::new();
+    let file = folder.write("a", "1\n");
+    // Nobody listens there: it tries again and again, and says so after a few times. By then it listens to signals.
+    let start = |shell: &str| {
+        let mut command = after(shell);
+        command.args(["load", &file, "--url", "http://127.0.0.1:9"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = Running(command.spawn().unwrap());
+        let mut errors = BufReader::new(process.0.stderr.take().unwrap());
+        let mut line = String::new();
+        errors.read_line(&mut line).unwrap();
+        assert!(line.contains("trying again until it answers"), "{line}");
+        (process, errors)
+    };
+    let (mut process, mut errors) = start("true");
+    process.signal("-HUP");
+    assert_eq!(process.0.wait().unwrap().code(), Some(1));
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("stopped before the end; start it again"), "{rest}");
+
+    let (mut process, _errors) = start("trap '' HUP");
+    process.signal("-HUP");
+    process.signal("-TERM");
+    assert_eq!(process.0.wait().unwrap().code(), Some(1), "a second signal would end it with another code");
 }

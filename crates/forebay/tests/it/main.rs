@@ -10,6 +10,7 @@ mod dead;
 mod directory;
 mod load;
 mod load_where;
+mod output;
 mod read_back;
 mod reload;
 mod secrets;

@@ -161,3 +161,16 @@ fn events_are_chosen_by_type_time_and_key() {
     assert_eq!((status, &*body), (200, ""));
     assert_eq!(server.metric("forebay_http_requests_total{route=\"events\",code=\"5xx\""), 0);
 }
+
+#[test]
+fn an_id_within_the_payload_is_a_key() {
+    let folder = Folder::new();
+    let config = "[types.order]\nid = \"/nr\"\nroutes = [\"x\"]\n[sinks.x]\nkind = \"sqlite\"\n";
+    folder.write("forebay.toml", config);
+    let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
+    post(&server, "/ingest/event/order", "", "{\"nr\":4711}");
+    post(&server, "/ingest/batch/order", "", "{\"nr\":\"a\"}\n{\"nr\":\"b\"}");
+    server.wait_delivered();
+    assert_eq!(page(&server, "?type=order&key=4711").payloads(), ["{\"nr\":4711}"]);
+    assert_eq!(page(&server, "?type=order&key=b").payloads(), ["{\"nr\":\"b\"}"]);
+}

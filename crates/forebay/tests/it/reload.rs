@@ -123,6 +123,7 @@ fn what_is_wrong_changes_nothing_and_is_told_in_full() {
     let other_port = format!("[gateway]\nshards = 7\n{TWO}").replace("[gateway]", "[gateway]\ntype_pointer = \"/t\"");
     std::fs::create_dir(stand.folder.data().join("folder")).unwrap();
     let no_file = TWO.replace("table = \"two\"", "path = \"folder\"");
+    let both = format!("[gateway]\nshards = 7\n{no_file}");
     let wrong = [
         (
             format!("{TWO}[sinks.three]\nkind = \"oracle\"\nsize = 1\n[types.c]\nroutes = [\"four\"]\n"),
@@ -131,6 +132,7 @@ fn what_is_wrong_changes_nothing_and_is_told_in_full() {
         ("[types".into(), ["not TOML", "forebay.toml"]),
         (other_port, ["gateway.shards", "restart"]),
         (no_file, ["sink two", "folder"]),
+        (both, ["gateway.shards", "sink two"]),
     ];
     for (number, (config, words)) in wrong.iter().enumerate() {
         let (status, body) = stand.reload(config);
@@ -143,7 +145,7 @@ fn what_is_wrong_changes_nothing_and_is_told_in_full() {
     }
     assert_eq!(stand.server().metric("forebay_reloads_total{result=\"applied\"}"), 0);
     stand.server().wait_delivered();
-    assert_eq!(stand.rows("events"), 4);
+    assert_eq!(stand.rows("events"), wrong.len() as i64);
 }
 
 #[test]
@@ -217,6 +219,8 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
         assert_eq!(stand.counts("b", "two"), [before[0], 0, before[2] + 1, 0]);
         let (code, text) = stand.route(&["drop", "two"]);
         assert!(code == 1 && text.contains("no route"), "{text}");
+        let (code, text) = stand.route(&["list"]);
+        assert!(code == 0 && text.contains("a  one  active") && !text.contains("two"), "it holds nothing: {text}");
         stand.accepts(TWO);
         assert_eq!(stand.post("b", "6"), 200);
         stand.server().wait_delivered();

@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
 
 use crate::support::{Folder, HANGS, Server, forebay, payloads};
 
@@ -111,4 +113,82 @@ fn the_journal_can_be_looked_into() {
     let (code, text) = journal("repair");
     assert!(code == 0 && text.contains("1 segment(s) written anew, 1 record(s) lost"), "{text}");
     assert_eq!(journal("verify").0, 0);
+}
+
+/// What stands between quotes in the line that begins like this, and the path of its address.
+fn example(banner: &str) -> (String, String) {
+    let line = banner.lines().find(|line| line.starts_with("  curl -i ")).unwrap_or_else(|| panic!("{banner}"));
+    let url = line.split(' ').find_map(|word| word.strip_prefix("http://")).unwrap();
+    let path = &url[url.find('/').unwrap()..];
+    (path.to_owned(), line.split('\'').nth(1).unwrap().to_owned())
+}
+
+#[test]
+fn the_first_event_that_is_proposed_is_taken() {
+    let sink = "[sinks.one]\nkind = \"null\"\n";
+    for (types, expected) in [
+        ("[types.b]\nroutes = [\"one\"]\n[types.c]\nroutes = [\"one\"]\n", "/ingest/event/b"),
+        ("[types.b]\nroutes = [\"one\"]\n[types.event]\nroutes = [\"one\"]\n", "/ingest/event"),
+        ("[types.b]\nroutes = [\"one\"]\n[types.\"*\"]\nroutes = [\"one\"]\n", "/ingest/event"),
+    ] {
+        let folder = Folder::new();
+        folder.write("forebay.toml", format!("{types}{sink}"));
+        let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
+        let (path, body) = example(&server.banner);
+        assert_eq!(path, expected, "{}", server.banner);
+        assert_eq!(server.post(&path, &body).0, 200);
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// All files and directories below.
+fn below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { [below(&path), vec![path]].concat() } else { vec![path] }).collect()
+}
+
+#[test]
+fn what_is_made_in_the_data_directory_is_its_owners() {
+    let folder = Folder::new();
+    folder.write("forebay.toml", "");
+    let start = |data: &Path| Server::start_after("umask 0", data, &folder.path("forebay.toml"), &folder.path("log"));
+    let data = folder.data();
+    let server = start(&data);
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    assert_eq!(server.stop("-TERM"), Some(0));
+    let found = below(&data);
+    assert!(found.len() > 8 && found.iter().any(|path| path.ends_with("events.db")), "{found:?}");
+    for path in found.iter().chain([&data]) {
+        assert_eq!(mode(path), if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+    }
+
+    // What somebody has made for others to read stays as it is.
+    let shared = folder.path("shared");
+    std::fs::DirBuilder::new().mode(0o750).create(&shared).unwrap();
+    std::fs::set_permissions(&shared, PermissionsExt::from_mode(0o750)).unwrap();
+    std::fs::write(shared.join("events.db"), "").unwrap();
+    std::fs::set_permissions(shared.join("events.db"), PermissionsExt::from_mode(0o640)).unwrap();
+    let server = start(&shared);
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    assert_eq!((mode(&shared), mode(&shared.join("events.db"))), (0o750, 0o640));
+    assert_eq!(mode(&shared.join("events.db-wal")), 0o640, "whoever may read the store may read its log");
+}
+
+#[test]
+fn only_a_limit_that_somebody_has_set_is_warned_of() {
+    let folder = Folder::new();
+    for (config, warns) in [("", false), ("[gateway]\nmax_connections = 40000\n", true)] {
+        folder.write("forebay.toml", config);
+        let log = folder.path("log");
+        let server = Server::start_after("ulimit -n 1000", &folder.data(), &folder.path("forebay.toml"), &log);
+        assert_eq!(server.stop("-TERM"), Some(0));
+        let text = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(text.contains("of 40000 connections can be open"), warns, "{text}");
+        assert_eq!(text.contains("WARN"), warns, "{text}");
+    }
 }

@@ -15,6 +15,13 @@ pub(crate) fn forebay() -> Command {
     Command::new(env!("CARGO_BIN_EXE_forebay"))
 }
 
+/// The program as it begins after a command of the shell.
+pub(crate) fn after(shell: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{shell}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_forebay")]);
+    command
+}
+
 /// A process that is killed when it is dropped.
 pub(crate) struct Running(pub(crate) Child);
 
@@ -64,6 +71,8 @@ pub(crate) struct Server {
     process: Running,
     pub(crate) intake: SocketAddr,
     pub(crate) admin: SocketAddr,
+    /// What it said at the start.
+    pub(crate) banner: String,
 }
 
 impl Server {
@@ -103,11 +112,17 @@ impl Server {
         Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
+    /// Starts it after a command of the shell, as `ulimit` or `umask`, with a configuration; its log goes to `log`.
+    pub(crate) fn start_after(shell: &str, data: &Path, configuration: &Path, log: &Path) -> Self {
+        let mut command = after(shell);
+        command.stderr(std::fs::File::create(log).unwrap());
+        command.arg("serve").arg("--config").arg(configuration);
+        Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
     /// Starts it with a limit on its file descriptors.
     pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32) -> Self {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_forebay")]);
-        Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
+        Self::spawn(after(&format!("ulimit -n {descriptors}")), data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
     fn spawn(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
@@ -118,15 +133,20 @@ impl Server {
     fn spawn_serving(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
         command.args(["--listen", listen, "--admin", admin, "--data"]).arg(data);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut banner = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut banner = String::new();
         let mut address = |mark: &str| -> SocketAddr {
-            let line = banner.find(|line| line.contains(mark)).unwrap();
-            line.split("://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
+            let line = lines.find(|line| {
+                banner += line;
+                banner.push('\n');
+                line.contains(mark)
+            });
+            line.unwrap().split("://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
         };
         let (intake, admin) = (address("takes events on"), address("/metrics"));
         // Read on to the end, or the server could meet a closed pipe.
-        std::thread::spawn(move || banner.for_each(drop));
-        Self { process: Running(process), intake, admin }
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process: Running(process), intake, admin, banner }
     }
 
     /// What the operating system says of its memory, in bytes: `VmRSS` now, `VmHWM` the most so far.

@@ -119,7 +119,7 @@ async fn refuse(worker: &Rc<Worker>, socket: &mut Socket, refused: &Refused, is_
 
 /// Tells a client that this port speaks TLS. What it sends isn't read.
 async fn refuse_plain(worker: &Rc<Worker>, mut socket: Socket) -> io::Result<()> {
-    let refused = Problem::boxed(Code::BadRequest, "this port speaks TLS: begin the URL with https://");
+    let refused = Problem::bad("The port speaks TLS", "this port speaks TLS: begin the URL with https://");
     refuse(worker, &mut socket, &refused, false).await?;
     socket.close(true).await
 }
@@ -227,5 +227,5 @@ fn of_other_scheme(scheme: Scheme) -> Refused {
         Scheme::Http => "the target is one of https, and this connection has no TLS",
         Scheme::Https => "the target is one of http, and this connection has TLS",
     };
-    Problem::boxed(Code::BadRequest, detail)
+    Problem::bad("The target is one of another scheme", detail)
 }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use event::read::StoredEvent;
 use event::{EventId, Position, rfc3339};
+use eventlog::Refusals;
 use http::StatusCode;
 use pipeline::json;
 use serde::Serialize;
 
-use crate::acknowledgement::names;
+use crate::acknowledgement::{self, Letter, names};
 use crate::answer::JSON;
 use crate::code::Code;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
+use crate::stored::Dead;
 
 /// The next one who asks may see more.
 const LINES: &str = "cache-control: no-store\r\n";
@@ -30,21 +32,35 @@ pub(super) fn event(event: &StoredEvent) -> Option<Vec<u8>> {
     write_event(&mut body, event).then_some(body)
 }
 
-/// A page with its events, and the cursor of the next.
+/// What stands in a page behind its events: the cursor of the next, and dead letters.
+pub(super) fn rest(next: Option<&str>, dead: &Refusals) -> String {
+    let mut rest = next.map_or_else(String::new, |next| format!(r#","next":"{next}""#));
+    if dead.count > 0 {
+        let letters: Vec<Letter<'_>> = dead.listed.iter().map(Letter::of).collect();
+        rest += ",\"dead\":";
+        rest += &serde_json::to_string(&letters).expect("texts can be written as JSON");
+    }
+    if dead.count > dead.listed.len() as u64 {
+        rest += &format!(",\"dead_count\":{}", dead.count);
+    }
+    rest
+}
+
+/// A page with its events, and the rest of it.
 ///
 /// # Errors
 /// There is no thread to write a large one.
-pub(super) async fn page(events: Vec<StoredEvent>, next: Option<String>) -> Result<Vec<u8>, Refused> {
+pub(super) async fn page(events: Vec<StoredEvent>, rest: String) -> Result<Vec<u8>, Refused> {
     let bytes = events.iter().map(StoredEvent::bytes).sum();
     if bytes <= WRITE_HERE_BYTES_MAX {
-        return Ok(write_page(&events, next.as_deref(), bytes));
+        return Ok(write_page(&events, &rest, bytes));
     }
-    let written = tokio::task::spawn_blocking(move || write_page(&events, next.as_deref(), bytes)).await;
+    let written = tokio::task::spawn_blocking(move || write_page(&events, &rest, bytes)).await;
     written.map_err(|_| Problem::boxed(Code::StoreUnavailable, "the page couldn't be written; ask again later"))
 }
 
-fn write_page(events: &[StoredEvent], next: Option<&str>, bytes: usize) -> Vec<u8> {
-    let mut body = Vec::with_capacity(bytes + 512);
+fn write_page(events: &[StoredEvent], rest: &str, bytes: usize) -> Vec<u8> {
+    let mut body = Vec::with_capacity(bytes + rest.len() + 512);
     body.extend_from_slice(br#"{"events":["#);
     let mut is_first = true;
     for event in events {
@@ -59,9 +75,7 @@ fn write_page(events: &[StoredEvent], next: Option<&str>, bytes: usize) -> Vec<u
         }
     }
     body.push(b']');
-    if let Some(next) = next {
-        body.extend_from_slice(format!(r#","next":"{next}""#).as_bytes());
-    }
+    body.extend_from_slice(rest.as_bytes());
     body.push(b'}');
     body
 }
@@ -116,6 +130,20 @@ pub(super) fn pending_event(id: EventId, position: Position, sinks: &[Arc<str>])
     accepted(&PendingEvent { id: Displayed(id), position: Displayed(position), pending: names(sinks) })
 }
 
+#[derive(Serialize)]
+struct DeadEvent {
+    id: Displayed<EventId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<Displayed<Position>>,
+}
+
+/// An event that is in no store, because sinks have refused it for good.
+pub(super) fn dead_event(id: EventId, position: Option<Position>, refusals: Refusals) -> Response {
+    let Refusals { listed, count, unknown } = refusals;
+    let event = DeadEvent { id: Displayed(id), position: position.map(Displayed) };
+    acknowledgement::refused(event, &Dead { letters: listed, count, pending: unknown })
+}
+
 /// The same for the events of a key.
 pub(super) fn pending_key(sinks: &[Arc<str>]) -> Response {
     accepted(&PendingKey { events: [], pending: names(sinks) })
@@ -143,7 +171,8 @@ mod tests {
     #[test]
     fn payloads_are_written_as_they_are_and_what_is_none_is_left_out() {
         let events = ["{\"a\" :\t1e0}", "{\"a\"", "null"].map(stored);
-        let text = String::from_utf8(write_page(&events, Some("0f"), 0)).unwrap();
+        let rest = rest(Some("0f"), &Refusals::default());
+        let text = String::from_utf8(write_page(&events, &rest, 0)).unwrap();
         let event = |payload: &str| {
             "{\"id\":\"07070707-0707-0707-0707-070707070707\",\"type\":\"a\\\"b\",\"source\":\"é\\n\",\
              \"received_at\":\"1970-01-01T00:00:01.000001Z\",\"payload\":"
@@ -153,7 +182,7 @@ mod tests {
         };
         let expected = format!("{{\"events\":[{},{}],\"next\":\"0f\"}}", event("{\"a\" :\t1e0}"), event("null"));
         assert_eq!(text, expected);
-        assert_eq!(write_page(&[stored("")], None, 0), b"{\"events\":[]}");
+        assert_eq!(write_page(&[stored("")], "", 0), b"{\"events\":[]}");
         assert_eq!(super::event(&stored("{")), None);
     }
 

@@ -6,9 +6,9 @@ use event::limits::READ_BYTES_MAX;
 use event::read::{Query, Reader, Wanted};
 use event::{EventId, Position};
 
-use super::answer;
-use super::parameters::{Parameters, bad};
+use super::parameters::Parameters;
 use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
+use super::{answer, dead};
 use crate::code::Code;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
@@ -28,7 +28,7 @@ pub(crate) struct EventRequest {
 
 impl EventRequest {
     pub(super) fn of(types: &TypeTable, id: &str, query: Option<&str>) -> Result<Self, Refused> {
-        let id = id.parse().map_err(|error| bad(format!("the path: {error}")))?;
+        let id = id.parse().map_err(|error| Problem::bad("The path names no event", format!("the path: {error}")))?;
         let parameters = Parameters::read(query, &PARAMETERS)?;
         let readers = match type_name(&parameters)? {
             Some(name) => vec![types.reader_of(&name)?],
@@ -48,7 +48,13 @@ impl EventRequest {
         match (self.find().await, position) {
             (Ok(Some(body)), _) => Ok(with_room(answer::ok(body), permit)),
             (_, Some(position)) if !pending.is_empty() => Ok(answer::pending_event(self.id, position, &pending)),
-            (Ok(None), position) => Err(self.unknown(worker, position)),
+            (Ok(None), position) => {
+                let refusals = dead::of_event(worker, self.id, position).await;
+                if refusals.count > 0 {
+                    return Ok(answer::dead_event(self.id, position, refusals));
+                }
+                Err(self.unknown(worker, position))
+            }
             (Err(refused), _) => Err(refused),
         }
     }
@@ -74,8 +80,8 @@ impl EventRequest {
         let id = self.id;
         let detail = match position.filter(|position| worker.log().has_durable(*position)) {
             Some(position) => format!(
-                "no event {id} is stored, and position {position} has its outcome: the event may be a dead letter, or was \
-                 removed from the store"
+                "no event {id} is stored, and position {position} has its outcome: the event was removed from the \
+                 store, or is a dead letter that can't be read now"
             ),
             None => format!("no event {id} is known"),
         };

@@ -3,6 +3,7 @@
 
 mod answer;
 mod cursor;
+mod dead;
 mod event_request;
 mod page_request;
 mod parameters;

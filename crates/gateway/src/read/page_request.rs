@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use event::limits::{BATCH_RECORDS_MAX, READ_BYTES_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
 use event::read::{Bookmark, Filter, Page, Query, Reader, Wanted};
-use event::{EventId, KeyedIds, TypeName, rfc3339};
+use event::{EventId, KeyedIds, Position, TypeName, rfc3339};
 
-use super::answer;
 use super::cursor::Belonging;
 use super::parameters::{Parameters, bad};
 use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
+use super::{answer, dead};
 use crate::http1::response::Response;
 use crate::problem::Refused;
 use crate::request::{DEFAULT_TYPE, check_key};
@@ -82,7 +82,8 @@ impl PageRequest {
         let bytes_max = READ_BYTES_MAX.min(self.limit.saturating_mul(EVENT_ROOM));
         let permit = worker.read_room().take(bytes_max, sender)?;
         let Choice { wanted, reader, .. } = &self.choice;
-        let pending = self.pending(worker);
+        let positions = self.positions(worker);
+        let pending = self.pending(worker, &positions);
         let query = Query { wanted: wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max };
         let page = match reader.read(query).await {
             Ok(page) => page,
@@ -93,16 +94,21 @@ impl PageRequest {
             return Ok(answer::pending_key(&pending));
         }
         let next = page.next.as_ref().map(|bookmark| self.choice.belonging().write(bookmark));
-        let body = answer::page(page.events, next).await?;
+        let dead = dead::of_requests(worker, positions).await;
+        let body = answer::page(page.events, answer::rest(next.as_deref(), &dead)).await?;
         Ok(with_room(answer::ok(body), permit))
     }
 
-    /// The sink that doesn't have the events of the key yet, if so.
-    fn pending(&self, worker: &Worker) -> Vec<Arc<str>> {
+    /// Where the requests with the key stand, as far as that is remembered. Whoever turns pages was told with the first.
+    fn positions(&self, worker: &Worker) -> Vec<Position> {
         let Some(key) = self.choice.key.filter(|_| self.after.is_none()) else { return Vec::new() };
-        let remembered = key.into_iter().filter_map(|id| worker.log().remembered(id));
+        key.into_iter().filter_map(|id| worker.log().remembered(id)).collect()
+    }
+
+    /// The sink that doesn't have the events of the key yet, if so.
+    fn pending(&self, worker: &Worker, positions: &[Position]) -> Vec<Arc<str>> {
         let reader = std::slice::from_ref(&self.choice.reader);
-        remembered.flat_map(|position| pending(worker, reader, position)).take(1).collect()
+        positions.iter().flat_map(|position| pending(worker, reader, *position)).take(1).collect()
     }
 }
 

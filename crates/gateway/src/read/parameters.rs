@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use event::percent;
 
-use crate::code::Code;
 use crate::problem::{Problem, Refused};
 
 /// What stands behind the question mark.
@@ -72,7 +71,7 @@ impl Parameters {
 
 /// A refusal of a query.
 pub(super) fn bad(detail: String) -> Refused {
-    Problem::boxed(Code::BadRequest, detail)
+    Problem::of_query(detail)
 }
 
 /// As much of a name as helps.
@@ -84,6 +83,7 @@ fn shown(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::Code;
 
     const KNOWN: [&str; 2] = ["a", "b"];
 

@@ -31,6 +31,7 @@ fn a_caller_learns_its_address() {
     }
     let answer = ask(&stand, "/ip?format=jsonp&callback=alert(1)", "");
     assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"));
+    assert_eq!(answer.json()["title"], "The query can't be answered");
     let answer = stand.post("/ip", "", "");
     assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
 }

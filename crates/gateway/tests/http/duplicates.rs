@@ -71,6 +71,10 @@ fn records_with_ids_of_their_own_are_told_apart() {
     assert_eq!((answer.status, &answer.json()["accepted"], &answer.json()["duplicates"]), (207, &2.into(), &2.into()));
     let refused = &answer.json()["refused"];
     assert_eq!((&refused[0]["line"], &refused[0]["code"]), (&4.into(), &"id_reused".into()));
+    // The log is asked last, and its refusals stand where their lines do.
+    let mixed = stand.post("/ingest/batch", "", "x\n{\"id\":1,\"other\":1}\ny\n{\"id\":2,\"other\":1}\nz\n");
+    let lines: Vec<_> = mixed.json()["refused"].as_array().unwrap().iter().map(|one| one["line"].as_u64()).collect();
+    assert_eq!(lines, [1, 2, 3, 4, 5].map(Some), "{}", mixed.json());
     assert_eq!(stand.payloads(), [r#"{"id":1}"#, r#"{"id":2}"#, "{}"]);
     let again = stand.post("/ingest/batch", "", "{\"id\":2}\n{\"id\":1}");
     assert_eq!((again.status, &again.json()["duplicates"]), (200, &2.into()));
@@ -89,6 +93,7 @@ fn an_atomic_batch_is_taken_as_a_whole_or_not_at_all() {
     assert_eq!(stand.post("/ingest/batch", "Forebay-Atomic: false\r\n", "3\nx").status, 207);
     let odd = stand.post("/ingest/batch", "Forebay-Atomic: perhaps\r\n", "4");
     assert_eq!((odd.status, odd.code().as_str()), (400, "bad_request"));
+    assert_eq!(odd.json()["title"], "A header's value is unknown");
     assert_eq!(stand.payloads(), ["1", "2", "3"]);
 }
 

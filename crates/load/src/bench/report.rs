@@ -36,12 +36,15 @@ pub struct Report {
     pub own_cpu_us: f64,
     /// What the store says: acknowledged, lost, doubled, stored without acknowledgement.
     pub verified: Option<Verdict>,
+    /// Why the load ended before its time, or why the store says nothing.
+    pub failure: Option<String>,
 }
 
 const PERCENTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
 impl Report {
-    pub(super) fn new(measured: Measured, options: &BenchOptions, verdict: Option<Verdict>) -> Self {
+    /// Of what was measured; the store was not looked into yet.
+    pub(super) fn new(measured: &Measured, options: &BenchOptions) -> Self {
         let microseconds = |nanoseconds: u64| (nanoseconds as f64 / 100.0).round() / 10.0;
         let latency = &measured.latency;
         let at = |(name, quantile): (&str, f64)| (name.to_owned(), microseconds(latency.value_at_quantile(quantile)));
@@ -57,11 +60,12 @@ impl Report {
             unsent: measured.unsent,
             events,
             events_per_second: events as f64 / seconds.max(f64::MIN_POSITIVE),
-            answers: measured.answers,
-            errors: measured.errors,
+            answers: measured.answers.clone(),
+            errors: measured.errors.clone(),
             latency_us,
             own_cpu_us: measured.cpu.as_secs_f64() * 1e6 / (measured.sent.max(1)) as f64,
-            verified: verdict,
+            verified: None,
+            failure: measured.failure.as_ref().map(ToString::to_string),
         }
     }
 
@@ -69,7 +73,8 @@ impl Report {
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let is_verified = self.verified.is_none_or(|verified| verified.lost == 0 && verified.doubled == 0);
-        self.errors.is_empty() && self.answers.keys().all(|status| *status == 200) && is_verified
+        let is_answered = self.errors.is_empty() && self.answers.keys().all(|status| *status == 200);
+        is_answered && is_verified && self.failure.is_none()
     }
 
     /// As one line of JSON.
@@ -79,6 +84,7 @@ impl Report {
     }
 }
 
+/// The figures of the load. What the store says is a table of its own.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut row = |name: &str, value: String| writeln!(f, "{name:<20}{value}");
@@ -100,11 +106,14 @@ impl fmt::Display for Report {
         for (name, value) in &self.latency_us {
             row(&format!("latency {name}"), format!("{:.3} ms", value / 1000.0))?;
         }
-        row("own CPU a request", format!("{:.1} µs", self.own_cpu_us))?;
-        if let Some(Verdict { acknowledged, lost, doubled, unacknowledged_stored }) = self.verified {
-            row("in the store", format!("{lost} lost, {doubled} doubled of {acknowledged} acknowledged"))?;
-            row("", format!("{unacknowledged_stored} stored without an answer"))?;
-        }
-        Ok(())
+        row("own CPU a request", format!("{:.1} µs", self.own_cpu_us))
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { acknowledged, lost, doubled, unacknowledged_stored } = self;
+        writeln!(f, "{:<20}{lost} lost, {doubled} doubled of {acknowledged} acknowledged", "in the store")?;
+        writeln!(f, "{:<20}{unacknowledged_stored} stored without an answer", "")
     }
 }

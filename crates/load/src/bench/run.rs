@@ -45,6 +45,8 @@ pub(super) struct Measured {
     /// Events that were answered 200, by number; a request has as many as all others.
     pub(super) acknowledged: Vec<bool>,
     pub(super) cpu: Duration,
+    /// Why it ended before its time, if it did.
+    pub(super) failure: Option<BenchError>,
 }
 
 /// A run with all its connections.
@@ -84,6 +86,7 @@ impl<'a> Run<'a> {
             latency,
             acknowledged: Vec::new(),
             cpu: Duration::ZERO,
+            failure: None,
         };
         let mut run = Self {
             requests: Requests::new(options, payloads),
@@ -115,28 +118,37 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Sends for the whole duration and waits for the last answers.
-    pub(super) fn measure(mut self) -> Result<Measured, BenchError> {
+    /// Sends for the whole duration and waits for the last answers. What was measured before a failure counts too.
+    pub(super) fn measure(mut self) -> Measured {
         let cpu_before = own_cpu();
         let begun = Instant::now();
         let mut schedule = Schedule::new(self.options, begun);
-        while !schedule.is_over(Instant::now()) && !self.stop.load(Ordering::Relaxed) {
-            self.send_due(&mut schedule)?;
-            self.wait(schedule.next_due().filter(|_| !self.free.is_empty()), LOOK_EVERY.min(schedule.left()))?;
-        }
-        // What became due during the last wait.
-        self.send_due(&mut schedule)?;
+        let sent = self.send_all(&mut schedule);
         self.measured.elapsed = begun.elapsed();
         self.measured.unsent = schedule.overdue(Instant::now());
-        let last = Instant::now() + ANSWER_MAX;
-        while self.in_flight > 0 && Instant::now() < last && !self.stop.load(Ordering::Relaxed) {
-            self.wait(None, LOOK_EVERY)?;
-        }
+        self.measured.failure = sent.and_then(|()| self.wait_for_answers()).err();
         if self.in_flight > 0 {
             *self.measured.errors.entry("not answered at the end".into()).or_default() += self.in_flight as u64;
         }
         self.measured.cpu = own_cpu().saturating_sub(cpu_before);
-        Ok(self.measured)
+        self.measured
+    }
+
+    fn send_all(&mut self, schedule: &mut Schedule) -> Result<(), BenchError> {
+        while !schedule.is_over(Instant::now()) && !self.stop.load(Ordering::Relaxed) {
+            self.send_due(schedule)?;
+            self.wait(schedule.next_due().filter(|_| !self.free.is_empty()), LOOK_EVERY.min(schedule.left()))?;
+        }
+        // What became due during the last wait.
+        self.send_due(schedule)
+    }
+
+    fn wait_for_answers(&mut self) -> Result<(), BenchError> {
+        let last = Instant::now() + ANSWER_MAX;
+        while self.in_flight > 0 && Instant::now() < last && !self.stop.load(Ordering::Relaxed) {
+            self.wait(None, LOOK_EVERY)?;
+        }
+        Ok(())
     }
 
     fn send_due(&mut self, schedule: &mut Schedule) -> Result<(), BenchError> {

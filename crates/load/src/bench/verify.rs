@@ -15,6 +15,10 @@ use crate::generator::{Generator, Kind};
 
 /// Delivery that stores nothing for so long has nothing more to store.
 const QUIET_MAX: Duration = Duration::from_secs(30);
+/// A store into which nothing has come at all is another one than the server's.
+const NOTHING_MAX: Duration = Duration::from_secs(10);
+/// A server that was just started makes its table within this time.
+const TABLE_MAX: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What the store says of the events.
@@ -30,6 +34,14 @@ pub struct Verdict {
     pub unacknowledged_stored: u64,
 }
 
+impl Verdict {
+    /// Whether nothing of what was acknowledged is there.
+    #[must_use]
+    pub const fn is_all_lost(&self) -> bool {
+        self.acknowledged > 0 && self.lost == self.acknowledged
+    }
+}
+
 /// The store before the first event is sent.
 pub(super) struct Verifier {
     path: PathBuf,
@@ -40,15 +52,28 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
-    pub(super) fn new(path: &Path, kind: Kind, seed: u64) -> Result<Self, BenchError> {
+    /// Looks whether the store can be one that the events go to.
+    pub(super) fn new(path: &Path, kind: Kind, seed: u64, stop: &AtomicBool) -> Result<Self, BenchError> {
         let mut verifier = Self { path: path.to_owned(), kind, seed, last_row: 0 };
-        // Before its first event a server has no table yet, and perhaps no file.
-        if path.exists() && verifier.has_table().map_err(|source| verifier.failed(source))? {
-            let query = "select coalesce(max(rowid), 0) from events";
-            let last_row = verifier.open().and_then(|store| store.query_row(query, [], |row| row.get(0)));
-            verifier.last_row = last_row.map_err(|source| verifier.failed(source))?;
+        let begun = Instant::now();
+        while let Err(error) = verifier.check_table() {
+            if begun.elapsed() > TABLE_MAX || stop.load(Ordering::Relaxed) {
+                return Err(error);
+            }
+            thread::sleep(LOOK_EVERY);
         }
+        let query = "select coalesce(max(rowid), 0) from events";
+        let last_row = verifier.open().and_then(|store| store.query_row(query, [], |row| row.get(0)));
+        verifier.last_row = last_row.map_err(|source| verifier.failed(source))?;
         Ok(verifier)
+    }
+
+    fn check_table(&self) -> Result<(), BenchError> {
+        if !self.path.exists() {
+            return Err(BenchError::NoStore(self.path.clone()));
+        }
+        let has_table = self.has_table().map_err(|source| self.failed(source))?;
+        has_table.then_some(()).ok_or_else(|| BenchError::NoTable(self.path.clone()))
     }
 
     fn open(&self) -> rusqlite::Result<Connection> {
@@ -70,13 +95,12 @@ impl Verifier {
     pub(super) fn verify(mut self, acknowledged: &[bool], stop: &AtomicBool) -> Result<Verdict, BenchError> {
         let numbers = self.numbers(acknowledged.len());
         let mut stored = vec![0_u32; acknowledged.len()];
-        let mut news_at = Instant::now();
+        let (mut news_at, mut quiet_max) = (Instant::now(), NOTHING_MAX);
         loop {
-            // Delivery may not have made the table yet; but a path that leads nowhere must not look like a loss.
-            let is_quiet = news_at.elapsed() > QUIET_MAX || stop.load(Ordering::Relaxed);
+            let is_quiet = news_at.elapsed() > quiet_max || stop.load(Ordering::Relaxed);
             match self.look(&numbers, &mut stored) {
                 Ok(0) => {}
-                Ok(_) => news_at = Instant::now(),
+                Ok(_) => (news_at, quiet_max) = (Instant::now(), QUIET_MAX),
                 Err(error) if is_quiet => return Err(self.failed(error)),
                 Err(_) => {}
             }
@@ -140,10 +164,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_that_is_not_there_is_no_loss() {
+    fn a_store_that_cannot_be_the_one_is_refused_before_the_load() {
         let folder = tempfile::tempdir().unwrap();
-        let verifier = Verifier::new(&folder.path().join("none"), Kind::Access, 5).unwrap();
-        assert!(matches!(verifier.verify(&[true], &AtomicBool::new(true)), Err(BenchError::Store { .. })));
+        // Stopped, so that it doesn't wait for a table.
+        let look = |path: &Path| Verifier::new(path, Kind::Access, 5, &AtomicBool::new(true)).err();
+        assert!(matches!(look(&folder.path().join("none")), Some(BenchError::NoStore(_))));
+        let other = folder.path().join("other");
+        Connection::open(&other).unwrap().execute_batch("create table other (payload text)").unwrap();
+        assert!(matches!(look(&other), Some(BenchError::NoTable(_))));
+        std::fs::write(&other, "no database, and longer than a header of one".repeat(100)).unwrap();
+        assert!(matches!(look(&other), Some(BenchError::Store { .. })));
+    }
+
+    #[test]
+    fn a_store_that_is_gone_is_no_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.db");
+        Connection::open(&path).unwrap().execute_batch("create table events (payload text)").unwrap();
+        let stop = AtomicBool::new(true);
+        let verifier = Verifier::new(&path, Kind::Access, 5, &stop).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(verifier.verify(&[true], &stop), Err(BenchError::Store { .. })));
     }
 
     #[test]
@@ -151,7 +192,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let writer = Connection::open(file.path()).unwrap();
         writer.execute_batch("create table events (payload text); insert into events values ('before')").unwrap();
-        let verifier = Verifier::new(file.path(), Kind::Access, 5).unwrap();
+        let stop = AtomicBool::new(true);
+        let verifier = Verifier::new(file.path(), Kind::Access, 5, &stop).unwrap();
         let mut generator = Generator::new(Kind::Access, 5);
         let mut insert = |times| {
             let mut line = Vec::new();
@@ -164,7 +206,7 @@ mod tests {
         [1, 2, 0, 1, 0].into_iter().for_each(&mut insert);
         writer.execute("insert into events values ('of somebody else')", []).unwrap();
         // Stopped, so that it doesn't wait for the lost one.
-        let verdict = verifier.verify(&[true, true, true, false, false], &AtomicBool::new(true)).unwrap();
+        let verdict = verifier.verify(&[true, true, true, false, false], &stop).unwrap();
         let expected = Verdict { acknowledged: 3, lost: 1, doubled: 1, unacknowledged_stored: 1 };
         assert_eq!(verdict, expected);
     }

@@ -41,6 +41,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Whether anything was read to its end, or answered.
+    #[must_use]
+    pub const fn has_begun(&self) -> bool {
+        self.lines_read + self.matched + self.undecided + self.sent() > 0
+    }
+
     /// Lines that were sent and answered. Blank lines are no events: nothing is said of them.
     #[must_use]
     pub const fn sent(&self) -> u64 {

@@ -1,4 +1,5 @@
-//! The file that refused lines, and lines without a verdict, are kept in, to be mended and loaded again.
+//! Lines that the server refused: the first ones are shown. All of them, and lines without a verdict, can be kept in a file,
+//! to be mended and loaded again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -7,9 +8,47 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use super::LoadError;
 use super::body::Piece;
-use super::verdict::Verdict;
+use super::verdict::{RefusedLine, Verdict};
+use super::{LoadError, Notify};
+
+/// How many lines of a kind are shown: whoever sees these knows what is wrong.
+pub(super) const SHOWN: u64 = 10;
+/// What is said of the others.
+pub(super) const MORE: &str = "further lines like these are only counted; --refused FILE keeps all of them";
+
+/// What the server refused of a batch.
+pub(super) struct Refusals<'a> {
+    pub(super) input: &'a str,
+    /// How many lines stand before the block.
+    pub(super) lines_before: u64,
+    pub(super) piece: &'a Piece<'a>,
+    pub(super) verdict: &'a Verdict,
+}
+
+impl Refusals<'_> {
+    /// Gives each line that the server has named with its number in the input, from 1.
+    fn each(&self, limit: usize, mut give: impl FnMut(&RefusedLine, u64, &[u8])) {
+        let lines = &self.verdict.refused[..limit.min(self.verdict.refused.len())];
+        let mut refused = lines.iter();
+        self.piece.find_lines(lines.iter().map(|refused| refused.line), |line, number, text| {
+            if let Some(refused) = refused.find(|refused| refused.line == line) {
+                give(refused, self.lines_before + number + 1, text);
+            }
+        });
+    }
+
+    /// Shows the first of them, where so many were refused before.
+    pub(super) fn show(&self, before: u64, notify: Notify<'_>) {
+        let left = usize::try_from(SHOWN.saturating_sub(before)).unwrap_or(usize::MAX);
+        self.each(left, |refused, number, _| {
+            notify(&format!("{} line {number} was refused ({}): {}", self.input, refused.code, refused.detail));
+        });
+        if left > 0 && before + self.verdict.refused_count() > SHOWN {
+            notify(MORE);
+        }
+    }
+}
 
 /// Takes refused lines from all workers.
 pub(super) struct RefusedFile {
@@ -41,22 +80,12 @@ impl RefusedFile {
         Ok(Self { path: path.to_owned(), file: Mutex::new(file) })
     }
 
-    /// Writes what was refused of a batch, durably: the state passes the batch afterwards. `lines_before` is how many
-    /// lines stand before the block.
-    pub(super) fn write(
-        &self,
-        input: &str,
-        lines_before: u64,
-        piece: &Piece<'_>,
-        verdict: &Verdict,
-    ) -> Result<(), LoadError> {
+    /// Writes what was refused of a batch, durably: the state passes the batch afterwards.
+    pub(super) fn write(&self, refusals: &Refusals<'_>) -> Result<(), LoadError> {
         let mut rows = Vec::new();
-        let mut refused = verdict.refused.iter();
-        piece.find_lines(verdict.refused.iter().map(|refused| refused.line), |line, number, text| {
-            let Some(refused) = refused.find(|refused| refused.line == line) else { return };
+        refusals.each(usize::MAX, |refused, line, text| {
             let text = String::from_utf8_lossy(text);
-            let line = lines_before + number + 1;
-            let row = Row { file: input, line, code: &refused.code, detail: &refused.detail, text: &text };
+            let row = Row { file: refusals.input, line, code: &refused.code, detail: &refused.detail, text: &text };
             row.append(&mut rows);
         });
         self.append_durably(&rows)

@@ -6,12 +6,10 @@ use std::sync::atomic::Ordering;
 
 use memchr::memchr_iter;
 
-use super::refused::{RefusedFile, Row};
+use super::refused::{MORE, RefusedFile, Row, SHOWN};
 use super::select::Undecided;
 use super::{Counters, LoadError, Notify};
 
-/// How many are shown: whoever sees these knows what is wrong.
-const SHOWN: u64 = 10;
 /// Rows that are gathered before they are written.
 const ROWS_BYTES: usize = 256 * 1024;
 
@@ -67,7 +65,7 @@ impl<'a> UndecidedLines<'a> {
         let Shown { counters, notify } = self.shown;
         match counters.undecided.fetch_add(1, Ordering::Relaxed) {
             before if before < SHOWN => notify(&format!("{} line {}: {}", self.input, self.number, why.detail)),
-            SHOWN => notify("further lines like these are only counted; --refused FILE keeps all of them"),
+            SHOWN => notify(MORE),
             _ => {}
         }
     }

@@ -1,5 +1,8 @@
 //! Opens the file, makes the tables that are missing, and checks those that are there.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -13,6 +16,8 @@ use crate::folder::make_folder;
 /// How long a call waits for another connection's lock before it is answered `Unavailable`. Short, because the
 /// lanes of a sink wait behind it and delivery tries again anyway.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Payloads may be private: whoever else may read them is to be told by a person.
+const OWNER_ONLY: u32 = 0o600;
 /// Columns that the default layout writes.
 const COLUMNS: [&str; 5] = ["id", "type", "source", "received_at", "payload"];
 
@@ -21,6 +26,7 @@ pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkE
     if let Some(directory) = config.path.parent() {
         make_folder(directory).map_err(|error| no_directory(&config.path, &error))?;
     }
+    make_file(&config.path);
     let failed = |error| classify(&config.path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&config.path, flags).map_err(failed)?;
@@ -30,6 +36,12 @@ pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkE
     // Also tells whether the id is unique: without that SQLite knows no conflict to do nothing about.
     connection.prepare_cached(&sql.insert).map_err(failed)?;
     Ok(connection)
+}
+
+/// Makes the file so that only its owner may read it, as SQLite then does with the log beside it. Where that can't be done,
+/// SQLite will say why.
+fn make_file(path: &Path) {
+    let _ = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path);
 }
 
 /// Write-ahead log, so that others can read meanwhile, synced at each commit. The writer checkpoints by itself

@@ -52,19 +52,35 @@ fn what_waits_for_its_store_is_pending_and_then_there() {
 }
 
 #[test]
-fn what_was_refused_for_good_is_not_pending() {
+fn what_was_refused_for_good_is_told() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert_eq!(server.post("/ingest/event", "0").0, 200);
     server.wait_delivered();
     let store = rusqlite::Connection::open(folder.data().join("events.db")).unwrap();
-    let refuse = "create trigger refuse before insert on events begin select raise(abort, 'refused'); end";
+    let refuse = "create trigger refuse before insert on events when new.payload <> '3' \
+                  begin select raise(abort, 'no such ones'); end";
     store.execute_batch(refuse).unwrap();
-    let dead = field(&post(&server, "/ingest/event", KEYED, "1"), "id");
+    let keyed = field(&post(&server, "/ingest/event", KEYED, "1"), "id");
+    let made = post(&server, "/ingest/event", "", "2");
+    let (made, position) = (field(&made, "id"), field(&made, "position"));
+    post(&server, "/ingest/batch", "Idempotency-Key: b\r\n", "3\n4\n");
     server.wait_delivered();
-    let (status, body) = get(&server, &format!("/events/{dead}"));
-    assert!(status == 404 && body.contains("dead letter"), "{status} {body}");
-    assert_eq!(page(&server, "?key=k").payloads(), [""; 0]);
+    let at = format!("{made}?position={position}");
+    for target in [&keyed, &made, &at].map(|id| format!("/events/{id}")) {
+        let (status, body) = get(&server, &target);
+        assert_eq!((status, &*field(&body, "code")), (424, "dead_letter"), "{target}: {body}");
+        assert!(body.contains("no such ones") && field(&body, "dead").contains("\"sink\":\"local\""), "{body}");
+        assert!(body.contains(if target.contains(&made) { &made } else { &keyed }), "{target}: {body}");
+    }
+    for (key, payloads) in [("k", vec![]), ("b", vec!["3"])] {
+        let query = format!("?key={key}");
+        assert_eq!(page(&server, &query).payloads(), payloads);
+        let (_, body) = get(&server, &format!("/events{query}"));
+        assert_eq!(field(&body, "dead").matches("no such ones").count(), 1, "{body}");
+    }
+    assert!(!get(&server, "/events?key=other").1.contains("dead"));
+    assert_eq!(get(&server, "/events/00000000-0000-8000-8000-000000000000").0, 404);
     store.execute_batch("drop trigger refuse").unwrap();
     let kept = field(&post(&server, "/ingest/event", "Idempotency-Key: l\r\n", "2"), "id");
     server.wait_delivered();

@@ -1,0 +1,36 @@
+//! The standard output of commands that print. Once nobody reads it any more, as behind `head`, they end as other tools
+//! do: at once, and without a word.
+
+use std::io::{self, ErrorKind, StdoutLock, Write};
+use std::process;
+
+/// What the process exits with then: 128 and the number of SIGPIPE, as shells show who has died of it. It must not look
+/// like the end of a command that has seen everything.
+const EXIT_UNREAD: i32 = 141;
+
+/// Writes to the standard output.
+pub(crate) struct Output(StdoutLock<'static>);
+
+impl Output {
+    /// Takes hold of it: nothing else is printed meanwhile.
+    pub(crate) fn lock() -> Self {
+        Self(io::stdout().lock())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        while_read(self.0.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while_read(self.0.flush())
+    }
+}
+
+fn while_read<T>(written: io::Result<T>) -> io::Result<T> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => process::exit(EXIT_UNREAD),
+        other => other,
+    }
+}

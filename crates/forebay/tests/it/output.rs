@@ -1,0 +1,74 @@
+//! Commands whose output nobody reads any more, as behind `head`.
+
+use std::io::{BufRead, BufReader, Read, pipe};
+use std::process::{Command, Stdio};
+
+use crate::support::{Folder, Server, forebay};
+
+/// 128 and the number of SIGPIPE, as shells show who has died of it.
+const UNREAD: i32 = 141;
+
+/// The exit code where nobody reads, and what is said of it.
+fn unread(mut command: Command) -> (i32, String) {
+    let (reader, writer) = pipe().unwrap();
+    drop(reader);
+    let output = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn commands_end_without_a_word_when_nobody_reads_them() {
+    let folder = Folder::new();
+    let data = folder.data();
+    let file = folder.write("a", "1\n");
+    let server = Server::start(&data);
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    let (url, admin) = (server.url(), server.admin.to_string());
+    let of_server: [&[&str]; 4] = [
+        &["route", "list", "--admin", &admin],
+        &["bench", "--url", &url, "--duration", "10ms"],
+        &["load", "--url", &url, &file],
+        &["load", "--count", &file],
+    ];
+    for arguments in of_server {
+        let mut command = forebay();
+        command.args(arguments);
+        assert_eq!(unread(command), (UNREAD, String::new()), "{arguments:?}");
+    }
+    assert_eq!(server.stop("-TERM"), Some(0));
+    let of_data: [&[&str]; 8] = [
+        &["check"],
+        &["token", "new", "a", "--scope", "ingest"],
+        &["token", "list"],
+        &["route", "list"],
+        &["journal", "dump"],
+        &["journal", "verify"],
+        &["journal", "export"],
+        &["journal", "repair"],
+    ];
+    for arguments in of_data {
+        let mut command = forebay();
+        command.args(arguments).arg("--data").arg(&data);
+        assert_eq!(unread(command), (UNREAD, String::new()), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_long_dump_ends_when_its_reader_has_seen_enough() {
+    let folder = Folder::new();
+    let data = folder.data();
+    let server = Server::start(&data);
+    // More than a pipe holds.
+    assert_eq!(server.post("/ingest/batch", &"1\n".repeat(20_000)).0, 200);
+    assert_eq!(server.stop("-TERM"), Some(0));
+    let mut command = forebay();
+    command.args(["journal", "dump", "--data"]).arg(&data).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("origin "), "{first}");
+    let mut errors = String::new();
+    process.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!((process.wait().unwrap().code(), &*errors), (Some(UNREAD), ""));
+}
