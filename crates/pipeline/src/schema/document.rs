@@ -1,0 +1,197 @@
+//! A JSON text as a flat list of its values: one pass makes it, and any part can be looked at again. Nothing is converted: strings
+//! keep their escapes and numbers their digits until somebody looks at them.
+
+use std::borrow::Cow;
+use std::iter;
+
+use event::limits::JSON_DEPTH_MAX;
+
+/// The kinds of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Boolean,
+    Number,
+    Text,
+    Array,
+    Object,
+}
+
+/// One value. Those within it follow it; of an object each value follows its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    kind: Kind,
+    has_escape: bool,
+    start: u32,
+    end: u32,
+    /// The first value that isn't within this one.
+    next: u32,
+}
+
+/// Bytes of JSON for each value, about: a guess that spares most growing.
+const BYTES_PER_VALUE: usize = 12;
+
+/// The values of a text that has passed [`crate::json::check`]. Of another text some may be missing or wrong.
+pub(super) fn read(text: &str) -> Vec<Node> {
+    let bytes = text.as_bytes();
+    let mut nodes: Vec<Node> = Vec::with_capacity(bytes.len() / BYTES_PER_VALUE + 4);
+    let (mut open, mut depth, mut at) = ([0_usize; JSON_DEPTH_MAX], 0, 0);
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'{' | b'[' => {
+                let kind = if *byte == b'{' { Kind::Object } else { Kind::Array };
+                if let Some(place) = open.get_mut(depth) {
+                    *place = nodes.len();
+                }
+                depth += 1;
+                nodes.push(Node::new(kind, start, at, nodes.len()));
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                let next = offset(nodes.len());
+                if let Some(node) = open.get(depth).and_then(|index| nodes.get_mut(*index)) {
+                    (node.end, node.next) = (offset(at), next);
+                }
+            }
+            b'"' => {
+                let has_escape = skip_text(bytes, &mut at);
+                nodes.push(Node { has_escape, ..Node::new(Kind::Text, start, at, nodes.len()) });
+            }
+            b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => {}
+            first => {
+                while bytes.get(at).is_some_and(|byte| !matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r')) {
+                    at += 1;
+                }
+                let kind = match first {
+                    b'n' => Kind::Null,
+                    b't' | b'f' => Kind::Boolean,
+                    _ => Kind::Number,
+                };
+                nodes.push(Node::new(kind, start, at, nodes.len()));
+            }
+        }
+    }
+    nodes
+}
+
+/// Goes behind the string whose quote was passed, and says whether it has an escape.
+fn skip_text(bytes: &[u8], at: &mut usize) -> bool {
+    let mut has_escape = false;
+    loop {
+        let rest = bytes.get(*at..).unwrap_or_default();
+        match memchr::memchr2(b'"', b'\\', rest) {
+            Some(found) if rest[found] == b'"' => {
+                *at += found + 1;
+                return has_escape;
+            }
+            Some(found) => {
+                *at += found + 2;
+                has_escape = true;
+            }
+            None => {
+                *at = bytes.len();
+                return has_escape;
+            }
+        }
+    }
+}
+
+/// Places are small: an event has a megabyte at most. What is beyond becomes a place that holds nothing.
+fn offset(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl Node {
+    fn new(kind: Kind, start: usize, end: usize, index: usize) -> Self {
+        Self { kind, has_escape: false, start: offset(start), end: offset(end), next: offset(index + 1) }
+    }
+}
+
+/// The values of a text, to be looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'d> {
+    pub(super) text: &'d str,
+    pub(super) nodes: &'d [Node],
+}
+
+impl<'d> View<'d> {
+    pub(super) fn kind(&self, at: usize) -> Kind {
+        self.nodes.get(at).map_or(Kind::Null, |node| node.kind)
+    }
+
+    /// The value as it was written.
+    pub(super) fn raw(&self, at: usize) -> &'d str {
+        let node = self.nodes.get(at);
+        node.and_then(|node| self.text.get(node.start as usize..node.end as usize)).unwrap_or_default()
+    }
+
+    /// Where the value stands in the text, in bytes.
+    pub(super) fn span(&self, at: usize) -> std::ops::Range<usize> {
+        self.nodes.get(at).map_or(0..0, |node| node.start as usize..node.end as usize)
+    }
+
+    /// What a string says.
+    pub(super) fn text(&self, at: usize) -> Cow<'d, str> {
+        let raw = self.raw(at);
+        let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+        if self.nodes.get(at).is_some_and(|node| node.has_escape) {
+            return serde_json::from_str(raw).map_or(Cow::Borrowed(inner), Cow::Owned);
+        }
+        Cow::Borrowed(inner)
+    }
+
+    /// The first value behind this one that isn't within it.
+    pub(super) fn next(&self, at: usize) -> usize {
+        self.nodes.get(at).map_or(usize::MAX, |node| node.next as usize)
+    }
+
+    /// The elements of an array, and the names and values of an object in turn.
+    pub(super) fn children(self, at: usize) -> impl Iterator<Item = usize> + use<'d> {
+        let end = self.next(at).min(self.nodes.len());
+        let first = Some(at + 1).filter(|first| *first < end);
+        iter::successors(first, move |child| Some(self.next(*child)).filter(|next| *next < end))
+    }
+
+    /// The members of an object: where the name stands, and where the value does.
+    pub(super) fn members(self, at: usize) -> impl Iterator<Item = (usize, usize)> + use<'d> {
+        let is_object = self.kind(at) == Kind::Object;
+        let names = self.children(at).step_by(2).filter(move |_| is_object);
+        names.map(move |name| (name, name + 1))
+    }
+
+    /// The value of a member; of several with its name the last.
+    pub(super) fn member(self, at: usize, name: &str) -> Option<usize> {
+        self.members(at).filter(|(key, _)| self.text(*key) == name).last().map(|(_, value)| value)
+    }
+
+    /// The JSON pointer to a value.
+    pub(super) fn pointer(self, to: usize) -> String {
+        let (mut pointer, mut at) = (String::new(), 0);
+        while at < to {
+            let holds = |child: usize| (child..self.next(child)).contains(&to);
+            let step = match self.kind(at) {
+                // A name stands for its member.
+                Kind::Object => {
+                    let found = self.members(at).find(|(name, value)| *name == to || holds(*value));
+                    found.map(|(name, value)| (escape(&self.text(name)), if name == to { to } else { value }))
+                }
+                Kind::Array => {
+                    self.children(at).enumerate().find(|(_, child)| holds(*child)).map(|(i, child)| (i.to_string(), child))
+                }
+                _ => None,
+            };
+            let Some((name, child)) = step else { break };
+            pointer.push('/');
+            pointer.push_str(&name);
+            at = child;
+        }
+        pointer
+    }
+}
+
+/// A name as it stands in a JSON pointer.
+pub(super) fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
