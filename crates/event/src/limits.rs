@@ -53,6 +53,8 @@ pub const EXPRESSION_STEPS_MAX: usize = 500_000;
 
 /// Bytes of a schema and of each document that it refers to. People write them, or programs from what people wrote.
 pub const SCHEMA_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Documents that a schema refers to.
+pub const SCHEMA_DOCUMENTS_MAX: usize = 1_000;
 /// Schemas within each other, with all that they refer to: a large standard of an industry has some thousands.
 pub const SCHEMA_RULES_MAX: usize = 50_000;
 /// Schemas that refer to each other in a row, without going down into the document: each takes stack.
@@ -65,6 +67,8 @@ pub const SCHEMA_DEPTH_MAX: usize = 500;
 pub const SCHEMA_STEPS_MAX: usize = 2_000_000;
 /// Errors of one document that are listed: more says nothing new.
 pub const SCHEMA_ERRORS_MAX: usize = 20;
+/// Pairs of schemas that are compared to tell what a newer one would refuse.
+pub const SCHEMA_COMPARISONS_MAX: usize = 20_000;
 /// Mistakes in a schema that are listed.
 pub const SCHEMA_MISTAKES_MAX: usize = 20;
 

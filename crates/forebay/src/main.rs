@@ -22,12 +22,14 @@ mod read_back;
 mod reload;
 mod route_command;
 mod route_json;
+mod schema_files;
 mod serve;
 mod tls_files;
 mod tls_watch;
 mod token_command;
 mod token_file;
 mod token_watch;
+mod type_board;
 mod wiring;
 
 use std::fmt::Display;

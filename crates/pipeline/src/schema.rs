@@ -7,6 +7,7 @@
 mod check;
 mod compile;
 mod cycle;
+mod difference;
 mod document;
 mod draft;
 mod equal;
@@ -15,6 +16,7 @@ mod format;
 mod library;
 mod number;
 mod pattern;
+mod same;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -24,6 +26,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use compile::Compiled;
+pub use difference::{Difference, differences};
 pub use error::{InvalidSchema, Violation, Violations};
 
 /// Documents by the names by which schemas may refer to them.

@@ -20,7 +20,18 @@ const DRAFTS: [(&str, &str); 5] = [
 const REMOTE: &str = "http://localhost:1234/";
 
 /// Groups of tests that don't pass, each with its reason. `docs/schemas.md` lists them too.
-const EXCEPTIONS: [(&str, &str, &str); 0] = [];
+const EXCEPTIONS: [(&str, &str, &str); 2] = [
+    (
+        "vocabulary.json",
+        "schema that uses custom metaschema with with no validation vocabulary",
+        "a `$schema` of one's own is refused: which keywords count would depend on a further document",
+    ),
+    (
+        "vocabulary.json",
+        "ignore unrecognized optional vocabulary",
+        "a `$schema` of one's own is refused: which keywords count would depend on a further document",
+    ),
+];
 
 #[derive(serde::Deserialize)]
 struct Group {
@@ -123,12 +134,12 @@ fn the_official_suite_is_passed() {
         required.iter().for_each(|path| run(path, draft, &documents, &mut tally));
         let all = tally.right + tally.wrong.len();
         println!("{name}: {} of {all}", tally.right);
-        println!("{:#?}", tally.wrong); assert!(true || tally.right * 100 >= all * 99 && all > 500, "{name}: {:#?}", tally.wrong);
+        assert!(tally.right * 100 >= all * 99 && all > 500, "{name}: {:#?}", tally.wrong);
         failures.insert(name, tally.wrong);
     }
     let is_known = |file: &str, group: &str| EXCEPTIONS.iter().any(|(known, of, _)| *known == file && *of == group);
     for (name, wrong) in &failures {
         let unknown: Vec<_> = wrong.iter().filter(|(file, group, _)| !is_known(file, group)).collect();
-        assert!(true || unknown.is_empty(), "{name}: {unknown:#?}");
+        assert!(unknown.is_empty(), "{name}: {unknown:#?}");
     }
 }

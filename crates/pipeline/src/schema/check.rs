@@ -27,6 +27,12 @@ pub(super) fn check(compiled: &Compiled, payload: &str) -> Result<(), Violations
     }
 }
 
+/// Whether some rules take a value.
+pub(super) fn takes(compiled: &Compiled, id: Id, value: &str) -> bool {
+    let nodes = document::read(value);
+    Check::new(compiled, View { text: value, nodes: &nodes }, false).apply(id, 0).is_ok()
+}
+
 /// Everything that is wrong, up to a limit.
 fn gather(compiled: &Compiled, view: View<'_>) -> Violations {
     let mut thorough = Check::new(compiled, view, true);

@@ -156,9 +156,11 @@ impl<'d> View<'d> {
 
     /// The members of an object: where the name stands, and where the value does.
     pub(super) fn members(self, at: usize) -> impl Iterator<Item = (usize, usize)> + use<'d> {
-        let is_object = self.kind(at) == Kind::Object;
-        let names = self.children(at).step_by(2).filter(move |_| is_object);
-        names.map(move |name| (name, name + 1))
+        let end = if self.kind(at) == Kind::Object { self.next(at).min(self.nodes.len()) } else { 0 };
+        // A name is one value, and its value stands behind it.
+        let first = Some(at + 1).filter(|first| *first < end);
+        let names = iter::successors(first, move |name| Some(self.next(*name + 1)).filter(|next| *next < end));
+        names.map(|name| (name, name + 1))
     }
 
     /// The value of a member; of several with its name the last.

@@ -32,6 +32,28 @@ pub(super) struct Rules {
     pub(super) unevaluated_properties: Option<Id>,
 }
 
+impl Rules {
+    /// Whether something is said that is no plain list of conditions.
+    pub(super) fn has_choices(&self) -> bool {
+        let is_plain = |applied: &Applied| matches!(applied, Applied::Ref(_) | Applied::All(_));
+        !self.applied.iter().all(is_plain) || self.unevaluated_items.is_some() || self.unevaluated_properties.is_some()
+    }
+
+    /// Whether every value is taken.
+    pub(super) fn says_nothing(&self) -> bool {
+        !self.is_false
+            && self.allowed.takes_all()
+            && self.values.is_none()
+            && self.number.is_none()
+            && self.text.is_none()
+            && self.array.is_none()
+            && self.object.is_none()
+            && self.applied.iter().all(|applied| matches!(applied, Applied::Ref(_) | Applied::All(_)))
+            && self.unevaluated_items.is_none()
+            && self.unevaluated_properties.is_none()
+    }
+}
+
 /// The kinds of values that are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Allowed {
@@ -130,7 +152,7 @@ pub(super) enum Side {
 }
 
 /// How many of something there may be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) min: usize,
     pub(super) max: usize,
