@@ -69,6 +69,10 @@ pub const SCHEMA_STEPS_MAX: usize = 2_000_000;
 pub const SCHEMA_ERRORS_MAX: usize = 20;
 /// Pairs of schemas that are compared to tell what a newer one would refuse.
 pub const SCHEMA_COMPARISONS_MAX: usize = 20_000;
+/// Members of an object that are told apart when a schema is made of samples: one with more is a table, and its names are data.
+pub const SCHEMA_INFER_MEMBERS_MAX: usize = 500;
+/// Schemas within each other that are made of samples at most.
+pub const SCHEMA_INFER_SHAPES_MAX: usize = 20_000;
 /// Mistakes in a schema that are listed.
 pub const SCHEMA_MISTAKES_MAX: usize = 20;
 

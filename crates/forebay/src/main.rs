@@ -22,6 +22,7 @@ mod read_back;
 mod reload;
 mod route_command;
 mod route_json;
+mod schema_command;
 mod schema_files;
 mod serve;
 mod tls_files;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Journal(command) => exit(journal_command::run(&command)),
         Command::Dead(command) => exit(dead_command::run(&command)),
         Command::Route(command) => exit(route_command::run(&command)),
+        Command::Schema(command) => exit(schema_command::run(&command)),
         Command::Bench(flags) => exit(bench_command::run(&flags)),
         Command::Load(flags) => exit(load_command::run(&flags)),
         Command::Token(command) => exit(token_command::run(&command)),

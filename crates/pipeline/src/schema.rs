@@ -13,6 +13,7 @@ mod draft;
 mod equal;
 mod error;
 mod format;
+mod infer;
 mod library;
 mod number;
 mod pattern;
@@ -28,6 +29,7 @@ use std::fmt;
 use compile::Compiled;
 pub use difference::{Difference, differences};
 pub use error::{InvalidSchema, Violation, Violations};
+pub use infer::Samples;
 
 /// Documents by the names by which schemas may refer to them.
 pub type Documents = BTreeMap<String, String>;

@@ -105,9 +105,12 @@ impl<'s> Comparison<'s> {
 
     /// Where the old rules list their values, each is tried.
     fn values_were_listed(&mut self, olds: &All<'s>, old: &[Id], new: &[Id], place: &str) -> bool {
-        let Some(values) = olds.iter().find_map(|rules| rules.values.as_ref()) else { return false };
-        let texts = values.texts.iter().map(|text| serde_json::Value::from(&**text).to_string());
-        for text in texts.chain(values.others.iter().map(|value| value.text.to_string())) {
+        let texts = match olds.iter().find_map(|rules| rules.values.as_ref()) {
+            Some(values) => values.all(),
+            None if has_few(olds) => ["null", "true", "false"].map(str::to_owned).into(),
+            None => return false,
+        };
+        for text in texts {
             let takes = |compiled: &Compiled, ids: &[Id]| ids.iter().all(|id| check::takes(compiled, *id, &text));
             if takes(self.old, old) && !takes(self.new, new) {
                 self.certain(place, &format!("the value {}", brief(&text)));
@@ -211,6 +214,12 @@ fn together(compiled: &Compiled, ids: &[Id]) -> Vec<Id> {
 
 fn takes(all: &All<'_>, kind: Kind) -> bool {
     all.iter().all(|rules| rules.allowed.takes(kind))
+}
+
+/// Whether only values are taken that can be counted on one hand.
+fn has_few(all: &All<'_>) -> bool {
+    let many = [Kind::Text, Kind::Array, Kind::Object];
+    !takes_integers(all) && many.into_iter().all(|kind| !takes(all, kind))
 }
 
 fn takes_integers(all: &All<'_>) -> bool {

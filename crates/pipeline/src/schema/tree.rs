@@ -114,6 +114,14 @@ pub(super) struct Values {
     pub(super) shown: Box<str>,
 }
 
+impl Values {
+    /// All of them, as JSON.
+    pub(super) fn all(&self) -> Vec<String> {
+        let texts = self.texts.iter().map(|text| serde_json::Value::from(&**text).to_string());
+        texts.chain(self.others.iter().map(|value| value.text.to_string())).collect()
+    }
+}
+
 /// A value of its own text.
 #[derive(Debug)]
 pub(super) struct Owned {
