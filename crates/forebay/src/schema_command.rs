@@ -76,7 +76,8 @@ fn gather(path: &Path, mut input: impl BufRead) -> Result<Samples, SchemaCommand
     let unreadable = |source| SchemaCommandError::Read { path: path.to_owned(), source };
     let wrong = |number, error| SchemaCommandError::Record { path: path.to_owned(), number, error };
     let mut samples = Samples::default();
-    if first_byte(&mut input).map_err(unreadable)? == Some(b'[') {
+    let (first, blank_lines) = first_byte(&mut input).map_err(unreadable)?;
+    if first == Some(b'[') {
         let mut text = Vec::new();
         input.take(ARRAY_BYTES_MAX + 1).read_to_end(&mut text).map_err(unreadable)?;
         if text.len() as u64 > ARRAY_BYTES_MAX {
@@ -89,14 +90,19 @@ fn gather(path: &Path, mut input: impl BufRead) -> Result<Samples, SchemaCommand
             }
             return Ok(samples);
         }
-        return lines(path, text.as_slice(), samples);
+        return lines(path, text.as_slice(), blank_lines, samples);
     }
-    lines(path, input, samples)
+    lines(path, input, blank_lines, samples)
 }
 
-fn lines(path: &Path, mut input: impl BufRead, mut samples: Samples) -> Result<Samples, SchemaCommandError> {
+fn lines(
+    path: &Path,
+    mut input: impl BufRead,
+    blank_lines: u64,
+    mut samples: Samples,
+) -> Result<Samples, SchemaCommandError> {
     let mut line = Vec::new();
-    for number in 1.. {
+    for number in blank_lines + 1.. {
         line.clear();
         let read = input.read_until(b'\n', &mut line);
         if read.map_err(|source| SchemaCommandError::Read { path: path.to_owned(), source })? == 0 {
@@ -111,18 +117,22 @@ fn lines(path: &Path, mut input: impl BufRead, mut samples: Samples) -> Result<S
     Ok(samples)
 }
 
-/// The first byte that isn't whitespace. What stands before it is passed over.
-fn first_byte(input: &mut impl BufRead) -> io::Result<Option<u8>> {
+/// The first byte that isn't whitespace, and how many lines end before it. They are passed over.
+fn first_byte(input: &mut impl BufRead) -> io::Result<(Option<u8>, u64)> {
+    let mut blank_lines = 0;
+    let line_ends = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     loop {
         let buffer = input.fill_buf()?;
         if buffer.is_empty() {
-            return Ok(None);
+            return Ok((None, blank_lines));
         }
         if let Some(at) = buffer.iter().position(|byte| !byte.is_ascii_whitespace()) {
             let first = buffer[at];
+            blank_lines += line_ends(&buffer[..at]);
             input.consume(at);
-            return Ok(Some(first));
+            return Ok((Some(first), blank_lines));
         }
+        blank_lines += line_ends(buffer);
         let length = buffer.len();
         input.consume(length);
     }
