@@ -23,7 +23,8 @@ pub(super) fn check(compiled: &Compiled, payload: &str) -> Result<(), Violations
     match quick.apply(Id(0), 0) {
         Ok(()) => Ok(()),
         Err(Stop::Failed) => Err(gather(compiled, view)),
-        Err(Stop::TooMuch(what)) => Err(too_much(view, what)),
+        Err(Stop::TooManySteps) => Err(too_much(view, "steps")),
+        Err(Stop::TooDeep) => Err(too_much(view, "schemas within each other")),
     }
 }
 
@@ -57,8 +58,10 @@ fn too_much(view: View<'_>, what: &str) -> Violations {
 pub(super) enum Stop {
     /// Something is wrong, or as much as is listed.
     Failed,
-    /// It would take too many of these.
-    TooMuch(&'static str),
+    /// It would take too many steps.
+    TooManySteps,
+    /// Too many schemas would be followed within each other.
+    TooDeep,
 }
 
 type Checked<T = ()> = Result<T, Stop>;
@@ -99,7 +102,7 @@ impl<'s, 'd> Check<'s, 'd> {
         let rules = &self.compiled.rules[id.0];
         self.spend(1)?;
         if self.depth >= SCHEMA_DEPTH_MAX {
-            return Err(Stop::TooMuch("schemas within each other"));
+            return Err(Stop::TooDeep);
         }
         self.depth += 1;
         let entered = self.enter(rules);
@@ -187,7 +190,7 @@ impl<'s, 'd> Check<'s, 'd> {
 
     fn spend(&mut self, steps: usize) -> Checked {
         self.steps = self.steps.saturating_add(steps);
-        if self.steps > SCHEMA_STEPS_MAX { Err(Stop::TooMuch("steps")) } else { Ok(()) }
+        if self.steps > SCHEMA_STEPS_MAX { Err(Stop::TooManySteps) } else { Ok(()) }
     }
 
     /// Something is wrong.

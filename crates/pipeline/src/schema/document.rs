@@ -4,8 +4,6 @@
 use std::borrow::Cow;
 use std::iter;
 
-use event::limits::JSON_DEPTH_MAX;
-
 /// The kinds of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -24,7 +22,7 @@ pub(super) struct Node {
     has_escape: bool,
     start: u32,
     end: u32,
-    /// The first value that isn't within this one.
+    /// The first value that isn't within this one. While an array or an object is being read, the one that it stands in.
     next: u32,
 }
 
@@ -35,23 +33,21 @@ const BYTES_PER_VALUE: usize = 12;
 pub(super) fn read(text: &str) -> Vec<Node> {
     let bytes = text.as_bytes();
     let mut nodes: Vec<Node> = Vec::with_capacity(bytes.len() / BYTES_PER_VALUE + 4);
-    let (mut open, mut depth, mut at) = ([0_usize; JSON_DEPTH_MAX], 0, 0);
+    let (mut open, mut at) = (u32::MAX, 0);
     while let Some(byte) = bytes.get(at) {
         let start = at;
         at += 1;
         match byte {
             b'{' | b'[' => {
                 let kind = if *byte == b'{' { Kind::Object } else { Kind::Array };
-                if let Some(place) = open.get_mut(depth) {
-                    *place = nodes.len();
-                }
-                depth += 1;
-                nodes.push(Node::new(kind, start, at, nodes.len()));
+                let node = Node { next: open, ..Node::new(kind, start, at, 0) };
+                open = offset(nodes.len());
+                nodes.push(node);
             }
             b'}' | b']' => {
-                depth = depth.saturating_sub(1);
                 let next = offset(nodes.len());
-                if let Some(node) = open.get(depth).and_then(|index| nodes.get_mut(*index)) {
+                if let Some(node) = nodes.get_mut(open as usize) {
+                    open = node.next;
                     (node.end, node.next) = (offset(at), next);
                 }
             }
@@ -73,12 +69,33 @@ pub(super) fn read(text: &str) -> Vec<Node> {
             }
         }
     }
+    // In a text that ends too early, which nobody should have given, some were never closed.
+    let end = offset(nodes.len());
+    while let Some(node) = nodes.get_mut(open as usize) {
+        open = node.next;
+        node.next = end;
+    }
     nodes
 }
 
 /// Goes behind the string whose quote was passed, and says whether it has an escape.
 fn skip_text(bytes: &[u8], at: &mut usize) -> bool {
     let mut has_escape = false;
+    // Most names and many values end within the first bytes: to call the search for them would cost more than it does.
+    for _ in 0..2 {
+        let Some(word) = bytes.get(*at..*at + 8).and_then(|word| <[u8; 8]>::try_from(word).ok()) else { break };
+        match first_mark(u64::from_le_bytes(word)) {
+            None => *at += 8,
+            Some(found) if word[found] == b'"' => {
+                *at += found + 1;
+                return false;
+            }
+            Some(found) => {
+                *at += found;
+                break;
+            }
+        }
+    }
     loop {
         let rest = bytes.get(*at..).unwrap_or_default();
         match memchr::memchr2(b'"', b'\\', rest) {
@@ -96,6 +113,16 @@ fn skip_text(bytes: &[u8], at: &mut usize) -> bool {
             }
         }
     }
+}
+
+/// Which of eight bytes, the lowest first, is the first quote or backslash.
+const fn first_mark(word: u64) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // A byte is zero where it is the one that is looked for; the lowest that borrows is the first.
+    let (quote, backslash) = (word ^ (ONES * b'"' as u64), word ^ (ONES * b'\\' as u64));
+    let found = ((quote.wrapping_sub(ONES) & !quote) | (backslash.wrapping_sub(ONES) & !backslash)) & HIGH;
+    if found == 0 { None } else { Some(found.trailing_zeros() as usize / 8) }
 }
 
 /// Places are small: an event has a megabyte at most. What is beyond becomes a place that holds nothing.
@@ -134,10 +161,10 @@ impl<'d> View<'d> {
 
     /// What a string says.
     pub(super) fn text(&self, at: usize) -> Cow<'d, str> {
-        let raw = self.raw(at);
-        let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-        if self.nodes.get(at).is_some_and(|node| node.has_escape) {
-            return serde_json::from_str(raw).map_or(Cow::Borrowed(inner), Cow::Owned);
+        let Some(node) = self.nodes.get(at) else { return Cow::Borrowed("") };
+        let inner = self.text.get(node.start as usize + 1..(node.end as usize).saturating_sub(1)).unwrap_or_default();
+        if node.has_escape {
+            return serde_json::from_str(self.raw(at)).map_or(Cow::Borrowed(inner), Cow::Owned);
         }
         Cow::Borrowed(inner)
     }

@@ -57,16 +57,14 @@ impl<'m> Library<'m> {
     /// It is no JSON, or names what can't be.
     pub(super) fn add(&mut self, name: &str, text: &str, draft: Draft) -> Result<Place, InvalidSchema> {
         let document = self.sources.len();
-        let value = crate::json::check(text.as_bytes()).map_err(|error| InvalidSchema {
+        crate::json::check(text.as_bytes()).map_err(|error| InvalidSchema {
             document: name.to_owned(),
             pointer: String::new(),
             span: error.offset..error.offset + 1,
             message: format!("this is no JSON: {}", error.detail),
             missing: None,
         })?;
-        // Offsets stay those of the text.
-        let end = value.as_ptr() as usize - text.as_ptr() as usize + value.len();
-        self.sources.push(Source { name: name.to_owned(), value: Owned::new(&text[..end]) });
+        self.sources.push(Source { name: name.to_owned(), value: Owned::new(text) });
         let resource = self.new_resource(name.to_owned(), draft, document, 0);
         let resource = self.walk(document, 0, resource)?;
         self.by_uri.entry(name.to_owned()).or_insert(resource);

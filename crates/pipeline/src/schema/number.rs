@@ -23,7 +23,12 @@ impl Number {
 
     /// How the number in `text` stands to this one.
     pub(super) fn order_of(&self, text: &str) -> Ordering {
-        match (small(text), self.small) {
+        self.order_of_small(small(text), text)
+    }
+
+    /// The same for a number that was looked at by [`small`].
+    pub(super) fn order_of_small(&self, small: Option<i64>, text: &str) -> Ordering {
+        match (small, self.small) {
             (Some(left), Some(right)) => left.cmp(&right),
             _ => Decimal::of(text).cmp(&self.exact),
         }
@@ -51,14 +56,18 @@ impl Divisor {
 
     /// Whether the number in `text` is a multiple.
     pub(super) fn divides(&self, text: &str) -> bool {
+        if let (Some(small), 0) = (small(text), self.exponent) {
+            return small.unsigned_abs().is_multiple_of(self.digits);
+        }
         let exact = Decimal::of(text);
         // What is left of the digits has no factor of ten: with a smaller exponent it can't be a multiple.
         let Ok(shift) = u64::try_from(exact.exponent().saturating_sub(self.exponent)) else {
             return exact.digits.is_empty();
         };
+        // With at most 18 digits ten times a remainder fits.
+        let rest = exact.digits.iter().fold(0, |rest, digit| (rest * 10 + u64::from(digit - b'0')) % self.digits);
         let divisor = u128::from(self.digits);
-        let digits = exact.digits.iter().fold(0, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % divisor);
-        digits * power_of_ten(shift, divisor) % divisor == 0
+        u128::from(rest) * power_of_ten(shift, divisor) % divisor == 0
     }
 }
 
@@ -105,7 +114,14 @@ pub(super) fn equal(left: &str, right: &str) -> bool {
 
 /// Gives the same for all texts of a number.
 pub(super) fn hash(text: &str, hasher: &mut impl Hasher) {
-    Decimal::of(text).hash(hasher);
+    if let Some(small) = small(text) {
+        return small.hash(hasher);
+    }
+    let exact = Decimal::of(text);
+    match exact.small() {
+        Some(small) => small.hash(hasher),
+        None => exact.hash(hasher),
+    }
 }
 
 /// `0.DIGITS × 10^point`; the first digit and the last are none of them zero, and of zero there are none.
@@ -137,6 +153,17 @@ impl Decimal {
     /// The exponent where the digits are a whole number.
     fn exponent(&self) -> i64 {
         self.point - i64::try_from(self.digits.len()).unwrap_or(EXPONENT_MAX)
+    }
+
+    /// The number, where [`small`] gives it for a text of it.
+    fn small(&self) -> Option<i64> {
+        let zeros = u32::try_from(self.exponent()).ok()?;
+        if self.point > 18 {
+            return None;
+        }
+        let digits = self.digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+        let value = digits * 10_i64.pow(zeros);
+        Some(if self.negative { -value } else { value })
     }
 
     fn magnitude(&self, other: &Self) -> Ordering {

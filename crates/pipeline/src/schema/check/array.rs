@@ -73,7 +73,7 @@ impl<'s> Check<'s, '_> {
         self.spend(2 * view.raw(at).len() / BYTES_PER_STEP)?;
         let state = RandomState::new();
         let mut hashed: Vec<(u64, usize)> = view.children(at).map(|child| (hash(view, child, &state), child)).collect();
-        self.spend(hashed.len())?;
+        self.spend(2 * hashed.len())?;
         hashed.sort_unstable();
         let twice = hashed.windows(2).find(|pair| pair[0].0 == pair[1].0 && equal(view, pair[0].1, view, pair[1].1));
         match twice.map(|pair| pair[1].1) {

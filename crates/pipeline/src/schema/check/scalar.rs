@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::{Check, Checked};
 use crate::schema::document::Kind;
 use crate::schema::equal::equal;
-use crate::schema::number::{is_plain, is_whole};
+use crate::schema::number::{is_plain, is_whole, small};
 use crate::schema::tree::{NumberRules, Rules, Side, TextRules, Values};
 
 /// Bytes of a value that are compared in a step.
@@ -44,9 +44,12 @@ impl Check<'_, '_> {
 
     pub(super) fn number(&mut self, rules: &Rules, number: &NumberRules, at: usize) -> Checked {
         let raw = self.view.raw(at);
-        self.spend(number.bounds.len() * raw.len() / BYTES_PER_STEP)?;
+        let small = small(raw);
+        if small.is_none() {
+            self.spend((1 + number.bounds.len()) * raw.len() / BYTES_PER_STEP * 4)?;
+        }
         for bound in &number.bounds {
-            let order = bound.limit.order_of(raw);
+            let order = bound.limit.order_of_small(small, raw);
             let (holds, keyword, words) = match bound.side {
                 Side::Minimum => (order != Ordering::Less, "minimum", "at least"),
                 Side::Above => (order == Ordering::Greater, "exclusiveMinimum", "more than"),

@@ -6,7 +6,7 @@ use super::{Compiler, Object};
 use crate::schema::document::Kind;
 use crate::schema::draft::Draft;
 use crate::schema::library::Place;
-use crate::schema::tree::{Dependent, Id, Member, Needs, ObjectRules, order};
+use crate::schema::tree::{Dependent, Id, Member, Needs, ObjectRules};
 
 /// What is said of a member before all names are known.
 #[derive(Default)]
@@ -114,12 +114,8 @@ impl Compiler<'_> {
 }
 
 fn members(names: Names) -> Vec<Member> {
-    let member = |(name, said): (String, Said)| Member {
-        name: name.into(),
-        rules: said.rules,
-        is_required: said.is_required,
-    };
+    let member = |(name, said): (String, Said)| Member::new(&name, said.rules, said.is_required);
     let mut members: Vec<Member> = names.into_iter().map(member).collect();
-    members.sort_by(|left, right| order(&left.name, &right.name));
+    members.sort_by(Member::order);
     members
 }
