@@ -171,7 +171,11 @@ async fn answer_api(request: &Request<Incoming>, admin: &Admin) -> Answer {
             Ok(()) => answer::json(StatusCode::OK, &ReloadJson { applied: true }),
             Err(detail) => answer::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail),
         },
-        _ => answer::problem(StatusCode::NOT_FOUND, "path", "there are /api/dead, /api/routes, /api/types and /api/reload".into()),
+        _ => answer::problem(
+            StatusCode::NOT_FOUND,
+            "path",
+            "there are /api/dead, /api/routes, /api/types and /api/reload".into(),
+        ),
     }
 }
 

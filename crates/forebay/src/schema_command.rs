@@ -62,8 +62,11 @@ pub(crate) fn run(command: &SchemaCommand) -> Result<u8, SchemaCommandError> {
 fn run_infer(infer: &SchemaInfer) -> Result<u8, SchemaCommandError> {
     let path = &infer.file;
     let unreadable = |source| SchemaCommandError::Read { path: path.clone(), source };
-    let input: Box<dyn Read> =
-        if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(fs::File::open(path).map_err(unreadable)?) };
+    let input: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        Box::new(fs::File::open(path).map_err(unreadable)?)
+    };
     let samples = gather(path, BufReader::new(input))?;
     if samples.count() == 0 {
         return Err(SchemaCommandError::Empty(path.clone()));

@@ -123,7 +123,8 @@ struct Named {
 impl Named {
     /// The file that a name means.
     fn path(&self, uri: &str) -> Result<PathBuf, String> {
-        let beside = self.own.iter().find_map(|(folder, path)| Some(path.join(decoded(uri.strip_prefix(folder.as_str())?))));
+        let beside =
+            self.own.iter().find_map(|(folder, path)| Some(path.join(decoded(uri.strip_prefix(folder.as_str())?))));
         if let Some(path) = beside {
             return Ok(path);
         }

@@ -65,8 +65,9 @@ fn compile(text: &str, formats: bool) -> Result<Schema, String> {
 
 /// Schemas and documents that are made to cost time, the documents of full size.
 fn hostile() -> Vec<(&'static str, String, String)> {
-    let doubling: String =
-        (0..30).map(|n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1)).collect();
+    let doubling: String = (0..30)
+        .map(|n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1))
+        .collect();
     let doubling = format!(r##"{{"$ref":"#/$defs/0","$defs":{{{doubling}"30":false}}}}"##);
     let numbers = format!("[{}1]", "1,".repeat(520_000));
     let members: String = (0..60_000).map(|n| format!("\"member{n}\":{n},")).collect();
@@ -81,7 +82,11 @@ fn hostile() -> Vec<(&'static str, String, String)> {
         ("numbers", r#"{"items":{"type":"integer","minimum":0,"maximum":9}}"#.into(), numbers.clone()),
         ("numbers that are alike", r#"{"uniqueItems":true}"#.into(), numbers.clone()),
         ("numbers, all wrong", r#"{"items":{"type":"string"}}"#.into(), numbers.clone()),
-        ("numbers, evaluated", r#"{"contains":{"minimum":5},"unevaluatedItems":false,"minContains":0}"#.into(), numbers),
+        (
+            "numbers, evaluated",
+            r#"{"contains":{"minimum":5},"unevaluatedItems":false,"minContains":0}"#.into(),
+            numbers,
+        ),
         ("members", r#"{"propertyNames":{"minLength":3},"unevaluatedProperties":true}"#.into(), members.clone()),
         ("members, many patterns", format!(r#"{{"patternProperties":{{{several}"z":true}}}}"#), members),
         ("objects that are alike", r#"{"uniqueItems":true}"#.into(), objects),

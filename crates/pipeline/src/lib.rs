@@ -5,7 +5,7 @@ pub mod batch;
 pub mod expression;
 pub mod json;
 pub mod pointer;
-pub mod schema;
 mod refusal;
+pub mod schema;
 
 pub use refusal::{Refusal, RefusalCode};

@@ -7,9 +7,9 @@ use event::TypeName;
 use pipeline::pointer::JsonPointer;
 
 use super::pointer;
-use super::schema::{self, Schemas, TypeSchema};
 use super::reader::Reader;
 use super::report::Mistake;
+use super::schema::{self, Schemas, TypeSchema};
 use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
 
@@ -70,12 +70,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sink
     types
 }
 
-fn read_one(
-    reader: &mut Reader<'_>,
-    section: &Section<'_>,
-    sinks: &Sinks,
-    schemas: &mut Schemas<'_>,
-) -> TypeConfig {
+fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks, schemas: &mut Schemas<'_>) -> TypeConfig {
     reader.check_keys(section, KEYS);
     let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
     let schema = schema::read(reader, section, schemas);

@@ -96,8 +96,10 @@ fn report(reader: &mut Reader<'_>, section: &Section<'_>, found: &Found<PathBuf>
             reader.push(Mistake::new(title, found.spot.clone(), format!("this is {}", path.display())));
         }
         SchemaError::Wrong { mistakes, texts } => {
-            let sources: BTreeMap<&String, _> =
-                texts.iter().map(|(name, (path, text))| (name, reader.source(path.display().to_string(), text))).collect();
+            let sources: BTreeMap<&String, _> = texts
+                .iter()
+                .map(|(name, (path, text))| (name, reader.source(path.display().to_string(), text)))
+                .collect();
             for InvalidSchema { document, span, message, .. } in mistakes {
                 let title = format!("`{key}` can't be used: {message}");
                 let mistake = match sources.get(&document) {

@@ -53,7 +53,10 @@ fn other_acknowledgements_are_refused_too() {
     let stand = stand();
     for ack in ["disk", "stored"] {
         let answer = stand.post("/ingest/event/access", &format!("Forebay-Ack: {ack}\r\n"), "{}");
-        assert_eq!((answer.status, answer.json()["errors"][0]["expected"].clone()), (422, json!("a member \"status\"")));
+        assert_eq!(
+            (answer.status, answer.json()["errors"][0]["expected"].clone()),
+            (422, json!("a member \"status\""))
+        );
     }
     assert!(stand.stored().is_empty());
 }

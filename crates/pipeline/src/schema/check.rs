@@ -110,9 +110,9 @@ impl<'s, 'd> Check<'s, 'd> {
         let evaluates = rules.unevaluated_items.is_some() || rules.unevaluated_properties.is_some();
         self.marking |= evaluates;
         let first_mark = self.marks.len();
-        let result = self.keywords(rules, at).and_then(|()| {
-            if evaluates { self.unevaluated(rules, at, first_mark) } else { Ok(()) }
-        });
+        let result = self
+            .keywords(rules, at)
+            .and_then(|()| if evaluates { self.unevaluated(rules, at, first_mark) } else { Ok(()) });
         self.marking = outer;
         if entered {
             self.scope.pop();
@@ -214,11 +214,12 @@ impl<'s, 'd> Check<'s, 'd> {
     }
 
     fn unevaluated(&mut self, rules: &'s Rules, at: usize, first_mark: usize) -> Checked {
-        let (id, children): (Id, Vec<usize>) = match (self.view.kind(at), rules.unevaluated_items, rules.unevaluated_properties) {
-            (Kind::Array, Some(id), _) => (id, self.view.children(at).collect()),
-            (Kind::Object, _, Some(id)) => (id, self.view.members(at).map(|(_, value)| value).collect()),
-            _ => return Ok(()),
-        };
+        let (id, children): (Id, Vec<usize>) =
+            match (self.view.kind(at), rules.unevaluated_items, rules.unevaluated_properties) {
+                (Kind::Array, Some(id), _) => (id, self.view.children(at).collect()),
+                (Kind::Object, _, Some(id)) => (id, self.view.members(at).map(|(_, value)| value).collect()),
+                _ => return Ok(()),
+            };
         let mut evaluated = self.marks[first_mark..].to_vec();
         evaluated.sort_unstable();
         self.spend(children.len() + evaluated.len())?;

@@ -38,7 +38,9 @@ pub(super) fn compile(name: &str, text: &str, options: &Options<'_>) -> Result<C
     };
     compiler.id(root);
     compiler.run();
-    if compiler.mistakes.is_empty() && let Err((id, message)) = super::cycle::check(&compiler.rules) {
+    if compiler.mistakes.is_empty()
+        && let Err((id, message)) = super::cycle::check(&compiler.rules)
+    {
         let place = compiler.numbers.iter().find(|(_, number)| **number == id).map(|(place, _)| *place);
         compiler.wrong(place.unwrap_or(root), message);
     }
@@ -79,7 +81,8 @@ impl Compiler<'_> {
         loop {
             while let Some(place) = self.queue.pop_front() {
                 if self.rules.len() >= SCHEMA_RULES_MAX {
-                    return self.wrong(place, format!("there are more than {SCHEMA_RULES_MAX} schemas within each other"));
+                    return self
+                        .wrong(place, format!("there are more than {SCHEMA_RULES_MAX} schemas within each other"));
                 }
                 let rules = self.rules_of(place);
                 self.rules.push(rules);
@@ -172,7 +175,9 @@ impl Compiler<'_> {
     }
 
     fn schemas(&mut self, object: Object, keyword: &str) -> Vec<Id> {
-        let Some(list) = self.member_of_kind(object, keyword, Kind::Array, "a list of schemas") else { return Vec::new() };
+        let Some(list) = self.member_of_kind(object, keyword, Kind::Array, "a list of schemas") else {
+            return Vec::new();
+        };
         let children: Vec<usize> = self.view(list).children(list.at).collect();
         if children.is_empty() && !(keyword == "items" || keyword == "prefixItems") {
             self.wrong(list, format!("`{keyword}` is empty"));

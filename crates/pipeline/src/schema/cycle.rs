@@ -38,7 +38,10 @@ impl Walk<'_> {
                     match self.heights[other.0] {
                         Height::Unknown => stack.push(*other),
                         Height::Open => {
-                            return Err((*other, "the schema refers to itself without going down into the document".into()));
+                            return Err((
+                                *other,
+                                "the schema refers to itself without going down into the document".into(),
+                            ));
                         }
                         Height::Known(_) => {}
                     }

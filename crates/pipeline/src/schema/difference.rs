@@ -147,7 +147,8 @@ impl<'s> Comparison<'s> {
             let name = match applied {
                 Applied::Ref(_) | Applied::All(_) => continue,
                 Applied::Any(branches) => {
-                    let is_covered = others().any(|other| matches!(other, Applied::Any(olds) if self.is_covered(olds, branches)));
+                    let is_covered =
+                        others().any(|other| matches!(other, Applied::Any(olds) if self.is_covered(olds, branches)));
                     if is_covered {
                         continue;
                     }
@@ -166,7 +167,10 @@ impl<'s> Comparison<'s> {
             rules.iter().any(|rules| rules.unevaluated_items.is_some() || rules.unevaluated_properties.is_some())
         };
         if unevaluated(news) && !super::same::sets((self.old, olds), (self.new, news)) {
-            self.unsure(place, "what is refused as unevaluated depends on all that stands beside it, and that has changed");
+            self.unsure(
+                place,
+                "what is refused as unevaluated depends on all that stands beside it, and that has changed",
+            );
         }
     }
 

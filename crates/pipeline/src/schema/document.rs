@@ -57,7 +57,10 @@ pub(super) fn read(text: &str) -> Vec<Node> {
             }
             b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => {}
             first => {
-                while bytes.get(at).is_some_and(|byte| !matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r')) {
+                while bytes
+                    .get(at)
+                    .is_some_and(|byte| !matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r'))
+                {
                     at += 1;
                 }
                 let kind = match first {
@@ -206,9 +209,11 @@ impl<'d> View<'d> {
                     let found = self.members(at).find(|(name, value)| *name == to || holds(*value));
                     found.map(|(name, value)| (escape(&self.text(name)), if name == to { to } else { value }))
                 }
-                Kind::Array => {
-                    self.children(at).enumerate().find(|(_, child)| holds(*child)).map(|(i, child)| (i.to_string(), child))
-                }
+                Kind::Array => self
+                    .children(at)
+                    .enumerate()
+                    .find(|(_, child)| holds(*child))
+                    .map(|(i, child)| (i.to_string(), child)),
                 _ => None,
             };
             let Some((name, child)) = step else { break };

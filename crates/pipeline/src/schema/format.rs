@@ -73,7 +73,8 @@ impl Format {
 
 /// The number that so many digits are.
 fn digits(text: &[u8]) -> Option<u32> {
-    text.iter().try_fold(0_u32, |value, digit| Some(value * 10 + u32::from(digit.checked_sub(b'0').filter(|d| *d < 10)?)))
+    text.iter()
+        .try_fold(0_u32, |value, digit| Some(value * 10 + u32::from(digit.checked_sub(b'0').filter(|d| *d < 10)?)))
 }
 
 fn is_date_time(text: &str) -> bool {
@@ -84,7 +85,8 @@ fn is_date_time(text: &str) -> bool {
 
 fn is_date(text: &[u8]) -> bool {
     let [year @ .., b'-', m1, m2, b'-', d1, d2] = text else { return false };
-    let (Some(year), Some(month), Some(day)) = (digits(year).filter(|_| year.len() == 4), digits(&[*m1, *m2]), digits(&[*d1, *d2]))
+    let (Some(year), Some(month), Some(day)) =
+        (digits(year).filter(|_| year.len() == 4), digits(&[*m1, *m2]), digits(&[*d1, *d2]))
     else {
         return false;
     };
@@ -103,7 +105,8 @@ fn is_date(text: &[u8]) -> bool {
 fn is_time(text: &str) -> bool {
     let Some((clock, rest)) = text.as_bytes().split_at_checked(8) else { return false };
     let [h1, h2, b':', m1, m2, b':', s1, s2] = clock else { return false };
-    let (Some(hour), Some(minute), Some(second)) = (digits(&[*h1, *h2]), digits(&[*m1, *m2]), digits(&[*s1, *s2])) else {
+    let (Some(hour), Some(minute), Some(second)) = (digits(&[*h1, *h2]), digits(&[*m1, *m2]), digits(&[*s1, *s2]))
+    else {
         return false;
     };
     let fraction = match rest {
@@ -164,7 +167,9 @@ fn is_email(text: &str) -> bool {
         && !local.starts_with('.')
         && !local.ends_with('.')
         && !local.contains("..");
-    let is_literal = |text: &str| text.parse::<Ipv4Addr>().is_ok() || text.strip_prefix("IPv6:").is_some_and(|v6| v6.parse::<Ipv6Addr>().is_ok());
+    let is_literal = |text: &str| {
+        text.parse::<Ipv4Addr>().is_ok() || text.strip_prefix("IPv6:").is_some_and(|v6| v6.parse::<Ipv6Addr>().is_ok())
+    };
     let is_domain = match domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some(literal) => is_literal(literal),
         None => is_hostname(domain),

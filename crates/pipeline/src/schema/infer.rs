@@ -73,7 +73,8 @@ impl Samples {
     pub fn schema(&self, ranges: bool) -> String {
         let mut schema = self.root.schema(ranges);
         schema.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
-        let text = serde_json::to_string_pretty(&Value::Object(schema)).expect("texts and numbers can be written as JSON");
+        let text =
+            serde_json::to_string_pretty(&Value::Object(schema)).expect("texts and numbers can be written as JSON");
         text + "\n"
     }
 }

@@ -135,10 +135,14 @@ impl<'m> Library<'m> {
             let view = library.view(document);
             view.member(at, keyword).filter(|at| view.kind(*at) == Kind::Text).map(|at| view.text(at).into_owned())
         };
-        if draft >= Draft::Of2019 && let Some(anchor) = text(self, "$anchor") {
+        if draft >= Draft::Of2019
+            && let Some(anchor) = text(self, "$anchor")
+        {
             self.resources[resource.0].anchors.insert(anchor, at);
         }
-        if draft >= Draft::Of2020 && let Some(anchor) = text(self, "$dynamicAnchor") {
+        if draft >= Draft::Of2020
+            && let Some(anchor) = text(self, "$dynamicAnchor")
+        {
             self.resources[resource.0].anchors.insert(anchor.clone(), at);
             self.resources[resource.0].dynamic_anchors.insert(anchor, at);
         }
@@ -164,12 +168,11 @@ impl<'m> Library<'m> {
         let (view, draft) = (self.view(document), self.resource(parent).draft);
         let is_root = at == 0;
         let draft = match view.member(at, "$schema").filter(|name| view.kind(*name) == Kind::Text) {
-            Some(name) if is_root || view.member(at, draft.id_keyword()).is_some() => {
-                Draft::of_name(&view.text(name)).ok_or_else(|| {
+            Some(name) if is_root || view.member(at, draft.id_keyword()).is_some() => Draft::of_name(&view.text(name))
+                .ok_or_else(|| {
                     let wanted = "this draft isn't known: there are 2020-12, 2019-09, draft-07, draft-06 and draft-04";
                     self.mistake(Place { at: name, ..place }, wanted)
-                })?
-            }
+                })?,
             _ => draft,
         };
         let view = self.view(document);

@@ -193,7 +193,8 @@ impl Ord for Decimal {
 fn read_exponent(text: &str) -> i64 {
     let negative = text.starts_with('-');
     let digits = text.trim_start_matches(['+', '-']).bytes().filter(u8::is_ascii_digit);
-    let add = |value: i64, digit: u8| value.saturating_mul(10).saturating_add(i64::from(digit - b'0')).min(EXPONENT_MAX);
+    let add =
+        |value: i64, digit: u8| value.saturating_mul(10).saturating_add(i64::from(digit - b'0')).min(EXPONENT_MAX);
     let value = digits.fold(0, add);
     if negative { -value } else { value }
 }

@@ -118,7 +118,9 @@ fn group(characters: &mut Characters<'_>, out: &mut String) -> Result<(), String
 }
 
 fn look(whither: &str) -> String {
-    format!("the regular expression looks {whither}, which takes no bounded time: say it with several schemas in allOf and not")
+    format!(
+        "the regular expression looks {whither}, which takes no bounded time: say it with several schemas in allOf and not"
+    )
 }
 
 fn escape(characters: &mut Characters<'_>, in_class: bool, out: &mut String) -> Result<(), String> {

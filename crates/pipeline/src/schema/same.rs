@@ -68,7 +68,9 @@ impl Same<'_> {
 
     fn applied(&mut self, left: &Applied, right: &Applied) -> bool {
         match (left, right) {
-            (Applied::Ref(left), Applied::Ref(right)) | (Applied::Not(left), Applied::Not(right)) => self.id(*left, *right),
+            (Applied::Ref(left), Applied::Ref(right)) | (Applied::Not(left), Applied::Not(right)) => {
+                self.id(*left, *right)
+            }
             (Applied::All(left), Applied::All(right))
             | (Applied::Any(left), Applied::Any(right))
             | (Applied::One(left), Applied::One(right)) => self.list(left, right),
@@ -76,12 +78,18 @@ impl Same<'_> {
                 Applied::If { condition, then, otherwise },
                 Applied::If { condition: other, then: other_then, otherwise: other_otherwise },
             ) => {
-                self.id(*condition, *other) && self.maybe(*then, *other_then) && self.maybe(*otherwise, *other_otherwise)
+                self.id(*condition, *other)
+                    && self.maybe(*then, *other_then)
+                    && self.maybe(*otherwise, *other_otherwise)
             }
             (Applied::Dynamic(left), Applied::Dynamic(right)) => {
                 self.id(left.otherwise, right.otherwise)
                     && left.candidates.len() == right.candidates.len()
-                    && left.candidates.iter().zip(&right.candidates).all(|((_, left), (_, right))| self.id(*left, *right))
+                    && left
+                        .candidates
+                        .iter()
+                        .zip(&right.candidates)
+                        .all(|((_, left), (_, right))| self.id(*left, *right))
             }
             _ => false,
         }
@@ -108,7 +116,8 @@ impl Same<'_> {
             object.members.iter().map(|member| (member.name.clone(), member.is_required)).collect()
         };
         let rules = |object: &ObjectRules| object.members.iter().map(|member| member.rules).collect::<Vec<_>>();
-        let patterns = |object: &ObjectRules| object.patterns.iter().map(|(pattern, _)| pattern.text.clone()).collect::<Vec<_>>();
+        let patterns =
+            |object: &ObjectRules| object.patterns.iter().map(|(pattern, _)| pattern.text.clone()).collect::<Vec<_>>();
         let of_patterns = |object: &ObjectRules| object.patterns.iter().map(|(_, id)| *id).collect::<Vec<_>>();
         left.count == right.count
             && members(left) == members(right)
@@ -133,13 +142,15 @@ impl Same<'_> {
 
 /// What is said of values, numbers and strings, as text.
 fn scalars(rules: &Rules) -> String {
-    let values = rules.values.as_ref().map(|values| {
-        (&values.texts, values.others.iter().map(|other| &other.text).collect::<Vec<_>>())
-    });
+    let values = rules
+        .values
+        .as_ref()
+        .map(|values| (&values.texts, values.others.iter().map(|other| &other.text).collect::<Vec<_>>()));
     let number = rules.number.as_ref().map(|number| {
         let bounds: Vec<_> = number.bounds.iter().map(|bound| (bound.side, &bound.limit.text)).collect();
         (bounds, number.multiple_of.as_ref().map(|divisor| &divisor.text))
     });
-    let text = rules.text.as_ref().map(|text| (text.length, text.pattern.as_ref().map(|pattern| &pattern.text), text.format));
+    let text =
+        rules.text.as_ref().map(|text| (text.length, text.pattern.as_ref().map(|pattern| &pattern.text), text.format));
     format!("{values:?} {number:?} {text:?}")
 }

@@ -96,7 +96,14 @@ impl<'s> Check<'s, '_> {
         self.spend(object.members.len() / BYTES_PER_STEP)
     }
 
-    fn dependent(&mut self, rules: &Rules, object: &ObjectRules, dependent: &Dependent, seen: &Seen, at: usize) -> Checked {
+    fn dependent(
+        &mut self,
+        rules: &Rules,
+        object: &ObjectRules,
+        dependent: &Dependent,
+        seen: &Seen,
+        at: usize,
+    ) -> Checked {
         if !seen.has(dependent.member) {
             return Ok(());
         }

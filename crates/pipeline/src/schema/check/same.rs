@@ -32,7 +32,11 @@ impl<'s> Check<'s, '_> {
                 return Ok(());
             }
         }
-        if is_any { Ok(()) } else { self.fail(rules, "anyOf", at, || format!("one of {} schemas to take it", list.len())) }
+        if is_any {
+            Ok(())
+        } else {
+            self.fail(rules, "anyOf", at, || format!("one of {} schemas to take it", list.len()))
+        }
     }
 
     fn one(&mut self, rules: &Rules, list: &[Id], at: usize) -> Checked {
@@ -57,6 +61,10 @@ impl<'s> Check<'s, '_> {
         let holds = self.holds(id, at)?;
         self.marks.truncate(first_mark);
         self.marking = marking;
-        if holds { self.fail(rules, "not", at, || "a value that the schema in `not` refuses".to_owned()) } else { Ok(()) }
+        if holds {
+            self.fail(rules, "not", at, || "a value that the schema in `not` refuses".to_owned())
+        } else {
+            Ok(())
+        }
     }
 }

@@ -27,7 +27,9 @@ impl Compiler<'_> {
             }
         }
         rules.applied.extend(self.schema(object, "not").map(Applied::Not));
-        if draft >= Draft::Seven && let Some(condition) = self.schema(object, "if") {
+        if draft >= Draft::Seven
+            && let Some(condition) = self.schema(object, "if")
+        {
             let (then, otherwise) = (self.schema(object, "then"), self.schema(object, "else"));
             rules.applied.push(Applied::If { condition, then, otherwise });
         }

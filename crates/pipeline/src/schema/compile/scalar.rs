@@ -35,11 +35,15 @@ impl Compiler<'_> {
     }
 
     fn values(&mut self, object: Object) -> Option<Values> {
-        if object.draft >= Draft::Six && let Some(place) = self.member(object, "const") {
+        if object.draft >= Draft::Six
+            && let Some(place) = self.member(object, "const")
+        {
             let mut values = self.gather("const", place, &[place.at]);
             // Both at once are rare: what `enum` has beside it is looked at as a further schema would be.
             if let Some(list) = self.member(object, "enum") {
-                values.texts.retain(|text| self.lists(list, &Owned::new(&serde_json::Value::from(&**text).to_string())));
+                values
+                    .texts
+                    .retain(|text| self.lists(list, &Owned::new(&serde_json::Value::from(&**text).to_string())));
                 let others = std::mem::take(&mut values.others);
                 values.others = others.into_iter().filter(|value| self.lists(list, value)).collect();
             }
@@ -66,9 +70,10 @@ impl Compiler<'_> {
 
     fn number(&mut self, object: Object) -> Option<NumberRules> {
         let mut rules = NumberRules::default();
-        for (keyword, excluding, side, other) in
-            [("minimum", "exclusiveMinimum", Side::Minimum, Side::Above), ("maximum", "exclusiveMaximum", Side::Maximum, Side::Below)]
-        {
+        for (keyword, excluding, side, other) in [
+            ("minimum", "exclusiveMinimum", Side::Minimum, Side::Above),
+            ("maximum", "exclusiveMaximum", Side::Maximum, Side::Below),
+        ] {
             let old = object.draft == Draft::Four;
             let excludes = old
                 && self

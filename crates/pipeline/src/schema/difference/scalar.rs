@@ -34,7 +34,8 @@ impl<'s> Comparison<'s> {
             }
         }
         for divisor in news.iter().filter_map(|rules| rules.multiple_of.as_ref()) {
-            let is_implied = |old: &&NumberRules| old.multiple_of.as_ref().is_some_and(|old| divisor.divides(&old.text));
+            let is_implied =
+                |old: &&NumberRules| old.multiple_of.as_ref().is_some_and(|old| divisor.divides(&old.text));
             if !olds.iter().any(is_implied) {
                 self.certain(place, &format!("a number that is no multiple of {}", divisor.text));
             }

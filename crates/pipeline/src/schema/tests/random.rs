@@ -31,7 +31,17 @@ fn keyword() -> impl Strategy<Value = Value> {
         (-3_i64..6, prop::sample::select(vec!["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]))
             .prop_map(|(limit, keyword)| json!({keyword: limit})),
         (1_i64..4).prop_map(|divisor| json!({"multipleOf": divisor})),
-        (0_u64..4, prop::sample::select(vec!["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"]))
+        (
+            0_u64..4,
+            prop::sample::select(vec![
+                "minLength",
+                "maxLength",
+                "minItems",
+                "maxItems",
+                "minProperties",
+                "maxProperties"
+            ])
+        )
             .prop_map(|(limit, keyword)| json!({keyword: limit})),
         prop::sample::select(vec!["a", "^b", "^[ab]$"]).prop_map(|pattern| json!({"pattern": pattern})),
         prop::collection::vec(value(), 1..4).prop_map(|values| json!({"enum": values})),
@@ -52,7 +62,19 @@ fn schema() -> impl Strategy<Value = Value> {
         let applied = prop_oneof![
             (list, prop::sample::select(vec!["allOf", "anyOf", "oneOf", "prefixItems"]))
                 .prop_map(|(list, keyword)| json!({keyword: list})),
-            (inner.clone(), prop::sample::select(vec!["not", "items", "contains", "additionalProperties", "propertyNames", "if", "then", "else"]))
+            (
+                inner.clone(),
+                prop::sample::select(vec![
+                    "not",
+                    "items",
+                    "contains",
+                    "additionalProperties",
+                    "propertyNames",
+                    "if",
+                    "then",
+                    "else"
+                ])
+            )
                 .prop_map(|(inner, keyword)| json!({keyword: inner})),
             (inner.clone(), "[ab]").prop_map(|(inner, name)| json!({"properties": {name: inner}})),
             (inner.clone(), "[ab]").prop_map(|(inner, name)| json!({"patternProperties": {name: inner}})),
