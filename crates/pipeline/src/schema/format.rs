@@ -1,6 +1,6 @@
 //! Formats of strings, which a schema names and which are asserted where that is asked for.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::pattern::Pattern;
 use crate::pointer::JsonPointer;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::document::{Kind, View};
+use super::document::{Kind, View, escape};
 use super::draft::{Draft, Holds};
 use super::error::InvalidSchema;
 use super::tree::{Owned, ResourceId};
@@ -34,6 +34,41 @@ pub(super) struct Resource {
 struct Source {
     name: String,
     value: Owned,
+    /// For each value the one that it stands in, so that a place in a large document is named without looking through all of it.
+    parents: Vec<Parent>,
+}
+
+/// What a value stands in, and the name or the number that it has there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parent {
+    at: usize,
+    index: Option<usize>,
+}
+
+impl Source {
+    fn new(name: &str, text: &str) -> Self {
+        let value = Owned::new(text);
+        let view = value.view();
+        let mut parents = vec![Parent::default(); value.nodes.len()];
+        for at in 0..value.nodes.len() {
+            let is_array = view.kind(at) == Kind::Array;
+            for (index, child) in view.children(at).enumerate() {
+                parents[child] = Parent { at, index: Some(index).filter(|_| is_array) };
+            }
+        }
+        Self { name: name.to_owned(), value, parents }
+    }
+
+    fn pointer(&self, mut at: usize) -> String {
+        let mut steps = Vec::new();
+        while at > 0 {
+            let Parent { at: parent, index } = self.parents[at];
+            // Of an object a value stands behind its name.
+            steps.push(index.map_or_else(|| escape(&self.value.view().text(at - 1)), |index| index.to_string()));
+            at = parent;
+        }
+        steps.iter().rev().map(|step| format!("/{step}")).collect()
+    }
 }
 
 /// The documents that are referred to, read as they are needed.
@@ -44,11 +79,20 @@ pub(super) struct Library<'m> {
     resources: Vec<Resource>,
     by_uri: HashMap<String, ResourceId>,
     roots: HashMap<(usize, usize), ResourceId>,
+    /// Parts that were referred to, by resource and fragment.
+    found: HashMap<(ResourceId, String), (usize, ResourceId)>,
 }
 
 impl<'m> Library<'m> {
     pub(super) fn new(given: &'m Documents) -> Self {
-        Self { given, sources: Vec::new(), resources: Vec::new(), by_uri: HashMap::new(), roots: HashMap::new() }
+        Self {
+            given,
+            sources: Vec::new(),
+            resources: Vec::new(),
+            by_uri: HashMap::new(),
+            roots: HashMap::new(),
+            found: HashMap::new(),
+        }
     }
 
     /// Adds a document and gives its root.
@@ -64,7 +108,7 @@ impl<'m> Library<'m> {
             message: format!("this is no JSON: {}", error.detail),
             missing: None,
         })?;
-        self.sources.push(Source { name: name.to_owned(), value: Owned::new(text) });
+        self.sources.push(Source::new(name, text));
         let resource = self.new_resource(name.to_owned(), draft, document, 0);
         let resource = self.walk(document, 0, resource)?;
         self.by_uri.entry(name.to_owned()).or_insert(resource);
@@ -101,8 +145,9 @@ impl<'m> Library<'m> {
 
     /// How a place is named in messages: the first document by its pointer alone.
     pub(super) fn location(&self, place: Place) -> String {
-        let pointer = self.view(place.document).pointer(place.at);
-        if place.document == 0 { pointer } else { format!("{}#{pointer}", self.sources[place.document].name) }
+        let source = &self.sources[place.document];
+        let pointer = source.pointer(place.at);
+        if place.document == 0 { pointer } else { format!("{}#{pointer}", source.name) }
     }
 
     pub(super) fn mistake(&self, place: Place, message: impl Into<String>) -> InvalidSchema {
@@ -215,16 +260,26 @@ impl<'m> Library<'m> {
             let message = format!("`{reference}` refers to `{uri}`, which isn't there");
             return Err(InvalidSchema { missing: Some(uri), ..self.mistake(from, message) });
         };
-        let resource = self.resource(id);
-        let (document, root) = (resource.document, resource.root);
-        let found = match fragment.as_str() {
-            "" => Some((root, id)),
-            pointer if pointer.starts_with('/') => self.follow(document, root, id, pointer),
-            anchor => resource.anchors.get(anchor).map(|at| (*at, id)),
-        };
+        let document = self.resource(id).document;
+        let key = (id, fragment);
+        if let Some((at, resource)) = self.found.get(&key) {
+            return Ok(Place { document, at: *at, resource: *resource });
+        }
+        let found = self.part(id, &key.1);
         let (at, resource) =
             found.ok_or_else(|| self.mistake(from, format!("`{reference}` refers to a part that isn't there")))?;
+        self.found.insert(key, (at, resource));
         Ok(Place { document, at, resource })
+    }
+
+    /// The part of a resource that a fragment names.
+    fn part(&self, id: ResourceId, fragment: &str) -> Option<(usize, ResourceId)> {
+        let resource = self.resource(id);
+        match fragment {
+            "" => Some((resource.root, id)),
+            pointer if pointer.starts_with('/') => self.follow(resource.document, resource.root, id, pointer),
+            anchor => resource.anchors.get(anchor).map(|at| (*at, id)),
+        }
     }
 
     /// Whether what a reference names is a dynamic anchor of this name.
