@@ -170,3 +170,44 @@ fn what_a_newer_schema_would_refuse_is_said() {
     assert_eq!((code, printed.as_str()), (0, "whatever new.json takes, old.json takes too\n"));
     assert_eq!(run(&folder, &["schema", "diff", "new.json", "wrong.json"]).0, 2);
 }
+
+const PAGE: &str = include_str!("../../../../docs/schemas.md");
+
+/// The texts of the page's blocks of one language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let begins = PAGE.split(&format!("```{language}\n")).skip(1);
+    begins.map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn the_page_shows_what_is_answered() {
+    let folder = files();
+    let sinks = "[sinks.local]\nkind = \"sqlite\"\n";
+    folder.write("forebay.toml", format!("{}{sinks}", blocks("toml")[0]));
+    folder.write("schemas/access.json", blocks("json")[0]);
+    folder.write("schemas/shared.json", STATUS);
+    let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
+    let event = r#"{"time": "2026-11-22T04:00:00Z", "status": 700, "path": "a"}"#;
+    let (status, body) = server.post("/ingest/event/access", event);
+    let [answered, shown] =
+        [&*body, blocks("json")[1]].map(|text| serde_json::from_str::<serde_json::Value>(text).unwrap());
+    assert_eq!((status, answered), (422, shown));
+}
+
+#[test]
+fn the_page_shows_what_differs() {
+    let folder = Folder::new();
+    folder.write("old.json", r#"{"properties": {"status": {"maximum": 599}, "path": {"pattern": "^/"}}}"#);
+    let new = r#"{"properties": {"status": {"maximum": 499}, "path": {"pattern": "^/[a-z]*"}}, "required": ["id"]}"#;
+    folder.write("new.json", new);
+    let (code, printed, _) = run(&folder, &["schema", "diff", "old.json", "new.json"]);
+    assert_eq!(code, 1);
+    let mut lines: Vec<&str> = printed.lines().collect();
+    lines.sort_unstable();
+    let shown = PAGE.lines().filter(|line| {
+        line.starts_with("the value: an object") || line.starts_with("/status: a") || line.starts_with("/path: can")
+    });
+    let mut shown: Vec<&str> = shown.collect();
+    shown.sort_unstable();
+    assert_eq!(lines, shown);
+}
