@@ -30,8 +30,8 @@ const SCHEMA: &str = r#"{
   },
   "additionalProperties": false
 }"#;
-const TURN: Duration = Duration::from_millis(100);
-const TURNS: usize = 8;
+const TURN: Duration = Duration::from_millis(10);
+const TURNS: usize = 80;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let check = best(|| json::check(black_box(ACCESS).as_bytes()).is_ok());

@@ -175,8 +175,9 @@ const PAGE: &str = include_str!("../../../../docs/schemas.md");
 
 /// The texts of the page's blocks of one language.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let begins = PAGE.split(&format!("```{language}\n")).skip(1);
-    begins.map(|rest| rest.split("```").next().unwrap()).collect()
+    let fence = format!("```{language}\n");
+    let begins: Vec<&str> = PAGE.split(&fence).skip(1).collect();
+    begins.into_iter().map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
 #[test]
