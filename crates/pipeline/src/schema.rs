@@ -15,6 +15,7 @@ mod error;
 mod format;
 mod infer;
 mod library;
+mod members;
 mod number;
 mod pattern;
 mod same;

@@ -1,9 +1,8 @@
 //! A compiled schema: rules that refer to each other by number.
 
-use std::cmp::Ordering;
-
 use super::document::View;
 use super::format::Format;
+use super::members::Members;
 use super::number::{Divisor, Number};
 use super::pattern::Pattern;
 
@@ -207,66 +206,12 @@ pub(super) struct Contains {
 #[derive(Debug, Default)]
 pub(super) struct ObjectRules {
     pub(super) count: Span,
-    /// In the order in which they are looked for.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Members,
     pub(super) required: usize,
     pub(super) patterns: Vec<(Pattern, Id)>,
     pub(super) additional: Option<Id>,
     pub(super) names: Option<Id>,
     pub(super) dependents: Vec<Dependent>,
-}
-
-impl ObjectRules {
-    /// The member of a name, by its number.
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
-        let key = Key::of(name);
-        self.members.binary_search_by(|member| member.key.cmp(&key).then_with(|| member.beyond(name))).ok()
-    }
-}
-
-/// What tells most names apart: their length and their first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    length: usize,
-    first: u64,
-}
-
-const KEY_BYTES: usize = 8;
-
-impl Key {
-    fn of(name: &str) -> Self {
-        let bytes = name.as_bytes();
-        let first = match bytes.first_chunk::<KEY_BYTES>() {
-            Some(first) => u64::from_be_bytes(*first),
-            None => bytes.iter().fold(0, |key, byte| key << 8 | u64::from(*byte)),
-        };
-        Self { length: bytes.len(), first }
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct Member {
-    key: Key,
-    pub(super) name: Box<str>,
-    /// What `properties` says of it.
-    pub(super) rules: Option<Id>,
-    pub(super) is_required: bool,
-}
-
-impl Member {
-    pub(super) fn new(name: &str, rules: Option<Id>, is_required: bool) -> Self {
-        Self { key: Key::of(name), name: name.into(), rules, is_required }
-    }
-
-    /// The order in which members stand, so that they are found.
-    pub(super) fn order(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key).then_with(|| self.beyond(&other.name))
-    }
-
-    /// The order of names whose keys are the same.
-    fn beyond(&self, name: &str) -> Ordering {
-        if self.key.length <= KEY_BYTES { Ordering::Equal } else { (*self.name).cmp(name) }
-    }
 }
 
 /// What must hold of an object that has a member.

@@ -48,7 +48,7 @@ impl<'s> Check<'s, '_> {
 
     fn member(&mut self, object: &'s ObjectRules, seen: &mut Seen, name_at: usize, value: usize) -> Checked {
         let name = self.view.text(name_at);
-        let known = object.find(&name);
+        let known = object.members.find(&name);
         let own = known.and_then(|member| object.members[member].rules);
         if let Some(member) = known {
             seen.add(member);

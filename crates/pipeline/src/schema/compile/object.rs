@@ -6,7 +6,8 @@ use super::{Compiler, Object};
 use crate::schema::document::Kind;
 use crate::schema::draft::Draft;
 use crate::schema::library::Place;
-use crate::schema::tree::{Dependent, Id, Member, Needs, ObjectRules};
+use crate::schema::members::{Member, Members};
+use crate::schema::tree::{Dependent, Id, Needs, ObjectRules};
 
 /// What is said of a member before all names are known.
 #[derive(Default)]
@@ -49,7 +50,7 @@ impl Compiler<'_> {
             names: if object.draft >= Draft::Six { self.schema(object, "propertyNames") } else { None },
             dependents: Vec::new(),
         };
-        let number = |name: &String| rules.find(name);
+        let number = |name: &String| rules.members.find(name);
         let link = |early: Early| {
             let needs = match early.needs {
                 Ok(names) => Needs::Members(names.iter().filter_map(number).collect()),
@@ -113,9 +114,7 @@ impl Compiler<'_> {
     }
 }
 
-fn members(names: Names) -> Vec<Member> {
+fn members(names: Names) -> Members {
     let member = |(name, said): (String, Said)| Member::new(&name, said.rules, said.is_required);
-    let mut members: Vec<Member> = names.into_iter().map(member).collect();
-    members.sort_by(Member::order);
-    members
+    Members::new(names.into_iter().map(member).collect())
 }

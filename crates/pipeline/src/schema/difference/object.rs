@@ -110,7 +110,7 @@ fn is_closed(compiled: &crate::schema::compile::Compiled, objects: &Objects<'_>)
 /// All that is said of the member of a name.
 fn member(objects: &Objects<'_>, name: &str) -> Vec<Id> {
     let of_one = |object: &&ObjectRules| -> Vec<Id> {
-        let own = object.find(name).and_then(|member| object.members[member].rules);
+        let own = object.members.find(name).and_then(|member| object.members[member].rules);
         let patterns = object.patterns.iter().filter(|(pattern, _)| pattern.is_in(name)).map(|(_, id)| *id);
         let said: Vec<Id> = own.into_iter().chain(patterns).collect();
         if said.is_empty() { object.additional.into_iter().collect() } else { said }
