@@ -156,7 +156,9 @@ impl Shape {
 
 /// A number, where it can be written as it was.
 fn exactly(text: &str) -> Option<Value> {
-    serde_json::from_str::<Value>(text).ok().filter(|value| value.to_string() == text)
+    let value: Value = serde_json::from_str(text).ok()?;
+    let written = value.to_string();
+    (written == text).then_some(value)
 }
 
 impl Texts {

@@ -67,7 +67,7 @@ impl Divisor {
         // With at most 18 digits ten times a remainder fits.
         let rest = exact.digits.iter().fold(0, |rest, digit| (rest * 10 + u64::from(digit - b'0')) % self.digits);
         let divisor = u128::from(self.digits);
-        u128::from(rest) * power_of_ten(shift, divisor) % divisor == 0
+        (u128::from(rest) * power_of_ten(shift, divisor)).is_multiple_of(divisor)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Kinds, values, numbers and strings.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::{Check, Checked};
@@ -85,7 +84,7 @@ impl Check<'_, '_> {
         self.fail(rules, "format", at, || format!("the format {}", format.name()))
     }
 
-    fn length(&mut self, rules: &Rules, text: &TextRules, value: &Cow<'_, str>, at: usize) -> Checked {
+    fn length(&mut self, rules: &Rules, text: &TextRules, value: &str, at: usize) -> Checked {
         let length = text.length;
         // A character has one to four bytes: most strings are so short or so long that they needn't be counted.
         if length.is_any() || (value.len() <= length.max && value.len() / 4 >= length.min) {
