@@ -51,6 +51,31 @@ pub const EXPRESSION_DEPTH_MAX: usize = 100;
 /// elements of a list takes some 50,000. What is copied or gathered costs steps as well, so that memory is bounded with them.
 pub const EXPRESSION_STEPS_MAX: usize = 500_000;
 
+/// Bytes of a schema and of each document that it refers to. People write them, or programs from what people wrote.
+pub const SCHEMA_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Documents that a schema refers to.
+pub const SCHEMA_DOCUMENTS_MAX: usize = 1_000;
+/// Schemas within each other, with all that they refer to: a large standard of an industry has some thousands.
+pub const SCHEMA_RULES_MAX: usize = 50_000;
+/// Schemas that refer to each other in a row, without going down into the document: each takes stack.
+pub const SCHEMA_CHAIN_MAX: usize = 64;
+/// Schemas that are followed within each other on a document, down into it too. Deeper ones than people write would take more
+/// of the stack than a thread has.
+pub const SCHEMA_DEPTH_MAX: usize = 500;
+/// Steps of a check on one document: some 20 ms of a shard's time, on which others wait. An event of full size with half a million
+/// numbers takes half a million; a schema that asks the same thing again and again is ended here.
+pub const SCHEMA_STEPS_MAX: usize = 1_000_000;
+/// Errors of one document that are listed: more says nothing new.
+pub const SCHEMA_ERRORS_MAX: usize = 20;
+/// Pairs of schemas that are compared to tell what a newer one would refuse.
+pub const SCHEMA_COMPARISONS_MAX: usize = 20_000;
+/// Members of an object that are told apart when a schema is made of samples: one with more is a table, and its names are data.
+pub const SCHEMA_INFER_MEMBERS_MAX: usize = 500;
+/// Schemas within each other that are made of samples at most.
+pub const SCHEMA_INFER_SHAPES_MAX: usize = 20_000;
+/// Mistakes in a schema that are listed.
+pub const SCHEMA_MISTAKES_MAX: usize = 20;
+
 /// Memory of the window in which events that come again are recognised, when it is full. What is older is recognised by
 /// the stores' own keys.
 pub const DUPLICATE_WINDOW_BYTES: usize = 64 * 1024 * 1024;

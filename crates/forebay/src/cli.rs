@@ -4,6 +4,7 @@ mod bench;
 mod dead;
 mod load;
 mod route;
+mod schema;
 mod server;
 mod shown_token;
 mod token;
@@ -17,6 +18,7 @@ pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
 pub(crate) use route::{RouteCommand, RouteDrop, RouteList};
+pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use server::{CaError, CaFlag};
 pub(crate) use shown_token::{TokenFlag, WrongToken};
 pub(crate) use token::{TokenCommand, TokenNew};
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     /// Where a server runs on the data directory it is asked over its admin address.
     #[command(subcommand, after_help = "Example: forebay route list --data /var/lib/forebay")]
     Route(RouteCommand),
+    /// Makes a schema of samples, and says what a newer one would refuse
+    #[command(subcommand, after_help = "Example: forebay schema infer access.ndjson > schemas/access.json")]
+    Schema(SchemaCommand),
     /// Loads files, each line once, however often it is started again
     ///
     /// It remembers how far it came beside each file. Exits with 0 if all lines were taken, and with 3 if some were

@@ -22,12 +22,15 @@ mod read_back;
 mod reload;
 mod route_command;
 mod route_json;
+mod schema_command;
+mod schema_files;
 mod serve;
 mod tls_files;
 mod tls_watch;
 mod token_command;
 mod token_file;
 mod token_watch;
+mod type_board;
 mod wiring;
 
 use std::fmt::Display;
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Journal(command) => exit(journal_command::run(&command)),
         Command::Dead(command) => exit(dead_command::run(&command)),
         Command::Route(command) => exit(route_command::run(&command)),
+        Command::Schema(command) => exit(schema_command::run(&command)),
         Command::Bench(flags) => exit(bench_command::run(&flags)),
         Command::Load(flags) => exit(load_command::run(&flags)),
         Command::Token(command) => exit(token_command::run(&command)),

@@ -28,6 +28,7 @@ use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
 use crate::ports_tls::PortsTls;
 use crate::tls_files::TlsFilesError;
+use crate::type_board::TypeBoard;
 use crate::{log, wiring};
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
@@ -128,6 +129,7 @@ pub(crate) struct Parts {
     pub(crate) gateway: GatewayControl,
     pub(crate) delivery: DeliveryControl,
     pub(crate) lanes: LaneBoard,
+    pub(crate) types: TypeBoard,
 }
 
 /// Reloads the configuration.
@@ -181,6 +183,7 @@ impl Reloader {
         self.check(&sinks).await?;
         self.apply(&configuration, &sinks).await?;
         self.parts.tls.show(tls);
+        self.parts.types.show(&configuration);
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             wiring::warn_of_descriptors(&configuration.gateway);
         }

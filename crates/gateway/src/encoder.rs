@@ -179,6 +179,7 @@ impl Encoder {
         };
         self.types.get(slot).check()?;
         self.ack.check(self.types.get(slot))?;
+        self.types.get(slot).check_payload(payload)?;
         match own_id(&self.envelope.source, self.types.get(slot), payload)? {
             Some(id) => {
                 let content = self.content_of(payload.as_bytes());

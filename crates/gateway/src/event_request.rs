@@ -70,6 +70,7 @@ pub(crate) fn append<'w>(
     let known = types.get(slot);
     known.check()?;
     wishes.ack.check(known)?;
+    known.check_payload(payload)?;
     let key = || wishes.key.as_ref().map(|key| KeyedIds::new(&envelope.source, &known.name, key).id(0));
     let given = own_id(&envelope.source, known, payload)?.or_else(key);
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));

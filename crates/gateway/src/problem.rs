@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use event::TypeName;
 use http::StatusCode;
 use pipeline::batch::BodyError;
 use pipeline::json::JsonError;
+use pipeline::schema::{Violation, Violations};
 use serde::Serialize;
 
 use crate::code::Code;
@@ -19,6 +21,8 @@ pub(crate) struct Problem {
     pub(crate) offset: Option<usize>,
     /// The JSON pointer to the value at fault.
     pub(crate) pointer: Option<String>,
+    /// All that a schema finds wrong, up to a limit.
+    pub(crate) errors: Vec<Violation>,
     /// The methods that the path takes, where the request has another.
     pub(crate) allow: Option<&'static str>,
 }
@@ -40,6 +44,8 @@ struct Document<'a> {
     offset: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [Violation],
 }
 
 /// A problem with members of its kind (RFC 9457 §3.2).
@@ -65,7 +71,7 @@ impl Serialize for TypeUri {
 
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, detail: detail.into(), offset: None, pointer: None, allow: None }
+        Self { code, detail: detail.into(), offset: None, pointer: None, errors: Vec::new(), allow: None }
     }
 
     pub(crate) fn boxed(code: Code, detail: impl Into<Cow<'static, str>>) -> Refused {
@@ -81,6 +87,20 @@ impl Problem {
         let JsonError { offset, kind, detail } = error;
         let code = pipeline::RefusalCode::from(kind).into();
         Box::new(Self { offset: Some(offset), ..Self::new(code, detail) })
+    }
+
+    /// A payload isn't what the schema of its type wants: the first error is told in words, all of them are listed.
+    pub(crate) fn of_schema(type_name: &TypeName, violations: Violations) -> Self {
+        let Violations { list, is_cut } = violations;
+        let (first, pointer) =
+            list.first().map_or_else(Default::default, |first| (first.to_string(), first.pointer.clone()));
+        let more = match (list.len().saturating_sub(1), is_cut) {
+            (0, _) => String::new(),
+            (more, false) => format!("; {more} more"),
+            (more, true) => format!("; at least {more} more"),
+        };
+        let detail = format!("the schema of type {type_name}: {first}{more}");
+        Self { pointer: Some(pointer), errors: list, ..Self::new(Code::Schema, detail) }
     }
 
     pub(crate) fn of_body(error: BodyError) -> Refused {
@@ -103,6 +123,7 @@ impl Problem {
             detail: &self.detail,
             offset: self.offset,
             pointer: self.pointer.as_deref(),
+            errors: &self.errors,
         }
     }
 

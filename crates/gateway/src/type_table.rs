@@ -9,6 +9,7 @@ use event::limits::OPEN_TYPES_MAX;
 use event::read::Reader;
 use eventlog::{Gate, TypeId, Types};
 use pipeline::pointer::JsonPointer;
+use pipeline::schema::Schema;
 
 use crate::code::Code;
 use crate::problem::Problem;
@@ -18,6 +19,8 @@ use crate::problem::Problem;
 pub struct TypeRules {
     /// Where an event's id stands in its payload.
     pub id: Option<JsonPointer>,
+    /// What their payloads must be, if anything is said of it.
+    pub schema: Option<Arc<Schema>>,
     /// Whether they may be answered before they are durable, where a client asks for it.
     pub ack_memory: bool,
     /// Whom to ask for events that are stored, if anybody.
@@ -29,6 +32,7 @@ impl fmt::Debug for TypeRules {
         let reader = self.reader.as_ref().map(|reader| reader.name());
         f.debug_struct("TypeRules")
             .field("id", &self.id)
+            .field("schema", &self.schema)
             .field("ack_memory", &self.ack_memory)
             .field("reader", &reader)
             .finish()
@@ -95,6 +99,15 @@ impl Known {
 }
 
 impl Known {
+    /// Holds a payload against the type's schema.
+    ///
+    /// # Errors
+    /// It isn't what that wants.
+    pub(crate) fn check_payload(&self, payload: &str) -> Result<(), Problem> {
+        let Some(schema) = &self.rules.schema else { return Ok(()) };
+        schema.check(payload).map_err(|violations| Problem::of_schema(&self.name, violations))
+    }
+
     /// What is said of a type that was taken when the request began.
     pub(crate) fn is_unknown(&self) -> Problem {
         let detail = format!("the configuration has changed and has no [types.{}] any more", self.name);

@@ -18,6 +18,7 @@ mod pointer;
 mod proxies;
 mod reader;
 mod report;
+mod schema;
 mod section;
 mod sink;
 mod size;
@@ -46,6 +47,7 @@ pub(crate) use needs_restart::needs_restart;
 use reader::Reader;
 pub(crate) use report::Report;
 use report::{Mistake, Spot};
+pub(crate) use schema::TypeSchema;
 use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 
@@ -211,7 +213,7 @@ fn read_tables(
     if tables.is_empty() && reader.mistakes() == mistakes_before {
         no_types(reader, document);
     }
-    let types = event_type::read(reader, &tables, &sinks);
+    let types = event_type::read(reader, &tables, &sinks, inputs.folder);
     if reader.mistakes() == 0 {
         warn_of_unused(reader, &types, &sinks);
     }
@@ -248,7 +250,8 @@ impl fmt::Display for Configuration {
         let named = self.types.iter().map(|(name, config)| (name.as_str(), config));
         for (name, config) in named.chain(self.other_types.iter().map(|config| ("*", config))) {
             let routes: Vec<String> = config.routes.iter().map(SinkName::to_string).collect();
-            writeln!(f, "type    {name} → {}", routes.join(", "))?;
+            let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
+            writeln!(f, "type    {name} → {}{schema}", routes.join(", "))?;
         }
         for (name, config) in &self.sinks {
             writeln!(f, "sink    {name}: {config}")?;

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
 use super::environment::{Environment, NotText, Unreplaced, expand, variable_name};
-use super::report::{Mistake, Report, Spot};
+use super::report::{Mistake, Report, SourceId, Spot};
 use super::section::{Found, Section};
 use super::suggest::nearest;
 
@@ -54,6 +54,11 @@ impl<'e> Reader<'e> {
 
     pub(super) fn push(&mut self, mistake: Mistake) {
         self.report.push(mistake);
+    }
+
+    /// Makes a text known, so that spots can lie in it.
+    pub(super) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        self.report.source(name, text)
     }
 
     /// How many mistakes were found so far.

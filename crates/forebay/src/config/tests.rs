@@ -138,6 +138,8 @@ fn fragment() -> impl Strategy<Value = String> {
         "table = ",
         "shards = ",
         "id = ",
+        "schema = ",
+        "schema_formats = ",
         "\"a\"",
         "\"sqlite\"",
         "\"${A}",

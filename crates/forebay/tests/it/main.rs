@@ -12,6 +12,7 @@ mod load;
 mod load_where;
 mod read_back;
 mod reload;
+mod schemas;
 mod secrets;
 mod serve;
 mod stop;

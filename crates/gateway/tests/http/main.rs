@@ -14,6 +14,7 @@ mod events;
 mod fairness;
 mod json_parsing;
 mod probes;
+mod schemas;
 mod stand;
 mod tls;
 mod tokens;
