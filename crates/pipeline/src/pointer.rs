@@ -73,6 +73,9 @@ impl Step {
 }
 
 impl JsonPointer {
+    /// The pointer to the whole value.
+    pub(crate) const WHOLE: Self = Self { text: String::new(), steps: Vec::new() };
+
     /// The pointer as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

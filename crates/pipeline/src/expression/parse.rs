@@ -25,15 +25,8 @@ pub(super) fn parse(text: &str) -> Result<Parsed, InvalidExpression> {
         return Err(InvalidExpression::new(text, EXPRESSION_BYTES_MAX..text.len(), message));
     }
     let tokens = token::tokens(text)?;
-    let mut parser = Parser {
-        text,
-        tokens,
-        at: 0,
-        fields: Vec::new(),
-        names_document: false,
-        variables: Vec::new(),
-        depth: 0,
-    };
+    let mut parser =
+        Parser { text, tokens, at: 0, fields: Vec::new(), names_document: false, variables: Vec::new(), depth: 0 };
     let root = parser.expression()?;
     match parser.peek() {
         TokenKind::End => Ok(Parsed { root, fields: parser.fields, names_document: parser.names_document }),

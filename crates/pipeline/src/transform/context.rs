@@ -28,7 +28,10 @@ impl Context<'_> {
 
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("received_at", &self.received_at).field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("received_at", &self.received_at)
+            .field("client", &self.client)
+            .finish_non_exhaustive()
     }
 }
 

@@ -35,10 +35,6 @@ impl Mistake {
     pub(super) fn new(step: usize, at: Spot, message: impl Into<String>) -> Self {
         Self { step, at, message: message.into(), help: None }
     }
-
-    pub(super) fn help(self, help: impl Into<String>) -> Self {
-        Self { help: Some(help.into()), ..self }
-    }
 }
 
 impl Spot {

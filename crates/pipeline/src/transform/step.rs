@@ -4,6 +4,7 @@ use event::limits::{TRANSFORM_EXPRESSION_STEPS_MAX, TRANSFORM_PATTERN_STEPS_MAX}
 
 use super::change::{Change, Made};
 use super::context::{Context, Fact};
+use super::explode::Explode;
 use super::extract::Extract;
 use super::sample::Sample;
 use super::tree::{EditError, Tree};
@@ -75,7 +76,7 @@ pub(super) enum Operation {
         window: usize,
         bounds: Bounds,
     },
-    Explode(JsonPointer),
+    Explode(Explode),
 }
 
 /// Where a value comes from.
@@ -106,8 +107,8 @@ impl Budget {
 }
 
 /// One document on its way through the steps.
-pub(super) struct Run<'r> {
-    pub(super) context: &'r Context<'r>,
+pub(super) struct Run<'r, 'c> {
+    pub(super) context: &'r Context<'c>,
     pub(super) tree: &'r mut Tree,
     /// What the current step makes.
     pub(super) made: &'r mut String,
@@ -125,11 +126,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    fn new(detail: impl Into<String>) -> Self {
+    pub(super) fn new(detail: impl Into<String>) -> Self {
         Self { pointer: None, detail: detail.into() }
     }
 
-    fn at(pointer: &JsonPointer, detail: impl Into<String>) -> Self {
+    pub(super) fn at(pointer: &JsonPointer, detail: impl Into<String>) -> Self {
         Self { pointer: Some(pointer.as_str().to_owned()), detail: detail.into() }
     }
 }
@@ -149,7 +150,7 @@ pub(super) enum Verdict {
     Becomes(Vec<String>),
 }
 
-impl Run<'_> {
+impl Run<'_, '_> {
     /// Whether the step is to be done on this event.
     pub(super) fn applies(&mut self, step: &Step) -> Result<bool, Failure> {
         step.when.as_ref().map_or(Ok(true), |when| self.holds(when))
@@ -176,7 +177,7 @@ impl Run<'_> {
             Operation::Filter(_) => return Ok(Verdict::IsFiltered),
             Operation::Sample(sample) => return self.sample(sample),
             Operation::Dedupe { at, window, .. } => return self.dedupe(at, *window),
-            Operation::Explode(at) => return self.explode(at),
+            Operation::Explode(explode) => return self.explode(explode),
         }
         Ok(Verdict::GoesOn)
     }
@@ -204,7 +205,7 @@ impl Run<'_> {
     }
 
     /// What stands at a pointer, if it isn't null.
-    fn value(&mut self, at: &JsonPointer) -> Result<Option<&str>, Failure> {
+    pub(super) fn value(&mut self, at: &JsonPointer) -> Result<Option<&str>, Failure> {
         let found = self.tree.get(at).map_err(|error| failure(at, &error))?;
         Ok(found.filter(|json| *json != "null"))
     }

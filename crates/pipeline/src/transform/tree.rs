@@ -135,12 +135,6 @@ impl Tree {
         Ok(Some(self.text(self.node(id).value)))
     }
 
-    /// The whole document as text.
-    pub(super) fn document(&mut self) -> Result<&str, EditError> {
-        self.refresh(NodeId::ROOT)?;
-        Ok(self.text(self.nodes[0].value))
-    }
-
     /// The members of the document that have these names. With `with_document` also the whole document, else `""`.
     pub(super) fn fields(
         &mut self,
@@ -245,15 +239,6 @@ impl Tree {
 
 impl Node {
     const fn closed(key: Span, value: Span) -> Self {
-        Self {
-            key,
-            value,
-            next: None,
-            first: None,
-            shape: Shape::Closed,
-            stale: false,
-            escaped: false,
-            whole: false,
-        }
+        Self { key, value, next: None, first: None, shape: Shape::Closed, stale: false, escaped: false, whole: false }
     }
 }

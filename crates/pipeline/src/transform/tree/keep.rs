@@ -38,6 +38,10 @@ impl Tree {
             Shape::Object => name.as_deref() == Some(step.name.as_str()),
             _ => step.index == Some(number),
         };
-        ways.iter().filter_map(|way| way.split_first()).filter(|(step, _)| is_this(step)).map(|(_, rest)| rest).collect()
+        ways.iter()
+            .filter_map(|way| way.split_first())
+            .filter(|(step, _)| is_this(step))
+            .map(|(_, rest)| rest)
+            .collect()
     }
 }
