@@ -38,8 +38,8 @@ const SINGLE: [&str; 16] = [
     r#"[{"filter": "status < 500"}]"#,
     r#"[{"sample": 1, "by": "/client"}]"#,
 ];
-const TURN: Duration = Duration::from_millis(100);
-const TURNS: usize = 8;
+const TURN: Duration = Duration::from_millis(4);
+const TURNS: usize = 150;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let check = best(|| json::check(black_box(ACCESS).as_bytes()).is_ok());

@@ -57,8 +57,8 @@ impl Change {
     /// Writes what becomes of a value that isn't null.
     pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Result<Made, String> {
         match self {
-            Self::Lower => words::each(json, out, str::to_lowercase)?,
-            Self::Upper => words::each(json, out, str::to_uppercase)?,
+            Self::Lower => words::lower(json, out)?,
+            Self::Upper => words::upper(json, out)?,
             Self::Trim => words::each(json, out, |text| text.trim().to_owned())?,
             Self::Split(by) => words::split(json, by, out)?,
             Self::Join(by) => words::join(json, by, out)?,

@@ -70,6 +70,16 @@ enum Shape {
     Array,
 }
 
+/// What a search for a member gives.
+struct Found {
+    /// The last of that name.
+    found: Option<NodeId>,
+    /// Whether there are others.
+    has_twins: bool,
+    /// The last of all.
+    last: Option<NodeId>,
+}
+
 /// Why a tree can't be changed so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum EditError {
@@ -144,18 +154,25 @@ impl Tree {
         if with_document {
             self.refresh(NodeId::ROOT)?;
         }
-        if self.nodes[0].stale {
-            for name in names {
-                if let Some(id) = self.member(NodeId::ROOT, name) {
-                    self.refresh(id)?;
-                }
-            }
-        }
         self.open(NodeId::ROOT);
+        self.refresh_members(names)?;
         let this = &*self;
-        let found = |name: &String| this.member(NodeId::ROOT, name).map(|id| this.text(this.node(id).value));
+        let found = |name: &String| this.member(NodeId::ROOT, name).found.map(|id| this.text(this.node(id).value));
         let document = if with_document { this.text(this.nodes[0].value) } else { "" };
         Ok((document, names.iter().map(found).collect()))
+    }
+
+    /// Makes texts of the members that have these names.
+    fn refresh_members(&mut self, names: &[String]) -> Result<(), EditError> {
+        let mut next = if self.nodes[0].stale { self.nodes[0].first } else { None };
+        while let Some(id) = next {
+            let node = *self.node(id);
+            if node.stale && names.iter().any(|name| self.has_name(&node, name)) {
+                self.refresh(id)?;
+            }
+            next = node.next;
+        }
+        Ok(())
     }
 
     fn find(&mut self, pointer: &JsonPointer) -> Option<NodeId> {
@@ -168,31 +185,34 @@ impl Tree {
 
     fn part(&mut self, of: NodeId, step: &Step) -> Option<NodeId> {
         match self.open(of) {
-            Shape::Object => self.member(of, &step.name),
+            Shape::Object => self.member(of, &step.name).found,
             Shape::Array => self.parts(of).nth(step.index?),
             Shape::Closed => None,
         }
     }
 
-    /// The last member of that name, in an object that is open.
-    fn member(&self, of: NodeId, name: &str) -> Option<NodeId> {
-        let (mut found, mut next) = (None, self.node(of).first);
+    /// Looks for a member, in an object that is open.
+    fn member(&self, of: NodeId, name: &str) -> Found {
+        let mut search = Found { found: None, has_twins: false, last: None };
+        let mut next = self.node(of).first;
         while let Some(id) = next {
             let node = self.node(id);
             if self.has_name(node, name) {
-                found = Some(id);
+                search.has_twins = search.found.is_some();
+                search.found = Some(id);
             }
+            search.last = next;
             next = node.next;
         }
-        found
+        search
     }
 
     fn has_name(&self, node: &Node, name: &str) -> bool {
-        let length = (node.key.end - node.key.start) as usize;
-        if !node.escaped {
-            return length == name.len() + 2 && self.text(node.key)[1..].starts_with(name);
+        if node.escaped {
+            return text::read_string(self.text(node.key)).is_some_and(|key| key == name);
         }
-        text::read_string(self.text(node.key)).is_some_and(|key| key == name)
+        let (start, end) = (node.key.start as usize + 1, node.key.end as usize);
+        end == start + name.len() + 1 && self.ground.as_bytes()[start..end - 1] == *name.as_bytes()
     }
 
     fn parts(&self, of: NodeId) -> impl Iterator<Item = NodeId> {

@@ -3,6 +3,31 @@
 use super::{Changed, check_room, string, unfit};
 use crate::transform::text;
 
+/// Small letters.
+pub(super) fn lower(json: &str, out: &mut String) -> Changed {
+    if is_plain(json) {
+        out.push_str(json);
+        out.make_ascii_lowercase();
+        return Ok(());
+    }
+    each(json, out, str::to_lowercase)
+}
+
+/// Large letters.
+pub(super) fn upper(json: &str, out: &mut String) -> Changed {
+    if is_plain(json) {
+        out.push_str(json);
+        out.make_ascii_uppercase();
+        return Ok(());
+    }
+    each(json, out, str::to_uppercase)
+}
+
+/// Whether it is a string that is written as it is read, of ASCII alone.
+fn is_plain(json: &str) -> bool {
+    json.starts_with('"') && json.bytes().all(|byte| byte.is_ascii() && byte != b'\\')
+}
+
 /// Changes a string, or each string of an array.
 pub(super) fn each(json: &str, out: &mut String, change: impl Fn(&str) -> String) -> Changed {
     if !json.starts_with('[') {
