@@ -20,9 +20,9 @@ pub struct Context<'c> {
     pub header: &'c dyn Fn(&str) -> Option<&'c str>,
 }
 
-impl Context<'_> {
+impl<'c> Context<'c> {
     /// That of an event of which nothing is known.
-    pub const UNKNOWN: Context<'static> =
+    pub const UNKNOWN: Context<'c> =
         Context { received_at: 0, client: "", source: "", event_type: "", key: &[], header: &|_| None };
 }
 

@@ -112,13 +112,17 @@ fn replace_pattern(text: &str, pattern: &Pattern, with: &str, budget: &mut Budge
         budget.spend_pattern(pattern.steps(text.len() - from))?;
         let Some(found) = pattern.regex().captures_at(text, from) else { break };
         let place = found.get_match().range();
+        let behind = place.end + text[place.end..].chars().next().map_or(1, char::len_utf8);
+        // Nothing directly behind what was found is no find of its own.
+        if place.is_empty() && end == Some(place.end) {
+            from = behind;
+            continue;
+        }
         out.push_str(&text[end.unwrap_or(0)..place.start]);
         found.expand(with, &mut out);
         end = Some(place.end);
         check_room(&out)?;
-        // A match of nothing is passed by.
-        let next = text[place.end..].chars().next().map_or(1, char::len_utf8);
-        from = if place.is_empty() { place.end + next } else { place.end };
+        from = if place.is_empty() { behind } else { place.end };
     }
     Ok(end.map(|end| out + &text[end..]))
 }
