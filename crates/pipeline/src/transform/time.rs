@@ -121,7 +121,7 @@ pub(super) fn rfc3339(time: i64) -> String {
 
 fn read_rfc3339(text: &str, zone: &Zone) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
-    let mut parts = date.split('-').map(|part| pattern::digits(part));
+    let mut parts = date.split('-').map(pattern::digits);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     if date.as_bytes()[4] != b'-' || date.as_bytes()[7] != b'-' || parts.next().is_some() {
         return None;

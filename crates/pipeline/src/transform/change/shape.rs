@@ -25,7 +25,8 @@ struct Flat<'j> {
 
 impl Flatten {
     pub(super) fn apply(&self, json: &str, out: &mut String) -> Changed {
-        if !json.starts_with('{') && !(self.arrays && json.starts_with('[')) {
+        let takes_parts = json.starts_with('{') || (self.arrays && json.starts_with('['));
+        if !takes_parts {
             return unfit(json, "an object");
         }
         let mut flat = Flat::default();

@@ -130,8 +130,6 @@ fn checked(outcome: Result<Outcome<'_>, StepError>, event: &str) -> Result<Resul
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
-
     #[test]
     fn what_comes_out_is_json_and_a_trace_gives_the_same(
         event in document(),
