@@ -58,6 +58,9 @@ pub const TRANSFORM_STEPS_MAX: usize = 100;
 pub const TRANSFORM_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
 /// Steps of all expressions of a transform on one event: each may take those of one, but not all of them.
 pub const TRANSFORM_EXPRESSION_STEPS_MAX: usize = 2 * EXPRESSION_STEPS_MAX;
+/// Bytes that the steps of a transform may read of one event, those counted several times that cost more to read. A
+/// step reads the values that it names, so that only steps on whole large events come near.
+pub const TRANSFORM_READ_BYTES_MAX: usize = 16 * EVENT_BYTES_MAX;
 /// Bytes that the patterns of a transform may read of one event, times the KiB of the pattern (see
 /// [`EXPRESSION_STEPS_MAX`]). A pattern of 2 KiB reads 1 MiB once and 64 KiB some 150 times.
 pub const TRANSFORM_PATTERN_STEPS_MAX: usize = 20_000_000;
@@ -143,6 +146,8 @@ const _: () = assert!(
     TRANSFORM_BYTES_MAX >= 2 * EVENT_BYTES_MAX && TRANSFORM_BYTES_MAX <= BATCH_BYTES_MAX,
     "an event of full size can be changed as a whole, and the events made of one are at most a batch"
 );
+const _: () =
+    assert!(TRANSFORM_READ_BYTES_MAX >= 4 * EVENT_BYTES_MAX, "the costliest step can be done on an event of full size");
 const _: () = assert!(DEDUPE_VALUES <= DEDUPE_VALUES_MAX, "the default is one of those that can be set");
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");

@@ -25,6 +25,7 @@ impl Run<'_, '_> {
             return Err(Failure::at(at, format!("the array has more than {EXPLODE_MAX} elements")));
         }
         let json = json.to_owned();
+        self.budget.spend_bytes(json.len()).map_err(|detail| Failure::at(at, detail))?;
         if at != to {
             self.tree.remove(at);
         }

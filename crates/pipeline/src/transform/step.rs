@@ -1,6 +1,6 @@
 //! A step after it was compiled, and what it does to a document.
 
-use event::limits::{TRANSFORM_EXPRESSION_STEPS_MAX, TRANSFORM_PATTERN_STEPS_MAX};
+use event::limits::{TRANSFORM_EXPRESSION_STEPS_MAX, TRANSFORM_PATTERN_STEPS_MAX, TRANSFORM_READ_BYTES_MAX};
 
 use super::change::{Change, Made};
 use super::context::{Context, Fact};
@@ -92,11 +92,23 @@ pub(super) enum Source {
 pub(super) struct Budget {
     expression_steps: usize,
     pattern_steps: usize,
+    bytes: usize,
 }
 
 impl Budget {
-    pub(super) const FULL: Self =
-        Self { expression_steps: TRANSFORM_EXPRESSION_STEPS_MAX, pattern_steps: TRANSFORM_PATTERN_STEPS_MAX };
+    pub(super) const FULL: Self = Self {
+        expression_steps: TRANSFORM_EXPRESSION_STEPS_MAX,
+        pattern_steps: TRANSFORM_PATTERN_STEPS_MAX,
+        bytes: TRANSFORM_READ_BYTES_MAX,
+    };
+
+    /// Takes the bytes that a step reads.
+    pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.unwrap_or(0);
+        left.map(|_| ())
+            .ok_or_else(|| format!("the steps read more than {TRANSFORM_READ_BYTES_MAX} bytes of this event"))
+    }
 
     /// Takes what a pattern may cost.
     pub(super) fn spend_pattern(&mut self, steps: usize) -> Result<(), String> {
@@ -157,9 +169,16 @@ impl Run<'_, '_> {
     }
 
     fn holds(&mut self, expression: &Expression) -> Result<bool, Failure> {
+        self.spend_search(expression)?;
         let (document, fields) = self.tree.fields(expression.fields(), expression.names_document())?;
+        self.budget.spend_bytes(document.len()).map_err(Failure::new)?;
         let holds = expression.holds_with(document, fields, &mut self.budget.expression_steps);
         holds.map_err(|error| Failure::new(error.to_string()))
+    }
+
+    /// Takes what it may cost to find the members that an expression names.
+    fn spend_search(&mut self, expression: &Expression) -> Result<(), Failure> {
+        self.budget.spend_bytes(self.tree.size().saturating_mul(expression.fields().len())).map_err(Failure::new)
     }
 
     /// Does what the step does.
@@ -197,7 +216,9 @@ impl Run<'_, '_> {
     }
 
     fn compute(&mut self, at: &JsonPointer, expression: &Expression) -> Result<(), Failure> {
+        self.spend_search(expression)?;
         let (document, fields) = self.tree.fields(expression.fields(), expression.names_document())?;
+        self.budget.spend_bytes(document.len()).map_err(Failure::new)?;
         let value = expression
             .evaluate_with(document, fields, &mut self.budget.expression_steps)
             .map_err(|error| Failure::at(at, error.to_string()))?;
@@ -238,6 +259,8 @@ impl Run<'_, '_> {
     fn change_one(&mut self, at: &JsonPointer, to: &JsonPointer, change: &Change) -> Result<(), Failure> {
         let found = self.tree.get(at).map_err(|error| failure(at, &error))?;
         let Some(json) = found.filter(|json| *json != "null") else { return Ok(()) };
+        let bytes = json.len().saturating_mul(change.weight());
+        self.budget.spend_bytes(bytes).map_err(|detail| Failure::at(at, detail))?;
         self.made.clear();
         let is_made = change.apply(json, self.made, &mut self.budget).map_err(|detail| Failure::at(at, detail))?;
         match is_made {

@@ -126,6 +126,11 @@ impl Tree {
         root.stale || (root.value != Span::new(0, self.source) && self.text(root.value) != &self.ground[..self.source])
     }
 
+    /// How many values were looked at one by one, which bounds what a search costs.
+    pub(super) const fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
     fn text(&self, span: Span) -> &str {
         &self.ground[span.start as usize..span.end as usize]
     }

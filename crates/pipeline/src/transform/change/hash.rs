@@ -37,11 +37,12 @@ impl Hash {
         if let Some(outer) = &self.outer {
             digest = outer.clone().chain_update(digest).finalize();
         }
-        out.push('"');
-        for byte in &digest[..self.digits.div_ceil(2)] {
-            out.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
+        let mut digits = [0; DIGITS];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(&digest) {
+            pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
         }
-        out.truncate(self.digits + 1);
+        out.push('"');
+        out.push_str(std::str::from_utf8(&digits[..self.digits]).expect("digits are ASCII"));
         out.push('"');
         Ok(())
     }
