@@ -119,6 +119,10 @@ impl Transform {
         let Some(last) = self.steps.last() else { return Ok(Outcome::Unchanged) };
         let mark = windows.mark();
         let Scratch { tree, made, output } = scratch;
+        for buffer in [&mut *made, &mut *output] {
+            buffer.clear();
+            buffer.shrink_to(tree::KEPT_BYTES);
+        }
         tree.read(payload);
         let mut gathered = Gathered::default();
         let mut run = Run { context, tree, made, windows, budget: Budget::FULL, received: payload };
@@ -126,7 +130,6 @@ impl Transform {
         let outcome = end.and_then(|end| match end {
             End::Whole if !tree.is_changed() => Ok(Outcome::Unchanged),
             End::Whole => {
-                output.clear();
                 tree.write_document(output);
                 check_length(output).map_err(|detail| last.error(Failure::new(detail)))?;
                 Ok(Outcome::Changed(output.as_str()))

@@ -72,6 +72,9 @@ impl Tables {
         check_size(text)?;
         let mut records = csv::records(text);
         let (_, columns) = records.next().transpose()?.unwrap_or_default();
+        if (1..columns.len()).any(|number| columns[..number].contains(&columns[number])) {
+            return Err(InvalidTable::Line(1, "two columns have the same name"));
+        }
         let column = |name: &str| {
             let found = columns.iter().position(|column| column == name);
             found.ok_or_else(|| InvalidTable::NoColumn(name.to_owned(), columns.join(", ")))
@@ -156,6 +159,7 @@ mod tests {
             "line 2 of the table: it has more or fewer fields than the first line names"
         );
         assert!(matches!(csv("a,b\n\n1,\"2", None, None), Err(InvalidTable::Line(3, _))));
+        assert!(matches!(csv("a,b,a", None, None), Err(InvalidTable::Line(1, _))));
         assert!(matches!(csv("a,b", Some("c"), None), Err(InvalidTable::NoColumn(..))));
         let mut tables = Tables::default();
         assert_eq!(tables.add_json("t", "[1]"), Err(InvalidTable::NoObject));

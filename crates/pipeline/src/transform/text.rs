@@ -43,11 +43,11 @@ pub(super) fn read_string(json: &str) -> Option<Cow<'_, str>> {
     if json.starts_with('"') { crate::pointer::scalar_text(json) } else { None }
 }
 
-/// The characters of a string, or any other scalar as it is written; `None` for arrays and objects.
+/// The characters of a string, or a number or boolean as it is written; `None` for others.
 pub(super) fn scalar(json: &str) -> Option<Cow<'_, str>> {
     match json.as_bytes().first()? {
         b'"' => read_string(json),
-        b'[' | b'{' => None,
+        b'[' | b'{' | b'n' => None,
         _ => Some(Cow::Borrowed(json)),
     }
 }

@@ -96,7 +96,8 @@ impl TimeText {
         match self {
             Self::Rfc3339 => text::write_string(&rfc3339(time), out),
             Self::Unix(units) => {
-                let number = if units >= SECOND { time * (units / SECOND) } else { time.div_euclid(SECOND / units) };
+                // Nanoseconds of late years have more than 64 bits.
+                let number = (i128::from(time) * i128::from(units)).div_euclid(i128::from(SECOND));
                 out.push_str(&number.to_string());
             }
         }
@@ -198,6 +199,7 @@ mod tests {
             ("%Y%m%d%H%M%S%f", "20261121130000.5", "2026-11-21T12:00:00.500Z"),
             ("%s", "60", "1970-01-01T00:01:00Z"),
             ("%Y-%j", "2024-366", "2024-12-30T23:00:00Z"),
+            ("%s", "253402300799", "9999-12-31T23:59:59Z"),
         ] {
             assert_eq!(read(format, text).as_deref(), Some(time), "{format}: {text}");
         }
@@ -211,6 +213,7 @@ mod tests {
                 &["", "yesterday", "2026-02-29", "2026-13-01", "2026-11-21T25:00", "2026-11-21T13:00:00+1"][..],
             ),
             ("rfc3339", &["é026-11-21", "2026-11-21T13:00:00Zx", "+026-11-21", "0000-01-01T00:00:00+01:00"]),
+            ("%s", &["999999999999999", "1234567890123456", "-1"]),
             ("unix", &["", "-", "1e9", "99999999999999999999", "12345678901234567", "x"]),
             ("%d %b %Y", &["31 Feb 2026", "1 Foo 2026", "1 Jan", "1 Jan 2026 x"]),
         ] {
@@ -230,6 +233,14 @@ mod tests {
             let mut micros = String::new();
             TimeText::Unix(1_000_000).write(time, &mut micros);
             prop_assert_eq!(TimeFormat::Unix(1_000_000).read(&micros, &Zone::UTC), Ok(time));
+            for (units, each) in [(1_i128, 1_000_000_i128), (1_000, 1_000)] {
+                let mut text = String::new();
+                TimeText::Unix(i64::try_from(units).unwrap()).write(time, &mut text);
+                prop_assert_eq!(text.parse::<i128>().unwrap(), i128::from(time).div_euclid(each));
+            }
+            let mut nanos = String::new();
+            TimeText::Unix(1_000_000_000).write(time, &mut nanos);
+            prop_assert_eq!(nanos.parse::<i128>().unwrap(), i128::from(time) * 1_000);
         }
 
         #[test]

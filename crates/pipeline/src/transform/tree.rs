@@ -104,7 +104,7 @@ pub(super) struct Tree {
 }
 
 /// Buffers that a usual document leaves behind; larger ones are given back.
-const KEPT_BYTES: usize = 64 * 1024;
+pub(super) const KEPT_BYTES: usize = 64 * 1024;
 const KEPT_NODES: usize = 2048;
 
 impl Tree {
@@ -169,7 +169,7 @@ impl Tree {
 
     /// Makes texts of the members that have these names.
     fn refresh_members(&mut self, names: &[String]) -> Result<(), EditError> {
-        let mut next = if self.nodes[0].stale { self.nodes[0].first } else { None };
+        let mut next = self.nodes[0].first;
         while let Some(id) = next {
             let node = *self.node(id);
             if node.stale && names.iter().any(|name| self.has_name(&node, name)) {

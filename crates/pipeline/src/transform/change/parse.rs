@@ -6,6 +6,8 @@ mod key_value;
 mod url;
 mod user_agent;
 
+use std::collections::HashMap;
+
 use super::{Changed, string};
 use crate::transform::text;
 
@@ -43,6 +45,36 @@ impl Parse {
             }
             Syntax::AccessLog => access_log::parse(&text, out),
         }
+    }
+}
+
+/// Members in their order; of those of the same name, the values as an array.
+#[derive(Default)]
+struct Repeating {
+    members: Vec<(String, Vec<String>)>,
+    places: HashMap<String, usize>,
+}
+
+impl Repeating {
+    /// Adds a value in JSON.
+    fn push(&mut self, name: String, json: String) {
+        if let Some(place) = self.places.get(&name) {
+            self.members[*place].1.push(json);
+            return;
+        }
+        self.places.insert(name.clone(), self.members.len());
+        self.members.push((name, vec![json]));
+    }
+
+    fn write(&self, out: &mut String) {
+        let mut members = Members::begin(out);
+        for (name, values) in &self.members {
+            match values.as_slice() {
+                [value] => members.json(name, value),
+                values => members.json(name, &format!("[{}]", values.join(","))),
+            }
+        }
+        members.end();
     }
 }
 

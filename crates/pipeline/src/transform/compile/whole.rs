@@ -180,5 +180,8 @@ pub(super) fn explode(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<O
     }
     let at = at?;
     let to = to.unwrap_or_else(|| at.clone());
+    if to.steps().iter().any(|step| step.name == "-") {
+        return options.wrong("to", "names a new element: each event would have those of all before it too");
+    }
     Some(Operation::Explode(Explode { at, to }))
 }

@@ -60,6 +60,10 @@ fn a_mistake_names_its_place_and_the_way_out() {
             r#"[{"lookup": "/a", "table": "t"}]"#,
             "step 1, `table`: there is no such table; the configuration has no table",
         ),
+        (
+            r#"[{"explode": "/a", "to": "/b/-"}]"#,
+            "step 1, `to`: names a new element: each event would have those of all before it too",
+        ),
         (r#"[{"sample": 2}]"#, "step 1, `sample`: should be from 0 (none) to 1 (all)"),
         (r#"[{"dedupe": "/a", "window": "1y"}]"#, "step 1, `window`: should be a time from \"1s\" to \"24h\""),
         (r#"[{"hash": "/a", "digits": 65}]"#, "step 1, `digits`: should be from 8 to 64"),

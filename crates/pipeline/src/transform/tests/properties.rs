@@ -157,6 +157,32 @@ proptest! {
     }
 
     #[test]
+    fn steps_give_the_same_in_one_transform_as_in_two(
+        event in document(),
+        steps in prop::collection::vec(step(), 2..8),
+        cut: prop::sample::Index,
+    ) {
+        let Ok(event) = json::check(event.as_bytes()) else { return Ok(()) };
+        let cut = cut.index(steps.len());
+        let of = |steps: &[String]| {
+            let steps = format!("[{}]", steps.join(",")).replace("\"mark\"", "\"skip\"");
+            Transform::compile(&serde_json::from_str::<Vec<StepSpec>>(&steps).unwrap(), &tables())
+        };
+        let (Ok(whole), Ok(first), Ok(second)) = (of(&steps), of(&steps[..cut]), of(&steps[cut..])) else { return Ok(()) };
+        let one = |transform: &Transform, event: &str| {
+            let (mut windows, mut scratch) = (transform.windows(1), Scratch::default());
+            match transform.run(event, &Context::UNKNOWN, &mut windows, &mut scratch) {
+                Ok(Outcome::Unchanged) => Some(event.to_owned()),
+                Ok(Outcome::Changed(changed)) => Some(changed.to_owned()),
+                _ => None,
+            }
+        };
+        if let Some(between) = one(&first, event) {
+            prop_assert_eq!(one(&whole, event), one(&second, &between));
+        }
+    }
+
+    #[test]
     fn steps_that_touch_nothing_leave_every_byte(event in document()) {
         let Ok(event) = json::check(event.as_bytes()) else { return Ok(()) };
         let transform = compiled(r#"[{"drop": "/q/r"}, {"lower": "/q"}, {"filter": "payload == payload"}, {"copy": "/q", "to": "/a"}]"#);

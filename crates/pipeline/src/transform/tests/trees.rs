@@ -61,6 +61,8 @@ fn expressions_see_what_the_steps_before_made() {
         {"set": "/e", "to": "a == null && payload.c == 3"}
     ]"#;
     assert_eq!(run(steps, r#"{"a":{}}"#).as_deref(), Ok(r#"{"c":3,"d":2,"e":true}"#));
+    let steps = r#"[{"set": "/a/b", "value": 2}, {"set": "/c", "to": "payload.a == a && a.b == 2"}]"#;
+    assert_eq!(run(steps, r#"{"a":{}}"#).as_deref(), Ok(r#"{"a":{"b":2},"c":true}"#));
 }
 
 #[test]

@@ -176,7 +176,7 @@ impl Part {
 impl Read {
     fn time(&self, zone: &Zone) -> Option<i64> {
         if let Some(unix) = self.unix {
-            return Some(unix * SECOND + self.microsecond);
+            return unix.checked_mul(SECOND)?.checked_add(self.microsecond);
         }
         let hour = match self.is_afternoon {
             Some(_) if !(1..=12).contains(&self.hour) => return None,

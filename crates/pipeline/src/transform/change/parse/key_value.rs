@@ -1,11 +1,12 @@
 //! Pairs such as `level=info msg="it works"`.
 
-use super::Members;
+use super::Repeating;
 use crate::transform::change::Changed;
+use crate::transform::text;
 
 /// Every value becomes a string. In double quotes it may hold what else ends it; a name without a value is true.
 pub(super) fn parse(text: &str, between: &str, equals: &str, out: &mut String) -> Changed {
-    let mut members = Members::begin(out);
+    let mut members = Repeating::default();
     let mut rest = text;
     loop {
         rest = skip(rest, between);
@@ -17,16 +18,16 @@ pub(super) fn parse(text: &str, between: &str, equals: &str, out: &mut String) -
             Some(at) => {
                 let value = &rest[at + equals.len()..];
                 let (value, following) = read_value(value, between)?;
-                members.string(rest[..at].trim(), &value);
+                members.push(rest[..at].trim().to_owned(), text::string(&value));
                 rest = following;
             }
             None => {
-                members.json(rest[..end].trim(), "true");
+                members.push(rest[..end].trim().to_owned(), "true".to_owned());
                 rest = &rest[end..];
             }
         }
     }
-    members.end();
+    members.write(out);
     Ok(())
 }
 

@@ -1,8 +1,6 @@
 //! URLs and their queries.
 
-use std::collections::HashMap;
-
-use super::Members;
+use super::{Members, Repeating};
 use crate::transform::change::Changed;
 use crate::transform::text;
 
@@ -30,29 +28,12 @@ pub(super) fn parse(text: &str, out: &mut String) -> Changed {
 
 /// Members of a query; of those that come more than once, the values as an array.
 pub(super) fn parse_query(text: &str, out: &mut String) {
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut pairs: Vec<(String, Vec<String>)> = Vec::new();
+    let mut members = Repeating::default();
     for pair in text.strip_prefix('?').unwrap_or(text).split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (name, value) = (decode(name), decode(value));
-        if let Some(place) = places.get(&name) {
-            pairs[*place].1.push(value);
-        } else {
-            places.insert(name.clone(), pairs.len());
-            pairs.push((name, vec![value]));
-        }
+        members.push(decode(name), text::string(&decode(value)));
     }
-    let mut members = Members::begin(out);
-    for (name, values) in pairs {
-        match values.as_slice() {
-            [value] => members.string(&name, value),
-            values => {
-                let values: Vec<_> = values.iter().map(|value| text::string(value)).collect();
-                members.json(&name, &format!("[{}]", values.join(",")));
-            }
-        }
-    }
-    members.end();
+    members.write(out);
 }
 
 fn split(text: &str, at: char) -> (&str, Option<&str>) {
