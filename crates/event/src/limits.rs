@@ -75,6 +75,27 @@ pub const SCHEMA_INFER_MEMBERS_MAX: usize = 500;
 pub const SCHEMA_INFER_SHAPES_MAX: usize = 20_000;
 /// Mistakes in a schema that are listed.
 pub const SCHEMA_MISTAKES_MAX: usize = 20;
+/// Steps of a transform. Each that a person writes has a reason; the longest that was thought of has 30.
+pub const TRANSFORM_STEPS_MAX: usize = 100;
+/// Bytes that the steps of a transform may make of one event on the way, whatever is left of them at the end: each
+/// may make a text of its own, and several events of one.
+pub const TRANSFORM_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
+/// Steps of all expressions of a transform on one event: each may take those of one, but not all of them.
+pub const TRANSFORM_EXPRESSION_STEPS_MAX: usize = 2 * EXPRESSION_STEPS_MAX;
+/// Bytes that the steps of a transform may read of one event, those counted several times that cost more to read. A
+/// step reads the values that it names, so that only steps on whole large events come near.
+pub const TRANSFORM_READ_BYTES_MAX: usize = 16 * EVENT_BYTES_MAX;
+/// Bytes that the patterns of a transform may read of one event, times the KiB of the pattern (see
+/// [`EXPRESSION_STEPS_MAX`]). A pattern of 2 KiB reads 1 MiB once and 64 KiB some 150 times.
+pub const TRANSFORM_PATTERN_STEPS_MAX: usize = 20_000_000;
+/// Events that one event may be made of: their ids are those of a batch.
+pub const EXPLODE_MAX: usize = 10_000;
+/// Bytes of a table that values are looked up in: it is kept in memory.
+pub const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Values that a step remembers to leave out what comes again, and those it remembers unless it says how many.
+pub const DEDUPE_VALUES_MAX: usize = 1_000_000;
+/// See [`DEDUPE_VALUES_MAX`].
+pub const DEDUPE_VALUES: usize = 10_000;
 
 /// Memory of the window in which events that come again are recognised, when it is full. What is older is recognised by
 /// the stores' own keys.
@@ -144,6 +165,14 @@ const _: () = assert!(
     ACK_TIMEOUT_MIN.as_secs() <= ACK_TIMEOUT.as_secs() && ACK_TIMEOUT.as_secs() <= ACK_TIMEOUT_MAX.as_secs(),
     "the default is one of those that can be set"
 );
+const _: () = assert!(EXPLODE_MAX <= BATCH_RECORDS_MAX, "the events made of one have the ids of a batch");
+const _: () = assert!(
+    TRANSFORM_BYTES_MAX >= 2 * EVENT_BYTES_MAX && TRANSFORM_BYTES_MAX <= BATCH_BYTES_MAX,
+    "an event of full size can be changed as a whole, and the events made of one are at most a batch"
+);
+const _: () =
+    assert!(TRANSFORM_READ_BYTES_MAX >= 4 * EVENT_BYTES_MAX, "the costliest step can be done on an event of full size");
+const _: () = assert!(DEDUPE_VALUES <= DEDUPE_VALUES_MAX, "the default is one of those that can be set");
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");
 const _: () = assert!(BLOCK_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "so are its records");
