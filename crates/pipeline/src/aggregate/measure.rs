@@ -84,7 +84,7 @@ fn parse_head(head: &str) -> Result<Read, String> {
         None => (head, None),
     };
     let read = match (name, argument) {
-        ("quantile", Some(argument)) => quantile(argument, 1.0, "quantile(0.99)")?,
+        ("quantile", Some(argument)) => quantile(argument, "", "quantile(0.99)", 1)?,
         ("quantile", None) => return Err("say which: `quantile(0.99):/…`".to_owned()),
         ("top", Some(argument)) => top(argument)?,
         ("top", None) => return Err("say how many: `top(10):/…`".to_owned()),
@@ -116,13 +116,14 @@ fn plain(name: &str) -> Option<Read> {
 /// `p99.9`, if the name has this form.
 fn percentile(name: &str) -> Option<Result<Read, String>> {
     let number = name.strip_prefix('p').filter(|number| number.starts_with(|first: char| first.is_ascii_digit()))?;
-    Some(quantile(number, 100.0, "p99"))
+    Some(quantile(number, "e-2", "p99", 100))
 }
 
-fn quantile(number: &str, all: f64, example: &str) -> Result<Read, String> {
+/// The exponent makes a part of one of the number as it is written: divided by 100, 99.9 wouldn't be 0.999.
+fn quantile(number: &str, exponent: &str, example: &str, all: u8) -> Result<Read, String> {
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    match number.parse::<f64>() {
-        Ok(part) if is_plain && part <= all => Ok(Read::Quantile(part / all)),
+    match format!("{number}{exponent}").parse::<f64>() {
+        Ok(of_one) if is_plain && of_one <= 1.0 => Ok(Read::Quantile(of_one)),
         _ => Err(format!("`{number}` is no number from 0 to {all}, as in `{example}:/…`")),
     }
 }

@@ -41,6 +41,12 @@ pub(super) struct Sessions {
     full_from: Option<Key>,
 }
 
+/// What a session costs: as if it were its group's only one, with a place in the map and in the queue.
+fn bytes(key: &Key, session: &Session) -> usize {
+    const PLACES: usize = 2 * (size_of::<Timeline>() + size_of::<Session>() + size_of::<(i64, Key)>()) + 64;
+    session.group.bytes(key) + PLACES + key.text().len()
+}
+
 impl Sessions {
     pub(super) fn new(gap: i64) -> Self {
         Self { gap, timelines: BTreeMap::new(), queue: BTreeSet::new(), bytes: 0, full_from: None }
@@ -80,7 +86,7 @@ impl Sessions {
         let Some(timeline) = self.timelines.get_mut(key) else { return };
         let from = timeline.sessions.partition_point(|other| other.last + self.gap <= session.start);
         let to = timeline.sessions.partition_point(|other| other.start < session.last + self.gap);
-        let before: usize = timeline.sessions[from..to].iter().map(|other| other.group.bytes(key)).sum();
+        let before: usize = timeline.sessions[from..to].iter().map(|other| bytes(key, other)).sum();
         for other in timeline.sessions.drain(from..to) {
             session.start = session.start.min(other.start);
             session.last = session.last.max(other.last);
@@ -88,7 +94,7 @@ impl Sessions {
             merged.merge(&session.group);
             session.group = merged;
         }
-        let (after, end) = (session.group.bytes(key), session.last + self.gap);
+        let (after, end) = (bytes(key, &session), session.last + self.gap);
         timeline.sessions.insert(from, session);
         if end < timeline.due {
             timeline.due = end;
@@ -103,7 +109,7 @@ impl Sessions {
     fn evict(&mut self) -> bool {
         let last = self.timelines.range(..Key::overflow()).next_back().map(|(key, _)| key.clone());
         let Some((key, timeline)) = last.and_then(|key| self.timelines.remove_entry(&key)) else { return false };
-        self.bytes -= timeline.sessions.iter().map(|session| session.group.bytes(&key)).sum::<usize>();
+        self.bytes -= timeline.sessions.iter().map(|session| bytes(&key, session)).sum::<usize>();
         timeline.sessions.into_iter().for_each(|session| self.join(&Key::overflow(), session));
         self.queue.remove(&(timeline.due, key.clone()));
         self.full_from = Some(key);
@@ -145,7 +151,7 @@ impl Sessions {
             let place = Place { start: session.start, end: session.last + self.gap, part: 0 };
             out.push(result::of_group(rules, origin, place, key, &session.group));
             if !key.is_overflow() {
-                self.bytes -= session.group.bytes(key);
+                self.bytes -= bytes(key, &session);
             }
         }
         match timeline.sessions.first() {
@@ -171,9 +177,7 @@ impl Sessions {
     pub(super) fn memory_bytes(&self) -> usize {
         let overflow = Key::overflow();
         let others = self.timelines.get(&overflow).into_iter().flat_map(|timeline| &timeline.sessions);
-        let queue = self.queue.iter().map(|(_, key)| 2 * size_of::<(i64, Key)>() + key.text().len()).sum::<usize>();
-        let timelines = self.timelines.keys().map(|key| 2 * size_of::<(Key, Timeline)>() + key.text().len()).sum::<usize>();
-        self.bytes + queue + timelines + others.map(|session| session.group.bytes(&overflow)).sum::<usize>()
+        size_of::<Self>() + self.bytes + others.map(|session| bytes(&overflow, session)).sum::<usize>()
     }
 
     pub(super) fn save(&self, out: &mut Writer) {
@@ -204,10 +208,11 @@ impl Sessions {
                 if start > last || !follows {
                     return Err(Damaged);
                 }
+                let session = Session { start, last, group };
                 if !key.is_overflow() {
-                    sessions.bytes += group.bytes(&key);
+                    sessions.bytes += bytes(&key, &session);
                 }
-                timeline.sessions.push(Session { start, last, group });
+                timeline.sessions.push(session);
             }
             sessions.queue.insert((timeline.due, key.clone()));
             sessions.timelines.insert(key, timeline);

@@ -244,7 +244,7 @@ fn a_window_over_midnight_is_one() {
     hand.event("2026-11-21T23:59:59Z", "{}");
     hand.event("2026-11-22T00:00:01Z", "{}");
     hand.event("2026-11-22T02:00:00+01:00", "{}");
-    assert_eq!(hand.results(), ["23:55:00-00:02:00 {},\"n\":2 r2"]);
+    assert_eq!(hand.results(), ["23:59:00-00:06:00 {},\"n\":2 r2"]);
     let mut hand = Hand::new(&definition("1day", &[], &[("n", "count")]));
     hand.event("2026-11-21T23:59:59Z", "{}");
     hand.event("2026-11-22T00:00:00Z", "{}");

@@ -1,0 +1,148 @@
+//! Measures what an aggregate costs: for an event, as a ratio to checking its JSON, and in memory with a million groups in one
+//! window, beside what the fold counts and what its budget is.
+//!
+//! `cargo run --release --package pipeline --example aggregate_rate`
+
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use event::{Origin, Position, TypeName};
+use pipeline::aggregate::{Definition, Fold, Mistake, Rules};
+use pipeline::json;
+
+const EVENTS: u64 = 300_000;
+const TURNS: usize = 5;
+const GROUPS: u64 = 1_000_000;
+/// The time of the first event: a full minute, in microseconds.
+const BEGIN: i64 = 1_795_255_200_000_000;
+
+const MEASURES: [(&str, &str); 9] = [
+    ("requests", "count"),
+    ("bytes", "sum:/bytes"),
+    ("mean", "mean:/bytes"),
+    ("most", "max:/bytes"),
+    ("last", "last:/path"),
+    ("clients", "distinct:/client"),
+    ("median", "p50:/bytes"),
+    ("worst", "p99:/bytes"),
+    ("pages", "top(10):/path"),
+];
+
+fn event(number: u64) -> String {
+    let (client, path, bytes) = (number * 7 % 10_007, number * 31 % 499, number * 104_729 % 1_000_003);
+    let status = if number.is_multiple_of(50) { 404 } else { 200 };
+    format!(
+        r#"{{"type":"access","time":"2026-11-21T10:05:03+00:00","client":"192.0.{}.{}","method":"GET","path":"/reports/{path}/overview.png","protocol":"HTTP/1.1","status":{status},"bytes":{bytes},"referrer":"https://www.example.org/reports/quarterly/2026/","agent":"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}}"#,
+        client >> 8,
+        client & 255,
+    )
+}
+
+fn rules(window: &str, group_by: &[&str], measures: &[(&str, &str)], memory: usize) -> Result<Rules, Box<dyn Error>> {
+    let definition = Definition {
+        window: window.into(),
+        group_by: group_by.iter().map(|pointer| (*pointer).into()).collect(),
+        measures: measures.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
+        lateness: Some(Duration::from_secs(10)),
+        memory: Some(memory),
+        ..Definition::default()
+    };
+    let told = |mistakes: Vec<Mistake>| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    Ok(Rules::new(TypeName::new("access.hits")?, &definition).map_err(told)?)
+}
+
+/// Nanoseconds for each event, in the best turn.
+fn best(events: &[String], mut turn: impl FnMut(&[String])) -> f64 {
+    let times = (0..TURNS).map(|_| {
+        let begun = Instant::now();
+        turn(events);
+        begun.elapsed().as_secs_f64() * 1e9 / events.len() as f64
+    });
+    times.fold(f64::INFINITY, f64::min)
+}
+
+/// Kilobytes of the process in memory.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+fn costs() -> Result<(), Box<dyn Error>> {
+    let events: Vec<String> = (0..EVENTS).map(event).collect();
+    let check = best(&events, |events| events.iter().for_each(|event| assert!(json::check(event.as_bytes()).is_ok())));
+    println!("json::check                                       {check:7.0} ns an event, ratio 1.00");
+    for (name, window, group_by, measures) in [
+        ("count", "1m", &["/status"][..], &MEASURES[..1]),
+        ("count, sum, distinct", "1m", &["/status"], &[MEASURES[0], MEASURES[1], MEASURES[5]]),
+        ("nine measures", "1m", &["/status"], &MEASURES),
+        ("nine measures by client (10,000 groups)", "1m", &["/client"], &MEASURES),
+        ("count, sum, distinct in 5m every 1m", "5m every 1m", &["/status"], &[MEASURES[0], MEASURES[1], MEASURES[5]]),
+        ("count, sum, distinct in sessions by client", "session 30s", &["/client"], &[MEASURES[0], MEASURES[1], MEASURES[5]]),
+    ] {
+        let rules = rules(window, group_by, measures, 1 << 30)?;
+        let cost = best(&events, |events| {
+            let mut fold = Fold::new(rules.clone(), Origin([0; 16]), &[0]);
+            for (number, event) in (0_u64..).zip(events) {
+                // A thousand events a second.
+                let time = BEGIN + number.cast_signed() * 1_000;
+                fold.take(Position { shard: 0, sequence: number + 1 }, Some(time), time, black_box(event));
+                if number.is_multiple_of(1_000) {
+                    black_box(fold.results(usize::MAX));
+                }
+            }
+        });
+        println!("{name:49} {cost:7.0} ns an event, ratio {:.2}", cost / check);
+    }
+    Ok(())
+}
+
+fn million() -> Result<(), Box<dyn Error>> {
+    for (name, measures, memory) in [
+        ("count", &MEASURES[..1], 8 << 30),
+        ("count, sum, distinct", &[MEASURES[0], MEASURES[1], MEASURES[5]], 8 << 30),
+        ("count, sum, distinct in 256 MiB", &[MEASURES[0], MEASURES[1], MEASURES[5]], 256 << 20),
+    ] {
+        let rules = rules("1h", &["/g"], measures, memory)?;
+        let budget = rules.window_bytes();
+        let before = resident();
+        let mut fold = Fold::new(rules, Origin([0; 16]), &[0]);
+        let begun = Instant::now();
+        for number in 0..2 * GROUPS {
+            let group = number * 611_953 % GROUPS;
+            let payload = format!(r#"{{"g":"group-{group}","bytes":{number},"client":"c{}"}}"#, number % 1_009);
+            fold.take(Position { shard: 0, sequence: number + 1 }, Some(BEGIN), BEGIN, &payload);
+        }
+        let took = begun.elapsed().as_secs_f64();
+        let (counted, grown) = (fold.memory_bytes() >> 20, (resident() - before) >> 10);
+        println!("{GROUPS} groups, twice each, {name}: {:.0} ns an event", took * 1e9 / (2 * GROUPS) as f64);
+        println!("  budget of the window {} MiB, counted {counted} MiB, resident {grown} MiB, groups {}", budget >> 20, fold.groups());
+        println!("  to the overflow group {} events", fold.counts().overflowed);
+        let begun = Instant::now();
+        let saved = fold.save();
+        println!("  saved in {:.2} s, {} MiB", begun.elapsed().as_secs_f64(), saved.len() >> 20);
+        let begun = Instant::now();
+        fold.tick(Position { shard: 0, sequence: u64::MAX }, BEGIN + 3_600_000_000);
+        let ended = begun.elapsed();
+        let (mut results, mut longest) = (0, Duration::ZERO);
+        loop {
+            let begun = Instant::now();
+            let some = fold.results(1_000).len();
+            longest = longest.max(begun.elapsed());
+            results += some;
+            if some == 0 {
+                break;
+            }
+        }
+        println!("  ended in {ended:?}; {results} results, the longest thousand in {longest:?}");
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    costs()?;
+    million()
+}
