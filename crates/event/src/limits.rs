@@ -58,7 +58,7 @@ pub const AGGREGATE_GROUP_BY_MAX: usize = 16;
 /// Bytes of the values that name a group. What is longer is counted in the overflow group.
 pub const AGGREGATE_GROUP_BYTES_MAX: usize = 1024;
 /// Bytes of a value that a measure keeps as it is, such as the first one. What is longer is passed over.
-pub const AGGREGATE_VALUE_BYTES_MAX: usize = 256;
+pub const AGGREGATE_VALUE_BYTES_MAX: usize = 1024;
 /// The shortest window: shorter ones make more results than they have events.
 pub const AGGREGATE_WINDOW_MIN: Duration = Duration::from_millis(100);
 /// The longest window: a leap year.

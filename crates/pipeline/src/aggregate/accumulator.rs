@@ -118,7 +118,7 @@ impl Accumulator {
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Present(_) | Self::Least(_) | Self::Greatest(_) | Self::Sample(_, None) => 0,
-            Self::Sample(_, Some(_)) => Sample::charged_bytes(),
+            Self::Sample(_, Some(sample)) => sample.bytes(),
             Self::Sum(sum) => sum.heap_bytes(),
             Self::Distinct(distinct) => distinct.heap_bytes(),
             Self::Quantiles(quantiles) => quantiles.heap_bytes(),

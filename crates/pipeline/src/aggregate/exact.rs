@@ -187,7 +187,8 @@ impl ExactSum {
         let length = from.count_to(LIMBS_MAX + ROOM - low)?;
         let limbs = (0..length).map(|_| from.signed()).collect::<Result<Vec<_>, _>>()?;
         let last = limbs.len().saturating_sub(1);
-        let is_limb = |(at, limb): (usize, &i64)| if at < last { *limb >> LIMB_BITS == 0 } else { limb.abs() >> 40 == 0 };
+        let is_limb =
+            |(at, limb): (usize, &i64)| if at < last { *limb >> LIMB_BITS == 0 } else { limb.abs() >> 40 == 0 };
         if (1..=ROOM).contains(&length) || !limbs.iter().enumerate().all(is_limb) {
             return Err(Damaged);
         }

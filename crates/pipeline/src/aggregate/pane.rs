@@ -131,7 +131,14 @@ impl Pane {
     }
 
     /// Gives out what is due, up to `most` results in all.
-    pub(super) fn emit(&mut self, rules: &Rules, origin: Origin, place: Place, most: usize, out: &mut Vec<WindowResult>) {
+    pub(super) fn emit(
+        &mut self,
+        rules: &Rules,
+        origin: Origin,
+        place: Place,
+        most: usize,
+        out: &mut Vec<WindowResult>,
+    ) {
         while out.len() < most
             && let Some(key) = self.withdrawn.pop_first()
         {
@@ -230,14 +237,7 @@ impl Pane {
 }
 
 /// Gives a group out, if it changed since it was given out.
-fn emit_group(
-    rules: &Rules,
-    origin: Origin,
-    place: Place,
-    key: &Key,
-    group: &mut Group,
-    out: &mut Vec<WindowResult>,
-) {
+fn emit_group(rules: &Rules, origin: Origin, place: Place, key: &Key, group: &mut Group, out: &mut Vec<WindowResult>) {
     if group.count > group.emitted {
         out.push(result::of_group(rules, origin, place, key, group));
         group.emitted = group.count;

@@ -17,7 +17,9 @@ pub enum NotMergeable {
     #[error("there is nothing to merge")]
     Nothing,
     /// One has no state that can be read.
-    #[error("result {0} carries no state of this aggregate: it must be configured with `state = true`, and equally everywhere")]
+    #[error(
+        "result {0} carries no state of this aggregate: it must be configured with `state = true`, and equally everywhere"
+    )]
     NoState(usize),
     /// They are of different windows or groups.
     #[error("result {0} is of another window or group than the first one")]

@@ -16,7 +16,8 @@ use super::window::{Span, microseconds};
 use crate::pointer::JsonPointer;
 
 /// Members of a result that no measure can be called.
-const RESERVED: [&str; 8] = ["window", "group", "overflow", "part", "withdrawn", "origin", "revision", "state"];
+const RESERVED: [&str; 9] =
+    ["window", "group", "overflow", "part", "withdrawn", "origin", "origins", "revision", "state"];
 /// Of windows that are over, so many are remembered for parts.
 pub(super) const PART_WINDOWS: i64 = 60;
 
@@ -332,7 +333,17 @@ mod tests {
             ..Definition::default()
         };
         let found = mistakes(&wrong);
-        let settings = ["window", "group_by", "group_by", "measures.window", "measures.x", "measures.y", "measures.z", "lateness", "memory"];
+        let settings = [
+            "window",
+            "group_by",
+            "group_by",
+            "measures.window",
+            "measures.x",
+            "measures.y",
+            "measures.z",
+            "lateness",
+            "memory",
+        ];
         assert_eq!(found.len(), settings.len(), "{found:#?}");
         for (found, setting) in found.iter().zip(settings) {
             assert!(found.starts_with(&format!("{setting}: ")), "{found}");
@@ -347,7 +358,10 @@ mod tests {
         assert_eq!(mistakes(&Definition { early: second, emit: Emit::Final, ..definition("1m", &["count"]) }).len(), 1);
         assert_eq!(mistakes(&definition("1m", &[])).len(), 1);
         let many = Definition { lateness: Some(Duration::from_hours(24)), ..definition("1s", &["count"]) };
-        assert!(mistakes(&many)[0].contains("86702 windows could be open") || mistakes(&many)[0].contains("windows could be open"));
+        assert!(
+            mistakes(&many)[0].contains("86702 windows could be open")
+                || mistakes(&many)[0].contains("windows could be open")
+        );
     }
 
     #[test]

@@ -8,11 +8,13 @@ use event::limits::AGGREGATE_VALUE_BYTES_MAX;
 use super::codec::{Damaged, Reader, Writer};
 
 /// A value with where it stood.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
     time: i64,
     position: Position,
     value: Box<str>,
+    /// The length of the longest value that there was: what is charged must not depend on when one looks.
+    longest: usize,
 }
 
 /// Which of two samples is kept.
@@ -28,21 +30,26 @@ impl Side {
     /// Keeps of two the one that is wanted. Of equal times the position decides; and between origins, whose positions may be
     /// equal, the value.
     pub(super) fn keep(self, kept: &mut Option<Box<Sample>>, time: i64, position: Position, value: &str) {
-        let order = kept.as_ref().map(|kept| {
-            (time, position).cmp(&(kept.time, kept.position)).then_with(|| value.cmp(&kept.value))
-        });
+        let order = kept
+            .as_ref()
+            .map(|kept| (time, position).cmp(&(kept.time, kept.position)).then_with(|| value.cmp(&kept.value)));
         let wanted = match self {
             Self::First => Ordering::Less,
             Self::Last => Ordering::Greater,
         };
-        if order.is_none_or(|order| order == wanted) {
-            *kept = Some(Box::new(Sample { time, position, value: value.into() }));
+        let longest = kept.as_ref().map_or(0, |kept| kept.longest).max(value.len());
+        match kept {
+            Some(kept) if order != Some(wanted) => kept.longest = longest,
+            _ => *kept = Some(Box::new(Sample { time, position, value: value.into(), longest })),
         }
     }
 
     pub(super) fn merge(self, kept: &mut Option<Box<Sample>>, other: Option<&Sample>) {
         if let Some(other) = other {
             self.keep(kept, other.time, other.position, &other.value);
+            if let Some(kept) = kept {
+                kept.longest = kept.longest.max(other.longest);
+            }
         }
     }
 }
@@ -52,9 +59,9 @@ impl Sample {
         &self.value
     }
 
-    /// Bytes of any sample, as if its value had full length: what is charged must not depend on which one is kept.
-    pub(super) const fn charged_bytes() -> usize {
-        size_of::<Self>() + AGGREGATE_VALUE_BYTES_MAX
+    /// Bytes that are charged.
+    pub(super) const fn bytes(&self) -> usize {
+        size_of::<Self>() + self.longest
     }
 
     pub(super) fn save(&self, out: &mut Writer) {
@@ -62,12 +69,14 @@ impl Sample {
         out.unsigned(self.position.shard.into());
         out.unsigned(self.position.sequence);
         out.text(&self.value);
+        out.count(self.longest);
     }
 
     pub(super) fn restore(from: &mut Reader<'_>) -> Result<Self, Damaged> {
         let time = from.time()?;
         let shard = u16::try_from(from.unsigned()?).map_err(|_| Damaged)?;
         let position = Position { shard, sequence: from.unsigned()? };
-        Ok(Self { time, position, value: from.text()?.into() })
+        let value = from.text()?.into();
+        Ok(Self { time, position, value, longest: from.count_to(AGGREGATE_VALUE_BYTES_MAX)? })
     }
 }

@@ -127,11 +127,8 @@ impl Shards {
     }
 
     pub(super) fn restore(from: &mut Reader<'_>) -> Result<Self, Damaged> {
-        let mut shards = Self {
-            frontier: from.option(Reader::time)?,
-            begun: from.option(Reader::time)?,
-            of: BTreeMap::new(),
-        };
+        let mut shards =
+            Self { frontier: from.option(Reader::time)?, begun: from.option(Reader::time)?, of: BTreeMap::new() };
         for _ in 0..from.count()? {
             let number = u16::try_from(from.unsigned()?).map_err(|_| Damaged)?;
             let sequence = from.unsigned()?;

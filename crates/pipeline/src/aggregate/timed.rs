@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use event::Origin;
 
+use super::Counts;
 use super::codec::{Damaged, Reader, Writer};
 use super::group::{Key, Taken};
 use super::pane::Pane;
 use super::result::{Place, WindowResult};
 use super::rules::{Emit, Late, PART_WINDOWS, Rules};
 use super::window::starts;
-use super::Counts;
 
 /// A window, or a part of one: what came too late for the window itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,12 +193,7 @@ impl Timed {
         }
     }
 
-    pub(super) fn restore(
-        size: i64,
-        hop: i64,
-        rules: &Rules,
-        from: &mut Reader<'_>,
-    ) -> Result<Self, Damaged> {
+    pub(super) fn restore(size: i64, hop: i64, rules: &Rules, from: &mut Reader<'_>) -> Result<Self, Damaged> {
         let mut timed = Self::new(size, hop);
         for _ in 0..from.count()? {
             let start = from.time()?;

@@ -22,10 +22,14 @@ impl Span {
         let (size, hop) = text.split_once(" every ").unwrap_or((text, text));
         let (size, hop) = (length(size)?, length(hop)?);
         if hop > size {
-            return Err("windows that begin later than the one before ends leave events out: make them as long at least".into());
+            return Err(
+                "windows that begin later than the one before ends leave events out: make them as long at least".into(),
+            );
         }
         if (size - 1) / hop >= AGGREGATE_OVERLAP_MAX {
-            return Err(format!("each event would be in more than {AGGREGATE_OVERLAP_MAX} windows: let them begin less often"));
+            return Err(format!(
+                "each event would be in more than {AGGREGATE_OVERLAP_MAX} windows: let them begin less often"
+            ));
         }
         Ok(Self::Timed { size, hop })
     }

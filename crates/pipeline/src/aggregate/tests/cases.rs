@@ -293,17 +293,21 @@ fn groups_keep_the_form_of_their_values() {
 
 #[test]
 fn measures_pass_over_what_they_cannot_use() {
-    let measures = [("n", "count"), ("sum", "sum:/v"), ("v", "count:/v"), ("max", "max:/v"), ("mean", "mean:/w"), ("top", "top(2):/w")];
+    let measures = [
+        ("n", "count"),
+        ("sum", "sum:/v"),
+        ("v", "count:/v"),
+        ("max", "max:/v"),
+        ("mean", "mean:/w"),
+        ("top", "top(2):/w"),
+    ];
     let mut hand = Hand::new(&definition("1m", &[], &measures));
     for payload in [r#"{"v":5}"#, r#"{"v":"6"}"#, r#"{"v":null}"#, "{}", r#"{"v":1e999}"#, r#"{"v":2.5}"#] {
         hand.event("10:00:00", payload);
     }
-    hand.event("10:00:01", &format!(r#"{{"w":"{}"}}"#, "x".repeat(300)));
+    hand.event("10:00:01", &format!(r#"{{"w":"{}"}}"#, "x".repeat(1_100)));
     hand.tick("10:01:00");
-    assert_eq!(
-        hand.results(),
-        [r#"10:00:00-10:01:00 {},"n":7,"sum":7.5,"v":4,"max":5,"mean":null,"top":[] r7"#]
-    );
+    assert_eq!(hand.results(), [r#"10:00:00-10:01:00 {},"n":7,"sum":7.5,"v":4,"max":5,"mean":null,"top":[] r7"#]);
     assert_eq!(hand.fold.counts().unused, 6, "two for the sum, two for the maximum, two of the long value");
 }
 
@@ -321,7 +325,10 @@ fn what_has_no_room_is_counted_in_the_overflow_group() {
     let found = hand.results();
     let overflow: Vec<_> = found.iter().filter(|result| result.contains("null,\"overflow\":true")).collect();
     assert_eq!(overflow.len(), 1);
-    assert_eq!(overflow[0].split("\"n\":").nth(1).unwrap(), format!("{} r{}", 20_002 - found.len(), 20_002 - found.len()));
+    assert_eq!(
+        overflow[0].split("\"n\":").nth(1).unwrap(),
+        format!("{} r{}", 20_002 - found.len(), 20_002 - found.len())
+    );
 }
 
 #[test]
@@ -357,7 +364,10 @@ fn sessions_end_after_a_gap() {
     assert_eq!(hand.results(), [r#"10:00:00-10:01:59.999999 {"/a":1},"n":2 r2"#], "exactly a gap is another session");
     hand.tick("10:30:00");
     let found = hand.results();
-    assert_eq!(found, [r#"10:01:30-10:02:30 {"/a":2},"n":1 r1"#, r#"10:01:59.999999-10:02:59.999999 {"/a":1},"n":1 r1"#]);
+    assert_eq!(
+        found,
+        [r#"10:01:30-10:02:30 {"/a":2},"n":1 r1"#, r#"10:01:59.999999-10:02:59.999999 {"/a":1},"n":1 r1"#]
+    );
     assert_eq!(hand.fold.groups(), 0);
 }
 
@@ -376,7 +386,8 @@ fn a_late_event_joins_two_sessions() {
 
 #[test]
 fn sessions_stay_within_the_memory() {
-    let mut hand = Hand::new(&Definition { memory: Some(1 << 20), ..definition("session 1m", &["/a"], &[("n", "count")]) });
+    let mut hand =
+        Hand::new(&Definition { memory: Some(1 << 20), ..definition("session 1m", &["/a"], &[("n", "count")]) });
     for number in 0..20_000 {
         hand.event("10:00:00", &format!(r#"{{"a":{number}}}"#));
     }
@@ -417,8 +428,14 @@ fn a_state_of_something_else_is_refused() {
 #[test]
 fn results_of_two_origins_are_merged() {
     let measures = [
-        ("n", "count"), ("sum", "sum:/v"), ("least", "min:/v"), ("first", "first:/v"), ("kinds", "distinct:/v"),
-        ("half", "p50:/v"), ("top", "top(1):/v"), ("rate", "rate"),
+        ("n", "count"),
+        ("sum", "sum:/v"),
+        ("least", "min:/v"),
+        ("first", "first:/v"),
+        ("kinds", "distinct:/v"),
+        ("half", "p50:/v"),
+        ("top", "top(1):/v"),
+        ("rate", "rate"),
     ];
     let definition = Definition { state: true, ..definition("1m", &["/a"], &measures) };
     let rules: Rules = rules(&definition);
@@ -437,7 +454,11 @@ fn results_of_two_origins_are_merged() {
     let until_state = |payload: &str| payload.split(",\"state\"").next().unwrap().to_owned();
     assert_eq!(until_state(&without_origin(&merged)), until_state(&without_origin(&both)));
     assert_eq!(merge(&rules, &[&other, &one]).unwrap(), merged);
-    assert!(merged.contains(&format!("\"origins\":[\"{}\",\"{}\"],\"revision\":1000}}", "01".repeat(16), "02".repeat(16))));
+    assert!(merged.contains(&format!(
+        "\"origins\":[\"{}\",\"{}\"],\"revision\":1000}}",
+        "01".repeat(16),
+        "02".repeat(16)
+    )));
     assert!(merge(&rules, &[]).is_err() && merge(&rules, &["{}"]).is_err());
     assert!(merge(&rules, &[&one, &other.replace("2026-11-21T10", "2026-11-21T11")]).is_err());
 }

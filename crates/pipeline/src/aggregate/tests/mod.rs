@@ -115,6 +115,10 @@ impl Store {
 
     /// The payloads that weren't taken back.
     fn payloads(&self) -> Vec<&str> {
-        self.0.values().filter(|(revision, _)| *revision != super::WITHDRAWN).map(|(_, payload)| payload.as_str()).collect()
+        self.0
+            .values()
+            .filter(|(revision, _)| *revision != super::WITHDRAWN)
+            .map(|(_, payload)| payload.as_str())
+            .collect()
     }
 }

@@ -208,7 +208,8 @@ fn json() -> impl Strategy<Value = String> {
         prop_oneof![
             prop::collection::vec(inner, 0..4).prop_map(|elements| format!("[ {} ]", elements.join(" ,"))),
             prop::collection::vec(member, 0..4).prop_map(|members| {
-                let members: Vec<_> = members.into_iter().map(|(name, value)| format!("\"{name}\" : {value}")).collect();
+                let members: Vec<_> =
+                    members.into_iter().map(|(name, value)| format!("\"{name}\" : {value}")).collect();
                 format!("{{{}}}", members.join(","))
             }),
         ]

@@ -87,7 +87,11 @@ fn computed(events: &[Event], size: i64, hop: i64, lateness: i64) -> BTreeMap<(i
         for start in (0..3_000).map(|step| first + step * hop) {
             if start <= event.time && event.time < start + size && before - lateness < start + size {
                 let kept = windows.entry((start, event.group)).or_default();
-                let value: f64 = if event.value % 3 == 0 { format!("{}.5", event.value).parse().unwrap() } else { event.value.into() };
+                let value: f64 = if event.value % 3 == 0 {
+                    format!("{}.5", event.value).parse().unwrap()
+                } else {
+                    event.value.into()
+                };
                 kept.has_doubles |= event.value % 3 == 0;
                 #[allow(clippy::cast_possible_truncation, reason = "halves of small numbers")]
                 let halves = (value * 2.0) as i128;
