@@ -1,5 +1,7 @@
 //! Holds aggregates to the examples in `docs/aggregates.md`: each definition with its events and results, and the table of measures.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here is the test")]
+
 use std::time::Duration;
 
 use event::{Origin, Position, TypeName, rfc3339};
