@@ -16,6 +16,7 @@ use pipeline::json;
 const EVENTS: u64 = 300_000;
 const TURNS: usize = 5;
 const GROUPS: u64 = 1_000_000;
+const HOSTILE: &str = "nine measures, values made to cost";
 /// The time of the first event: a full minute, in microseconds.
 const BEGIN: i64 = 1_795_255_200_000_000;
 
@@ -77,14 +78,22 @@ fn resident() -> u64 {
     line.and_then(|line| line.split_whitespace().next()).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
+/// Values that all differ, and are spread as widely as numbers are: what sketches have the most work with.
+fn hostile(number: u64) -> String {
+    let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!(r#"{{"status":200,"client":"{spread:x}","path":"{spread:x}","bytes":{}e{}}}"#, spread >> 40, spread % 300)
+}
+
 fn costs() -> Result<(), Box<dyn Error>> {
     let events: Vec<String> = (0..EVENTS).map(event).collect();
     let check = best(&events, |events| events.iter().for_each(|event| assert!(json::check(event.as_bytes()).is_ok())));
     println!("json::check                                       {check:7.0} ns an event, ratio 1.00");
+    let made: Vec<String> = (0..EVENTS).map(hostile).collect();
     for (name, window, group_by, measures) in [
         ("count", "1m", &["/status"][..], &MEASURES[..1]),
         ("count, sum, distinct", "1m", &["/status"], &[MEASURES[0], MEASURES[1], MEASURES[5]]),
         ("nine measures", "1m", &["/status"], &MEASURES),
+        (HOSTILE, "1m", &["/status"], &MEASURES),
         ("nine measures by client (10,000 groups)", "1m", &["/client"], &MEASURES),
         ("count, sum, distinct in 5m every 1m", "5m every 1m", &["/status"], &[MEASURES[0], MEASURES[1], MEASURES[5]]),
         (
@@ -95,7 +104,7 @@ fn costs() -> Result<(), Box<dyn Error>> {
         ),
     ] {
         let rules = rules(window, group_by, measures, 1 << 30)?;
-        let cost = best(&events, |events| {
+        let cost = best(if name == HOSTILE { &made } else { &events }, |events| {
             let mut fold = Fold::new(rules.clone(), Origin([0; 16]), &[0]);
             for (number, event) in (0_u64..).zip(events) {
                 // A thousand events a second.

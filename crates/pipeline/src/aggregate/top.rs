@@ -1,6 +1,6 @@
 //! The values that came most often: the summary of Misra and Gries (1982), which merges (Agarwal and others, 2012).
 //!
-//! Up to its capacity of different values the counts are exact. Beyond it each is too low by at most the summary's `error`,
+//! Up to twice its capacity of different values the counts are exact. Beyond it each is too low by at most the summary's `error`,
 //! which is at most the number of records divided by the capacity. What such a summary forgets depends on the order of the
 //! values; so there is one for each shard, in which the order is fixed, and they are merged only when they are read.
 

@@ -177,6 +177,14 @@ fn a_type_that_falls_silent_is_ended_by_ticks() {
 }
 
 #[test]
+fn windows_of_received_time_end_by_the_clock() {
+    let mut hand = Hand::new(&Definition { time: TimeBasis::Received, ..minute() });
+    hand.received("09:00:00", "10:00:10", r#"{"a":1}"#);
+    assert!(hand.fold.ticks(time("10:00:59")).is_empty());
+    assert_eq!(hand.fold.ticks(time("10:01:00")), [(0, time("10:01:00"))], "nobody waits to see whether it is quiet");
+}
+
+#[test]
 fn a_quiet_shard_follows_the_others() {
     let mut fold = Fold::new(rules(&minute()), ORIGIN, &[0, 1, 2]);
     // Old events, read in today.
