@@ -159,7 +159,8 @@ impl Fold {
         ticks.into_iter().filter(ends).collect()
     }
 
-    /// Gives out results that are due, at most so many: call it until it gives out none.
+    /// Gives out results that are due, at most so many (the sessions of one group come together): call it until it gives out
+    /// none.
     pub fn results(&mut self, most: usize) -> Vec<WindowResult> {
         let (mut out, frontier) = (Vec::new(), self.shards.frontier());
         match &mut self.open {
