@@ -420,6 +420,25 @@ fn an_event_that_came_already_is_passed_over() {
 }
 
 #[test]
+fn a_restart_amid_a_windows_results_goes_on_behind_the_last_one() {
+    let definition = lateness(60, minute());
+    let mut hand = Hand::new(&definition);
+    for group in 0..10 {
+        hand.event("10:00:00", &format!(r#"{{"a":{group}}}"#));
+    }
+    hand.event("10:01:00", r#"{"a":0}"#);
+    let given: Vec<_> = hand.fold.results(3).iter().map(short).collect();
+    // One of them changes behind the place where the results stand.
+    let group = given[0].split("\"/a\":").nth(1).unwrap().split('}').next().unwrap();
+    hand.event("10:00:30", &format!(r#"{{"a":{group}}}"#));
+    let mut again = Fold::restore(rules(&definition), &hand.fold.save()).unwrap();
+    let rest = all(&mut hand.fold);
+    assert_eq!(rest.len(), 8);
+    assert!(short(&rest[7]).ends_with("\"n\":2 r2"), "what changed comes last");
+    assert_eq!(all(&mut again), rest);
+}
+
+#[test]
 fn a_state_of_something_else_is_refused() {
     let (one, other) = (rules(&minute()), rules(&definition("2m", &[], &[("n", "count")])));
     let saved = Fold::new(one.clone(), ORIGIN, &[0]).save();
