@@ -40,7 +40,7 @@ fn definitions() -> impl Strategy<Value = Definition> {
 fn narrow(definition: &Definition, is_narrow: bool) -> Rules {
     let mut rules = rules(definition);
     if is_narrow {
-        rules.window_bytes = 20_000;
+        rules.window_bytes = 3_500;
     }
     rules
 }
