@@ -31,7 +31,7 @@ fn definitions() -> impl Strategy<Value = Definition> {
             early: (early && is_timed && !last).then_some(Duration::from_secs(3)),
             time: if received { TimeBasis::Received } else { TimeBasis::Event },
             state,
-            ..definition(window, &["/g", "/v"], &MEASURES)
+            ..definition(window, &["/g", "/v", "/w"], &MEASURES)
         }
     })
 }

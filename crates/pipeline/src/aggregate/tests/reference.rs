@@ -20,7 +20,8 @@ pub(super) struct Event {
 impl Event {
     pub(super) fn payload(&self) -> String {
         let value = if self.value % 3 == 0 { format!("{}.5", self.value) } else { self.value.to_string() };
-        format!(r#"{{"g":{},"v":{value},"s":"s{}"}}"#, self.group, self.value)
+        let wide = "w".repeat(12 * self.value.unsigned_abs() as usize);
+        format!(r#"{{"g":{},"v":{value},"s":"s{}","w":"{wide}"}}"#, self.group, self.value)
     }
 
     pub(super) fn feed(&self, fold: &mut Fold, sequence: u64) {
