@@ -61,8 +61,6 @@ fn finish(fold: &mut Fold) -> Vec<WindowResult> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
-
     #[test]
     fn a_restart_changes_no_byte(
         events in events(100), definition in definitions(), cut in 0_usize..100, most in 0_usize..4, is_narrow: bool,

@@ -134,8 +134,6 @@ fn check(payload: &serde_json::Value, mut kept: Kept) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-
     #[test]
     fn every_group_of_every_window_is_what_a_straight_loop_computes(events in events(120), hops in 1_i64..4, lateness in 0_i64..40) {
         let (hop, lateness) = (10 * SECOND, lateness * SECOND);
