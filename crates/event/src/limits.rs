@@ -96,6 +96,36 @@ pub const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const DEDUPE_VALUES_MAX: usize = 1_000_000;
 /// See [`DEDUPE_VALUES_MAX`].
 pub const DEDUPE_VALUES: usize = 10_000;
+/// Measures of an aggregate, and pointers that it groups by: each costs something for every event.
+pub const AGGREGATE_MEASURES_MAX: usize = 64;
+/// See [`AGGREGATE_MEASURES_MAX`].
+pub const AGGREGATE_GROUP_BY_MAX: usize = 16;
+/// Bytes of the values that name a group. What is longer is counted in the overflow group.
+pub const AGGREGATE_GROUP_BYTES_MAX: usize = 1024;
+/// Bytes of a value that a measure keeps as it is, such as the first one. What is longer is passed over.
+pub const AGGREGATE_VALUE_BYTES_MAX: usize = 1024;
+/// The shortest window: shorter ones make more results than they have events.
+pub const AGGREGATE_WINDOW_MIN: Duration = Duration::from_millis(100);
+/// The longest window: a leap year.
+pub const AGGREGATE_WINDOW_MAX: Duration = Duration::from_hours(366 * 24);
+/// Sliding windows that hold the same moment: an event costs as many steps.
+pub const AGGREGATE_OVERLAP_MAX: i64 = 100;
+/// Windows that are open at the same time: each has its part of the memory.
+pub const AGGREGATE_WINDOWS_MAX: i64 = 10_000;
+/// How late an event may be, unless the configuration says otherwise.
+pub const AGGREGATE_LATENESS: Duration = Duration::from_mins(1);
+/// What the configuration may say.
+pub const AGGREGATE_LATENESS_MAX: Duration = Duration::from_hours(31 * 24);
+/// How far ahead of its arrival an event may be dated, unless the configuration says otherwise: what clocks are off by.
+pub const AGGREGATE_AHEAD: Duration = Duration::from_mins(5);
+/// After how long a shard without events of the type holds up nobody any more, unless the configuration says otherwise.
+pub const AGGREGATE_QUIET: Duration = Duration::from_mins(1);
+/// Memory of the groups of an aggregate, unless the configuration says otherwise.
+pub const AGGREGATE_BYTES: usize = 64 * 1024 * 1024;
+/// What the configuration may say.
+pub const AGGREGATE_BYTES_MIN: usize = 1024 * 1024;
+/// The most values that a `top` lists.
+pub const AGGREGATE_TOP_MAX: usize = 100;
 
 /// Memory of the window in which events that come again are recognised, when it is full. What is older is recognised by
 /// the stores' own keys.
@@ -194,6 +224,10 @@ const _: () = assert!(
 );
 const _: () = assert!(
     OBJECT_AGE_MIN.as_secs() <= OBJECT_AGE.as_secs() && OBJECT_AGE.as_secs() <= OBJECT_AGE_MAX.as_secs(),
+    "the default is one of those that can be set"
+);
+const _: () = assert!(
+    AGGREGATE_LATENESS.as_secs() <= AGGREGATE_LATENESS_MAX.as_secs() && AGGREGATE_BYTES_MIN <= AGGREGATE_BYTES,
     "the default is one of those that can be set"
 );
 const _: () = assert!(READ_EVENTS_DEFAULT <= READ_EVENTS_MAX, "the default may be asked for");

@@ -6,11 +6,11 @@
 //! crate of others, `docs/decisions/010-expressions.md`.
 
 mod convert;
-mod document;
+pub(crate) mod document;
 mod error;
 mod evaluate;
 mod literal;
-mod number;
+pub(crate) mod number;
 mod parse;
 #[cfg(test)]
 mod tests;

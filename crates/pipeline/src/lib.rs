@@ -2,6 +2,7 @@
 //! JSON, find what stands at a pointer, work out expressions, hold it against a schema, transform it. No clock, no disk,
 //! no network: what they need is an argument.
 
+pub mod aggregate;
 pub mod batch;
 pub mod expression;
 pub mod json;
