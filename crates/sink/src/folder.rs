@@ -12,22 +12,24 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     }
     let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() {
-        return match File::open(above).and_then(|above| above.sync_all()) {
+        return match sync_folder(above) {
             // Nobody made it there who may not even look; and some file systems sync no directories.
             Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput) => Ok(()),
             synced => synced,
         };
     }
     make_folder(above)?;
-    if let Err(error) = fs::create_dir(folder)
-        && error.kind() != ErrorKind::AlreadyExists
-    {
-        return Err(error);
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
     }
-    let synced = File::open(above).and_then(|above| above.sync_all());
-    if synced.is_err() {
+    sync_folder(above).inspect_err(|_| {
         // To sync it again might succeed for nothing: the next attempt makes it anew.
         let _ = fs::remove_dir(folder);
-    }
-    synced
+    })
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }

@@ -33,7 +33,7 @@ pub(crate) struct TokenNew {
     pub(crate) data: Data,
     /// What to call it: A-Z, a-z, 0-9, `.`, `_` and `-`, at most 64 bytes
     pub(crate) name: Name,
-    /// What it allows: ingest (to post events), read (to read metrics), admin (the admin port); several joined by commas
+    /// What it allows: ingest (to post events), read (to read events and metrics), admin (the admin port); several joined by commas
     #[arg(long, value_name = "SCOPES", required = true, value_delimiter = ',')]
     pub(crate) scope: Vec<Scope>,
     /// For how long it is good, as 90d or 12h; without it, until it is revoked

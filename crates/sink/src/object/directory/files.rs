@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::folder::make_folder;
+use crate::folder::{make_folder, sync_folder};
 
 /// A file system.
 pub trait Files: Send + Sync + 'static {
@@ -82,7 +82,7 @@ impl Files for OsFiles {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
+        sync_folder(path)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>> {
