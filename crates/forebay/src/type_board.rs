@@ -21,6 +21,8 @@ pub(crate) struct TypeJson {
     routes: Vec<String>,
     read: Option<String>,
     schema: Option<SchemaJson>,
+    /// What its steps do.
+    transform: Vec<&'static str>,
 }
 
 /// What is said of its schema.
@@ -59,7 +61,7 @@ impl TypeBoard {
 
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
-        let TypeConfig { id, schema, ack_memory, routes, read } = config;
+        let TypeConfig { id, schema, transform, ack_memory, routes, read } = config;
         Self {
             r#type: name.to_owned(),
             id: id.as_ref().map(ToString::to_string),
@@ -67,6 +69,7 @@ impl TypeJson {
             routes: routes.iter().map(SinkName::to_string).collect(),
             read: read.as_ref().map(SinkName::to_string),
             schema: schema.as_ref().map(SchemaJson::of),
+            transform: transform.iter().flat_map(|transform| transform.steps.transform().operations()).collect(),
         }
     }
 }

@@ -19,3 +19,4 @@ mod stop;
 mod support;
 mod tls;
 mod tokens;
+mod transforms;

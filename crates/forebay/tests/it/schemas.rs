@@ -99,8 +99,9 @@ fn types_and_their_schemas_can_be_read() {
         types["types"],
         serde_json::json!([
             {"type": "access", "id": null, "ack_memory": false, "routes": ["local"], "read": "local",
-             "schema": {"path": "schemas/access.json", "formats": true}},
-            {"type": "other", "id": null, "ack_memory": false, "routes": ["local"], "read": "local", "schema": null},
+             "schema": {"path": "schemas/access.json", "formats": true}, "transform": []},
+            {"type": "other", "id": null, "ack_memory": false, "routes": ["local"], "read": "local", "schema": null,
+             "transform": []},
         ])
     );
     assert_eq!(stand.ask("GET", "/api/types/access/schema"), (200, ACCESS.to_owned()));
