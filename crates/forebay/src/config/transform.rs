@@ -57,7 +57,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
     let Some(elements) = value.as_array() else {
         return reader.wrong_kind(&name, spot, value, "a list of steps, such as [{ drop = \"/referrer\" }]");
     };
-    let mistakes_before = reader.mistakes();
+    let mut is_readable = true;
     let mut specs = Vec::new();
     let mut written = Vec::new();
     for (element, number) in elements.iter().zip(1..) {
@@ -65,12 +65,15 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
         let Some(entries) = element.get_ref().as_table() else {
             let at = section.spot_of(element);
             reader.wrong_kind::<()>(&step, at, element.get_ref(), "a step, such as { drop = \"/referrer\" }");
+            is_readable = false;
             continue;
         };
-        specs.push(spec(reader, section, &step, entries));
+        let read = spec(reader, section, &step, entries);
+        is_readable &= read.0.len() == entries.len();
+        specs.push(read);
         written.push((element, entries));
     }
-    if reader.mistakes() > mistakes_before || specs.is_empty() {
+    if !is_readable || specs.is_empty() {
         return None;
     }
     match Transform::compile(&specs, &tables.tables) {
@@ -97,7 +100,9 @@ fn spec(reader: &mut Reader<'_>, section: &Section<'_>, step: &str, entries: &De
         let path = format!("{step}.{name}");
         let spot = section.spot_of(value);
         let setting = if is_secret(name) && value.get_ref().is_str() {
-            reader.string(&path, spot, value.get_ref()).map(|found| Setting::Text(found.value))
+            // What is wrong with other steps is told too where it can't be filled in.
+            let secret = reader.string(&path, spot, value.get_ref());
+            Some(Setting::Text(secret.map_or_else(|| name.to_owned(), |found| found.value)))
         } else {
             setting(reader, &path, spot, value.get_ref())
         };

@@ -44,8 +44,8 @@ fn what_is_stored_is_what_comes_out_and_untouched_bytes_stay() {
         stand.payloads(),
         [
             r#"{ "a" : 1.50, "b":"\u00e9" }"#,
-            r#"{"a":1.50e0}"#,
-            r#"{"z":[ 1 ],"y":1}"#,
+            r#"{"a": 1.50e0}"#,
+            r#"{"z": [ 1 ],"y":1}"#,
             "{}",
             r#"{ "q" : 1 }"#,
             r#"{"x":7}"#
