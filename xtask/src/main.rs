@@ -9,6 +9,7 @@ mod http;
 mod metrics;
 mod random;
 mod reference;
+mod schema_suite;
 mod server;
 mod services;
 mod test;

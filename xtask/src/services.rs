@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::schema_suite;
 use crate::workspace::{has_program, run};
 
 /// Options of `cargo xtask services`.
@@ -27,6 +28,7 @@ const SERVICES: &[Service] = &[
     Service { program: "nginx", package: "nginx-light", purpose: "a proxy before the intake port, in tests" },
     Service { program: "haproxy", package: "haproxy", purpose: "another one" },
     Service { program: "rg", package: "ripgrep", purpose: "what `load --match` is measured against" },
+    Service { program: "pip3", package: "python3-pip", purpose: "fetches the JSON-Schema-Test-Suite" },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 
@@ -36,12 +38,18 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     if arguments.check {
         return require_all();
     }
-    if missing.is_empty() {
+    if !missing.is_empty() {
+        install_programs(&missing)?;
+    } else if schema_suite::is_there() {
         println!("nothing to install");
         return Ok(());
     }
+    if schema_suite::is_there() { Ok(()) } else { schema_suite::fetch() }
+}
+
+fn install_programs(missing: &[&Service]) -> Result<()> {
     if !has_program("apt-get") {
-        bail!("no apt-get here: install these by hand: {}", names(&missing));
+        bail!("no apt-get here: install these by hand: {}", names(missing));
     }
     let packages = missing.iter().map(|service| service.package);
     run(apt_get().arg("update").arg("--quiet"))?;
@@ -57,6 +65,9 @@ pub(crate) fn require_all() -> Result<()> {
     }
     if !missing.is_empty() {
         bail!("{} programs are missing: `cargo xtask services` installs them", missing.len());
+    }
+    if !schema_suite::is_there() {
+        bail!("the JSON-Schema-Test-Suite is missing: `cargo xtask services` fetches it");
     }
     Ok(())
 }

@@ -51,6 +51,82 @@ pub const EXPRESSION_DEPTH_MAX: usize = 100;
 /// elements of a list takes some 50,000. What is copied or gathered costs steps as well, so that memory is bounded with them.
 pub const EXPRESSION_STEPS_MAX: usize = 500_000;
 
+/// Bytes of a schema and of each document that it refers to. People write them, or programs from what people wrote.
+pub const SCHEMA_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Documents that a schema refers to.
+pub const SCHEMA_DOCUMENTS_MAX: usize = 1_000;
+/// Schemas within each other, with all that they refer to: a large standard of an industry has some thousands.
+pub const SCHEMA_RULES_MAX: usize = 50_000;
+/// Schemas that refer to each other in a row, without going down into the document: each takes stack.
+pub const SCHEMA_CHAIN_MAX: usize = 64;
+/// Schemas that are followed within each other on a document, down into it too. Deeper ones than people write would take more
+/// of the stack than a thread has.
+pub const SCHEMA_DEPTH_MAX: usize = 500;
+/// Steps of a check on one document: some 20 ms of a shard's time, on which others wait. An event of full size with half a million
+/// numbers takes half a million; a schema that asks the same thing again and again is ended here.
+pub const SCHEMA_STEPS_MAX: usize = 1_000_000;
+/// Errors of one document that are listed: more says nothing new.
+pub const SCHEMA_ERRORS_MAX: usize = 20;
+/// Pairs of schemas that are compared to tell what a newer one would refuse.
+pub const SCHEMA_COMPARISONS_MAX: usize = 20_000;
+/// Members of an object that are told apart when a schema is made of samples: one with more is a table, and its names are data.
+pub const SCHEMA_INFER_MEMBERS_MAX: usize = 500;
+/// Schemas within each other that are made of samples at most.
+pub const SCHEMA_INFER_SHAPES_MAX: usize = 20_000;
+/// Mistakes in a schema that are listed.
+pub const SCHEMA_MISTAKES_MAX: usize = 20;
+/// Steps of a transform. Each that a person writes has a reason; the longest that was thought of has 30.
+pub const TRANSFORM_STEPS_MAX: usize = 100;
+/// Bytes that the steps of a transform may make of one event on the way, whatever is left of them at the end: each
+/// may make a text of its own, and several events of one.
+pub const TRANSFORM_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
+/// Steps of all expressions of a transform on one event: each may take those of one, but not all of them.
+pub const TRANSFORM_EXPRESSION_STEPS_MAX: usize = 2 * EXPRESSION_STEPS_MAX;
+/// Bytes that the steps of a transform may read of one event, those counted several times that cost more to read. A
+/// step reads the values that it names, so that only steps on whole large events come near.
+pub const TRANSFORM_READ_BYTES_MAX: usize = 16 * EVENT_BYTES_MAX;
+/// Bytes that the patterns of a transform may read of one event, times the KiB of the pattern (see
+/// [`EXPRESSION_STEPS_MAX`]). A pattern of 2 KiB reads 1 MiB once and 64 KiB some 150 times.
+pub const TRANSFORM_PATTERN_STEPS_MAX: usize = 20_000_000;
+/// Events that one event may be made of: their ids are those of a batch.
+pub const EXPLODE_MAX: usize = 10_000;
+/// Bytes of a table that values are looked up in: it is kept in memory.
+pub const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Values that a step remembers to leave out what comes again, and those it remembers unless it says how many.
+pub const DEDUPE_VALUES_MAX: usize = 1_000_000;
+/// See [`DEDUPE_VALUES_MAX`].
+pub const DEDUPE_VALUES: usize = 10_000;
+/// Measures of an aggregate, and pointers that it groups by: each costs something for every event.
+pub const AGGREGATE_MEASURES_MAX: usize = 64;
+/// See [`AGGREGATE_MEASURES_MAX`].
+pub const AGGREGATE_GROUP_BY_MAX: usize = 16;
+/// Bytes of the values that name a group. What is longer is counted in the overflow group.
+pub const AGGREGATE_GROUP_BYTES_MAX: usize = 1024;
+/// Bytes of a value that a measure keeps as it is, such as the first one. What is longer is passed over.
+pub const AGGREGATE_VALUE_BYTES_MAX: usize = 1024;
+/// The shortest window: shorter ones make more results than they have events.
+pub const AGGREGATE_WINDOW_MIN: Duration = Duration::from_millis(100);
+/// The longest window: a leap year.
+pub const AGGREGATE_WINDOW_MAX: Duration = Duration::from_hours(366 * 24);
+/// Sliding windows that hold the same moment: an event costs as many steps.
+pub const AGGREGATE_OVERLAP_MAX: i64 = 100;
+/// Windows that are open at the same time: each has its part of the memory.
+pub const AGGREGATE_WINDOWS_MAX: i64 = 10_000;
+/// How late an event may be, unless the configuration says otherwise.
+pub const AGGREGATE_LATENESS: Duration = Duration::from_mins(1);
+/// What the configuration may say.
+pub const AGGREGATE_LATENESS_MAX: Duration = Duration::from_hours(31 * 24);
+/// How far ahead of its arrival an event may be dated, unless the configuration says otherwise: what clocks are off by.
+pub const AGGREGATE_AHEAD: Duration = Duration::from_mins(5);
+/// After how long a shard without events of the type holds up nobody any more, unless the configuration says otherwise.
+pub const AGGREGATE_QUIET: Duration = Duration::from_mins(1);
+/// Memory of the groups of an aggregate, unless the configuration says otherwise.
+pub const AGGREGATE_BYTES: usize = 64 * 1024 * 1024;
+/// What the configuration may say.
+pub const AGGREGATE_BYTES_MIN: usize = 1024 * 1024;
+/// The most values that a `top` lists.
+pub const AGGREGATE_TOP_MAX: usize = 100;
+
 /// Memory of the window in which events that come again are recognised, when it is full. What is older is recognised by
 /// the stores' own keys.
 pub const DUPLICATE_WINDOW_BYTES: usize = 64 * 1024 * 1024;
@@ -119,6 +195,14 @@ const _: () = assert!(
     ACK_TIMEOUT_MIN.as_secs() <= ACK_TIMEOUT.as_secs() && ACK_TIMEOUT.as_secs() <= ACK_TIMEOUT_MAX.as_secs(),
     "the default is one of those that can be set"
 );
+const _: () = assert!(EXPLODE_MAX <= BATCH_RECORDS_MAX, "the events made of one have the ids of a batch");
+const _: () = assert!(
+    TRANSFORM_BYTES_MAX >= 2 * EVENT_BYTES_MAX && TRANSFORM_BYTES_MAX <= BATCH_BYTES_MAX,
+    "an event of full size can be changed as a whole, and the events made of one are at most a batch"
+);
+const _: () =
+    assert!(TRANSFORM_READ_BYTES_MAX >= 4 * EVENT_BYTES_MAX, "the costliest step can be done on an event of full size");
+const _: () = assert!(DEDUPE_VALUES <= DEDUPE_VALUES_MAX, "the default is one of those that can be set");
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");
 const _: () = assert!(BLOCK_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "so are its records");
@@ -140,6 +224,10 @@ const _: () = assert!(
 );
 const _: () = assert!(
     OBJECT_AGE_MIN.as_secs() <= OBJECT_AGE.as_secs() && OBJECT_AGE.as_secs() <= OBJECT_AGE_MAX.as_secs(),
+    "the default is one of those that can be set"
+);
+const _: () = assert!(
+    AGGREGATE_LATENESS.as_secs() <= AGGREGATE_LATENESS_MAX.as_secs() && AGGREGATE_BYTES_MIN <= AGGREGATE_BYTES,
     "the default is one of those that can be set"
 );
 const _: () = assert!(READ_EVENTS_DEFAULT <= READ_EVENTS_MAX, "the default may be asked for");

@@ -185,7 +185,8 @@ impl Shard {
     }
 
     /// Whether the journal has failed: what isn't durable won't be.
-    pub(crate) fn has_failed(&self) -> bool {
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
@@ -345,6 +346,7 @@ impl Shard {
                 Fate::Durable
             }
             Err(CommitError::NoSpace { .. }) => {
+                self.counters.commits_refused.add(1);
                 // Before the sequences are given to others: who meets an id believes that its place is its own.
                 self.common.memory.forget(&turn.given);
                 self.common.memory.forget(&head.open.given);

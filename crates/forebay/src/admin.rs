@@ -4,6 +4,7 @@
 mod answer;
 mod dead;
 mod entrance;
+mod event_type;
 mod guard;
 mod query;
 mod routes;
@@ -34,6 +35,7 @@ use crate::exposition;
 use crate::log;
 use crate::metrics::Metrics;
 use crate::reload::ReloadDesk;
+use crate::type_board::TypeBoard;
 use answer::Answer;
 pub(crate) use entrance::Entrance;
 pub(crate) use query::DeadQuery;
@@ -52,6 +54,7 @@ pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
     pub(crate) dead_letters: DeadLetterOffice,
     pub(crate) routes: Routes,
+    pub(crate) types: TypeBoard,
     pub(crate) reload: ReloadDesk,
     pub(crate) origin: Origin,
     pub(crate) entrance: Entrance,
@@ -159,13 +162,20 @@ async fn answer_api(request: &Request<Incoming>, admin: &Admin) -> Answer {
     if let Some(rest) = below(routes::PATH) {
         return admin.routes.respond(method, rest, query, admin.origin).await;
     }
+    if let Some(rest) = below(event_type::PATH) {
+        return event_type::respond(method, rest, &admin.types);
+    }
     match path {
         RELOAD if *method != Method::POST => answer::not_allowed("POST"),
         RELOAD => match admin.reload.reload().await {
             Ok(()) => answer::json(StatusCode::OK, &ReloadJson { applied: true }),
             Err(detail) => answer::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail),
         },
-        _ => answer::problem(StatusCode::NOT_FOUND, "path", "there are /api/dead, /api/routes and /api/reload".into()),
+        _ => answer::problem(
+            StatusCode::NOT_FOUND,
+            "path",
+            "there are /api/dead, /api/routes, /api/types and /api/reload".into(),
+        ),
     }
 }
 

@@ -4,9 +4,11 @@ mod bench;
 mod dead;
 mod load;
 mod route;
+mod schema;
 mod server;
 mod shown_token;
 mod token;
+mod trial;
 
 use std::path::PathBuf;
 
@@ -17,9 +19,11 @@ pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
 pub(crate) use route::{RouteCommand, RouteDrop, RouteList};
+pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use server::{CaError, CaFlag};
 pub(crate) use shown_token::{TokenFlag, WrongToken};
 pub(crate) use token::{TokenCommand, TokenNew};
+pub(crate) use trial::{TestFlags, TryFlags};
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
@@ -50,6 +54,18 @@ pub(crate) enum Command {
     /// Exits with 0 if the configuration is right, and with 2 if not.
     #[command(after_help = "Example: forebay check --config forebay.toml")]
     Check(Common),
+    /// Takes one payload through the schema and the steps of its type, and shows what each step does
+    ///
+    /// Nothing is stored. Exits with 0 if the event would be taken, with 3 if it would be refused, and with 2 if the
+    /// configuration is wrong.
+    #[command(after_help = "Example: forebay try --config forebay.toml access event.json")]
+    Try(Box<TryFlags>),
+    /// Runs cases: what comes in, and what is expected to become of it
+    ///
+    /// A case is a folder with case.toml and input.ndjson, and beside them expected.ndjson, refused.ndjson and filtered.ndjson
+    /// as far as anything is expected there. Exits with 1 if a case fails, and with 2 if the configuration is wrong.
+    #[command(after_help = "Example: forebay test --config forebay.toml cases")]
+    Test(Box<TestFlags>),
     /// Looks into the journal of a data directory that no Forebay is running on
     #[command(subcommand, after_help = "Example: forebay journal verify --data /var/lib/forebay")]
     Journal(JournalCommand),
@@ -64,6 +80,9 @@ pub(crate) enum Command {
     /// Where a server runs on the data directory it is asked over its admin address.
     #[command(subcommand, after_help = "Example: forebay route list --data /var/lib/forebay")]
     Route(RouteCommand),
+    /// Makes a schema of samples, and says what a newer one would refuse
+    #[command(subcommand, after_help = "Example: forebay schema infer access.ndjson > schemas/access.json")]
+    Schema(SchemaCommand),
     /// Loads files, each line once, however often it is started again
     ///
     /// It remembers how far it came beside each file. Exits with 0 if all lines were taken, with 3 if some were

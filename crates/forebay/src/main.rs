@@ -12,6 +12,7 @@ mod dead_json;
 mod descriptors;
 mod exposition;
 mod file_stamp;
+mod folder_files;
 mod interrupt;
 mod journal_command;
 mod load_command;
@@ -23,12 +24,18 @@ mod read_back;
 mod reload;
 mod route_command;
 mod route_json;
+mod schema_command;
+mod schema_files;
 mod serve;
+mod test_command;
 mod tls_files;
 mod tls_watch;
 mod token_command;
 mod token_file;
 mod token_watch;
+mod trial;
+mod try_command;
+mod type_board;
 mod wiring;
 
 use std::fmt::Display;
@@ -45,9 +52,12 @@ fn main() -> ExitCode {
     match Cli::parse().into_command() {
         Command::Serve(common) => exit(serve::run(&common, &environment)),
         Command::Check(common) => exit(check::run(&common, &environment)),
+        Command::Try(flags) => exit(try_command::run(&flags, &environment)),
+        Command::Test(flags) => exit(test_command::run(&flags, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
         Command::Dead(command) => exit(dead_command::run(&command)),
         Command::Route(command) => exit(route_command::run(&command)),
+        Command::Schema(command) => exit(schema_command::run(&command)),
         Command::Bench(flags) => exit(bench_command::run(&flags)),
         Command::Load(flags) => exit(load_command::run(&flags)),
         Command::Token(command) => exit(token_command::run(&command)),

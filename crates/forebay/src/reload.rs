@@ -27,6 +27,7 @@ use tokio::time::timeout;
 use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
 use crate::ports_tls::PortsTls;
+use crate::type_board::TypeBoard;
 use crate::{log, wiring};
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
@@ -116,6 +117,7 @@ pub(crate) struct Parts {
     pub(crate) gateway: GatewayControl,
     pub(crate) delivery: DeliveryControl,
     pub(crate) lanes: LaneBoard,
+    pub(crate) types: TypeBoard,
 }
 
 /// Reloads the configuration.
@@ -155,7 +157,8 @@ impl Reloader {
     }
 
     async fn reload(&mut self) -> Result<(), ReloadError> {
-        let (configuration, warnings) = self.inputs.load()?;
+        let (mut configuration, warnings) = self.inputs.load()?;
+        configuration.keep_steps_of(&self.current);
         if !warnings.is_empty() {
             log::warning(&warnings);
         }
@@ -167,6 +170,7 @@ impl Reloader {
         let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else { return Err(ReloadError::Unfit(unfit)) };
         self.apply(&configuration, &sinks).await?;
         self.parts.tls.show(tls);
+        self.parts.types.show(&configuration);
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             wiring::warn_of_descriptors(&configuration.gateway);
         }

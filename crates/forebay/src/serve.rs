@@ -28,6 +28,7 @@ use crate::reload::{Inputs, Parts, ReloadCounters, ReloadDesk, Reloader};
 use crate::tls_files::TlsFilesError;
 use crate::token_file::{TokenFile, TokenFileError};
 use crate::token_watch::TokenWatch;
+use crate::type_board::TypeBoard;
 use crate::{admin, allocator, banner, log, wiring};
 
 /// Requests in flight get this long to be answered when Forebay stops.
@@ -176,6 +177,7 @@ struct Running {
     gateway: Gateway,
     admin: Arc<Admin>,
     reloads: Arc<ReloadCounters>,
+    types: TypeBoard,
     /// Given back last.
     _directory: DataDirectory,
 }
@@ -215,17 +217,19 @@ impl Running {
         let gateway = Gateway::start(intake, &log, wiring::types(configuration, &sinks, delivery.lanes()), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let reloads = Arc::<ReloadCounters>::default();
+        let types = TypeBoard::new(configuration);
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone());
         let admin = Arc::new(Admin {
             metrics,
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
+            types: types.clone(),
             reload,
             origin: directory.origin(),
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable()),
             tls: tls.admin(),
         });
-        Ok(Self { log, delivery, gateway, admin, reloads, _directory: directory })
+        Ok(Self { log, delivery, gateway, admin, reloads, types, _directory: directory })
     }
 
     fn parts(&self, tls: PortsTls) -> Parts {
@@ -235,6 +239,7 @@ impl Running {
             gateway: self.gateway.control().clone(),
             delivery: self.delivery.control().clone(),
             lanes: self.delivery.lanes().clone(),
+            types: self.types.clone(),
         }
     }
 

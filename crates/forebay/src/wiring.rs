@@ -80,6 +80,8 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
     };
     let rules = |config: &TypeConfig| TypeRules {
         id: config.id.clone(),
+        schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
+        steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
         ack_memory: config.ack_memory,
         reader: config.read.as_ref().and_then(reader),
     };

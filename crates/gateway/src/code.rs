@@ -23,6 +23,10 @@ pub enum Code {
     UnknownType,
     /// As many types as allowed have been taken under `"*"`.
     TooManyTypes,
+    /// The payload isn't what the schema of its type wants.
+    Schema,
+    /// A step of the transform of its type can't be done on the payload.
+    Transform,
     /// The key, or the id in the payload, can't be one.
     Key,
     /// The key, or the id in the payload, came before with other bytes.
@@ -77,7 +81,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 35] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -86,6 +90,8 @@ impl Code {
         Self::TooManyRecords,
         Self::UnknownType,
         Self::TooManyTypes,
+        Self::Schema,
+        Self::Transform,
         Self::Key,
         Self::IdReused,
         Self::AckMemory,
@@ -125,6 +131,8 @@ impl Code {
             Self::TooManyRecords => "too_many_records",
             Self::UnknownType => "unknown_type",
             Self::TooManyTypes => "too_many_types",
+            Self::Schema => "schema",
+            Self::Transform => "transform",
             Self::Key => "key",
             Self::IdReused => "id_reused",
             Self::AckMemory => "ack_memory",
@@ -175,7 +183,7 @@ impl Code {
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::IdReused => StatusCode::CONFLICT,
             Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::AckMemory => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Schema | Self::Transform | Self::AckMemory => StatusCode::UNPROCESSABLE_ENTITY,
             Self::DeadLetter => StatusCode::FAILED_DEPENDENCY,
             Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
@@ -200,6 +208,8 @@ impl Code {
             Self::TooManyRecords => "The batch has too many records",
             Self::UnknownType => "The type is unknown",
             Self::TooManyTypes => "There are too many types",
+            Self::Schema => "The payload doesn't follow the schema of its type",
+            Self::Transform => "The payload can't be transformed",
             Self::Key => "The key can't be used",
             Self::IdReused => "The id was used for something else",
             Self::AckMemory => "The type is not acknowledged from memory",

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
+use event::TypeName;
 use http::StatusCode;
 use pipeline::batch::BodyError;
 use pipeline::json::JsonError;
+use pipeline::schema::{Violation, Violations};
+use pipeline::transform::StepError;
 use serde::Serialize;
 
 use crate::code::Code;
@@ -21,8 +24,20 @@ pub(crate) struct Problem {
     pub(crate) offset: Option<usize>,
     /// The JSON pointer to the value at fault.
     pub(crate) pointer: Option<String>,
+    /// All that a schema finds wrong, up to a limit.
+    pub(crate) errors: Vec<Violation>,
+    /// The step that refuses the payload, if one does.
+    pub(crate) step: Option<Box<FailedStep>>,
     /// The methods that the path takes, where the request has another.
     pub(crate) allow: Option<&'static str>,
+}
+
+/// A step of a type's transform.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailedStep {
+    /// From 1.
+    step: usize,
+    operation: &'static str,
 }
 
 /// A refusal travels boxed: it is rare, and a handler's future has room for the largest of its values.
@@ -42,6 +57,10 @@ struct Document<'a> {
     offset: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [Violation],
+    #[serde(flatten)]
+    step: Option<&'a FailedStep>,
 }
 
 /// A problem with members of its kind (RFC 9457 §3.2).
@@ -67,7 +86,16 @@ impl Serialize for TypeUri {
 
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, detail: detail.into(), title: None, offset: None, pointer: None, allow: None }
+        Self {
+            code,
+            detail: detail.into(),
+            title: None,
+            offset: None,
+            pointer: None,
+            errors: Vec::new(),
+            step: None,
+            allow: None,
+        }
     }
 
     pub(crate) fn boxed(code: Code, detail: impl Into<Cow<'static, str>>) -> Refused {
@@ -100,6 +128,27 @@ impl Problem {
         Box::new(Self { offset: Some(offset), ..Self::new(code, detail) })
     }
 
+    /// A payload isn't what the schema of its type wants: the first error is told in words, all of them are listed.
+    pub(crate) fn of_schema(type_name: &TypeName, violations: Violations) -> Self {
+        let Violations { list, is_cut } = violations;
+        let (first, pointer) =
+            list.first().map_or_else(Default::default, |first| (first.to_string(), first.pointer.clone()));
+        let more = match (list.len().saturating_sub(1), is_cut) {
+            (0, _) => String::new(),
+            (more, false) => format!("; {more} more"),
+            (more, true) => format!("; at least {more} more"),
+        };
+        let detail = format!("the schema of type {type_name}: {first}{more}");
+        Self { pointer: Some(pointer), errors: list, ..Self::new(Code::Schema, detail) }
+    }
+
+    /// A step of the transform of its type can't be done on a payload, and doesn't say that it may go on.
+    pub(crate) fn of_step(error: StepError) -> Refused {
+        let problem = Self::new(Code::Transform, error.to_string());
+        let StepError { step, operation, pointer, .. } = error;
+        Box::new(Self { pointer, step: Some(Box::new(FailedStep { step, operation })), ..problem })
+    }
+
     pub(crate) fn of_body(error: BodyError) -> Refused {
         match error {
             BodyError::NotJson(error) => Self::of_json(error),
@@ -120,6 +169,8 @@ impl Problem {
             detail: &self.detail,
             offset: self.offset,
             pointer: self.pointer.as_deref(),
+            errors: &self.errors,
+            step: self.step.as_deref(),
         }
     }
 

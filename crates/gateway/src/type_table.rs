@@ -1,6 +1,6 @@
 //! Which types are taken, and what is known of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,15 +9,22 @@ use event::limits::OPEN_TYPES_MAX;
 use event::read::Reader;
 use eventlog::{Gate, TypeId, Types};
 use pipeline::pointer::JsonPointer;
+use pipeline::schema::Schema;
 
 use crate::code::Code;
+use crate::effort;
 use crate::problem::Problem;
+use crate::type_steps::TypeSteps;
 
 /// What a gateway does with the events of a type.
 #[derive(Clone, Default)]
 pub struct TypeRules {
     /// Where an event's id stands in its payload.
     pub id: Option<JsonPointer>,
+    /// What their payloads must be, if anything is said of it.
+    pub schema: Option<Arc<Schema>>,
+    /// The steps that they are taken through, if there are any.
+    pub steps: Option<Arc<TypeSteps>>,
     /// Whether they may be answered before they are durable, where a client asks for it.
     pub ack_memory: bool,
     /// Whom to ask for events that are stored, if anybody.
@@ -29,6 +36,8 @@ impl fmt::Debug for TypeRules {
         let reader = self.reader.as_ref().map(|reader| reader.name());
         f.debug_struct("TypeRules")
             .field("id", &self.id)
+            .field("schema", &self.schema)
+            .field("steps", &self.steps)
             .field("ack_memory", &self.ack_memory)
             .field("reader", &reader)
             .finish()
@@ -95,6 +104,23 @@ impl Known {
 }
 
 impl Known {
+    /// Whether a payload of so many bytes would hold up its shard for long.
+    pub(crate) fn is_much_work(&self, bytes: usize) -> bool {
+        match &self.rules.steps {
+            Some(steps) => steps.effort().is_much(bytes),
+            None => self.rules.schema.is_some() && effort::is_much_by_size(bytes),
+        }
+    }
+
+    /// Holds a payload against the type's schema.
+    ///
+    /// # Errors
+    /// It isn't what that wants.
+    pub(crate) fn check_payload(&self, payload: &str) -> Result<(), Problem> {
+        let Some(schema) = &self.rules.schema else { return Ok(()) };
+        schema.check(payload).map_err(|violations| Problem::of_schema(&self.name, violations))
+    }
+
     /// What is said of a type that was taken when the request began.
     pub(crate) fn is_unknown(&self) -> Problem {
         let detail = format!("the configuration has changed and has no [types.{}] any more", self.name);
@@ -108,6 +134,8 @@ pub(crate) struct TypeTable {
     named: BTreeMap<TypeName, Arc<TypeRules>>,
     open: Option<Arc<TypeRules>>,
     pub(crate) type_pointer: Option<JsonPointer>,
+    /// The headers that steps ask for, in small letters.
+    pub(crate) headers: Box<[Box<str>]>,
     types: Arc<Types>,
     /// Held while it is decided whether one more type is taken.
     opening: Mutex<()>,
@@ -118,7 +146,11 @@ impl TypeTable {
         types.named.keys().for_each(|name| {
             seen.intern(name);
         });
+        let all = types.named.values().chain(&types.open);
+        let headers: BTreeSet<Box<str>> =
+            all.flat_map(|rules| &rules.steps).flat_map(|steps| steps.headers()).map(Into::into).collect();
         Self {
+            headers: headers.into_iter().collect(),
             named: types.named.into_iter().map(|(name, rules)| (name, Arc::new(rules))).collect(),
             open: types.open.map(Arc::new),
             type_pointer: types.type_pointer,

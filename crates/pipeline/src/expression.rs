@@ -6,11 +6,11 @@
 //! crate of others, `docs/decisions/010-expressions.md`.
 
 mod convert;
-mod document;
+pub(crate) mod document;
 mod error;
 mod evaluate;
 mod literal;
-mod number;
+pub(crate) mod number;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -37,14 +37,15 @@ pub struct Expression {
     root: Node,
     /// Members of the document that it names.
     fields: Vec<String>,
+    names_document: bool,
 }
 
 impl FromStr for Expression {
     type Err = InvalidExpression;
 
     fn from_str(text: &str) -> Result<Self, InvalidExpression> {
-        let (root, fields) = parse::parse(text)?;
-        Ok(Self { text: text.to_owned(), root, fields })
+        let parse::Parsed { root, fields, names_document } = parse::parse(text)?;
+        Ok(Self { text: text.to_owned(), root, fields, names_document })
     }
 }
 
@@ -63,7 +64,45 @@ impl Expression {
     /// # Errors
     /// [`EvaluationError`] as there, and where the value is neither true nor false.
     pub fn holds<'a>(&'a self, document: &'a str) -> Result<bool, EvaluationError<'a>> {
-        match self.evaluate(document)?.read() {
+        self.truth(self.evaluate(document)?)
+    }
+
+    /// The members of the document that it names.
+    pub(crate) fn fields(&self) -> &[String] {
+        &self.fields
+    }
+
+    /// Whether it looks at the document as a whole, and not only at members of it.
+    pub(crate) const fn names_document(&self) -> bool {
+        self.names_document
+    }
+
+    /// Its value where somebody has read the document already: `fields` are the members that it names. The document
+    /// may be anything unless [`Expression::names_document`]. What it takes is taken from the steps that there are.
+    pub(crate) fn evaluate_with<'a>(
+        &'a self,
+        document: &'a str,
+        fields: Vec<Option<&'a str>>,
+        steps: &mut usize,
+    ) -> Result<Value<'a>, EvaluationError<'a>> {
+        let mut evaluation = Evaluation::with_fields(document, fields, *steps);
+        let value = evaluation.value(&self.root);
+        *steps = evaluation.steps_left();
+        value.map_err(|stop| self.error(stop))
+    }
+
+    /// Whether it is true, as with [`Expression::evaluate_with`].
+    pub(crate) fn holds_with<'a>(
+        &'a self,
+        document: &'a str,
+        fields: Vec<Option<&'a str>>,
+        steps: &mut usize,
+    ) -> Result<bool, EvaluationError<'a>> {
+        self.truth(self.evaluate_with(document, fields, steps)?)
+    }
+
+    fn truth<'a>(&'a self, value: Value<'a>) -> Result<bool, EvaluationError<'a>> {
+        match value.read() {
             Made::Bool(value) => Ok(value),
             other => {
                 let fault = Fault::NoCondition(other.kind());

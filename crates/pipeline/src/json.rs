@@ -5,7 +5,7 @@
 //! `docs/json.md` says for each doubtful text what is done with it.
 
 mod error;
-mod scan;
+pub(crate) mod scan;
 #[cfg(test)]
 pub(crate) mod tests;
 mod words;

@@ -1,10 +1,15 @@
 //! What happens to an event between the wire and the journal, as pure functions: split a batch, check the
-//! JSON, find what stands at a pointer, work out expressions. No clock, no disk, no network: what they need is an argument.
+//! JSON, find what stands at a pointer, work out expressions, hold it against a schema, transform it. No clock, no disk,
+//! no network: what they need is an argument.
 
+pub mod aggregate;
 pub mod batch;
 pub mod expression;
 pub mod json;
+mod pattern;
 pub mod pointer;
 mod refusal;
+pub mod schema;
+pub mod transform;
 
 pub use refusal::{Refusal, RefusalCode};

@@ -19,9 +19,9 @@ pub struct JsonPointer {
 
 /// One step down: a member's name, which in an array is an index if it has the form of one.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Step {
-    name: String,
-    index: Option<usize>,
+pub(crate) struct Step {
+    pub(crate) name: String,
+    pub(crate) index: Option<usize>,
 }
 
 /// A text that is no JSON pointer.
@@ -73,10 +73,28 @@ impl Step {
 }
 
 impl JsonPointer {
+    /// The pointer to the whole value.
+    pub(crate) const WHOLE: Self = Self { text: String::new(), steps: Vec::new() };
+
     /// The pointer as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The steps from the whole value down.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Whether it is the other pointer, or goes on from it.
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        self.steps.starts_with(&other.steps)
+    }
+
+    /// The pointer to a member of what stands here.
+    pub(crate) fn member(&self, name: &str) -> Result<Self, InvalidPointer> {
+        format!("{self}/{}", name.replace('~', "~0").replace('/', "~1")).parse()
     }
 
     /// What stands at the pointer in `json`, as its JSON text; `None` where nothing does. Of members with the

@@ -1,6 +1,7 @@
 //! `[types.X]`: which events are taken, and where they go.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use event::TypeName;
 use pipeline::pointer::JsonPointer;
@@ -8,11 +9,14 @@ use pipeline::pointer::JsonPointer;
 use super::pointer;
 use super::reader::Reader;
 use super::report::Mistake;
+use super::schema::{self, Schemas, TypeSchema};
 use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
+use super::table::LookupTables;
+use super::transform::{self, TypeTransform};
 
 /// The settings of `[types.X]`.
-pub(super) const KEYS: &[&str] = &["id", "ack_memory", "read", "routes"];
+pub(super) const KEYS: &[&str] = &["id", "schema", "schema_formats", "transform", "ack_memory", "read", "routes"];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -22,6 +26,10 @@ const OTHERS: &str = "*";
 pub(crate) struct TypeConfig {
     /// The JSON pointer to an event's id within its payload.
     pub(crate) id: Option<JsonPointer>,
+    /// What their payloads must be, if anything is said of it.
+    pub(crate) schema: Option<TypeSchema>,
+    /// The steps that they are taken through.
+    pub(crate) transform: Option<TypeTransform>,
     /// Whether its events may be answered before they are durable.
     pub(crate) ack_memory: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
@@ -44,10 +52,17 @@ impl Types {
     }
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sinks) -> Types {
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    tables: &[Section<'_>],
+    sinks: &Sinks,
+    lookup: &LookupTables,
+    folder: &Path,
+) -> Types {
     let mut types = Types::default();
+    let mut schemas = Schemas::new(folder);
     for section in tables {
-        let config = read_one(reader, section, sinks);
+        let config = read_one(reader, section, sinks, lookup, &mut schemas);
         if section.name() == OTHERS {
             types.others = Some(config);
             continue;
@@ -65,9 +80,17 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sink
     types
 }
 
-fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> TypeConfig {
+fn read_one(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    sinks: &Sinks,
+    lookup: &LookupTables,
+    schemas: &mut Schemas<'_>,
+) -> TypeConfig {
     reader.check_keys(section, KEYS);
     let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
+    let schema = schema::read(reader, section, schemas);
+    let transform = transform::read(reader, section, lookup);
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
 
     let mistakes_before = reader.mistakes();
@@ -82,7 +105,7 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks) -> Ty
         reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
-    TypeConfig { id, ack_memory, routes, read }
+    TypeConfig { id, schema, transform, ack_memory, routes, read }
 }
 
 /// The sink that `read` names: it must get the events, and keep them so that they can be read.

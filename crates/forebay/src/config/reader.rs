@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
 use super::environment::{Environment, NotText, OF_FLAGS, PREFIX, Unreplaced, expand};
-use super::report::{Mistake, Report, Spot};
+use super::report::{Mistake, Report, SourceId, Spot};
 use super::section::{Found, Section};
 use super::suggest::nearest;
 
@@ -54,6 +54,16 @@ impl<'e> Reader<'e> {
 
     pub(super) fn push(&mut self, mistake: Mistake) {
         self.report.push(mistake);
+    }
+
+    /// Makes a text known, so that spots can lie in it.
+    pub(super) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        self.report.source(name, text)
+    }
+
+    /// What stands at a spot, as it was written.
+    pub(super) fn written(&self, spot: &Spot) -> &str {
+        self.report.text(spot)
     }
 
     /// How many mistakes were found so far.
@@ -227,7 +237,7 @@ impl<'e> Reader<'e> {
     }
 
     /// A string of the document with its `${NAME}` replaced.
-    fn string(&mut self, name: &str, spot: Spot, value: &DeValue<'_>) -> Option<Found<String>> {
+    pub(super) fn string(&mut self, name: &str, spot: Spot, value: &DeValue<'_>) -> Option<Found<String>> {
         let Some(text) = value.as_str() else {
             return self.wrong_kind(name, spot, value, "a string");
         };
@@ -287,7 +297,8 @@ impl<'e> Reader<'e> {
         Spot { source: self.report.source(name, text), span: 0..text.len() }
     }
 
-    fn wrong_kind<T>(&mut self, name: &str, spot: Spot, value: &DeValue<'_>, wanted: &str) -> Option<T> {
+    /// Says that a value is of another kind.
+    pub(super) fn wrong_kind<T>(&mut self, name: &str, spot: Spot, value: &DeValue<'_>, wanted: &str) -> Option<T> {
         let is = match value.type_str() {
             kind @ ("integer" | "array") => format!("an {kind}"),
             kind => format!("a {kind}"),

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// What stands under each of the names in an object, in one pass; nothing where it isn't an object. Of members of the
 /// same name the last counts.
-pub(super) fn fields<'a>(json: &'a str, names: &[String]) -> Vec<Option<&'a str>> {
+pub(crate) fn fields<'a>(json: &'a str, names: &[String]) -> Vec<Option<&'a str>> {
     let mut found = vec![None; names.len()];
     if json.starts_with('{') && !names.is_empty() {
         // In a text that was checked nothing can go wrong.

@@ -41,9 +41,16 @@ pub(super) struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     pub(super) fn new(document: &'a str, names: &[String]) -> Self {
-        let fields = document::fields(document, names);
-        // The pass over the document is paid by whoever has read it.
-        Self { document, fields, variables: Vec::new(), steps: EXPRESSION_STEPS_MAX }
+        Self::with_fields(document, document::fields(document, names), EXPRESSION_STEPS_MAX)
+    }
+
+    /// With the members that the expression names: the pass over the document is paid by whoever has read it.
+    pub(super) const fn with_fields(document: &'a str, fields: Vec<Option<&'a str>>, steps: usize) -> Self {
+        Self { document, fields, variables: Vec::new(), steps }
+    }
+
+    pub(super) const fn steps_left(&self) -> usize {
+        self.steps
     }
 
     pub(super) fn value(&mut self, node: &'a Node) -> Evaluated<Value<'a>> {
@@ -81,10 +88,11 @@ impl<'a> Evaluation<'a> {
                 let of = self.made(of)?;
                 Made::Bool(self.member(&of, name, node)?.is_some())
             }
+            NodeKind::HasField(number) => Made::Bool(self.fields[*number].is_some()),
             NodeKind::Matches(subject, pattern) => {
                 let text = self.text(subject, "matches()")?;
-                self.spend(text.len() * pattern.steps, node)?;
-                Made::Bool(pattern.regex.is_match(&text))
+                self.spend(pattern.steps(text.len()), node)?;
+                Made::Bool(pattern.regex().is_match(&text))
             }
         };
         Ok(Value::Made(made))

@@ -7,7 +7,7 @@ use super::tree::Binary;
 use super::value::Made;
 
 /// The order of two numbers, of two strings or of two bools, and none of others. Within it, none where one is `NaN`.
-pub(super) fn compare(left: &Made<'_>, right: &Made<'_>) -> Option<Option<Ordering>> {
+pub(crate) fn compare(left: &Made<'_>, right: &Made<'_>) -> Option<Option<Ordering>> {
     match (left, right) {
         (Made::Int(left), Made::Int(right)) => Some(Some(left.cmp(right))),
         (Made::Double(left), Made::Double(right)) => Some(left.partial_cmp(right)),

@@ -9,22 +9,32 @@ use super::InvalidExpression;
 use super::token::{self, Token, TokenKind};
 use super::tree::{Binary, Node, NodeKind};
 
-/// An expression's tree, and the members of the document that it names.
-pub(super) fn parse(text: &str) -> Result<(Node, Vec<String>), InvalidExpression> {
+/// An expression that was read.
+pub(super) struct Parsed {
+    pub(super) root: Node,
+    /// The members of the document that it names.
+    pub(super) fields: Vec<String>,
+    /// Whether it names the document itself.
+    pub(super) names_document: bool,
+}
+
+/// Reads an expression.
+pub(super) fn parse(text: &str) -> Result<Parsed, InvalidExpression> {
     if text.len() > EXPRESSION_BYTES_MAX {
         let message = format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes, and this one {}", text.len());
         return Err(InvalidExpression::new(text, EXPRESSION_BYTES_MAX..text.len(), message));
     }
     let tokens = token::tokens(text)?;
-    let mut parser = Parser { text, tokens, at: 0, fields: Vec::new(), variables: Vec::new(), depth: 0 };
-    let node = parser.expression()?;
+    let mut parser =
+        Parser { text, tokens, at: 0, fields: Vec::new(), names_document: false, variables: Vec::new(), depth: 0 };
+    let root = parser.expression()?;
     match parser.peek() {
-        TokenKind::End => Ok((node, parser.fields)),
+        TokenKind::End => Ok(Parsed { root, fields: parser.fields, names_document: parser.names_document }),
         _ => Err(parser.unexpected("an operator or the end")),
     }
 }
 
-type Parsed<T = Node> = Result<T, InvalidExpression>;
+type Read<T = Node> = Result<T, InvalidExpression>;
 
 struct Parser<'t> {
     text: &'t str,
@@ -32,6 +42,7 @@ struct Parser<'t> {
     at: usize,
     /// Members of the document that were named so far.
     fields: Vec<String>,
+    names_document: bool,
     /// Variables of the macros around.
     variables: Vec<&'t str>,
     /// Expressions around.
@@ -71,7 +82,7 @@ impl Operator {
 
 impl<'t> Parser<'t> {
     /// `a ? b : c`, or what stands in its place.
-    fn expression(&mut self) -> Parsed {
+    fn expression(&mut self) -> Read {
         self.nested(|parser| {
             let start = parser.start();
             let condition = parser.operation(0)?;
@@ -86,7 +97,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Operands with operators between them that bind at least so strongly.
-    fn operation(&mut self, least: u8) -> Parsed {
+    fn operation(&mut self, least: u8) -> Read {
         let start = self.start();
         let mut left = self.unary()?;
         while let Some((operator, strength)) = Operator::of(self.peek()).filter(|(_, strength)| *strength >= least) {
@@ -104,7 +115,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The operands of a chain: it may be long without being deep.
-    fn chain(&mut self, first: Node, operator: &str, strength: u8) -> Parsed<Vec<Node>> {
+    fn chain(&mut self, first: Node, operator: &str, strength: u8) -> Read<Vec<Node>> {
         let mut parts = vec![first];
         while self.take(operator) {
             parts.push(self.operation(strength + 1)?);
@@ -112,7 +123,7 @@ impl<'t> Parser<'t> {
         Ok(parts)
     }
 
-    fn unary(&mut self) -> Parsed {
+    fn unary(&mut self) -> Read {
         let start = self.start();
         if self.take("!") {
             let operand = self.nested(Self::unary)?;
@@ -126,7 +137,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A value with everything that is asked of it: `.member`, `.method(…)`, `[index]`.
-    fn operand(&mut self) -> Parsed {
+    fn operand(&mut self) -> Read {
         let start = self.start();
         let mut node = self.primary()?;
         loop {
@@ -150,7 +161,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Expressions up to a bracket, which is behind the last one.
-    fn list(&mut self, close: &'static str) -> Parsed<Vec<Node>> {
+    fn list(&mut self, close: &'static str) -> Read<Vec<Node>> {
         let mut nodes = Vec::new();
         while !self.take(close) {
             nodes.push(self.expression()?);
@@ -162,7 +173,7 @@ impl<'t> Parser<'t> {
         Ok(nodes)
     }
 
-    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Read) -> Read {
         if self.depth == EXPRESSION_DEPTH_MAX {
             return Err(self.too_deep(self.start()));
         }
@@ -173,7 +184,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A node of all that was read since `start`.
-    fn node(&self, kind: NodeKind, start: usize) -> Parsed {
+    fn node(&self, kind: NodeKind, start: usize) -> Read {
         let end = self.at.checked_sub(1).map_or(start, |last| self.tokens[last].place.end);
         Node::new(kind, start..end).ok_or_else(|| self.too_deep(start))
     }
@@ -200,11 +211,11 @@ impl<'t> Parser<'t> {
         is_it
     }
 
-    fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
+    fn expect(&mut self, symbol: &'static str) -> Read<()> {
         if self.take(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
     }
 
-    fn name(&mut self, what: &str) -> Parsed<&'t str> {
+    fn name(&mut self, what: &str) -> Read<&'t str> {
         let TokenKind::Name(name) = *self.peek() else { return Err(self.unexpected(what)) };
         self.at += 1;
         Ok(name)

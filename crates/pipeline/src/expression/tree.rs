@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use event::limits::EXPRESSION_DEPTH_MAX;
-use regex::Regex;
+
+use crate::pattern::Pattern;
 
 /// A part of an expression, and where it stands in the text.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub(super) enum NodeKind {
     Member(Box<Node>, String),
     Index(Box<Node>, Box<Node>),
     Has(Box<Node>, String),
+    /// Whether the document has the member, by its number among those that the expression names.
+    HasField(usize),
     Not(Box<Node>),
     Negate(Box<Node>),
     /// All parts of a chain of `&&`.
@@ -42,13 +45,6 @@ pub(super) enum NodeKind {
     Call(Function, Vec<Node>),
     Matches(Box<Node>, Pattern),
     Macro(Box<Macro>),
-}
-
-/// A regular expression, and the steps that it takes for each byte of text.
-#[derive(Clone, Debug)]
-pub(super) struct Pattern {
-    pub(super) regex: Regex,
-    pub(super) steps: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +185,7 @@ impl NodeKind {
     fn children(&self) -> Box<dyn Iterator<Item = &Node> + '_> {
         match self {
             Self::Null | Self::Bool(_) | Self::Int(_) | Self::Double(_) | Self::Text(_) => Box::new([].into_iter()),
-            Self::Document | Self::Field(_) | Self::Variable(_) => Box::new([].into_iter()),
+            Self::Document | Self::Field(_) | Self::HasField(_) | Self::Variable(_) => Box::new([].into_iter()),
             Self::Member(node, _) | Self::Has(node, _) | Self::Matches(node, _) => Box::new([&**node].into_iter()),
             Self::Not(node) | Self::Negate(node) => Box::new([&**node].into_iter()),
             Self::Index(left, right) | Self::Binary(_, left, right) => Box::new([&**left, &**right].into_iter()),

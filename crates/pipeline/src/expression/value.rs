@@ -101,7 +101,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn write(&self, out: &mut String) -> Result<(), NotJson> {
+    /// Appends the value as JSON.
+    pub(crate) fn write(&self, out: &mut String) -> Result<(), NotJson> {
         match self {
             Self::Json(json) => append(json, out),
             Self::Made(made) => made.write(out),

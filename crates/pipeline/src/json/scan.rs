@@ -2,7 +2,7 @@
 //! filter in vector instructions; the exact look comes only where the filter finds something.
 
 /// Where the first array or object stands that is deeper than `depth_max`.
-pub(super) fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
+pub(crate) fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
     // Each level begins with one of these; in strings they count as well, which only costs the exact look.
     memchr::memchr2_iter(b'[', b'{', json).nth(depth_max)?;
     let (mut depth, mut in_string, mut at) = (0_usize, false, 0);

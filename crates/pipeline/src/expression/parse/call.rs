@@ -2,19 +2,14 @@
 
 use std::ops::Range;
 
-use regex::RegexBuilder;
-
-use super::{Parsed, Parser};
+use super::{Parser, Read};
 use crate::expression::InvalidExpression;
-use crate::expression::tree::{Form, Function, Macro, MacroKind, Node, NodeKind, Pattern};
-
-/// The sizes that a compiled regular expression may have, in KiB. Where its automaton has too many states to be kept,
-/// each byte of a text may cost as many steps as there are states: so it is counted as its size.
-const PATTERN_KIB: [usize; 6] = [2, 4, 8, 16, 32, 64];
+use crate::expression::tree::{Form, Function, Macro, MacroKind, Node, NodeKind};
+use crate::pattern::{InvalidPattern, Pattern};
 
 impl<'t> Parser<'t> {
     /// `f(x)`; its name stands at `place`.
-    pub(super) fn function(&mut self, name: &str, place: Range<usize>) -> Parsed<NodeKind> {
+    pub(super) fn function(&mut self, name: &str, place: Range<usize>) -> Read<NodeKind> {
         if name == "has" {
             return self.has();
         }
@@ -23,7 +18,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `x.f()`; its name stands at `place`.
-    pub(super) fn method(&mut self, subject: Node, name: &str, place: Range<usize>) -> Parsed<NodeKind> {
+    pub(super) fn method(&mut self, subject: Node, name: &str, place: Range<usize>) -> Read<NodeKind> {
         let name = if name == "existsOne" { MacroKind::ExistsOne.name() } else { name };
         if let Some(kind) = MacroKind::ALL.into_iter().find(|kind| kind.name() == name) {
             return self.macro_over(kind, subject);
@@ -33,7 +28,7 @@ impl<'t> Parser<'t> {
         self.call(name, place, arguments, Form::Method)
     }
 
-    fn call(&self, name: &str, place: Range<usize>, arguments: Vec<Node>, form: Form) -> Parsed<NodeKind> {
+    fn call(&self, name: &str, place: Range<usize>, arguments: Vec<Node>, form: Form) -> Read<NodeKind> {
         let fail = |message| Err(InvalidExpression::new(self.text, place.clone(), message));
         let written = usize::from(form == Form::Method);
         let wrong_count = |count: usize| {
@@ -58,16 +53,12 @@ impl<'t> Parser<'t> {
     }
 
     /// `has(a.b)`: the only way to tell an absent member from one that is null.
-    fn has(&mut self) -> Parsed<NodeKind> {
-        let start = self.start();
+    fn has(&mut self) -> Read<NodeKind> {
         let node = self.expression()?;
         self.expect(")")?;
         match node.kind {
             NodeKind::Member(of, name) => Ok(NodeKind::Has(of, name)),
-            NodeKind::Field(number) => {
-                let document = self.node(NodeKind::Document, start)?;
-                Ok(NodeKind::Has(Box::new(document), self.fields[number].clone()))
-            }
+            NodeKind::Field(number) => Ok(NodeKind::HasField(number)),
             _ => {
                 let message = "has() takes a member: has(a.b)".to_owned();
                 Err(InvalidExpression::new(self.text, node.place, message))
@@ -76,7 +67,7 @@ impl<'t> Parser<'t> {
     }
 
     /// `over.all(x, …)` and its like.
-    fn macro_over(&mut self, kind: MacroKind, over: Node) -> Parsed<NodeKind> {
+    fn macro_over(&mut self, kind: MacroKind, over: Node) -> Read<NodeKind> {
         let variable = self.name("the name of a variable for the elements")?;
         self.variables.push(variable);
         let parts = self.macro_parts(kind);
@@ -85,7 +76,7 @@ impl<'t> Parser<'t> {
         Ok(NodeKind::Macro(Box::new(Macro { kind, over, only, body })))
     }
 
-    fn macro_parts(&mut self, kind: MacroKind) -> Parsed<(Option<Node>, Node)> {
+    fn macro_parts(&mut self, kind: MacroKind) -> Read<(Option<Node>, Node)> {
         self.expect(",")?;
         let first = self.expression()?;
         let parts =
@@ -95,22 +86,12 @@ impl<'t> Parser<'t> {
     }
 
     /// A pattern is written in the expression, so that it is compiled once and no document can bring one.
-    fn pattern(&self, node: &Node) -> Parsed<Pattern> {
+    fn pattern(&self, node: &Node) -> Read<Pattern> {
         let fail = |message| Err(InvalidExpression::new(self.text, node.place.clone(), message));
         let NodeKind::Text(text) = &node.kind else {
             return fail("matches() takes a pattern that is written here, in quotes".to_owned());
         };
-        let mut failure = None;
-        for kib in PATTERN_KIB {
-            match RegexBuilder::new(text).size_limit(kib * 1024).build() {
-                Ok(regex) => return Ok(Pattern { regex, steps: kib }),
-                Err(error) => failure = Some(error),
-            }
-        }
-        fail(match failure {
-            Some(regex::Error::Syntax(_)) | None => "this is no regular expression".to_owned(),
-            Some(_) => "this regular expression is too large: repeat less, or name fewer characters".to_owned(),
-        })
+        text.parse().or_else(|invalid: InvalidPattern| fail(invalid.to_string()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What stands at an operand's beginning: a literal, a name, something in brackets.
 
-use super::{Parsed, Parser};
+use super::{Parser, Read};
 use crate::expression::ROOT;
 use crate::expression::token::TokenKind;
 use crate::expression::tree::NodeKind;
@@ -28,7 +28,7 @@ const RESERVED: &[&str] = &[
 ];
 
 impl Parser<'_> {
-    pub(super) fn primary(&mut self) -> Parsed {
+    pub(super) fn primary(&mut self) -> Read {
         let start = self.start();
         let kind = match self.peek().clone() {
             TokenKind::Int(number) => NodeKind::Int(number),
@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     /// A literal that is a word, a function, a variable, or a member of the document.
-    fn named(&mut self, name: &str) -> Parsed {
+    fn named(&mut self, name: &str) -> Read {
         let start = self.start();
         if RESERVED.contains(&name) {
             let hint = format!("`{name}` is a word of the language; a member of that name is read as `{ROOT}.{name}`");
@@ -77,6 +77,7 @@ impl Parser<'_> {
             return NodeKind::Variable(depth);
         }
         if name == ROOT {
+            self.names_document = true;
             return NodeKind::Document;
         }
         let known = self.fields.iter().position(|field| field == name);

@@ -1,0 +1,41 @@
+//! `/api/types`: which types are taken, and what their payloads must be.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /api/types` | `{"types": [{"type", "id", "ack_memory", "routes", "read", "schema": {"path", "formats"}}]}` |
+//! | `GET /api/types/{type}/schema` | the schema as it was written, 404 where there is none |
+
+use event::percent;
+use hyper::{Method, StatusCode};
+use serde::Serialize;
+
+use super::answer::{Answer, json, not_allowed, problem};
+use crate::type_board::{TypeBoard, TypeJson};
+
+/// The beginning of all paths here.
+pub(super) const PATH: &str = "/api/types";
+
+#[derive(Serialize)]
+struct TypesJson {
+    types: Vec<TypeJson>,
+}
+
+/// Answers a request whose path goes on with `rest` behind [`PATH`].
+pub(super) fn respond(method: &Method, rest: &str, types: &TypeBoard) -> Answer {
+    if *method != Method::GET && *method != Method::HEAD {
+        return not_allowed("GET, HEAD");
+    }
+    if rest.is_empty() {
+        return json(StatusCode::OK, &TypesJson { types: types.list() });
+    }
+    let unknown = |detail: String| problem(StatusCode::NOT_FOUND, "path", detail);
+    let Some(name) = rest.strip_prefix('/').and_then(|rest| rest.strip_suffix("/schema")) else {
+        return unknown("there are /api/types and /api/types/{type}/schema".into());
+    };
+    let name = percent::decode(name).unwrap_or_else(|| name.to_owned());
+    match types.schema(&name) {
+        None => unknown(format!("the configuration has no [types.{name}]")),
+        Some(None) => unknown(format!("type {name} has no schema: what is JSON is taken")),
+        Some(Some(schema)) => Answer { status: StatusCode::OK, allow: None, body: schema.text().to_owned() },
+    }
+}

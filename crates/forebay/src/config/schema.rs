@@ -1,0 +1,114 @@
+//! `schema` of a type: the file is read and compiled with all that it refers to, and mistakes in it are shown where they stand.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pipeline::schema::{Documents, InvalidSchema, Schema};
+
+use super::reader::{Reader, Wrong};
+use super::report::{Mistake, Spot};
+use super::section::{Found, Section};
+use crate::schema_files::{Compiled, SchemaError, SchemaFolder};
+
+/// The schema of a type.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeSchema {
+    /// As the configuration names it.
+    pub(crate) path: PathBuf,
+    pub(crate) formats: bool,
+    pub(crate) compiled: Arc<Schema>,
+    /// What it refers to.
+    documents: Arc<Documents>,
+}
+
+impl PartialEq for TypeSchema {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, self.formats, self.compiled.text(), &self.documents)
+            == (&other.path, other.formats, other.compiled.text(), &other.documents)
+    }
+}
+
+impl Eq for TypeSchema {}
+
+impl fmt::Display for TypeSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let formats = if self.formats { " with formats" } else { "" };
+        write!(f, "{}{formats}", self.path.display())
+    }
+}
+
+/// The schemas of one configuration: types may share one, which is compiled once.
+pub(super) struct Schemas<'f> {
+    folder: SchemaFolder<'f>,
+    known: BTreeMap<(PathBuf, bool), TypeSchema>,
+}
+
+impl<'f> Schemas<'f> {
+    pub(super) const fn new(folder: &'f Path) -> Self {
+        Self { folder: SchemaFolder::new(folder), known: BTreeMap::new() }
+    }
+}
+
+/// The schema of a type, if it has one.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut Schemas<'_>) -> Option<TypeSchema> {
+    let formats = reader.boolean(section, "schema_formats");
+    let mistakes_before = reader.mistakes();
+    let Some(found) = reader.text(section, "schema", path) else {
+        if let Some(formats) = formats.filter(|_| reader.mistakes() == mistakes_before) {
+            let title = format!("`{}` is of no use without `schema`", section.key_path("schema_formats"));
+            reader.push(Mistake::new(title, formats.spot, "the type has no schema"));
+        }
+        return None;
+    };
+    let formats = formats.is_some_and(|found| found.value);
+    let key = (found.value.clone(), formats);
+    if let Some(known) = schemas.known.get(&key) {
+        return Some(known.clone());
+    }
+    match schemas.folder.compile(&found.value, formats) {
+        Ok(Compiled { schema, documents }) => {
+            let (compiled, documents) = (Arc::new(schema), Arc::new(documents));
+            let schema = TypeSchema { path: found.value, formats, compiled, documents };
+            schemas.known.insert(key, schema.clone());
+            Some(schema)
+        }
+        Err(error) => {
+            report(reader, section, &found, error);
+            None
+        }
+    }
+}
+
+fn path(text: &str) -> Result<PathBuf, Wrong> {
+    if text.is_empty() || text.contains('\0') {
+        return Err(Wrong::new("is no path", "wanted the path of a file with a JSON Schema"));
+    }
+    Ok(text.into())
+}
+
+fn report(reader: &mut Reader<'_>, section: &Section<'_>, found: &Found<PathBuf>, error: SchemaError) {
+    let key = section.key_path("schema");
+    match error {
+        SchemaError::Unreadable { path, why } => {
+            let title = format!("`{key}` can't be used: {why}");
+            reader.push(Mistake::new(title, found.spot.clone(), format!("this is {}", path.display())));
+        }
+        SchemaError::Wrong { mistakes, texts } => {
+            let sources: BTreeMap<&String, _> = texts
+                .iter()
+                .map(|(name, (path, text))| (name, reader.source(path.display().to_string(), text)))
+                .collect();
+            for InvalidSchema { document, span, message, .. } in mistakes {
+                let title = format!("`{key}` can't be used: {message}");
+                let mistake = match sources.get(&document) {
+                    Some(source) => Mistake::new(title, Spot { source: *source, span }, "here")
+                        .also(found.spot.clone(), "the schema is named here"),
+                    None => Mistake::new(title, found.spot.clone(), "in this schema"),
+                };
+                reader.push(mistake);
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Schemas as files: a schema may refer to whatever stands in the folder of the configuration, and to nothing else.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use event::limits::{SCHEMA_BYTES_MAX, SCHEMA_DOCUMENTS_MAX};
+use event::percent;
+use pipeline::schema::{Documents, InvalidSchema, Options, Schema};
+use serde::Deserialize;
+
+use crate::folder_files;
+
+/// Where the files stand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SchemaFolder<'f>(&'f Path);
+
+/// A schema, and the documents that it refers to by the names that it gives them.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) schema: Schema,
+    pub(crate) documents: Documents,
+}
+
+/// Why there is none.
+#[derive(Debug)]
+pub(crate) enum SchemaError {
+    /// The file can't be read.
+    Unreadable { path: PathBuf, why: String },
+    /// Something in the schema is wrong. The texts are those that mistakes may stand in, by the documents' names.
+    Wrong { mistakes: Vec<InvalidSchema>, texts: BTreeMap<String, (PathBuf, String)> },
+}
+
+/// What a schema says of its own name.
+#[derive(Default, Deserialize)]
+struct Head {
+    #[serde(rename = "$id")]
+    id: Option<String>,
+    #[serde(rename = "id")]
+    old_id: Option<String>,
+}
+
+impl<'f> SchemaFolder<'f> {
+    pub(crate) const fn new(folder: &'f Path) -> Self {
+        Self(folder)
+    }
+
+    /// Compiles the schema in a file, reading what it refers to.
+    ///
+    /// # Errors
+    /// It can't be read, or is wrong.
+    pub(crate) fn compile(&self, path: &Path, formats: bool) -> Result<Compiled, SchemaError> {
+        let unreadable = |why| SchemaError::Unreadable { path: self.0.join(path), why };
+        let text = self.read(path).map_err(unreadable)?;
+        let name = path.to_string_lossy().into_owned();
+        let mut named = Named { own: named_by_itself(&text, path).into_iter().collect() };
+        let mut documents = Documents::new();
+        let mut texts = BTreeMap::from([(name.clone(), (self.0.join(path), text.clone()))]);
+        loop {
+            let options = Options { documents: &documents, formats };
+            let mut mistakes = match Schema::compile(&name, &text, &options) {
+                Ok(schema) => return Ok(Compiled { schema, documents }),
+                Err(mistakes) => mistakes,
+            };
+            let known = documents.len();
+            for mistake in &mut mistakes {
+                let Some(uri) = mistake.missing.clone().filter(|uri| !documents.contains_key(uri)) else { continue };
+                if documents.len() >= SCHEMA_DOCUMENTS_MAX {
+                    mistake.message = format!("the schema refers to more than {SCHEMA_DOCUMENTS_MAX} documents");
+                    continue;
+                }
+                let found = named.path(&uri).and_then(|path| Ok((self.read(&path)?, path)));
+                match found {
+                    Ok((text, path)) => {
+                        named.own.extend(named_by_itself(&text, &path));
+                        texts.insert(uri.clone(), (self.0.join(path), text.clone()));
+                        documents.insert(uri, text);
+                    }
+                    Err(why) => mistake.message = format!("`{uri}` can't be referred to: {why}"),
+                }
+            }
+            if documents.len() == known {
+                return Err(SchemaError::Wrong { mistakes, texts });
+            }
+        }
+    }
+
+    /// Reads a file of the folder.
+    fn read(&self, path: &Path) -> Result<String, String> {
+        folder_files::read_text(self.0, path, SCHEMA_BYTES_MAX)
+    }
+}
+
+/// The folders of documents that have names of their own: what such a document refers to stands beside it.
+struct Named {
+    own: Vec<(String, PathBuf)>,
+}
+
+impl Named {
+    /// The file that a name means.
+    fn path(&self, uri: &str) -> Result<PathBuf, String> {
+        let beside =
+            self.own.iter().find_map(|(folder, path)| Some(path.join(decoded(uri.strip_prefix(folder.as_str())?))));
+        if let Some(path) = beside {
+            return Ok(path);
+        }
+        if uri.contains(':') {
+            return Err("only files of the configuration's folder can be, and nothing is fetched".to_owned());
+        }
+        Ok(decoded(uri.trim_start_matches('/')))
+    }
+}
+
+fn decoded(name: &str) -> PathBuf {
+    percent::decode(name).unwrap_or_else(|| name.to_owned()).into()
+}
+
+/// Where a document says that its folder is, beside where that is.
+fn named_by_itself(text: &str, path: &Path) -> Option<(String, PathBuf)> {
+    let head: Head = serde_json::from_str(text).unwrap_or_default();
+    let id = head.id.or(head.old_id)?;
+    let folder = &id[..=id.rfind('/')?];
+    let is_whole = folder.contains("://");
+    is_whole.then(|| (folder.to_owned(), path.parent().unwrap_or(Path::new("")).to_owned()))
+}

@@ -1,0 +1,81 @@
+//! The types that are taken now, for whoever wants to see them while the configuration may be read again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pipeline::schema::Schema;
+use serde::Serialize;
+
+use crate::config::{Configuration, SinkName, TypeConfig, TypeSchema};
+
+/// Types by name; `*` stands for all others. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct TypeBoard(Arc<Mutex<BTreeMap<String, TypeConfig>>>);
+
+/// What is said of a type.
+#[derive(Serialize)]
+pub(crate) struct TypeJson {
+    r#type: String,
+    id: Option<String>,
+    ack_memory: bool,
+    routes: Vec<String>,
+    read: Option<String>,
+    schema: Option<SchemaJson>,
+    /// What its steps do.
+    transform: Vec<&'static str>,
+}
+
+/// What is said of its schema.
+#[derive(Serialize)]
+struct SchemaJson {
+    path: String,
+    formats: bool,
+}
+
+impl TypeBoard {
+    pub(crate) fn new(configuration: &Configuration) -> Self {
+        let board = Self::default();
+        board.show(configuration);
+        board
+    }
+
+    /// From now on these are taken.
+    pub(crate) fn show(&self, configuration: &Configuration) {
+        let named = configuration.types.iter().map(|(name, config)| (name.to_string(), config.clone()));
+        let others = configuration.other_types.iter().map(|config| ("*".to_owned(), config.clone()));
+        let types = named.chain(others).collect();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = types;
+    }
+
+    pub(crate) fn list(&self) -> Vec<TypeJson> {
+        let types = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        types.iter().map(|(name, config)| TypeJson::of(name, config)).collect()
+    }
+
+    /// The schema of a type, if there is such a type, and if it has one.
+    pub(crate) fn schema(&self, name: &str) -> Option<Option<Arc<Schema>>> {
+        let types = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        types.get(name).map(|config| config.schema.as_ref().map(|schema| schema.compiled.clone()))
+    }
+}
+
+impl TypeJson {
+    fn of(name: &str, config: &TypeConfig) -> Self {
+        let TypeConfig { id, schema, transform, ack_memory, routes, read } = config;
+        Self {
+            r#type: name.to_owned(),
+            id: id.as_ref().map(ToString::to_string),
+            ack_memory: *ack_memory,
+            routes: routes.iter().map(SinkName::to_string).collect(),
+            read: read.as_ref().map(SinkName::to_string),
+            schema: schema.as_ref().map(SchemaJson::of),
+            transform: transform.iter().flat_map(|transform| transform.steps.transform().operations()).collect(),
+        }
+    }
+}
+
+impl SchemaJson {
+    fn of(schema: &TypeSchema) -> Self {
+        Self { path: schema.path.display().to_string(), formats: schema.formats }
+    }
+}

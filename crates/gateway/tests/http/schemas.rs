@@ -1,0 +1,80 @@
+//! Types with a schema: what isn't as it wants is refused with all that is wrong, and nothing of it is stored.
+
+use std::sync::Arc;
+
+use event::TypeName;
+use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules};
+use pipeline::schema::{Documents, Options, Schema};
+use serde_json::json;
+
+use crate::stand::Stand;
+
+const SCHEMA: &str = r#"{"required": ["status"], "properties": {"status": {"type": "integer", "maximum": 599}, "path": {"pattern": "^/"}}}"#;
+
+fn stand() -> Stand {
+    let documents = Documents::new();
+    let schema = Schema::compile("access.json", SCHEMA, &Options { documents: &documents, formats: false }).unwrap();
+    let rules = |schema| TypeRules { schema, ..TypeRules::default() };
+    let name = |text| TypeName::new(text).unwrap();
+    let named = [(name("access"), rules(Some(Arc::new(schema)))), (name("other"), rules(None))];
+    Stand::with(GatewayTypes { named: named.into(), ..GatewayTypes::default() }, GatewayOptions::default())
+}
+
+#[test]
+fn an_event_is_refused_with_all_its_errors() {
+    let stand = stand();
+    let answer = stand.post("/ingest/event/access", "", r#"{"status": 600, "path": "a"}"#);
+    assert_eq!((answer.status, answer.header("content-type")), (422, Some("application/problem+json")));
+    assert_eq!(
+        answer.json(),
+        json!({
+            "type": "urn:forebay:problem:schema",
+            "title": "The payload doesn't follow the schema of its type",
+            "status": 422,
+            "code": "schema",
+            "detail": "the schema of type access: expected at most 599, found 600; 1 more",
+            "pointer": "/status",
+            "errors": [
+                {"pointer": "/status", "schema_pointer": "/properties/status/maximum", "expected": "at most 599", "found": "600"},
+                {"pointer": "/path", "schema_pointer": "/properties/path/pattern", "expected": "a string that matches ^/", "found": "\"a\""},
+            ],
+        })
+    );
+    assert_eq!(stand.counters().refusals(Code::Schema), 1);
+    for body in [r#"{"status": 200}"#, "[1]"] {
+        assert_eq!(stand.post("/ingest/event/access", "", body).status, 200, "{body}");
+    }
+    assert_eq!(stand.post("/ingest/event/other", "", r#"{"status": 600}"#).status, 200);
+    assert_eq!(stand.payloads(), [r#"{"status": 200}"#, "[1]", r#"{"status": 600}"#]);
+}
+
+#[test]
+fn other_acknowledgements_are_refused_too() {
+    let stand = stand();
+    for ack in ["disk", "stored"] {
+        let answer = stand.post("/ingest/event/access", &format!("Forebay-Ack: {ack}\r\n"), "{}");
+        assert_eq!(
+            (answer.status, answer.json()["errors"][0]["expected"].clone()),
+            (422, json!("a member \"status\""))
+        );
+    }
+    assert!(stand.stored().is_empty());
+}
+
+#[test]
+fn a_batch_is_refused_by_line() {
+    let stand = stand();
+    let body = "{\"status\": 1}\n\n{\"status\": \"1\"}\n{}\n";
+    let answer = stand.post("/ingest/batch/access", "Content-Type: application/x-ndjson\r\n", body);
+    assert_eq!(answer.status, 207);
+    assert_eq!(
+        answer.json(),
+        json!({"accepted": 1, "duplicates": 0, "refused": [
+            {"line": 3, "pointer": "/status", "code": "schema", "detail": "the schema of type access: expected integer, found \"1\""},
+            {"line": 4, "pointer": "", "code": "schema", "detail": "the schema of type access: expected a member \"status\", found {}"},
+        ]})
+    );
+    let answer = stand.post("/ingest/batch/access", "Forebay-Atomic: true\r\n", body);
+    assert_eq!((answer.status, answer.json()["accepted"].clone()), (422, json!(0)));
+    assert_eq!(stand.payloads(), [r#"{"status": 1}"#]);
+}

@@ -1,0 +1,140 @@
+//! How far each shard has come, and so how far the aggregate has.
+//!
+//! A shard's frontier is the greatest min(event time, received time) that it brought. Whether an event is too late is decided by
+//! the frontier of its own shard, in which the order is fixed; and nothing ends before the least of all frontiers has passed it.
+//! So it makes no difference in which order the shards' events are folded.
+
+use std::collections::BTreeMap;
+
+use event::Position;
+
+use super::codec::{Damaged, Reader, Writer};
+
+/// One shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shard {
+    /// The last position that was seen.
+    sequence: u64,
+    pub(super) frontier: Option<i64>,
+    /// When its last event was received.
+    received: Option<i64>,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shards {
+    of: BTreeMap<u16, Shard>,
+    /// The least frontier, once each shard has one. It never falls.
+    frontier: Option<i64>,
+    /// When the first event was received.
+    begun: Option<i64>,
+}
+
+impl Shards {
+    pub(super) fn new(shards: &[u16]) -> Self {
+        Self { of: shards.iter().map(|shard| (*shard, Shard::default())).collect(), ..Self::default() }
+    }
+
+    /// Adds a shard that wasn't there before: for it nothing is late that isn't over.
+    pub(super) fn add(&mut self, shard: u16) {
+        let frontier = self.frontier;
+        self.of.entry(shard).or_insert(Shard { frontier, ..Shard::default() });
+    }
+
+    /// Takes away a shard that brings nothing any more.
+    pub(super) fn retire(&mut self, shard: u16) {
+        self.of.remove(&shard);
+        self.settle();
+    }
+
+    /// The shard of an event, unless the event was seen already.
+    pub(super) fn pass(&mut self, position: Position) -> Option<Shard> {
+        self.add(position.shard);
+        let shard = self.of.get_mut(&position.shard)?;
+        if position.sequence <= shard.sequence {
+            return None;
+        }
+        shard.sequence = position.sequence;
+        Some(*shard)
+    }
+
+    /// An event of the type was received in the shard.
+    pub(super) fn received(&mut self, shard: u16, received: i64) {
+        self.begun = Some(self.begun.map_or(received, |begun| begun.min(received)));
+        if let Some(shard) = self.of.get_mut(&shard) {
+            shard.received = shard.received.max(Some(received));
+        }
+    }
+
+    /// The shard has come to this time.
+    pub(super) fn advance(&mut self, shard: u16, time: i64) {
+        if let Some(shard) = self.of.get_mut(&shard)
+            && shard.frontier.is_none_or(|frontier| frontier < time)
+        {
+            let held_all_up = shard.frontier == self.frontier || shard.frontier.is_none();
+            shard.frontier = Some(time);
+            if held_all_up {
+                self.settle();
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        // None is less than any time.
+        let least = self.of.values().map(|shard| shard.frontier).min().flatten();
+        self.frontier = self.frontier.max(least);
+    }
+
+    pub(super) const fn frontier(&self) -> Option<i64> {
+        self.frontier
+    }
+
+    pub(super) fn positions(&self) -> impl Iterator<Item = Position> {
+        self.of.iter().map(|(shard, state)| Position { shard: *shard, sequence: state.sequence })
+    }
+
+    /// The shard that all others wait for.
+    pub(super) fn slowest(&self) -> Option<u16> {
+        self.of.iter().min_by_key(|(shard, state)| (state.frontier, **shard)).map(|(shard, _)| *shard)
+    }
+
+    /// The ticks that let windows up to `now` end: quiet shards come as far as the least of the others, and if all are quiet
+    /// to the present.
+    pub(super) fn ticks(&self, now: i64, quiet: i64) -> Vec<(u16, i64)> {
+        let since = now - quiet;
+        let is_quiet = |shard: &Shard| shard.received.or(self.begun).is_none_or(|received| received <= since);
+        let busy = self.of.values().filter(|shard| !is_quiet(shard)).map(|shard| shard.frontier).min();
+        let target = match busy {
+            None => now,
+            Some(Some(least)) => least,
+            // A shard that isn't quiet and has brought nothing: it may yet bring anything.
+            Some(None) => return Vec::new(),
+        };
+        let behind = self.of.iter().filter(|(_, shard)| is_quiet(shard) && shard.frontier < Some(target));
+        behind.map(|(shard, _)| (*shard, target)).collect()
+    }
+
+    pub(super) fn save(&self, out: &mut Writer) {
+        out.option(self.frontier, Writer::signed);
+        out.option(self.begun, Writer::signed);
+        out.count(self.of.len());
+        for (number, shard) in &self.of {
+            out.unsigned((*number).into());
+            out.unsigned(shard.sequence);
+            out.option(shard.frontier, Writer::signed);
+            out.option(shard.received, Writer::signed);
+        }
+    }
+
+    pub(super) fn restore(from: &mut Reader<'_>) -> Result<Self, Damaged> {
+        let mut shards =
+            Self { frontier: from.option(Reader::time)?, begun: from.option(Reader::time)?, of: BTreeMap::new() };
+        for _ in 0..from.count()? {
+            let number = u16::try_from(from.unsigned()?).map_err(|_| Damaged)?;
+            let sequence = from.unsigned()?;
+            let (frontier, received) = (from.option(Reader::time)?, from.option(Reader::time)?);
+            shards.of.insert(number, Shard { sequence, frontier, received });
+        }
+        Ok(shards)
+    }
+}

@@ -1,0 +1,237 @@
+//! What a newer schema would refuse that an older one takes. Where that can't be told from the two alone, just that is said: nothing
+//! is found only where nothing that was taken would be refused.
+
+mod array;
+mod object;
+mod scalar;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use event::limits::SCHEMA_COMPARISONS_MAX;
+
+use super::Schema;
+use super::check;
+use super::compile::Compiled;
+use super::document::Kind;
+use super::tree::{Applied, Id, KINDS, Rules};
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    /// The values that it is about: a JSON pointer in which `*` stands for any element or member.
+    pub place: String,
+    /// What of them.
+    pub what: String,
+    /// Whether it is certain that such values were taken and would be refused; else it can't be told.
+    pub is_certain: bool,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.place.is_empty() { "the value" } else { &self.place };
+        if self.is_certain {
+            write!(f, "{place}: {} would be refused", self.what)
+        } else {
+            write!(f, "{place}: can't be decided: {}", self.what)
+        }
+    }
+}
+
+/// What `new` would refuse, or might, that `old` takes.
+#[must_use]
+pub fn differences(old: &Schema, new: &Schema) -> Vec<Difference> {
+    let mut comparison = Comparison {
+        old: &old.compiled,
+        new: &new.compiled,
+        seen: BTreeSet::new(),
+        in_doubt: false,
+        found: BTreeSet::new(),
+    };
+    comparison.compare(&[Id(0)], &[Id(0)], "");
+    comparison.found.into_iter().collect()
+}
+
+struct Comparison<'s> {
+    old: &'s Compiled,
+    new: &'s Compiled,
+    seen: BTreeSet<(Vec<Id>, Vec<Id>)>,
+    /// What is compared is taken under conditions that aren't looked into.
+    in_doubt: bool,
+    found: BTreeSet<Difference>,
+}
+
+/// Rules that hold at once.
+type All<'s> = Vec<&'s Rules>;
+
+impl<'s> Comparison<'s> {
+    /// Compares values that all the old rules take with what all the new ones do.
+    fn compare(&mut self, old: &[Id], new: &[Id], place: &str) {
+        let (mut old, mut new) = (together(self.old, old), together(self.new, new));
+        // What the old rules say too needs no further look.
+        new.retain(|id| !old.iter().any(|other| super::same::ids((self.old, *other), (self.new, *id))));
+        old.sort_unstable();
+        new.sort_unstable();
+        let key = (old.clone(), new.clone());
+        if new.is_empty() || self.seen.contains(&key) {
+            return;
+        }
+        if self.seen.len() >= SCHEMA_COMPARISONS_MAX {
+            return self.unsure(place, "the schemas are too large to be compared");
+        }
+        self.seen.insert(key);
+        let olds: All<'s> = old.iter().map(|id| &self.old.rules[id.0]).collect();
+        let news: All<'s> = new.iter().map(|id| &self.new.rules[id.0]).collect();
+        if olds.iter().any(|rules| rules.is_false) {
+            return;
+        }
+        if self.values_were_listed(&olds, &old, &new, place) {
+            return;
+        }
+        if news.iter().any(|rules| rules.is_false) {
+            return self.certain(place, "any value");
+        }
+        let outer = self.in_doubt;
+        self.in_doubt |= olds.iter().any(|rules| rules.has_choices());
+        self.kinds(&olds, &news, place);
+        self.scalars(&olds, &news, place);
+        if takes(&olds, Kind::Array) {
+            self.arrays(&olds, &news, place);
+        }
+        if takes(&olds, Kind::Object) {
+            self.objects(&olds, &news, place);
+        }
+        self.choices(&olds, &news, place);
+        self.in_doubt = outer;
+    }
+
+    /// Where the old rules list their values, each is tried.
+    fn values_were_listed(&mut self, olds: &All<'s>, old: &[Id], new: &[Id], place: &str) -> bool {
+        let texts = match olds.iter().find_map(|rules| rules.values.as_ref()) {
+            Some(values) => values.all(),
+            None if has_few(olds) => ["null", "true", "false"].map(str::to_owned).into(),
+            None => return false,
+        };
+        for text in texts {
+            let takes = |compiled: &Compiled, ids: &[Id]| ids.iter().all(|id| check::takes(compiled, *id, &text));
+            if takes(self.old, old) && !takes(self.new, new) {
+                self.certain(place, &format!("the value {}", brief(&text)));
+            }
+        }
+        true
+    }
+
+    fn kinds(&mut self, olds: &All<'s>, news: &All<'s>, place: &str) {
+        let kinds = [Kind::Null, Kind::Boolean, Kind::Number, Kind::Text, Kind::Array, Kind::Object];
+        for kind in kinds {
+            if !takes(olds, kind) || takes(news, kind) {
+                continue;
+            }
+            let whole_only = |rules: &All<'_>| !rules.iter().all(|rules| rules.allowed.takes(kind));
+            match (kind, takes_integers(olds), takes_integers(news)) {
+                (Kind::Number, true, true) if whole_only(olds) => {}
+                (Kind::Number, _, true) => self.certain(place, "a number with a fraction"),
+                _ => self.certain(place, &format!("a value of type {}", KINDS[kind as usize])),
+            }
+        }
+        let only_integers = |rules: &All<'_>| !takes(rules, Kind::Number) && takes_integers(rules);
+        if only_integers(olds) && !takes(news, Kind::Number) && !takes_integers(news) {
+            self.certain(place, "a value of type integer");
+        }
+    }
+
+    /// Alternatives, and what else is no plain list of conditions.
+    fn choices(&mut self, olds: &All<'s>, news: &All<'s>, place: &str) {
+        for applied in news.iter().flat_map(|rules| &rules.applied) {
+            let others = || olds.iter().flat_map(|rules| &rules.applied);
+            let name = match applied {
+                Applied::Ref(_) | Applied::All(_) => continue,
+                Applied::Any(branches) => {
+                    let is_covered =
+                        others().any(|other| matches!(other, Applied::Any(olds) if self.is_covered(olds, branches)));
+                    if is_covered {
+                        continue;
+                    }
+                    "anyOf"
+                }
+                Applied::One(_) => "oneOf",
+                Applied::Not(_) => "not",
+                Applied::If { .. } => "if",
+                Applied::Dynamic(_) => "a dynamic reference",
+            };
+            if !others().any(|other| super::same::applied((self.old, other), (self.new, applied))) {
+                self.unsure(place, &format!("`{name}` is new, or has changed"));
+            }
+        }
+        let unevaluated = |rules: &All<'s>| {
+            rules.iter().any(|rules| rules.unevaluated_items.is_some() || rules.unevaluated_properties.is_some())
+        };
+        if unevaluated(news) && !super::same::sets((self.old, olds), (self.new, news)) {
+            self.unsure(
+                place,
+                "what is refused as unevaluated depends on all that stands beside it, and that has changed",
+            );
+        }
+    }
+
+    /// Whether each of the old alternatives is taken by one of the new.
+    fn is_covered(&self, olds: &[Id], news: &[Id]) -> bool {
+        let is_taken = |old: &Id| {
+            news.iter().any(|new| {
+                let mut inner = Comparison { seen: self.seen.clone(), found: BTreeSet::new(), ..*self };
+                inner.compare(&[*old], &[*new], "");
+                inner.found.is_empty()
+            })
+        };
+        olds.len().saturating_mul(news.len()) <= 256 && olds.iter().all(is_taken)
+    }
+
+    fn certain(&mut self, place: &str, what: &str) {
+        let is_certain = !self.in_doubt;
+        let what = if is_certain { what.to_owned() } else { format!("whether {what} was taken before") };
+        self.found.insert(Difference { place: place.to_owned(), what, is_certain });
+    }
+
+    fn unsure(&mut self, place: &str, what: &str) {
+        self.found.insert(Difference { place: place.to_owned(), what: what.to_owned(), is_certain: false });
+    }
+}
+
+/// These rules, and those that hold with them whatever the value is.
+fn together(compiled: &Compiled, ids: &[Id]) -> Vec<Id> {
+    let (mut all, mut next) = (Vec::new(), ids.to_vec());
+    while let Some(id) = next.pop() {
+        if all.contains(&id) {
+            continue;
+        }
+        all.push(id);
+        for applied in &compiled.rules[id.0].applied {
+            match applied {
+                Applied::Ref(other) => next.push(*other),
+                Applied::All(others) => next.extend(others),
+                _ => {}
+            }
+        }
+    }
+    // What says nothing needs no comparison.
+    all.retain(|id| !compiled.rules[id.0].says_nothing());
+    all
+}
+
+fn takes(all: &All<'_>, kind: Kind) -> bool {
+    all.iter().all(|rules| rules.allowed.takes(kind))
+}
+
+/// Whether only values are taken that can be counted on one hand.
+fn has_few(all: &All<'_>) -> bool {
+    let many = [Kind::Text, Kind::Array, Kind::Object];
+    !takes_integers(all) && many.into_iter().all(|kind| !takes(all, kind))
+}
+
+fn takes_integers(all: &All<'_>) -> bool {
+    all.iter().all(|rules| rules.allowed.takes(Kind::Number) || rules.allowed.takes_integers())
+}
+
+fn brief(text: &str) -> String {
+    text.char_indices().nth(60).map_or_else(|| text.to_owned(), |(cut, _)| format!("{}…", &text[..cut]))
+}

@@ -1,0 +1,46 @@
+//! One event made several: one for each element of an array.
+
+use event::limits::{EXPLODE_MAX, TRANSFORM_BYTES_MAX};
+
+use super::step::{Failure, Run, Verdict, failure};
+use super::text;
+use crate::pointer::JsonPointer;
+
+/// The array, and where its elements go.
+#[derive(Clone, Debug)]
+pub(super) struct Explode {
+    pub(super) at: JsonPointer,
+    pub(super) to: JsonPointer,
+}
+
+impl Run<'_, '_> {
+    /// Each event is a copy with an element in the place of the array.
+    pub(super) fn explode(&mut self, explode: &Explode) -> Result<Verdict, Failure> {
+        let Explode { at, to } = explode;
+        let Some(json) = self.value(at)? else { return Ok(Verdict::GoesOn) };
+        if !json.starts_with('[') {
+            return Err(Failure::at(at, format!("the value is {}, and should be an array", text::kind(json))));
+        }
+        if text::elements(json).nth(EXPLODE_MAX).is_some() {
+            return Err(Failure::at(at, format!("the array has more than {EXPLODE_MAX} elements")));
+        }
+        let json = json.to_owned();
+        self.budget.spend_bytes(json.len()).map_err(|detail| Failure::at(at, detail))?;
+        if at != to {
+            self.tree.remove(at);
+        }
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        for element in text::elements(&json) {
+            self.tree.put(to, element).map_err(|error| failure(to, &error))?;
+            let mut event = String::new();
+            self.tree.write_document(&mut event);
+            bytes += event.len();
+            if bytes > TRANSFORM_BYTES_MAX {
+                let detail = format!("the events that this makes have more than {TRANSFORM_BYTES_MAX} bytes together");
+                return Err(Failure::at(at, detail));
+            }
+            events.push(event);
+        }
+        Ok(Verdict::Becomes(events))
+    }
+}

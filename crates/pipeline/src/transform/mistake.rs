@@ -1,0 +1,72 @@
+//! What is wrong with a step as it was written, so that a caret can be put under it.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A mistake in a step. As text: the step, the key, what is wrong, what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The step, from 1.
+    pub step: usize,
+    /// Which part of the step is meant.
+    pub at: Spot,
+    /// What is wrong.
+    pub message: String,
+    /// What to do, if that isn't plain.
+    pub help: Option<String>,
+}
+
+/// A part of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// The step as a whole.
+    Step,
+    /// A key.
+    Key(String),
+    /// The value of a key.
+    Value(String),
+    /// Some bytes of a key's value, which is a text.
+    Within(String, Range<usize>),
+    /// An element of a key's value, which is a list, from 0.
+    Element(String, usize),
+}
+
+impl Mistake {
+    pub(super) fn new(step: usize, at: Spot, message: impl Into<String>) -> Self {
+        Self { step, at, message: message.into(), help: None }
+    }
+}
+
+impl Spot {
+    /// The key that is meant, if it is one or its value.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::Step => None,
+            Self::Key(key) | Self::Value(key) | Self::Within(key, _) | Self::Element(key, _) => Some(key),
+        }
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}", self.step)?;
+        if let Some(key) = self.at.key() {
+            write!(f, ", `{key}`")?;
+        }
+        write!(f, ": {}", self.message)?;
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+/// The one of `known` that a slip of the fingers turns into `word`, if any is near enough.
+pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    // A third of the letters wrong is a slip, more is another word.
+    let farthest = (word.chars().count() / 3).max(1);
+    let near = known.into_iter().map(|candidate| (strsim::osa_distance(word, candidate), candidate));
+    near.filter(|(distance, candidate)| *distance <= farthest && *distance < candidate.len())
+        .min()
+        .map(|(_, candidate)| candidate)
+}

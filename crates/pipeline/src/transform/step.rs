@@ -1,0 +1,282 @@
+//! A step after it was compiled, and what it does to a document.
+
+use event::limits::{TRANSFORM_EXPRESSION_STEPS_MAX, TRANSFORM_PATTERN_STEPS_MAX, TRANSFORM_READ_BYTES_MAX};
+
+use super::change::{Change, Made};
+use super::context::{Context, Fact};
+use super::explode::Explode;
+use super::extract::Extract;
+use super::sample::Sample;
+use super::tree::{EditError, Tree};
+use super::window::{Bounds, Windows};
+use crate::expression::Expression;
+use crate::pointer::JsonPointer;
+
+/// One step.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// From 1.
+    pub(super) number: usize,
+    pub(super) name: &'static str,
+    pub(super) when: Option<Expression>,
+    pub(super) on_error: OnError,
+    pub(super) operation: Operation,
+}
+
+/// What becomes of an event that a step fails on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum OnError {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It goes on as if the step weren't there.
+    Skip,
+    /// It goes on, and says in `/transform_errors` what failed.
+    Mark,
+}
+
+/// What a step does.
+#[derive(Clone, Debug)]
+pub(super) enum Operation {
+    /// Puts a value; `default` only where there is none.
+    Set {
+        at: JsonPointer,
+        value: Source,
+        only_missing: bool,
+    },
+    Rename {
+        at: JsonPointer,
+        name: String,
+    },
+    Move {
+        at: JsonPointer,
+        to: JsonPointer,
+    },
+    Copy {
+        at: JsonPointer,
+        to: JsonPointer,
+    },
+    Drop(Vec<JsonPointer>),
+    Keep(Vec<JsonPointer>),
+    /// Makes another value of each that there is, in its place or elsewhere.
+    Change {
+        at: Vec<JsonPointer>,
+        to: Option<JsonPointer>,
+        change: Change,
+    },
+    Extract {
+        at: JsonPointer,
+        extract: Extract,
+    },
+    Filter(Expression),
+    Sample(Sample),
+    Dedupe {
+        at: Vec<JsonPointer>,
+        /// The number of its window.
+        window: usize,
+        bounds: Bounds,
+    },
+    Explode(Explode),
+}
+
+impl Operation {
+    /// Whether it may take an event out.
+    pub(super) const fn may_filter(&self) -> bool {
+        matches!(self, Self::Filter(_) | Self::Sample(_) | Self::Dedupe { .. } | Self::Explode(_))
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    Json(String),
+    Computed(Expression),
+    Fact(Fact),
+}
+
+/// What there is left to spend on one event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    expression_steps: usize,
+    pattern_steps: usize,
+    bytes: usize,
+}
+
+impl Budget {
+    pub(super) const FULL: Self = Self {
+        expression_steps: TRANSFORM_EXPRESSION_STEPS_MAX,
+        pattern_steps: TRANSFORM_PATTERN_STEPS_MAX,
+        bytes: TRANSFORM_READ_BYTES_MAX,
+    };
+
+    /// Takes the bytes that a step reads.
+    pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), String> {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.unwrap_or(0);
+        left.map(|_| ())
+            .ok_or_else(|| format!("the steps read more than {TRANSFORM_READ_BYTES_MAX} bytes of this event"))
+    }
+
+    /// Takes what a pattern may cost.
+    pub(super) fn spend_pattern(&mut self, steps: usize) -> Result<(), String> {
+        let left = self.pattern_steps.checked_sub(steps);
+        self.pattern_steps = left.unwrap_or(0);
+        left.map(|_| ()).ok_or_else(|| "the patterns take too many steps on this event".to_owned())
+    }
+}
+
+/// One document on its way through the steps.
+pub(super) struct Run<'r, 'c> {
+    pub(super) context: &'r Context<'c>,
+    pub(super) tree: &'r mut Tree,
+    /// What the current step makes.
+    pub(super) made: &'r mut String,
+    pub(super) windows: &'r mut Windows,
+    pub(super) budget: Budget,
+    /// The payload as it was received.
+    pub(super) received: &'r str,
+}
+
+/// Why a step fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) pointer: Option<String>,
+    pub(super) detail: String,
+}
+
+impl Failure {
+    pub(super) fn new(detail: impl Into<String>) -> Self {
+        Self { pointer: None, detail: detail.into() }
+    }
+
+    pub(super) fn at(pointer: &JsonPointer, detail: impl Into<String>) -> Self {
+        Self { pointer: Some(pointer.as_str().to_owned()), detail: detail.into() }
+    }
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Whether an event goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    GoesOn,
+    IsFiltered,
+    /// It becomes these.
+    Becomes(Vec<String>),
+}
+
+impl Run<'_, '_> {
+    /// Whether the step is to be done on this event.
+    pub(super) fn applies(&mut self, step: &Step) -> Result<bool, Failure> {
+        step.when.as_ref().map_or(Ok(true), |when| self.holds(when))
+    }
+
+    fn holds(&mut self, expression: &Expression) -> Result<bool, Failure> {
+        self.spend_search(expression)?;
+        let (document, fields) = self.tree.fields(expression.fields(), expression.names_document())?;
+        self.budget.spend_bytes(document.len()).map_err(Failure::new)?;
+        let holds = expression.holds_with(document, fields, &mut self.budget.expression_steps);
+        holds.map_err(|error| Failure::new(error.to_string()))
+    }
+
+    /// Takes what it may cost to find the members that an expression names.
+    fn spend_search(&mut self, expression: &Expression) -> Result<(), Failure> {
+        self.budget.spend_bytes(self.tree.size().saturating_mul(expression.fields().len())).map_err(Failure::new)
+    }
+
+    /// Does what the step does.
+    pub(super) fn apply(&mut self, operation: &Operation) -> Result<Verdict, Failure> {
+        match operation {
+            Operation::Set { at, value, only_missing } => self.set(at, value, *only_missing)?,
+            Operation::Rename { at, name } => self.tree.rename(at, name).map_err(|error| failure(at, &error))?,
+            Operation::Move { at, to } => self.relocate(at, to)?,
+            Operation::Copy { at, to } => self.copy(at, to)?,
+            Operation::Drop(pointers) => pointers.iter().for_each(|at| self.tree.remove(at)),
+            Operation::Keep(pointers) => self.tree.keep(pointers),
+            Operation::Change { at, to, change } => self.change(at, to.as_ref(), change)?,
+            Operation::Extract { at, extract } => self.extract(at, extract)?,
+            Operation::Filter(condition) if self.holds(condition)? => {}
+            Operation::Filter(_) => return Ok(Verdict::IsFiltered),
+            Operation::Sample(sample) => return self.sample(sample),
+            Operation::Dedupe { at, window, .. } => return self.dedupe(at, *window),
+            Operation::Explode(explode) => return self.explode(explode),
+        }
+        Ok(Verdict::GoesOn)
+    }
+
+    fn set(&mut self, at: &JsonPointer, source: &Source, only_missing: bool) -> Result<(), Failure> {
+        if only_missing && self.value(at)?.is_some() {
+            return Ok(());
+        }
+        self.made.clear();
+        match source {
+            Source::Json(json) => self.made.push_str(json),
+            Source::Computed(expression) => self.compute(at, expression)?,
+            Source::Fact(fact) if fact.write(self.context, self.made).is_some() => {}
+            Source::Fact(_) => return Ok(()),
+        }
+        self.tree.put(at, self.made).map_err(|error| failure(at, &error))
+    }
+
+    fn compute(&mut self, at: &JsonPointer, expression: &Expression) -> Result<(), Failure> {
+        self.spend_search(expression)?;
+        let (document, fields) = self.tree.fields(expression.fields(), expression.names_document())?;
+        self.budget.spend_bytes(document.len()).map_err(Failure::new)?;
+        let value = expression
+            .evaluate_with(document, fields, &mut self.budget.expression_steps)
+            .map_err(|error| Failure::at(at, error.to_string()))?;
+        value.write(self.made).map_err(|error| Failure::at(at, error.to_string()))
+    }
+
+    /// What stands at a pointer, if it isn't null.
+    pub(super) fn value(&mut self, at: &JsonPointer) -> Result<Option<&str>, Failure> {
+        let found = self.tree.get(at).map_err(|error| failure(at, &error))?;
+        Ok(found.filter(|json| *json != "null"))
+    }
+
+    fn copy(&mut self, at: &JsonPointer, to: &JsonPointer) -> Result<(), Failure> {
+        let Some(json) = self.tree.get(at).map_err(|error| failure(at, &error))? else { return Ok(()) };
+        self.made.clear();
+        self.made.push_str(json);
+        self.tree.put(to, self.made).map_err(|error| failure(to, &error))
+    }
+
+    /// Where the new place is around the old one, the old one is gone when the new one is there.
+    fn relocate(&mut self, at: &JsonPointer, to: &JsonPointer) -> Result<(), Failure> {
+        self.copy(at, to)?;
+        if !at.is_within(to) {
+            self.tree.remove(at);
+        }
+        Ok(())
+    }
+
+    /// Changes each value that can be changed, and tells the first that can't.
+    fn change(&mut self, pointers: &[JsonPointer], to: Option<&JsonPointer>, change: &Change) -> Result<(), Failure> {
+        let mut result = Ok(());
+        for at in pointers {
+            result = result.and(self.change_one(at, to.unwrap_or(at), change));
+        }
+        result
+    }
+
+    fn change_one(&mut self, at: &JsonPointer, to: &JsonPointer, change: &Change) -> Result<(), Failure> {
+        let found = self.tree.get(at).map_err(|error| failure(at, &error))?;
+        let Some(json) = found.filter(|json| *json != "null") else { return Ok(()) };
+        let bytes = json.len().saturating_mul(change.weight());
+        self.budget.spend_bytes(bytes).map_err(|detail| Failure::at(at, detail))?;
+        self.made.clear();
+        let is_made = change.apply(json, self.made, &mut self.budget).map_err(|detail| Failure::at(at, detail))?;
+        match is_made {
+            Made::Value => self.tree.put(to, self.made).map_err(|error| failure(to, &error)),
+            Made::Nothing => Ok(()),
+        }
+    }
+}
+
+pub(super) fn failure(at: &JsonPointer, error: &EditError) -> Failure {
+    Failure::at(at, error.to_string())
+}

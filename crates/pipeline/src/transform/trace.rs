@@ -1,0 +1,95 @@
+//! What each step did to an event: for people who try a transform out.
+
+use std::time::Duration;
+
+use super::step::Step;
+use super::tree::Tree;
+
+/// What one step did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// The step, from 1.
+    pub step: usize,
+    /// What it does.
+    pub operation: &'static str,
+    /// Which of several events was meant, where `explode` has made them: its number at each explosion.
+    pub part: Vec<usize>,
+    /// What it did.
+    pub did: Did,
+    /// How long it took.
+    pub took: Duration,
+    /// The event behind it.
+    pub payload: String,
+}
+
+/// What a step did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// It was done.
+    Done,
+    /// Its condition was false.
+    NotMet,
+    /// It failed, and the event goes on.
+    Skipped(String),
+    /// It failed, and the event is refused.
+    Refused(String),
+    /// The event goes no further.
+    Filtered,
+    /// The event becomes so many.
+    Exploded(usize),
+}
+
+/// Who looks on while a transform runs.
+pub(super) trait Observer {
+    /// A step is over.
+    fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree);
+    /// What follows is about one of several events, until `leave`.
+    fn enter(&mut self, part: usize);
+    /// That is over.
+    fn leave(&mut self);
+}
+
+/// Nobody looks on.
+pub(super) struct Nobody;
+
+impl Observer for Nobody {
+    fn step(&mut self, _: &Step, _: impl FnOnce() -> Did, _: &Tree) {}
+    fn enter(&mut self, _: usize) {}
+    fn leave(&mut self) {}
+}
+
+/// Hands on what it sees.
+pub(super) struct Watcher<'f> {
+    pub(super) each: &'f mut dyn FnMut(Traced),
+    pub(super) part: Vec<usize>,
+    clock: &'f dyn Fn() -> Duration,
+    /// When the step began that is being done.
+    began: Duration,
+}
+
+impl<'f> Watcher<'f> {
+    pub(super) fn new(clock: &'f dyn Fn() -> Duration, each: &'f mut dyn FnMut(Traced)) -> Self {
+        Self { each, part: Vec::new(), clock, began: clock() }
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree) {
+        let took = (self.clock)().saturating_sub(self.began);
+        let mut payload = String::new();
+        tree.write_document(&mut payload);
+        let part = self.part.clone();
+        (self.each)(Traced { step: step.number, operation: step.name, part, did: did(), took, payload });
+        // What it takes to look on isn't the next step's.
+        self.began = (self.clock)();
+    }
+
+    fn enter(&mut self, part: usize) {
+        self.part.push(part);
+        self.began = (self.clock)();
+    }
+
+    fn leave(&mut self) {
+        self.part.pop();
+    }
+}

@@ -1,0 +1,233 @@
+//! Changes of a tree: what is put, renamed and taken away.
+
+use event::limits::JSON_DEPTH_MAX;
+
+use super::{EditError, Found, Node, NodeId, Shape, Span, Tree, text};
+use crate::json::scan::too_deep;
+use crate::pointer::{JsonPointer, Step};
+
+impl Tree {
+    /// Puts a JSON text where the pointer says. Objects that are missing on the way are made; in an array the number
+    /// behind its last element, or `-`, adds one. Earlier members of the same name go.
+    pub(in super::super) fn put(&mut self, pointer: &JsonPointer, json: &str) -> Result<(), EditError> {
+        check_depth(pointer, json)?;
+        let Some((last, way)) = pointer.steps().split_last() else {
+            return self.put_whole(json);
+        };
+        let at = match self.follow(way) {
+            Some(at) if self.open(at) != Shape::Closed => at,
+            _ => {
+                self.check_way(pointer)?;
+                way.iter().try_fold(NodeId::ROOT, |at, step| self.enter(at, step))?
+            }
+        };
+        if self.put_part(at, last, json)? {
+            self.make_stale(way);
+        }
+        Ok(())
+    }
+
+    fn put_whole(&mut self, json: &str) -> Result<(), EditError> {
+        if self.nodes[0].stale || self.text(self.nodes[0].value) != json {
+            let value = self.add(json)?;
+            self.node_mut(NodeId::ROOT).replace(value);
+        }
+        Ok(())
+    }
+
+    /// Puts a part of an array or object that is open; whether that changed anything.
+    fn put_part(&mut self, of: NodeId, step: &Step, json: &str) -> Result<bool, EditError> {
+        let search = match self.node(of).shape {
+            Shape::Object => self.member(of, &step.name),
+            _ => self.element(of, step)?,
+        };
+        if let Some(found) = search.found {
+            let node = self.node(found);
+            if !node.stale && self.text(node.value) == json {
+                return Ok(false);
+            }
+            let value = self.add(json)?;
+            self.node_mut(found).replace(value);
+        } else {
+            let value = self.add(json)?;
+            self.append(of, step, value, search.last)?;
+        }
+        if search.has_twins {
+            self.remove_members(of, &step.name, search.found);
+        }
+        Ok(true)
+    }
+
+    /// Looks for an element; fails where it is neither there nor the next.
+    fn element(&self, of: NodeId, step: &Step) -> Result<Found, EditError> {
+        let (mut found, mut last, mut count) = (None, None, 0);
+        for id in self.parts(of) {
+            if step.index == Some(count) {
+                found = Some(id);
+            }
+            (last, count) = (Some(id), count + 1);
+        }
+        let is_next = step.name == "-" || step.index == Some(count);
+        if found.is_none() && !is_next {
+            return Err(EditError::NoSuchElement(count));
+        }
+        Ok(Found { found, has_twins: false, last })
+    }
+
+    fn follow(&mut self, way: &[Step]) -> Option<NodeId> {
+        way.iter().try_fold(NodeId::ROOT, |at, step| self.part(at, step))
+    }
+
+    /// Says of all that is around a part that it was changed, down to the last of the way.
+    fn make_stale(&mut self, way: &[Step]) {
+        let mut at = NodeId::ROOT;
+        self.node_mut(at).stale = true;
+        for step in way {
+            let Some(next) = self.part(at, step) else { return };
+            self.node_mut(next).stale = true;
+            at = next;
+        }
+    }
+
+    /// Takes away what stands at the pointer, with all members of that name; the whole document can't be taken away.
+    pub(in super::super) fn remove(&mut self, pointer: &JsonPointer) {
+        let Some((last, way)) = pointer.steps().split_last() else { return };
+        let Some(at) = self.follow(way) else { return };
+        if self.part(at, last).is_none() {
+            return;
+        }
+        match self.node(at).shape {
+            Shape::Object => self.remove_members(at, &last.name, None),
+            _ => self.retain(at, |_, number, _| Some(number) != last.index),
+        }
+        self.make_stale(way);
+    }
+
+    /// Gives the member at the pointer another name, where it stands. Other members of the new name go.
+    pub(in super::super) fn rename(&mut self, pointer: &JsonPointer, name: &str) -> Result<(), EditError> {
+        let Some((last, way)) = pointer.steps().split_last() else { return Ok(()) };
+        let Some(at) = self.follow(way) else { return Ok(()) };
+        if self.open(at) != Shape::Object || last.name == name {
+            return Ok(());
+        }
+        let search = self.member(at, &last.name);
+        let Some(found) = search.found else { return Ok(()) };
+        if search.has_twins {
+            self.remove_members(at, &last.name, Some(found));
+        }
+        if self.member(at, name).found.is_some() {
+            self.remove_members(at, name, None);
+        }
+        let key = text::string(name);
+        let span = self.add(&key)?;
+        let node = self.node_mut(found);
+        (node.key, node.whole, node.escaped) = (span, false, key.contains('\\'));
+        self.make_stale(way);
+        Ok(())
+    }
+
+    /// Whether everything that stands on the way is an array or object, or missing: before anything is changed.
+    fn check_way(&mut self, pointer: &JsonPointer) -> Result<(), EditError> {
+        let mut at = NodeId::ROOT;
+        for (number, step) in pointer.steps().iter().enumerate() {
+            let shape = self.open(at);
+            let value = self.text(self.node(at).value);
+            if shape == Shape::Closed && !(value == "null" && number > 0) {
+                return Err(EditError::NoContainer(place(pointer, number), text::kind(value)));
+            }
+            match self.part(at, step) {
+                Some(next) => at = next,
+                None if shape == Shape::Array => return self.element(at, step).map(|_| ()),
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The part, which becomes an object if there is none; the node around is changed with it.
+    fn enter(&mut self, of: NodeId, step: &Step) -> Result<NodeId, EditError> {
+        self.open(of);
+        self.node_mut(of).stale = true;
+        let id = match self.part(of, step) {
+            Some(id) => id,
+            None => {
+                let empty = self.add("{}")?;
+                let last = self.parts(of).last();
+                self.append(of, step, empty, last)?
+            }
+        };
+        if self.open(id) == Shape::Closed {
+            let empty = self.add("{}")?;
+            self.node_mut(id).replace(empty);
+            self.open(id);
+        }
+        Ok(id)
+    }
+
+    /// Adds a part behind the last one.
+    fn append(&mut self, of: NodeId, step: &Step, value: Span, last: Option<NodeId>) -> Result<NodeId, EditError> {
+        let mut node = Node::closed(Span::default(), value);
+        if self.node(of).shape == Shape::Object {
+            let key = text::string(&step.name);
+            node.key = self.add(&key)?;
+            node.escaped = key.contains('\\');
+        }
+        let id = NodeId(super::offset(self.nodes.len()));
+        self.nodes.push(node);
+        match last {
+            Some(last) => self.node_mut(last).next = Some(id),
+            None => self.node_mut(of).first = Some(id),
+        }
+        Ok(id)
+    }
+
+    fn remove_members(&mut self, of: NodeId, name: &str, but: Option<NodeId>) {
+        self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(tree.node(id), name));
+    }
+
+    /// Keeps the parts that the function wants, which sees the number and the node of each.
+    pub(super) fn retain(&mut self, of: NodeId, mut wanted: impl FnMut(&mut Self, usize, NodeId) -> bool) {
+        let (mut before, mut next, mut number) = (None, self.node(of).first, 0);
+        while let Some(id) = next {
+            next = self.node(id).next;
+            if wanted(self, number, id) {
+                before = Some(id);
+            } else {
+                match before {
+                    Some(before) => self.node_mut(before).next = next,
+                    None => self.node_mut(of).first = next,
+                }
+                self.node_mut(of).stale = true;
+            }
+            number += 1;
+        }
+    }
+}
+
+impl Node {
+    const fn replace(&mut self, value: Span) {
+        self.value = value;
+        self.shape = Shape::Closed;
+        self.first = None;
+        self.stale = false;
+        self.whole = false;
+    }
+}
+
+/// The place after so many steps, in words.
+fn place(pointer: &JsonPointer, steps: usize) -> String {
+    let until: String = pointer.as_str().split_inclusive('/').take(steps + 1).collect();
+    match until.strip_suffix('/').unwrap_or(&until) {
+        "" => "the payload".to_owned(),
+        until => format!("`{until}`"),
+    }
+}
+
+/// What stands at a pointer is so much deeper as the pointer has steps.
+fn check_depth(pointer: &JsonPointer, json: &str) -> Result<(), EditError> {
+    let left = JSON_DEPTH_MAX - pointer.steps().len();
+    match too_deep(json.as_bytes(), left) {
+        Some(_) => Err(EditError::TooDeep),
+        None => Ok(()),
+    }
+}
