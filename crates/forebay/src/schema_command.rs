@@ -9,6 +9,7 @@ use pipeline::schema::{Samples, Schema, differences};
 use serde_json::value::RawValue;
 
 use crate::cli::{SchemaCommand, SchemaDiff, SchemaInfer};
+use crate::output::Output;
 use crate::schema_files::{SchemaError, SchemaFolder};
 
 /// Bytes of samples that are an array: it is read as a whole.
@@ -71,7 +72,7 @@ fn run_infer(infer: &SchemaInfer) -> Result<u8, SchemaCommandError> {
     if samples.count() == 0 {
         return Err(SchemaCommandError::Empty(path.clone()));
     }
-    io::stdout().write_all(samples.schema(infer.ranges).as_bytes())?;
+    Output::lock().write_all(samples.schema(infer.ranges).as_bytes())?;
     Ok(0)
 }
 
@@ -146,7 +147,7 @@ fn run_diff(diff: &SchemaDiff) -> Result<u8, SchemaCommandError> {
         return Ok(EXIT_WRONG);
     };
     let found = differences(&old, &new);
-    let mut output = io::stdout().lock();
+    let mut output = Output::lock();
     for difference in &found {
         writeln!(output, "{difference}")?;
     }

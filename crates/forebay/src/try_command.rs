@@ -15,6 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::TryFlags;
 use crate::config::{self, Configuration, Environment, TypeConfig};
+use crate::output::Output;
 use crate::trial::{Around, Bench, End, Refused, Trial};
 
 /// What the process exits with where the payload would be refused.
@@ -57,7 +58,7 @@ pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, Try
         type_of(&configuration, &flags.event_type).ok_or_else(|| TryError::UnknownType(flags.event_type.clone()))?;
     let bytes = payload(flags)?;
     let trial = Bench::new(config).run(&bytes, &around(flags));
-    let mut output = io::stdout().lock();
+    let mut output = Output::lock();
     if flags.json {
         writeln!(output, "{}", serde_json::to_string(&Told::of(&trial)).map_err(io::Error::from)?)?;
     } else {

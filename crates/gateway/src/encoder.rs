@@ -351,7 +351,10 @@ impl Encoder {
         self.duplicates += lines;
         self.accepted -= lines + others.len() as u64;
         self.refused_by_code[Code::IdReused as usize] += others.len() as u64;
-        others.into_iter().take(REFUSALS_LISTED_MAX).for_each(|line| self.list(Refusal::of_problem(line, *other_bytes())));
+        others
+            .into_iter()
+            .take(REFUSALS_LISTED_MAX)
+            .for_each(|line| self.list(Refusal::of_problem(line, *other_bytes())));
         // They stand among those that were refused before the log was asked.
         self.refused.sort_by_key(Refusal::line);
         self.refused.truncate(REFUSALS_LISTED_MAX);

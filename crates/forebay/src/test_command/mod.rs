@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::TestFlags;
 use crate::config::{self, Configuration, Environment};
+use crate::output::Output;
 use case::{CASE_FILE, Case, CaseError};
 
 /// What the process exits with where a case fails.
@@ -55,8 +56,8 @@ pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> Result<u8, Te
     if folders.is_empty() {
         return Err(TestError::Empty(flags.folder.clone()));
     }
-    let mut output = io::stdout().lock();
-    let coloured = output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let mut output = Output::lock();
+    let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let mut failed = 0;
     for folder in &folders {
         let said = run_case(folder, &configuration, flags.update, coloured);
