@@ -63,6 +63,7 @@ fn append(log: &EventLog, events: u32) {
                 dead: None,
                 content: None,
                 batch: None,
+                revision: None,
             });
         }
         let before = shard.durable();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use event::Position;
 use event::limits::{BLOCK_BYTES_MAX, TURN_BYTES_MAX};
-use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Segments};
+use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Records, Segments};
 
 use crate::accepted::Accepted;
 use crate::commit_thread::{CommitThread, Job};
@@ -205,6 +205,7 @@ impl Shard {
     /// # Errors
     /// [`AppendError`]: the event was not appended.
     pub fn append_one(self: &Arc<Self>, record: &Record<'_>, type_id: TypeId) -> Result<Taken<'_>, AppendError> {
+        self.refuse_where_space_is_short()?;
         self.append_with(record.payload.len(), |head| {
             if let Some(content) = record.content {
                 self.meeting(head).event(record.id, content)?;
@@ -219,6 +220,7 @@ impl Shard {
     /// # Errors
     /// [`AppendError`]: nothing was appended.
     pub fn append(self: &Arc<Self>, batch: &mut Batch) -> Result<Taken<'_>, AppendError> {
+        self.refuse_where_space_is_short()?;
         self.append_with(batch.records.bytes(), |head| {
             if batch.may_have_come_before() {
                 self.meeting(head).batch(batch)?;
@@ -228,14 +230,32 @@ impl Shard {
         })
     }
 
+    /// Appends what was made of events that are in the log: results of aggregates and ticks, whose ids nobody gave. They are
+    /// taken also where the disk has no more left than delivery needs, since no segment is freed before they are stored.
+    ///
+    /// # Errors
+    /// [`AppendError`]: nothing was appended.
+    pub fn append_derived(
+        self: &Arc<Self>,
+        records: &Records,
+        types: &[(TypeId, u64)],
+    ) -> Result<Append<'_>, AppendError> {
+        let taken = self.append_with(records.bytes(), |head| {
+            types.iter().for_each(|(id, events)| head.open.counts.count(*id, *events));
+            Ok((head.appender.append(records), u64::from(records.len())))
+        })?;
+        Ok(taken.appended().expect("what has no id that was given can't have come before"))
+    }
+
+    fn refuse_where_space_is_short(&self) -> Result<(), AppendError> {
+        if self.is_short_of_space() { Err(AppendError::NoSpace) } else { Ok(()) }
+    }
+
     fn append_with(
         self: &Arc<Self>,
         bytes: usize,
         add: impl FnOnce(&mut Head) -> Result<(u64, u64), Met>,
     ) -> Result<Taken<'_>, AppendError> {
-        if self.is_short_of_space() {
-            return Err(AppendError::NoSpace);
-        }
         let mut head = self.head();
         if head.failed {
             return Err(AppendError::Failed);

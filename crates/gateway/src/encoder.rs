@@ -83,6 +83,7 @@ impl Envelope {
             dead: None,
             content: None,
             batch: None,
+            revision: None,
         }
     }
 }
@@ -130,6 +131,7 @@ impl Encoder {
             own_lines: Vec::new(),
             content,
             batch: Batch::default(),
+            revision: None,
             accepted: 0,
             duplicates: 0,
             is_refused_for_some: false,

@@ -160,6 +160,7 @@ mod tests {
             dead: None,
             content: None,
             batch: None,
+            revision: None,
         }
     }
 

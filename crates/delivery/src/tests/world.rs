@@ -403,5 +403,6 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> Record<'a> 
         dead: None,
         content: None,
         batch: None,
+        revision: None,
     }
 }
