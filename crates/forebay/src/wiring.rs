@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use delivery::{LaneBoard, Routes, SinkSetup};
+use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::read::Reader;
 use gateway::{GatewayOptions, GatewayTypes, TypeRules};
 use sink::Sink;
 
-use crate::config::{self, Configuration, TypeConfig};
+use crate::config::{self, AggregateConfig, Configuration, TypeConfig};
 use crate::read_back::SinkReader;
 use crate::{descriptors, log};
 
@@ -38,15 +38,27 @@ pub(crate) fn warn_of_descriptors(gateway: &config::Gateway) {
     }
 }
 
-/// Which types go to which sinks.
-pub(crate) fn routes(configuration: &Configuration) -> Routes {
-    let sinks = |config: &TypeConfig| config.routes.iter().map(|name| name.as_arc().clone()).collect::<Vec<_>>();
-    let routes = configuration
-        .types
-        .iter()
-        .fold(Routes::new(), |routes, (name, config)| routes.with(name.clone(), sinks(config)));
+/// What delivery is to do with these sinks.
+pub(crate) fn delivery(configuration: &Configuration, sinks: Vec<SinkSetup>) -> delivery::Setup {
+    let aggregates = configuration.types.iter().flat_map(|(of, config)| {
+        let setup = |aggregate: &AggregateConfig| AggregateSetup { of: of.clone(), rules: aggregate.rules.clone() };
+        config.aggregates.iter().map(setup)
+    });
+    delivery::Setup { routes: routes(configuration), sinks, aggregates: aggregates.collect() }
+}
+
+/// Which types go to which sinks, those of results too.
+fn routes(configuration: &Configuration) -> Routes {
+    let sinks = |routes: &[config::SinkName]| routes.iter().map(|name| name.as_arc().clone()).collect::<Vec<_>>();
+    let mut routes = Routes::new();
+    for (name, config) in &configuration.types {
+        routes = routes.with(name.clone(), sinks(&config.routes));
+        for aggregate in &config.aggregates {
+            routes = routes.with(aggregate.rules.name().clone(), sinks(&aggregate.routes));
+        }
+    }
     match &configuration.other_types {
-        Some(config) => routes.with_others(sinks(config)),
+        Some(config) => routes.with_others(sinks(&config.routes)),
         None => routes,
     }
 }

@@ -85,8 +85,10 @@ impl Worker {
     async fn work(&mut self) -> Result<(), Ended> {
         self.times = Times::new();
         if let Some(mark) = self.mark.take() {
-            let journaled = Journaled::new(self.first_shard(), self.name(), mark);
-            self.give_out(Some(journaled)).await?;
+            let journaled = Some(Journaled::new(self.first_shard(), self.name(), mark));
+            #[cfg(test)]
+            let journaled = journaled.filter(|_| self.options.mutation != Some(crate::tests::Mutation::ForgetJournaled));
+            self.give_out(journaled).await?;
         }
         let mut reading = self.reading();
         loop {
@@ -188,7 +190,7 @@ impl Worker {
             Ok(()) => {
                 self.status.saves.add(1);
                 self.times.failing = false;
-                self.pins.set(self.setup.name(), self.file.passed());
+                self.pin();
                 true
             }
             Err(error) => {
@@ -199,9 +201,21 @@ impl Worker {
         }
     }
 
+    fn pin(&self) {
+        #[cfg(test)]
+        if self.options.mutation == Some(crate::tests::Mutation::ForgetPins) {
+            return self.pins.remove(self.name());
+        }
+        self.pins.set(self.name(), self.file.passed());
+    }
+
     /// Gives out only what is in the saved state, for a restart to give out the same.
     async fn save_and_give_out(&mut self) -> Result<(), Ended> {
         let begun = Instant::now();
+        #[cfg(test)]
+        if self.options.mutation == Some(crate::tests::Mutation::UnsavedResults) {
+            return self.give_out(None).await;
+        }
         if !self.save() {
             self.pause().await;
             return Ok(());

@@ -6,15 +6,17 @@ use std::path::Path;
 use event::TypeName;
 use pipeline::pointer::JsonPointer;
 
+use super::aggregate::{self, AggregateConfig};
 use super::pointer;
 use super::reader::Reader;
-use super::report::Mistake;
+use super::report::{Mistake, Spot};
 use super::schema::{self, Schemas, TypeSchema};
 use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
 
 /// The settings of `[types.X]`.
-pub(super) const KEYS: &[&str] = &["id", "schema", "schema_formats", "ack_memory", "read", "routes"];
+pub(super) const KEYS: &[&str] =
+    &["id", "time", "schema", "schema_formats", aggregate::TABLE, "ack_memory", "read", "routes"];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -24,12 +26,16 @@ const OTHERS: &str = "*";
 pub(crate) struct TypeConfig {
     /// The JSON pointer to an event's id within its payload.
     pub(crate) id: Option<JsonPointer>,
+    /// The JSON pointer to the time at which an event happened.
+    pub(crate) time: Option<JsonPointer>,
     /// What their payloads must be, if anything is said of it.
     pub(crate) schema: Option<TypeSchema>,
     /// Whether its events may be answered before they are durable.
     pub(crate) ack_memory: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub(crate) routes: Vec<SinkName>,
+    /// What is made of the events.
+    pub(crate) aggregates: Vec<AggregateConfig>,
     /// The sink that events are read back from: one of them, if any can be read.
     pub(crate) read: Option<SinkName>,
 }
@@ -44,15 +50,22 @@ pub(super) struct Types {
 impl Types {
     /// Whether any type has a route to the sink.
     pub(super) fn have_route_to(&self, sink: &SinkName) -> bool {
-        self.named.values().chain(&self.others).any(|config| config.routes.contains(sink))
+        let leads = |config: &TypeConfig| {
+            let of_results = config.aggregates.iter().flat_map(|aggregate| &aggregate.routes);
+            config.routes.iter().chain(of_results).any(|route| route == sink)
+        };
+        self.named.values().chain(&self.others).any(leads)
     }
 }
 
 pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sinks, folder: &Path) -> Types {
     let mut types = Types::default();
     let mut schemas = Schemas::new(folder);
+    let mut results = Vec::new();
     for section in tables {
-        let config = read_one(reader, section, sinks, &mut schemas);
+        let (config, spots) = read_one(reader, section, sinks, &mut schemas);
+        let names = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
+        results.extend(names.zip(spots));
         if section.name() == OTHERS {
             types.others = Some(config);
             continue;
@@ -67,12 +80,24 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sink
             }
         }
     }
+    for (name, spot) in results.into_iter().filter(|(name, _)| types.named.contains_key(name)) {
+        let title = format!("`{name}` is the type of an aggregate's results, and has a table of its own");
+        let help = format!("give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`");
+        reader.push(Mistake::new(title, spot, "this aggregate").help(help));
+    }
     types
 }
 
-fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks, schemas: &mut Schemas<'_>) -> TypeConfig {
+/// The rules of a type, and where each of its aggregates stands.
+fn read_one(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    sinks: &Sinks,
+    schemas: &mut Schemas<'_>,
+) -> (TypeConfig, Vec<Spot>) {
     reader.check_keys(section, KEYS);
     let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
+    let time = reader.text(section, "time", pointer::parse).map(|found| found.value);
     let schema = schema::read(reader, section, schemas);
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
 
@@ -88,7 +113,25 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, sinks: &Sinks, schem
         reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
-    TypeConfig { id, schema, ack_memory, routes, read }
+    let (aggregates, spots) = read_aggregates(reader, section, sinks, time.as_ref());
+    (TypeConfig { id, time, schema, ack_memory, routes, aggregates, read }, spots)
+}
+
+fn read_aggregates(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    sinks: &Sinks,
+    time: Option<&JsonPointer>,
+) -> (Vec<AggregateConfig>, Vec<Spot>) {
+    if section.name() != OTHERS {
+        return aggregate::read(reader, section, sinks, time).into_iter().unzip();
+    }
+    if let Some((key, _)) = section.entry(aggregate::TABLE) {
+        let title = "events of any type can't be aggregated together".to_owned();
+        let help = "give the type a table of its own, as in [types.access.aggregate.hits]";
+        reader.push(Mistake::new(title, section.spot_of(key), "of `*`").help(help.to_owned()));
+    }
+    (Vec::new(), Vec::new())
 }
 
 /// The sink that `read` names: it must get the events, and keep them so that they can be read.
@@ -121,7 +164,7 @@ fn first_readable(routes: &[SinkName], sinks: &Sinks) -> Option<SinkName> {
     routes.iter().find(can_be_read).cloned()
 }
 
-fn read_routes(
+pub(super) fn read_routes(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     routes: &[Found<String>],
