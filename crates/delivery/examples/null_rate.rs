@@ -37,7 +37,14 @@ fn open(path: &Path, sink: SinkConfig) -> Opened {
     let log = Arc::new(EventLog::open(&directory, &saved.log_options(1)).unwrap());
     let sinks = vec![SinkSetup { name: "sink".into(), sink: Sink::new(sink), begin: Begin::Oldest, max_backlog: None }];
     let routes = Routes::new().with_others(["sink".into()]);
-    let delivery = Delivery::start(&log, &directory, Setup { routes, sinks, ..Setup::default() }, saved, Options::new(Arc::new(Print))).unwrap();
+    let delivery = Delivery::start(
+        &log,
+        &directory,
+        Setup { routes, sinks, ..Setup::default() },
+        saved,
+        Options::new(Arc::new(Print)),
+    )
+    .unwrap();
     Opened { directory, log, delivery }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use delivery::{
-    AggregateBoard, AggregateFigures, AggregateStatus,    DeadCounters, DeadLetterOffice, Delivery, KeeperCounters, LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
+    AggregateBoard, AggregateFigures, AggregateStatus, DeadCounters, DeadLetterOffice, Delivery, KeeperCounters,
+    LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
 };
 use eventlog::{EventLog, Shard, unix_microseconds};
 use gateway::{Code, GatewayCounters, RouteName, StatusClass};

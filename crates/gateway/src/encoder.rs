@@ -131,7 +131,6 @@ impl Encoder {
             own_lines: Vec::new(),
             content,
             batch: Batch::default(),
-            revision: None,
             accepted: 0,
             duplicates: 0,
             is_refused_for_some: false,

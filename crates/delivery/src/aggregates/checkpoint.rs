@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use event::Position;
-use eventlog::{Reserve, StateFile};
 use eventlog::SharedDisk;
+use eventlog::{Reserve, StateFile};
 use pipeline::aggregate::{Fold, Rules};
 
 /// The form of what stands before the fold's own state. Another one is not read.
@@ -52,9 +52,8 @@ impl CheckpointFile {
         let damaged = (!state.damaged.is_empty()).then(|| "its files are damaged".to_owned());
         let found = match state.content {
             None => Found::None(damaged),
-            Some(content) => {
-                decode(rules, &content).map_or_else(|reason| Found::None(Some(reason)), |found| Found::Sound(Box::new(found)))
-            }
+            Some(content) => decode(rules, &content)
+                .map_or_else(|reason| Found::None(Some(reason)), |found| Found::Sound(Box::new(found))),
         };
         let newer = match &found {
             Found::Sound(checkpoint) => by_shard(checkpoint.fold.positions()),

@@ -56,6 +56,14 @@ struct Running {
     task: JoinHandle<()>,
 }
 
+/// One that is ready to work.
+struct Prepared {
+    worker: Worker,
+    halt: watch::Sender<Halt>,
+    /// What a person is to know of its beginning.
+    message: Option<String>,
+}
+
 /// The aggregates.
 pub(crate) struct Crew {
     around: Surroundings,
@@ -65,7 +73,7 @@ pub(crate) struct Crew {
     setups: Vec<AggregateSetup>,
     running: BTreeMap<TypeName, Running>,
     /// Those that wait for their thread.
-    prepared: Vec<(Worker, watch::Sender<Halt>)>,
+    prepared: Vec<Prepared>,
     thread: Option<FoldThread>,
 }
 
@@ -102,7 +110,8 @@ impl Crew {
     /// # Errors
     /// What the file system says; nothing works that didn't before.
     pub(crate) fn prepare(&mut self, setups: &[AggregateSetup], before: Option<&Routes>) -> io::Result<()> {
-        let missing: Vec<&AggregateSetup> = setups.iter().filter(|setup| !self.running.contains_key(setup.name())).collect();
+        let missing: Vec<&AggregateSetup> =
+            setups.iter().filter(|setup| !self.running.contains_key(setup.name())).collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -114,7 +123,7 @@ impl Crew {
             match self.open(setup, begin) {
                 Ok(opened) => prepared.push(opened),
                 Err(error) => {
-                    prepared.iter().for_each(|(worker, _): &(Worker, _)| self.pins.remove(worker.setup.name()));
+                    prepared.iter().for_each(|ready: &Prepared| self.pins.remove(ready.worker.setup.name()));
                     return Err(error);
                 }
             }
@@ -123,29 +132,30 @@ impl Crew {
         Ok(())
     }
 
-    fn open(&self, setup: &AggregateSetup, begin: Beginning) -> io::Result<(Worker, watch::Sender<Halt>)> {
+    fn open(&self, setup: &AggregateSetup, begin: Beginning) -> io::Result<Prepared> {
         let around = &self.around;
         let name = setup.name();
         let file_name = setup.file_name();
-        let (mut file, found) =
-            CheckpointFile::open(around.disk.clone(), &around.folder, &file_name, around.reserve.clone(), &setup.rules)?;
-        let (fold, mark) = match found {
+        let (mut file, found) = CheckpointFile::open(
+            around.disk.clone(),
+            &around.folder,
+            &file_name,
+            around.reserve.clone(),
+            &setup.rules,
+        )?;
+        let (fold, mark, message) = match found {
             Found::Sound(checkpoint) => {
                 let Checkpoint { mut fold, mark } = *checkpoint;
                 around.log.shards().iter().for_each(|shard| fold.add_shard(shard.number()));
-                (fold, Some(mark))
+                (fold, Some(mark), None)
             }
             Found::None(reason) => {
                 let begin = if reason.is_some() { Beginning::Oldest } else { begin };
-                if let Some(message) = begin.message(name, reason.as_deref()) {
-                    around.options.reporter.report(&message);
-                }
                 let fold = self.new_fold(setup, begin);
                 file.write(&fold, around.log.shards()[0].durable())?;
-                (fold, None)
+                (fold, None, begin.message(name, reason.as_deref()))
             }
         };
-        self.pins.set(name, file.passed());
         let status = Arc::new(AggregateStatus::new(name.clone(), around.log.clone(), AggregateFigures::of(&fold)));
         let (sender, halt) = watch::channel(Halt::No);
         let worker = Worker {
@@ -161,7 +171,8 @@ impl Crew {
             mark,
             times: Times::new(),
         };
-        Ok((worker, sender))
+        worker.pin();
+        Ok(Prepared { worker, halt: sender, message })
     }
 
     fn new_fold(&self, setup: &AggregateSetup, begin: Beginning) -> Fold {
@@ -181,6 +192,9 @@ impl Crew {
     /// From now on these are configured: what else there was is forgotten.
     pub(crate) fn adopt(&mut self, setups: Vec<AggregateSetup>) {
         self.setups = setups;
+        for message in self.prepared.iter_mut().filter_map(|ready| ready.message.take()) {
+            self.around.options.reporter.report(&message);
+        }
         let kept: BTreeSet<String> = self.setups.iter().map(AggregateSetup::file_name).collect();
         if let Err(error) = self.remove_files(&kept) {
             let message = format!("can't remove the states of aggregates that aren't configured any more: {error}");
@@ -191,7 +205,7 @@ impl Crew {
 
     fn show(&self) {
         let running = self.running.values().map(|running| running.status.clone());
-        let mut all: Vec<_> = running.chain(self.prepared.iter().map(|(worker, _)| worker.status.clone())).collect();
+        let mut all: Vec<_> = running.chain(self.prepared.iter().map(|ready| ready.worker.status.clone())).collect();
         all.sort_by(|one, other| one.name().cmp(other.name()));
         self.board.show(all);
     }
@@ -216,7 +230,7 @@ impl Crew {
             return Ok(());
         }
         let runtime = self.thread()?.runtime.clone();
-        for (worker, halt) in self.prepared.drain(..) {
+        for Prepared { worker, halt, .. } in self.prepared.drain(..) {
             let (setup, status) = (worker.setup.clone(), worker.status.clone());
             let task = runtime.spawn(worker.run());
             self.running.insert(setup.name().clone(), Running { setup, status, halt, task });
@@ -254,7 +268,7 @@ impl Crew {
     /// Goes on with those that were configured, after a change that came to nothing.
     pub(crate) fn resume(&mut self) {
         let setups = self.setups.clone();
-        self.prepared.iter().for_each(|(worker, _)| self.pins.remove(worker.setup.name()));
+        self.prepared.iter().for_each(|ready| self.pins.remove(ready.worker.setup.name()));
         self.prepared.clear();
         if let Err(error) = self.prepare(&setups, Some(&Routes::new())).and_then(|()| self.start()) {
             let message = format!("can't go on with aggregates, until the next start: {error}");
@@ -269,7 +283,8 @@ impl Crew {
         for (name, running) in &self.running {
             if ended(running) {
                 running.halt.send_replace(Halt::Now);
-                let message = format!("BUG: aggregate {name} ended; its events stay in the journal until the next start");
+                let message =
+                    format!("BUG: aggregate {name} ended; its events stay in the journal until the next start");
                 self.around.options.reporter.report(&message);
             }
         }
@@ -278,7 +293,9 @@ impl Crew {
     /// Ends all when they have caught up, at the deadline at the latest. Whether all had.
     pub(crate) async fn end_when_done(&mut self, deadline: Instant) -> bool {
         let mut in_time = true;
-        self.running.values().for_each(|running| drop(running.halt.send_replace(Halt::WhenDone)));
+        for running in self.running.values() {
+            running.halt.send_replace(Halt::WhenDone);
+        }
         for (_, Running { halt, mut task, .. }) in std::mem::take(&mut self.running) {
             if timeout_at(deadline, &mut task).await.is_ok() {
                 continue;

@@ -53,7 +53,8 @@ pub(super) struct Reading {
 impl Reading {
     /// Begins behind these sequences.
     pub(super) fn new(shards: &[Arc<Shard>], after: &[u64]) -> Self {
-        let way = |(shard, after): (&Arc<Shard>, &u64)| Way { reader: shard.lane(*after), at_hand: None, given: *after };
+        let way =
+            |(shard, after): (&Arc<Shard>, &u64)| Way { reader: shard.lane(*after), at_hand: None, given: *after };
         Self { ways: shards.iter().zip(after).map(way).collect() }
     }
 

@@ -87,7 +87,8 @@ impl Worker {
         if let Some(mark) = self.mark.take() {
             let journaled = Some(Journaled::new(self.first_shard(), self.name(), mark));
             #[cfg(test)]
-            let journaled = journaled.filter(|_| self.options.mutation != Some(crate::tests::Mutation::ForgetJournaled));
+            let journaled =
+                journaled.filter(|_| self.options.mutation != Some(crate::tests::Mutation::ForgetJournaled));
             self.give_out(journaled).await?;
         }
         let mut reading = self.reading();
@@ -201,7 +202,8 @@ impl Worker {
         }
     }
 
-    fn pin(&self) {
+    /// Keeps the segments that a restart would read.
+    pub(super) fn pin(&self) {
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::ForgetPins) {
             return self.pins.remove(self.name());

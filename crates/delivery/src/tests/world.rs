@@ -20,8 +20,8 @@ use crate::change::Change;
 use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
 use crate::{
-    AggregateBoard, AggregateSetup, Begin, ChangeError, Clock, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, DeliveryControl, LaneStatus,
-    Ledger, Options, Reporter, Routes, Row, Saved, Setup, SinkSetup,
+    AggregateBoard, AggregateSetup, Begin, ChangeError, Clock, DeadAction, DeadFilter, DeadLetterOffice, DeadList,
+    DeadOutcome, DeliveryControl, LaneStatus, Ledger, Options, Reporter, Routes, Row, Saved, Setup, SinkSetup,
 };
 
 pub(super) const FENCED: &str = "fenced";
@@ -157,8 +157,19 @@ impl World {
         let (orders, received) = watch::channel(Order::Run);
         let (changes, told) = mpsc::channel(1);
         let task = tokio::spawn(engine.run(received, told));
-        self.process =
-            Some(Process { directory, log, ledger, lanes, aggregates, sinks: handles, dead, office, orders, changes, task });
+        self.process = Some(Process {
+            directory,
+            log,
+            ledger,
+            lanes,
+            aggregates,
+            sinks: handles,
+            dead,
+            office,
+            orders,
+            changes,
+            task,
+        });
         Ok(())
     }
 

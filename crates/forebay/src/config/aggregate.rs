@@ -51,7 +51,10 @@ pub(super) fn read(
 ) -> Vec<(AggregateConfig, Spot)> {
     let tables = reader.table(section, TABLE);
     let tables = reader.tables(&tables);
-    tables.iter().filter_map(|table| Some((read_one(reader, section, table, sinks, time)?, table.spot().clone()))).collect()
+    tables
+        .iter()
+        .filter_map(|table| Some((read_one(reader, section, table, sinks, time)?, table.spot().clone())))
+        .collect()
 }
 
 fn read_one(
@@ -104,14 +107,16 @@ fn read_one(
 /// The type of the results: the type's name, a dot, and the aggregate's own.
 fn name(reader: &mut Reader<'_>, of: &Section<'_>, section: &Section<'_>) -> Option<TypeName> {
     let own = section.name();
-    let good = !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte));
+    let good = !own.is_empty()
+        && own.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte));
     // A type's name that is wrong was reported as such.
     TypeName::new(of.name()).ok()?;
     match TypeName::new(&format!("{}.{own}", of.name())) {
         Ok(name) if good => Some(name),
         made => {
             let title = format!("`{own}` can't be the name of an aggregate");
-            let why = made.err().map_or_else(|| "letters a-z, digits, `_` and `-`".to_owned(), |error| error.to_string());
+            let why =
+                made.err().map_or_else(|| "letters a-z, digits, `_` and `-`".to_owned(), |error| error.to_string());
             let help = format!("its results are events of the type `{}.{own}`", of.name());
             reader.push(Mistake::new(title, section.spot().clone(), why).help(help));
             None

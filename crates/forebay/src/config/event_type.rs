@@ -82,7 +82,9 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sink
     }
     for (name, spot) in results.into_iter().filter(|(name, _)| types.named.contains_key(name)) {
         let title = format!("`{name}` is the type of an aggregate's results, and has a table of its own");
-        let help = format!("give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`");
+        let help = format!(
+            "give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`"
+        );
         reader.push(Mistake::new(title, spot, "this aggregate").help(help));
     }
     types

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use event::{TypeName, rfc3339};
 use event::limits::{
     AGGREGATE_AHEAD, AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, AGGREGATE_GROUP_BY_MAX, AGGREGATE_LATENESS,
     AGGREGATE_LATENESS_MAX, AGGREGATE_MEASURES_MAX, AGGREGATE_QUIET, AGGREGATE_WINDOWS_MAX,
 };
+use event::{TypeName, rfc3339};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::accumulator::Kind;
