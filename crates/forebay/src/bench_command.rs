@@ -58,7 +58,6 @@ fn options(flags: &BenchFlags, seed: u64) -> Result<BenchOptions, BenchCommandEr
         rate: flags.rate,
         duration: flags.duration,
         batch: flags.batch,
-        revision: None,
         events: flags.file.clone().map_or_else(|| Events::Generated(flags.kind.into()), Events::File),
         has_keys: flags.key,
         seed,

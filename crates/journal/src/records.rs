@@ -212,6 +212,17 @@ mod tests {
     }
 
     #[test]
+    fn a_revision_is_kept() {
+        let mut records = Records::default();
+        [None, Some(0), Some(u64::MAX)].iter().for_each(|revision| {
+            records.push(&Record { revision: *revision, ..record(b"{}") });
+        });
+        let block = block(&records);
+        let found: Vec<_> = block.records().map(|(_, record)| record.revision).collect();
+        assert_eq!(found, [None, Some(0), Some(u64::MAX)]);
+    }
+
+    #[test]
     fn any_of_them_may_be_dropped() {
         let payloads = payloads();
         for mask in 0..1_u32 << payloads.len() {

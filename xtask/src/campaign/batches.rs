@@ -32,7 +32,6 @@ pub(crate) struct Options {
     /// Records of a batch.
     #[arg(long, default_value_t = 1_000)]
     batch: usize,
-    revision: None,
     /// Repeats a run: the same moments to kill.
     #[arg(long)]
     seed: Option<u64>,
