@@ -17,7 +17,7 @@ use super::{duration, size};
 pub(super) const TABLE: &str = "aggregate";
 
 /// The settings of an aggregate.
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "window", "time", "group_by", "measures", "lateness", "ahead", "late", "emit", "early", "quiet", "memory", "state",
     "routes",
 ];
