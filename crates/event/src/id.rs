@@ -84,6 +84,12 @@ impl KeyedIds {
         Self::of_parts(&[source, type_name.as_str()], key)
     }
 
+    /// The ids of the events that one event is made into, which is known by `id` itself.
+    #[must_use]
+    pub fn of_event(id: EventId) -> Self {
+        Self::of_parts(&["", "", "event"], &id.0)
+    }
+
     fn of_parts(parts: &[&str], key: &[u8]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {

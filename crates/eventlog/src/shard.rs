@@ -17,13 +17,14 @@ use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Rec
 
 use crate::accepted::Accepted;
 use crate::commit_thread::{CommitThread, Job};
-use crate::duplicates::{Batch, Earlier, Meeting, Memory, Met, Place};
+use crate::duplicates::{Batch, Meeting, Memory, Met, Place};
 use crate::handover::Handover;
 use crate::lane::LaneReader;
 use crate::log::Failure;
 use crate::returned::Returned;
 use crate::room::Room;
 use crate::shard_counters::ShardCounters;
+use crate::taken::Taken;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
 use crate::wall_clock::unix_microseconds;
@@ -69,29 +70,6 @@ pub struct Shard {
     failed: AtomicBool,
     counters: ShardCounters,
     failure: Failure,
-}
-
-/// What became of events that may have come before.
-pub enum Taken<'a> {
-    /// They are appended.
-    New(Append<'a>),
-    /// They came before, with the same bytes.
-    Again(Earlier),
-    /// Their id came before, with other bytes.
-    OtherBytes,
-    /// Nothing of a batch is appended, because each event came before, or because it is atomic: see what the batch says.
-    Nothing,
-}
-
-impl<'a> Taken<'a> {
-    /// The append, where there was one.
-    #[must_use]
-    pub fn appended(self) -> Option<Append<'a>> {
-        match self {
-            Self::New(append) => Some(append),
-            Self::Again(_) | Self::OtherBytes | Self::Nothing => None,
-        }
-    }
 }
 
 struct Head {
@@ -185,7 +163,8 @@ impl Shard {
     }
 
     /// Whether the journal has failed: what isn't durable won't be.
-    pub(crate) fn has_failed(&self) -> bool {
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
@@ -365,6 +344,7 @@ impl Shard {
                 Fate::Durable
             }
             Err(CommitError::NoSpace { .. }) => {
+                self.counters.commits_refused.add(1);
                 // Before the sequences are given to others: who meets an id believes that its place is its own.
                 self.common.memory.forget(&turn.given);
                 self.common.memory.forget(&head.open.given);

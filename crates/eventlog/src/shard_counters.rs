@@ -16,6 +16,8 @@ pub struct ShardCounters {
     pub commit_bytes: SizeHistogram,
     /// Commits that were handed to the thread.
     pub commits_away: Counter,
+    /// Commits that the disk had no room for.
+    pub commits_refused: Counter,
 }
 
 impl ShardCounters {
@@ -26,6 +28,7 @@ impl ShardCounters {
             records: Counter::new(),
             commit_bytes: SizeHistogram::new(PAGE_BYTES as u64),
             commits_away: Counter::new(),
+            commits_refused: Counter::new(),
         }
     }
 }

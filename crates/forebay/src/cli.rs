@@ -8,6 +8,7 @@ mod schema;
 mod server;
 mod shown_token;
 mod token;
+mod trial;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use server::{CaError, CaFlag};
 pub(crate) use shown_token::{TokenFlag, WrongToken};
 pub(crate) use token::{TokenCommand, TokenNew};
+pub(crate) use trial::{TestFlags, TryFlags};
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
@@ -52,6 +54,18 @@ pub(crate) enum Command {
     /// Exits with 0 if the configuration is right, and with 2 if not.
     #[command(after_help = "Example: forebay check --config forebay.toml")]
     Check(Common),
+    /// Takes one payload through the schema and the steps of its type, and shows what each step does
+    ///
+    /// Nothing is stored. Exits with 0 if the event would be taken, with 3 if it would be refused, and with 2 if the
+    /// configuration is wrong.
+    #[command(after_help = "Example: forebay try --config forebay.toml access event.json")]
+    Try(Box<TryFlags>),
+    /// Runs cases: what comes in, and what is expected to become of it
+    ///
+    /// A case is a folder with case.toml and input.ndjson, and beside them expected.ndjson, refused.ndjson and filtered.ndjson
+    /// as far as anything is expected there. Exits with 1 if a case fails, and with 2 if the configuration is wrong.
+    #[command(after_help = "Example: forebay test --config forebay.toml cases")]
+    Test(Box<TestFlags>),
     /// Looks into the journal of a data directory that no Forebay is running on
     #[command(subcommand, after_help = "Example: forebay journal verify --data /var/lib/forebay")]
     Journal(JournalCommand),

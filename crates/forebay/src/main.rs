@@ -12,6 +12,7 @@ mod dead_json;
 mod descriptors;
 mod exposition;
 mod file_stamp;
+mod folder_files;
 mod interrupt;
 mod journal_command;
 mod load_command;
@@ -25,11 +26,14 @@ mod route_json;
 mod schema_command;
 mod schema_files;
 mod serve;
+mod test_command;
 mod tls_files;
 mod tls_watch;
 mod token_command;
 mod token_file;
 mod token_watch;
+mod trial;
+mod try_command;
 mod type_board;
 mod wiring;
 
@@ -47,6 +51,8 @@ fn main() -> ExitCode {
     match Cli::parse().into_command() {
         Command::Serve(common) => exit(serve::run(&common, &environment)),
         Command::Check(common) => exit(check::run(&common, &environment)),
+        Command::Try(flags) => exit(try_command::run(&flags, &environment)),
+        Command::Test(flags) => exit(test_command::run(&flags, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
         Command::Dead(command) => exit(dead_command::run(&command)),
         Command::Route(command) => exit(route_command::run(&command)),

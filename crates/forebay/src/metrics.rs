@@ -8,7 +8,7 @@ use delivery::{
     LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
 };
 use eventlog::{EventLog, Shard, unix_microseconds};
-use gateway::{Code, GatewayCounters, RouteName, StatusClass};
+use gateway::{Code, FilteredEvents, GatewayCounters, RouteName, StatusClass};
 
 use crate::exposition::{Exposition, Series};
 use crate::log;
@@ -196,6 +196,13 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     });
     text.counter("forebay_refusals_total", "Requests and records of batches refused, by code.", |series| {
         Code::ALL.into_iter().for_each(|code| series.count(&[("code", code.as_str())], gateway.refusals(code)));
+    });
+    let help = "Events that a step of their type's transform took out, by type, step and what it does.";
+    text.counter("forebay_events_filtered_total", help, |series| {
+        for FilteredEvents { type_name, step, operation, events } in gateway.filtered() {
+            let step = step.to_string();
+            series.count(&[("type", type_name.as_str()), ("step", &step), ("operation", operation)], events);
+        }
     });
     text.histogram("forebay_http_request_seconds", "Time from a request's head to its answer.", |series| {
         series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());

@@ -169,7 +169,8 @@ impl Reloader {
     }
 
     async fn reload(&mut self) -> Result<(), ReloadError> {
-        let (configuration, warnings) = self.inputs.load()?;
+        let (mut configuration, warnings) = self.inputs.load()?;
+        configuration.keep_steps_of(&self.current);
         if !warnings.is_empty() {
             log::warning(&warnings);
         }

@@ -1,14 +1,14 @@
 //! Schemas as files: a schema may refer to whatever stands in the folder of the configuration, and to nothing else.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use event::limits::{SCHEMA_BYTES_MAX, SCHEMA_DOCUMENTS_MAX};
 use event::percent;
 use pipeline::schema::{Documents, InvalidSchema, Options, Schema};
 use serde::Deserialize;
+
+use crate::folder_files;
 
 /// Where the files stand.
 #[derive(Clone, Copy, Debug)]
@@ -86,32 +86,7 @@ impl<'f> SchemaFolder<'f> {
 
     /// Reads a file of the folder.
     fn read(&self, path: &Path) -> Result<String, String> {
-        let is_within = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        if !is_within {
-            return Err("it leads out of the configuration's folder".to_owned());
-        }
-        let folder = if self.0.as_os_str().is_empty() { Path::new(".") } else { self.0 };
-        let real = |path: &Path| fs::canonicalize(path).map_err(|error| said(&error));
-        let file = real(&folder.join(path))?;
-        if !file.starts_with(real(folder)?) {
-            return Err("a link in it leads out of the configuration's folder".to_owned());
-        }
-        let length = fs::metadata(&file).map_err(|error| said(&error))?;
-        if !length.is_file() {
-            return Err("it is no file".to_owned());
-        }
-        if length.len() > SCHEMA_BYTES_MAX as u64 {
-            return Err(format!("it has more than {SCHEMA_BYTES_MAX} bytes"));
-        }
-        fs::read_to_string(&file).map_err(|error| said(&error))
-    }
-}
-
-fn said(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::InvalidData => "it is not UTF-8".to_owned(),
-        _ => error.to_string(),
+        folder_files::read_text(self.0, path, SCHEMA_BYTES_MAX)
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct TypeJson {
     aggregates: Vec<String>,
     read: Option<String>,
     schema: Option<SchemaJson>,
+    /// What its steps do.
+    transform: Vec<&'static str>,
 }
 
 /// What is said of its schema.
@@ -61,7 +63,7 @@ impl TypeBoard {
 
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
-        let TypeConfig { id, time, schema, ack_memory, routes, aggregates, read } = config;
+        let TypeConfig { id, time, schema, transform, ack_memory, routes, aggregates, read } = config;
         Self {
             r#type: name.to_owned(),
             id: id.as_ref().map(ToString::to_string),
@@ -71,6 +73,7 @@ impl TypeJson {
             aggregates: aggregates.iter().map(|aggregate| aggregate.rules.name().to_string()).collect(),
             read: read.as_ref().map(SinkName::to_string),
             schema: schema.as_ref().map(SchemaJson::of),
+            transform: transform.iter().flat_map(|transform| transform.steps.transform().operations()).collect(),
         }
     }
 }

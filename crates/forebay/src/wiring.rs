@@ -92,10 +92,13 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
     let rules = |config: &TypeConfig| TypeRules {
         id: config.id.clone(),
         schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
+        steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
         ack_memory: config.ack_memory,
         reader: config.read.as_ref().and_then(reader),
     };
+    let results = configuration.types.values().flat_map(|config| &config.aggregates);
     GatewayTypes {
+        results: results.map(|aggregate| aggregate.rules.name().clone()).collect(),
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),
         type_pointer: configuration.gateway.type_pointer.clone(),

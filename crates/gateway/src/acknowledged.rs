@@ -8,14 +8,14 @@ use eventlog::{Asked, Taken};
 use crate::ack::Ack;
 use crate::acknowledgement::{self, SingleEvent};
 use crate::encoder::Envelope;
-use crate::event_request::{Appended, append, durable, other_bytes};
+use crate::event_request::{Appended, Came, Done, append, durable, other_bytes};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::problem::Refused;
 use crate::request::Wishes;
-use crate::stored;
 use crate::type_cache::Slot;
 use crate::worker::Worker;
+use crate::{beside, stored};
 
 /// Takes an event: the answer is ready when what was wished for is true of it, or won't be soon.
 pub(crate) async fn take(
@@ -25,8 +25,15 @@ pub(crate) async fn take(
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
     let mut permit = worker.permit(worker.sender(envelope));
-    let appended = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
-    let Appended { taken, id, slot } = appended?;
+    let came = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
+    let done = match came? {
+        Came::Done(done) => done,
+        Came::Much(slot, bytes) => beside::take(worker, wishes, envelope, (slot, bytes), &mut permit).await?,
+    };
+    let Appended { taken, id, slot } = match done {
+        Done::One(appended) => appended,
+        Done::Otherwise(otherwise) => return otherwise.answer(worker, wishes, permit).await,
+    };
     if wishes.ack == Ack::Memory {
         // It is committed with its turn though nobody waits for it.
         return in_memory(worker, &taken, id);

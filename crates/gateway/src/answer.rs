@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use event::{EventId, Position};
 use http::StatusCode;
+use pipeline::transform::Filtered;
 use serde::Serialize;
 
 use crate::code::Code;
 use crate::encoder::Encoder;
 use crate::http1::response::Response;
-use crate::problem::Problem;
+use crate::problem::{FailedStep, Problem};
 
 pub(crate) const JSON: &str = "application/json";
 
@@ -24,12 +25,14 @@ pub(crate) struct Refusal {
     detail: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
+    #[serde(flatten)]
+    step: Option<Box<FailedStep>>,
 }
 
 impl Refusal {
     pub(crate) fn of_problem(line: u32, problem: Problem) -> Self {
-        let Problem { code, detail, offset, pointer, .. } = problem;
-        Self { line, pointer, code, detail, offset }
+        let Problem { code, detail, offset, pointer, step, .. } = problem;
+        Self { line, pointer, code, detail, offset, step }
     }
 }
 
@@ -43,7 +46,7 @@ impl Refusal {
 impl From<pipeline::Refusal> for Refusal {
     fn from(refusal: pipeline::Refusal) -> Self {
         let pipeline::Refusal { line, pointer, code, detail, offset } = refusal;
-        Self { line, pointer, code: code.into(), detail, offset }
+        Self { line, pointer, code: code.into(), detail, offset, step: None }
     }
 }
 
@@ -52,6 +55,9 @@ impl From<pipeline::Refusal> for Refusal {
 pub(crate) struct Verdict<'a> {
     accepted: u64,
     duplicates: u64,
+    /// How many of those that were accepted a step has taken out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filtered: Option<u64>,
     refused: &'a [Refusal],
     /// All that were refused, where the list has only the first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +67,19 @@ pub(crate) struct Verdict<'a> {
 /// A single event is durable, with its id and position.
 pub(crate) fn of_event_as_json(id: EventId, position: Position, duplicate: bool) -> Response {
     let body = format!(r#"{{"id":"{id}","position":"{position}","duplicate":{duplicate}}}"#);
+    Response::with_body(StatusCode::OK, JSON, body.into())
+}
+
+/// Several events were made of a single one, and are durable: the first one's id and position.
+pub(crate) fn of_several_as_json(id: EventId, position: Position, duplicate: bool, events: u32) -> Response {
+    let body = format!(r#"{{"id":"{id}","position":"{position}","duplicate":{duplicate},"events":{events}}}"#);
+    Response::with_body(StatusCode::OK, JSON, body.into())
+}
+
+/// A step has taken a single event out.
+pub(crate) fn of_filtered_as_json(by: Filtered) -> Response {
+    let Filtered { step, operation } = by;
+    let body = format!(r#"{{"filtered":{{"step":{step},"operation":"{operation}"}}}}"#);
     Response::with_body(StatusCode::OK, JSON, body.into())
 }
 
@@ -77,6 +96,7 @@ pub(crate) fn verdict(batch: &Encoder) -> (Verdict<'_>, StatusCode) {
     let verdict = Verdict {
         accepted: batch.accepted,
         duplicates: batch.duplicates,
+        filtered: (batch.filtered > 0).then_some(batch.filtered),
         refused: &batch.refused,
         refused_count: is_cut.then_some(refused_count),
     };

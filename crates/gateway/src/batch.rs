@@ -2,20 +2,18 @@
 
 use event::limits::BATCH_BYTES_MAX;
 use eventlog::{AppendError, Asked, Taken};
-use pipeline::batch::{Form, Splitter};
 
 use crate::ack::Ack;
-use crate::admission::Permit;
 use crate::code::Code;
 use crate::encoder::{Encoder, Envelope, Ids};
 use crate::event_request::{of_append, other_bytes};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
-use crate::problem::{Problem, Refused};
+use crate::problem::Refused;
 use crate::request::Wishes;
-use crate::type_cache::TypeCache;
+use crate::type_cache::{Slot, TypeCache};
 use crate::worker::Worker;
-use crate::{acknowledgement, answer, stored};
+use crate::{acknowledgement, answer, arriving, stepped, stored};
 
 /// Takes a batch: the answer is ready when its good records are durable.
 pub(crate) async fn take(
@@ -35,9 +33,9 @@ pub(crate) async fn take(
     }
     body.check_announced(BATCH_BYTES_MAX)?;
     let mut permit = worker.batch_permit(worker.sender(&envelope), body.announced())?;
-    let mut encoder = new_encoder(worker, wishes, envelope);
+    let mut encoder = new_encoder(worker, wishes, wishes.slot, envelope);
     encoder.batch.records = worker.spare_records();
-    encode(&mut encoder, wishes.form, body, &mut permit).await?;
+    let mut encoder = arriving::encode(worker, (encoder, wishes.form), body, &mut permit).await?;
     permit.is_whole();
     if let Some(problem) = encoder.waits_for_a_store() {
         return Err(problem);
@@ -50,6 +48,7 @@ pub(crate) async fn take(
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
+    wait_for_filtered(worker, wishes.ack, &encoder).await?;
     count(worker, &encoder);
     // A large batch may have been committed within the turn, whose clock would then say that it took no time.
     worker.clock().refresh();
@@ -70,7 +69,7 @@ pub(crate) async fn take(
 
 /// The answer when the batch is stored, or won't be soon.
 async fn answer_when_stored(worker: &Worker, encoder: &Encoder, asked: Asked) -> Response {
-    if encoder.accepted + encoder.duplicates == 0 {
+    if asked.spans.is_empty() {
         return answer::of_batch(encoder);
     }
     let standing = stored::wait(worker, asked).await;
@@ -80,7 +79,7 @@ async fn answer_when_stored(worker: &Worker, encoder: &Encoder, asked: Asked) ->
 
 /// Appends the good records, and waits until they, and the first copies of those that came before, are durable; from memory
 /// nothing is waited for. Says where they stand to whoever waits until they are stored.
-async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked, Refused> {
+pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked, Refused> {
     let of_append = |error| of_append(worker, error);
     let mut asked = Asked::default();
     if encoder.batch.records.is_empty() {
@@ -90,12 +89,16 @@ async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked
     // No other task runs between this and the append.
     encoder.check_types(worker.types().table())?;
     let taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
+    if let Taken::New(_) = taken {
+        encoder.keep_windows(|| worker.refused_commits());
+    }
     let count = encoder.batch.records.len();
     // They stand in the block now, or in that of their first copies: while the disk takes its time none is held twice.
     worker.give_back_records(std::mem::take(&mut encoder.batch.records));
     let mut copies = Vec::new();
     match taken {
         Taken::New(append) => {
+            encoder.position = Some(append.position());
             asked.spans.push(stored::new_span(append.position(), u64::from(count)));
             if ack != Ack::Memory {
                 append.await.map_err(of_append)?;
@@ -103,7 +106,9 @@ async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked
         }
         Taken::Again(earlier) => {
             if ack != Ack::Memory {
-                copies.push((earlier.durable().await.map_err(of_append)?, None));
+                let position = earlier.durable().await.map_err(of_append)?;
+                encoder.position = Some(position);
+                copies.push((position, None));
             }
             encoder.all_came_before();
         }
@@ -120,7 +125,9 @@ async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked
     }
     for earlier in met {
         let id = earlier.id();
-        copies.push((earlier.durable().await.map_err(of_append)?, Some(id)));
+        let position = earlier.durable().await.map_err(of_append)?;
+        encoder.position.get_or_insert(position);
+        copies.push((position, Some(id)));
     }
     if ack == Ack::Stored {
         asked.types = encoder.type_names();
@@ -129,46 +136,36 @@ async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked
     Ok(asked)
 }
 
-fn new_encoder(worker: &Worker, wishes: &Wishes, envelope: Envelope) -> Encoder {
+/// An encoder for records that are all of the type at `slot`, unless each names its own.
+pub(crate) fn new_encoder(worker: &Worker, wishes: &Wishes, slot: Option<Slot>, envelope: Envelope) -> Encoder {
     let types = worker.types();
-    let known = wishes.slot.map(|slot| types.get(slot).clone());
+    let known = slot.map(|slot| types.get(slot).clone());
     let ids = match &wishes.key {
         Some(key) => Ids::Keyed(key.clone()),
         None => Ids::Generated(worker.new_id(envelope.received_at)),
     };
-    let encoder = Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash());
+    let mut encoder = Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash());
+    encoder.refused_commits = worker.refused_commits();
     encoder.with_ack(wishes.ack)
 }
 
-/// Encodes records as the body arrives: body and records are never held together.
-async fn encode(
-    encoder: &mut Encoder,
-    form: Form,
-    body: &mut Body<'_>,
-    permit: &mut Permit<'_>,
-) -> Result<(), Refused> {
-    let mut splitter = Splitter::new(form);
-    let mut charged = 0;
-    let mut take = |chunk: &[u8]| {
-        permit.admit(chunk.len())?;
-        charged += chunk.len();
-        encoder.came(chunk);
-        splitter.push(chunk, &mut |item| encoder.take(item)).map_err(Problem::of_body)?;
-        // Small records, and what is said of those that are refused, take more room than the body that they came in.
-        let beyond = encoder.bytes().saturating_sub(charged);
-        permit.admit(beyond)?;
-        charged += beyond;
-        Ok::<_, Refused>(())
-    };
-    while let Some(taken) = body.next(&mut take).await? {
-        taken?;
+/// Waits until the events are durable that stand for those that steps took out because they came before.
+pub(crate) async fn wait_for_filtered(worker: &Worker, ack: Ack, encoder: &Encoder) -> Result<(), Refused> {
+    if ack == Ack::Memory || !encoder.leans_on_others() {
+        return Ok(());
     }
-    splitter.finish(&mut |item| encoder.take(item)).map_err(Problem::of_body)?;
-    encoder.finish();
-    Ok(())
+    stepped::wait_for_others(worker, encoder.refused_commits).await
+}
+
+/// Counts what steps took out. Of a batch that came before nothing is taken.
+pub(crate) fn count_filtered(worker: &Worker, encoder: &Encoder) {
+    if encoder.accepted > 0 {
+        encoder.filtered_by().for_each(|(type_name, by, count)| worker.filters().add(type_name, by, count));
+    }
 }
 
 fn count(worker: &Worker, encoder: &Encoder) {
+    count_filtered(worker, encoder);
     let counted = Code::ALL.into_iter().zip(encoder.refused_by_code);
     counted.for_each(|(code, refused)| worker.cells().refused_records(code, refused));
     worker.cells().duplicates.add(encoder.duplicates);

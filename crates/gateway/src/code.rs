@@ -25,6 +25,8 @@ pub enum Code {
     TooManyTypes,
     /// The payload isn't what the schema of its type wants.
     Schema,
+    /// A step of the transform of its type can't be done on the payload.
+    Transform,
     /// The key, or the id in the payload, can't be one.
     Key,
     /// The key, or the id in the payload, came before with other bytes.
@@ -79,7 +81,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -89,6 +91,7 @@ impl Code {
         Self::UnknownType,
         Self::TooManyTypes,
         Self::Schema,
+        Self::Transform,
         Self::Key,
         Self::IdReused,
         Self::AckMemory,
@@ -129,6 +132,7 @@ impl Code {
             Self::UnknownType => "unknown_type",
             Self::TooManyTypes => "too_many_types",
             Self::Schema => "schema",
+            Self::Transform => "transform",
             Self::Key => "key",
             Self::IdReused => "id_reused",
             Self::AckMemory => "ack_memory",
@@ -179,7 +183,7 @@ impl Code {
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::IdReused => StatusCode::CONFLICT,
             Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Schema | Self::AckMemory => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Schema | Self::Transform | Self::AckMemory => StatusCode::UNPROCESSABLE_ENTITY,
             Self::DeadLetter => StatusCode::FAILED_DEPENDENCY,
             Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
@@ -205,6 +209,7 @@ impl Code {
             Self::UnknownType => "The type is unknown",
             Self::TooManyTypes => "There are too many types",
             Self::Schema => "The payload doesn't follow the schema of its type",
+            Self::Transform => "The payload can't be transformed",
             Self::Key => "The key can't be used",
             Self::IdReused => "The id was used for something else",
             Self::AckMemory => "The type is not acknowledged from memory",

@@ -7,6 +7,7 @@ use eventlog::Types;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::cors::Cors;
+use crate::counters::GatewayCounters;
 use crate::gateway::GatewayOptions;
 use crate::places::Places;
 use crate::proxies::TrustedProxies;
@@ -19,6 +20,7 @@ pub struct GatewayControl {
     pub(crate) shards: Vec<UnboundedSender<Message>>,
     pub(crate) places: Arc<Places>,
     pub(crate) types: Arc<Types>,
+    pub(crate) counters: Arc<GatewayCounters>,
 }
 
 impl GatewayControl {
@@ -27,6 +29,7 @@ impl GatewayControl {
     /// its request began before.
     pub fn configure(&self, types: &GatewayTypes, options: &GatewayOptions) {
         self.places.limit(options.connections_max.max(1), options.connections_per_client.max(1));
+        self.counters.filters.show(types);
         self.tell(rules(types.clone(), options, &self.types));
     }
 

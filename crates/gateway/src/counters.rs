@@ -7,6 +7,7 @@ use http::StatusCode;
 
 use crate::admission::Admission;
 use crate::code::Code;
+use crate::filter_counts::{FilterCounts, FilteredEvents};
 use crate::route::RouteName;
 
 /// The first digit of a status.
@@ -93,6 +94,7 @@ impl ShardCells {
 pub struct GatewayCounters {
     shards: Box<[ShardCells]>,
     admission: Arc<Admission>,
+    pub(crate) filters: FilterCounts,
     pub(crate) accept_errors: Counter,
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_refused: Counter,
@@ -102,7 +104,14 @@ impl GatewayCounters {
     pub(crate) fn new(shards: usize, admission: Arc<Admission>) -> Self {
         let shards = (0..shards).map(|_| ShardCells::default()).collect();
         let [accept_errors, connections_accepted, connections_refused] = Default::default();
-        Self { shards, admission, accept_errors, connections_accepted, connections_refused }
+        Self {
+            shards,
+            admission,
+            filters: FilterCounts::default(),
+            accept_errors,
+            connections_accepted,
+            connections_refused,
+        }
     }
 
     pub(crate) fn shard(&self, shard: usize) -> &ShardCells {
@@ -147,6 +156,12 @@ impl GatewayCounters {
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
         self.sum(|cells| &cells.body_bytes)
+    }
+
+    /// Events that steps took out, by type and step; those of named types are listed from the start.
+    #[must_use]
+    pub fn filtered(&self) -> Vec<FilteredEvents> {
+        self.filters.list()
     }
 
     /// Events that came again, and were recognised.

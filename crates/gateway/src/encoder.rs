@@ -1,12 +1,15 @@
-//! Turns payloads into records of the log: each gets its type and its id. It holds all that it needs, so that the
+//! Turns payloads into records of the log: each is taken through the steps of its type, and gets its id. It holds all that it needs, so that the
 //! records of a large batch can be made on another thread.
 
+mod stepping;
+
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use event::limits::REFUSALS_LISTED_MAX;
-use event::{EventId, KeyedIds, TypeName, id};
+use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{Batch, ContentHash, Earlier, Given, Own, Record};
 use pipeline::batch::Item;
 use pipeline::pointer::scalar_text;
@@ -15,10 +18,12 @@ use crate::ack::Ack;
 use crate::answer::Refusal;
 use crate::code::Code;
 use crate::event_request::other_bytes;
+use crate::headers::Headers;
 use crate::problem::{Problem, Refused};
 use crate::request::{DEFAULT_TYPE, check_key};
 use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::{Known, TypeTable};
+use stepping::Stepping;
 
 /// The type that a payload names, by the configured pointer.
 ///
@@ -59,6 +64,22 @@ pub(crate) enum Ids {
     Generated(EventId),
 }
 
+/// The bytes of a record as they came, or their hash.
+#[derive(Clone, Copy)]
+pub(super) enum SentBytes<'a> {
+    These(&'a [u8]),
+    Hash(u64),
+}
+
+/// What was sent as one record.
+pub(super) struct Sent<'a> {
+    slot: Slot,
+    bytes: SentBytes<'a>,
+    line: u32,
+    /// Its number among the records of the request.
+    number: u32,
+}
+
 /// What stands around the payloads of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Envelope {
@@ -66,6 +87,8 @@ pub(crate) struct Envelope {
     pub(crate) client: IpAddr,
     /// Who sent it; empty where nobody says.
     pub(crate) source: Arc<str>,
+    /// What steps ask for.
+    pub(crate) headers: Headers,
 }
 
 impl Envelope {
@@ -101,8 +124,18 @@ pub(crate) struct Encoder {
     /// For each record with an id of its own its line.
     own_lines: Vec<u32>,
     content: ContentHash,
+    stepping: Stepping,
+    /// Commits that had been refused when it began.
+    pub(crate) refused_commits: u64,
     pub(crate) batch: Batch,
+    /// The id of the first record.
+    pub(crate) first_id: Option<EventId>,
+    /// Where the first record stands, or of what came before its first copy.
+    pub(crate) position: Option<Position>,
+    /// Of what was sent, so much is taken: what steps have made several of counts once, and what they took out counts too.
     pub(crate) accepted: u64,
+    /// How many of these steps took out.
+    pub(crate) filtered: u64,
     pub(crate) duplicates: u64,
     /// Good records were refused because others had to be.
     pub(crate) is_refused_for_some: bool,
@@ -130,8 +163,13 @@ impl Encoder {
             keyed: None,
             own_lines: Vec::new(),
             content,
+            stepping: Stepping::default(),
+            refused_commits: 0,
             batch: Batch::default(),
+            first_id: None,
+            position: None,
             accepted: 0,
+            filtered: 0,
             duplicates: 0,
             is_refused_for_some: false,
             refused: Vec::new(),
@@ -181,25 +219,42 @@ impl Encoder {
         self.types.get(slot).check()?;
         self.ack.check(self.types.get(slot))?;
         self.types.get(slot).check_payload(payload)?;
-        match own_id(&self.envelope.source, self.types.get(slot), payload)? {
-            Some(id) => {
-                let content = self.content_of(payload.as_bytes());
-                let type_id = self.types.get(slot).id;
-                self.batch.own.push(Own { number: self.batch.records.len(), id, content, type_id });
-                self.own_lines.push(line);
-                self.encode(id, Some(content), slot, payload);
-            }
-            None => {
-                let id = self.made_id(slot, number);
-                self.encode(id, None, slot, payload);
-            }
+        let sent = Sent { slot, bytes: SentBytes::These(payload.as_bytes()), line, number };
+        if self.types.get(slot).rules.steps.is_some() {
+            self.step(&sent, payload)?
+        } else {
+            self.put(&sent, payload)?
         }
+        self.accepted += 1;
         Ok(())
     }
 
-    fn made_id(&mut self, slot: Slot, number: u32) -> EventId {
+    /// Adds a record with this payload for what was sent.
+    pub(super) fn put(&mut self, sent: &Sent<'_>, payload: &str) -> Result<(), Problem> {
+        let own = own_id(&self.envelope.source, self.types.get(sent.slot), payload)?;
+        let id = own.unwrap_or_else(|| self.made_id(sent));
+        self.push(sent, id, own.is_some(), payload);
+        Ok(())
+    }
+
+    /// Adds a record; its id may be the client's own.
+    pub(super) fn push(&mut self, sent: &Sent<'_>, id: EventId, is_own: bool, payload: &str) {
+        let content = is_own.then(|| match sent.bytes {
+            SentBytes::These(bytes) => self.content.of(bytes),
+            SentBytes::Hash(hash) => hash,
+        });
+        if let Some(content) = content {
+            let type_id = self.types.get(sent.slot).id;
+            self.batch.own.push(Own { number: self.batch.records.len(), id, content, type_id });
+            self.own_lines.push(sent.line);
+        }
+        self.encode(id, content, sent.slot, payload);
+    }
+
+    pub(super) fn made_id(&mut self, sent: &Sent<'_>) -> EventId {
+        let Sent { slot, number, .. } = *sent;
         match &self.ids {
-            Ids::Generated(first) => id::numbered(*first, number),
+            Ids::Generated(first) => id::numbered(*first, self.batch.records.len() + 1),
             Ids::Keyed(key) => match self.keyed {
                 Some((known, ids)) if known == slot => ids.id(number),
                 _ => {
@@ -217,16 +272,11 @@ impl Encoder {
         let record = self.envelope.record(known, id, payload.as_bytes());
         self.batch.records.push(&Record { request_start, request_end: false, content, ..record });
         let type_id = known.id;
-        self.accepted += 1;
+        self.first_id.get_or_insert(id);
         match self.batch.types.iter_mut().rfind(|(counted, _)| *counted == type_id) {
             Some((_, count)) => *count += 1,
             None => self.batch.types.push((type_id, 1)),
         }
-    }
-
-    /// The hash of one record's bytes.
-    fn content_of(&self, bytes: &[u8]) -> u64 {
-        self.content.of(bytes)
     }
 
     /// Ends the batch.
@@ -267,7 +317,8 @@ impl Encoder {
     pub(crate) fn refuse_all(&mut self) {
         self.batch = Batch::default();
         self.is_refused_for_some |= self.accepted + self.duplicates > 0;
-        (self.accepted, self.duplicates) = (0, 0);
+        (self.accepted, self.duplicates, self.filtered) = (0, 0, 0);
+        self.stepping.forget();
     }
 
     /// The types of the good records, those that came before too.
@@ -284,19 +335,31 @@ impl Encoder {
     /// The batch came before, as a whole.
     pub(crate) fn all_came_before(&mut self) {
         self.duplicates = std::mem::take(&mut self.accepted);
+        self.filtered = 0;
     }
 
     /// Sorts out what the log has met before: the first copies of duplicates are given, the others refused.
     pub(crate) fn take_met(&mut self) -> Vec<Earlier> {
         let again = std::mem::take(&mut self.batch.again);
         let others = std::mem::take(&mut self.batch.other_bytes);
-        self.duplicates += again.len() as u64;
-        self.accepted -= (again.len() + others.len()) as u64;
-        for number in others {
-            let at = self.batch.own.binary_search_by_key(&number, |own| own.number).unwrap_or_default();
-            let line = self.own_lines.get(at).copied().unwrap_or_default();
-            self.refuse(Refusal::of_problem(line, *other_bytes()));
-        }
+        let others: BTreeSet<u32> = others.into_iter().map(|number| self.line_of(number)).collect();
+        // Where no record has become several, each line has one.
+        let lines = if self.stepping.has_several { self.lines_of(&again, &others) } else { again.len() as u64 };
+        self.duplicates += lines;
+        self.accepted -= lines + others.len() as u64;
+        others.into_iter().for_each(|line| self.refuse(Refusal::of_problem(line, *other_bytes())));
         again
+    }
+
+    fn line_of(&self, number: u32) -> u32 {
+        let at = self.batch.own.binary_search_by_key(&number, |own| own.number).unwrap_or_default();
+        self.own_lines.get(at).copied().unwrap_or_default()
+    }
+
+    /// The lines that these records are of, but for `others`.
+    fn lines_of(&self, again: &[Earlier], others: &BTreeSet<u32>) -> u64 {
+        let again: HashSet<EventId> = again.iter().map(Earlier::id).collect();
+        let lines = self.batch.own.iter().zip(&self.own_lines).filter(|(own, _)| again.contains(&own.id));
+        lines.map(|(_, line)| *line).collect::<BTreeSet<_>>().difference(others).count() as u64
     }
 }

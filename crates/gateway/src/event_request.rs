@@ -5,15 +5,17 @@ use event::{EventId, KeyedIds, Position};
 use eventlog::{AppendError, Record, Taken};
 use pipeline::json;
 
-use crate::answer;
 use crate::code::Code;
 use crate::encoder::{Envelope, own_id, type_of};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
+use crate::stepped::{self, Otherwise};
 use crate::type_cache::Slot;
+use crate::type_table::Known;
 use crate::worker::Worker;
+use crate::{answer, beside};
 
 /// Takes an event: the answer is ready when it is durable.
 pub(crate) async fn take(
@@ -23,8 +25,15 @@ pub(crate) async fn take(
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
     let mut permit = worker.permit(worker.sender(envelope));
-    let appended = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
-    let Appended { taken, id, .. } = appended?;
+    let came = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
+    let done = match came? {
+        Came::Done(done) => done,
+        Came::Much(slot, bytes) => Box::pin(beside::take(worker, wishes, envelope, (slot, bytes), &mut permit)).await?,
+    };
+    let Appended { taken, id, .. } = match done {
+        Done::One(appended) => appended,
+        Done::Otherwise(otherwise) => return Box::pin(otherwise.answer(worker, wishes, permit)).await,
+    };
     let (position, duplicate) = durable(worker, taken).await?;
     Ok(if wishes.json { answer::of_event_as_json(id, position, duplicate) } else { Response::ok() })
 }
@@ -46,6 +55,20 @@ pub(crate) async fn durable(worker: &Worker, taken: Taken<'_>) -> Result<(Positi
     Ok((position, duplicate))
 }
 
+/// What is to be done with an event that came.
+pub(crate) enum Came<'w> {
+    Done(Done<'w>),
+    /// It is much work, and a copy of it.
+    Much(Slot, Vec<u8>),
+}
+
+/// What an event has come to.
+pub(crate) enum Done<'w> {
+    One(Appended<'w>),
+    /// Its type's steps made none of it, or several.
+    Otherwise(Otherwise),
+}
+
 /// An event that was appended, or came before.
 pub(crate) struct Appended<'w> {
     pub(crate) taken: Taken<'w>,
@@ -60,9 +83,14 @@ pub(crate) fn append<'w>(
     wishes: &Wishes,
     envelope: &Envelope,
     bytes: &[u8],
-) -> Result<Appended<'w>, Refused> {
-    let payload = json::check(bytes).map_err(Problem::of_json)?;
+) -> Result<Came<'w>, Refused> {
     let mut types = worker.types();
+    if let Some(slot) = wishes.slot.filter(|slot| types.get(*slot).is_much_work(bytes.len())) {
+        types.get(slot).check()?;
+        wishes.ack.check(types.get(slot))?;
+        return Ok(Came::Much(slot, bytes.to_vec()));
+    }
+    let payload = json::check(bytes).map_err(Problem::of_json)?;
     let slot = match wishes.slot {
         Some(slot) => slot,
         None => type_of(&mut types, payload)?,
@@ -70,14 +98,35 @@ pub(crate) fn append<'w>(
     let known = types.get(slot);
     known.check()?;
     wishes.ack.check(known)?;
+    if wishes.slot.is_none() && known.is_much_work(bytes.len()) {
+        return Ok(Came::Much(slot, bytes.to_vec()));
+    }
     known.check_payload(payload)?;
-    let key = || wishes.key.as_ref().map(|key| KeyedIds::new(&envelope.source, &known.name, key).id(0));
-    let given = own_id(&envelope.source, known, payload)?.or_else(key);
+    if let Some(steps) = known.rules.steps.clone() {
+        drop(types);
+        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes)).map(Came::Done);
+    }
+    let given = given_id(wishes, envelope, known, payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let content = given.map(|_| worker.content_hash().of(bytes));
     let record = Record { content, ..envelope.record(known, id, payload.as_bytes()) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
-    Ok(Appended { taken, id, slot })
+    Ok(Came::Done(Done::One(Appended { taken, id, slot })))
+}
+
+/// The id that a client gave an event: its own, or that of the request's key.
+pub(crate) fn given_id(
+    wishes: &Wishes,
+    envelope: &Envelope,
+    known: &Known,
+    payload: &str,
+) -> Result<Option<EventId>, Problem> {
+    Ok(own_id(&envelope.source, known, payload)?.or_else(|| key_id(wishes, envelope, known)))
+}
+
+/// The id that the request's key gives its only event.
+pub(crate) fn key_id(wishes: &Wishes, envelope: &Envelope, known: &Known) -> Option<EventId> {
+    wishes.key.as_ref().map(|key| KeyedIds::new(&envelope.source, &known.name, key).id(0))
 }
 
 /// An id may not be used for two events.

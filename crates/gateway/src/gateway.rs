@@ -108,6 +108,7 @@ impl Gateway {
         let content_hash = log.content_hash();
         let outcomes = log.outcomes().clone();
         let shards: Arc<[_]> = log.shards().into();
+        counters.filters.show(&types);
         let common = Common {
             rules: Arc::new(rules(types, &options, log.types())),
             admission: admission.clone(),
@@ -126,7 +127,12 @@ impl Gateway {
         let senders: Vec<_> = shards.iter().map(|shard| shard.messages.clone()).collect();
         let GatewayOptions { connections_max, connections_per_client, tick, .. } = options;
         let places = Arc::new(Places::new(connections_max.max(1), connections_per_client.max(1)));
-        let control = GatewayControl { shards: senders.clone(), places: places.clone(), types: log.types().clone() };
+        let control = GatewayControl {
+            shards: senders.clone(),
+            places: places.clone(),
+            types: log.types().clone(),
+            counters: counters.clone(),
+        };
         let accepting = Listener { shards: senders, admission, counters: counters.clone(), places, tick };
         let (stop_listening, stop) = oneshot::channel();
         let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;

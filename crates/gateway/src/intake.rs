@@ -11,6 +11,7 @@ use crate::ack::Ack;
 use crate::caller::AddressForm;
 use crate::code::Code;
 use crate::encoder::Envelope;
+use crate::headers::Headers;
 use crate::http1::body::Body;
 use crate::http1::head::{Head, Method};
 use crate::http1::response::Response;
@@ -62,7 +63,8 @@ pub(crate) fn begin(worker: &Worker, peer: IpAddr, head: &Head<'_>) -> Begun {
     let rules = worker.rules();
     let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, is_preflight.then_some(route)));
     let client = rules.proxies.client(peer, head.bytes);
-    let envelope = Envelope { received_at, client, source };
+    let headers = Headers::of(&rules.types.headers, head.bytes);
+    let envelope = Envelope { received_at, client, source, headers };
     Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
 }
 

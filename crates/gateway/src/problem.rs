@@ -7,6 +7,7 @@ use http::StatusCode;
 use pipeline::batch::BodyError;
 use pipeline::json::JsonError;
 use pipeline::schema::{Violation, Violations};
+use pipeline::transform::StepError;
 use serde::Serialize;
 
 use crate::code::Code;
@@ -23,8 +24,18 @@ pub(crate) struct Problem {
     pub(crate) pointer: Option<String>,
     /// All that a schema finds wrong, up to a limit.
     pub(crate) errors: Vec<Violation>,
+    /// The step that refuses the payload, if one does.
+    pub(crate) step: Option<Box<FailedStep>>,
     /// The methods that the path takes, where the request has another.
     pub(crate) allow: Option<&'static str>,
+}
+
+/// A step of a type's transform.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailedStep {
+    /// From 1.
+    step: usize,
+    operation: &'static str,
 }
 
 /// A refusal travels boxed: it is rare, and a handler's future has room for the largest of its values.
@@ -46,6 +57,8 @@ struct Document<'a> {
     pointer: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [Violation],
+    #[serde(flatten)]
+    step: Option<&'a FailedStep>,
 }
 
 /// A problem with members of its kind (RFC 9457 §3.2).
@@ -71,7 +84,7 @@ impl Serialize for TypeUri {
 
 impl Problem {
     pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, detail: detail.into(), offset: None, pointer: None, errors: Vec::new(), allow: None }
+        Self { code, detail: detail.into(), offset: None, pointer: None, errors: Vec::new(), step: None, allow: None }
     }
 
     pub(crate) fn boxed(code: Code, detail: impl Into<Cow<'static, str>>) -> Refused {
@@ -103,6 +116,13 @@ impl Problem {
         Self { pointer: Some(pointer), errors: list, ..Self::new(Code::Schema, detail) }
     }
 
+    /// A step of the transform of its type can't be done on a payload, and doesn't say that it may go on.
+    pub(crate) fn of_step(error: StepError) -> Refused {
+        let problem = Self::new(Code::Transform, error.to_string());
+        let StepError { step, operation, pointer, .. } = error;
+        Box::new(Self { pointer, step: Some(Box::new(FailedStep { step, operation })), ..problem })
+    }
+
     pub(crate) fn of_body(error: BodyError) -> Refused {
         match error {
             BodyError::NotJson(error) => Self::of_json(error),
@@ -124,6 +144,7 @@ impl Problem {
             offset: self.offset,
             pointer: self.pointer.as_deref(),
             errors: &self.errors,
+            step: self.step.as_deref(),
         }
     }
 

@@ -17,16 +17,19 @@ use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Outcomes, Records, Shard};
 use http::StatusCode;
+use pipeline::transform::Scratch;
 use tls::ServerTls;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::admission::{Admission, Permit};
+use crate::beside::Turns;
 use crate::cors::Cors;
 use crate::counters::{GatewayCounters, ShardCells};
 use crate::encoder::Envelope;
+use crate::filter_counts::FilterCounts;
 use crate::gatekeeper::Gatekeeper;
 use crate::http1::connection::{Connection, Connections, Look, Order};
 use crate::http1::deadlines;
@@ -55,8 +58,10 @@ const SPARE_BUFFER_BYTES_MAX: usize = 4096;
 /// batch costs is copying at that. One of those that aren't in use is freed with each tick.
 const SPARE_RECORDS_MAX: usize = 4;
 const SPARE_RECORDS_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Threads for what takes a shard long, as a page of events does, and how long they stay.
-const BLOCKING_THREADS: usize = 1;
+/// Pieces of work beside a shard at a time: as large payloads are.
+const WORK_BESIDE_MAX: usize = 1;
+/// Threads for these and for what waits for others, as a page of events does, and how long they stay.
+const BLOCKING_THREADS: usize = WORK_BESIDE_MAX + 1;
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// How often a busy runtime looks at its sockets: 61 to 256 measure the same.
 const EVENT_INTERVAL: u32 = 61;
@@ -138,6 +143,8 @@ pub(crate) struct Worker {
     ids: RefCell<IdGenerator>,
     scratch: RefCell<Box<[u8]>>,
     write_buffer: RefCell<Vec<u8>>,
+    step_buffers: RefCell<Scratch>,
+    beside: Turns,
     decoded: RefCell<Vec<u8>>,
     spare_buffers: RefCell<Vec<Vec<u8>>>,
     spare_records: RefCell<Vec<Records>>,
@@ -205,6 +212,8 @@ impl Worker {
             ids: RefCell::new(IdGenerator::new(seed)),
             scratch: RefCell::new(vec![0; READ_BYTES].into()),
             write_buffer: RefCell::default(),
+            step_buffers: RefCell::default(),
+            beside: Arc::new(Semaphore::new(WORK_BESIDE_MAX)),
             decoded: RefCell::default(),
             spare_buffers: RefCell::default(),
             spare_records: RefCell::default(),
@@ -369,6 +378,16 @@ impl Worker {
         if self.common.tls.is_some() { Scheme::Https } else { Scheme::Http }
     }
 
+    /// How many commits the disk had no room for, of all shards.
+    pub(crate) fn refused_commits(&self) -> u64 {
+        self.shards().iter().map(|shard| shard.counters().commits_refused.get()).sum()
+    }
+
+    /// Events that steps took out.
+    pub(crate) fn filters(&self) -> &FilterCounts {
+        &self.common.counters.filters
+    }
+
     pub(crate) fn cells(&self) -> &ShardCells {
         self.common.counters.shard(self.index)
     }
@@ -385,6 +404,16 @@ impl Worker {
     /// Where answers are written to before they are sent. It is never held over an await.
     pub(crate) fn write_buffer(&self) -> RefMut<'_, Vec<u8>> {
         self.write_buffer.borrow_mut()
+    }
+
+    /// Where payloads are taken through steps. It is never held over an await.
+    pub(crate) fn step_buffers(&self) -> RefMut<'_, Scratch> {
+        self.step_buffers.borrow_mut()
+    }
+
+    /// Who works beside the shard.
+    pub(crate) const fn beside(&self) -> &Turns {
+        &self.beside
     }
 
     /// Where bodies are decoded to, piece by piece. It is never held over an await, and takes memory from the first

@@ -34,6 +34,8 @@ pub use tables::{InvalidTable, Tables};
 pub use trace::{Did, Traced};
 pub use window::{Mark, Windows};
 
+use std::time::Duration;
+
 use context::Fact;
 use run::{End, Gathered, check_length};
 use step::{Budget, Failure, Operation, Run, Source, Step};
@@ -77,9 +79,25 @@ impl Transform {
         })
     }
 
+    /// What the steps do, in their order.
+    pub fn operations(&self) -> impl Iterator<Item = &'static str> {
+        self.steps.iter().map(|step| step.name)
+    }
+
+    /// The steps that may take an event out.
+    pub fn filters(&self) -> impl Iterator<Item = Filtered> {
+        self.steps.iter().filter(|step| step.operation.may_filter()).map(Step::filtered)
+    }
+
+    /// Whether what an event is known by decides on it, see [`Context::key`].
+    #[must_use]
+    pub fn asks_for_key(&self) -> bool {
+        self.steps.iter().any(|step| matches!(&step.operation, Operation::Sample(_)))
+    }
+
     /// Takes an event through the steps. `payload` must have passed [`crate::json::check`]. `windows` are those that
-    /// [`Transform::windows`] made; what they remember of an event that then isn't stored must be forgotten, see
-    /// [`Windows::forget_since`].
+    /// [`Transform::windows`] made, or of those [for this request](Windows::for_request); what they remember of an event that
+    /// then isn't stored must be forgotten, see [`Windows::forget_since`].
     ///
     /// # Errors
     /// [`StepError`] where a step fails, unless it says that the event goes on then.
@@ -93,7 +111,7 @@ impl Transform {
         self.observed(payload, context, windows, scratch, &mut Nobody)
     }
 
-    /// The same, and hands over what each step did.
+    /// The same, and hands over what each step did and how long it took by `clock`.
     ///
     /// # Errors
     /// As [`Transform::run`].
@@ -103,9 +121,10 @@ impl Transform {
         context: &Context<'_>,
         windows: &mut Windows,
         scratch: &'s mut Scratch,
+        clock: &dyn Fn() -> Duration,
         each: &mut dyn FnMut(Traced),
     ) -> Result<Outcome<'s>, StepError> {
-        self.observed(payload, context, windows, scratch, &mut Watcher { each, part: Vec::new() })
+        self.observed(payload, context, windows, scratch, &mut Watcher::new(clock, each))
     }
 
     fn observed<'s, O: Observer>(

@@ -1,5 +1,8 @@
 //! Holds transforms to the tables of examples in `docs/transform.md`.
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
 use pipeline::json;
 use pipeline::transform::{Context, Outcome, Scratch, StepSpec, Tables, Traced, Transform};
 
@@ -7,7 +10,7 @@ const PAGE: &str = include_str!("../../../docs/transform.md");
 const HEAD: &str = "| steps | event | becomes |";
 const CONTEXT: Context<'static> = Context {
     received_at: 1_795_341_600_000_000,
-    client: "192.0.2.7",
+    client: Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7))),
     source: "shop",
     event_type: "access",
     key: &[],
@@ -114,7 +117,8 @@ fn what_is_traced_ends_with_what_is_stored() {
         let transform = compile(steps);
         let (mut windows, mut scratch) = (transform.windows(1), Scratch::default());
         let mut traced: Vec<Traced> = Vec::new();
-        let outcome = transform.trace(event, &CONTEXT, &mut windows, &mut scratch, &mut |step| traced.push(step));
+        let outcome = transform
+            .trace(event, &CONTEXT, &mut windows, &mut scratch, &|| Duration::ZERO, &mut |step| traced.push(step));
         let last = traced.last().expect("every transform has a step").payload.as_str();
         match outcome {
             Ok(Outcome::Unchanged) => assert_eq!(last, event, "{steps}"),

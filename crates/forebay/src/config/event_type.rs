@@ -13,10 +13,12 @@ use super::report::{Mistake, Spot};
 use super::schema::{self, Schemas, TypeSchema};
 use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
+use super::table::LookupTables;
+use super::transform::{self, TypeTransform};
 
 /// The settings of `[types.X]`.
 pub(super) const KEYS: &[&str] =
-    &["id", "time", "schema", "schema_formats", aggregate::TABLE, "ack_memory", "read", "routes"];
+    &["id", "time", "schema", "schema_formats", "transform", aggregate::TABLE, "ack_memory", "read", "routes"];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -30,6 +32,8 @@ pub(crate) struct TypeConfig {
     pub(crate) time: Option<JsonPointer>,
     /// What their payloads must be, if anything is said of it.
     pub(crate) schema: Option<TypeSchema>,
+    /// The steps that they are taken through.
+    pub(crate) transform: Option<TypeTransform>,
     /// Whether its events may be answered before they are durable.
     pub(crate) ack_memory: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
@@ -58,12 +62,18 @@ impl Types {
     }
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &Sinks, folder: &Path) -> Types {
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    tables: &[Section<'_>],
+    sinks: &Sinks,
+    lookup: &LookupTables,
+    folder: &Path,
+) -> Types {
     let mut types = Types::default();
     let mut schemas = Schemas::new(folder);
     let mut results = Vec::new();
     for section in tables {
-        let (config, spots) = read_one(reader, section, sinks, &mut schemas);
+        let (config, spots) = read_one(reader, section, sinks, lookup, &mut schemas);
         let names = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
         results.extend(names.zip(spots));
         if section.name() == OTHERS {
@@ -95,12 +105,14 @@ fn read_one(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
+    lookup: &LookupTables,
     schemas: &mut Schemas<'_>,
 ) -> (TypeConfig, Vec<Spot>) {
     reader.check_keys(section, KEYS);
     let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
     let time = reader.text(section, "time", pointer::parse).map(|found| found.value);
     let schema = schema::read(reader, section, schemas);
+    let transform = transform::read(reader, section, lookup);
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
 
     let mistakes_before = reader.mistakes();
@@ -116,7 +128,7 @@ fn read_one(
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
     let (aggregates, spots) = read_aggregates(reader, section, sinks, time.as_ref());
-    (TypeConfig { id, time, schema, ack_memory, routes, aggregates, read }, spots)
+    (TypeConfig { id, time, schema, transform, ack_memory, routes, aggregates, read }, spots)
 }
 
 fn read_aggregates(

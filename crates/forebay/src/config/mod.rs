@@ -24,9 +24,11 @@ mod section;
 mod sink;
 mod size;
 mod suggest;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod transform;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,7 +56,7 @@ use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 
 /// The tables of the file.
-const TABLES: &[&str] = &["gateway", "admin", "journal", "log", "types", "sinks"];
+const TABLES: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks"];
 
 /// What stands for the types and sinks of a file that has neither.
 const BUILT_IN: &str = r#"[types."*"]
@@ -215,7 +217,10 @@ fn read_tables(
     if tables.is_empty() && reader.mistakes() == mistakes_before {
         no_types(reader, document);
     }
-    let types = event_type::read(reader, &tables, &sinks, inputs.folder);
+    let lookup = reader.table(file, "tables");
+    let lookup = reader.tables(&lookup);
+    let lookup = table::read(reader, &lookup, inputs.folder);
+    let types = event_type::read(reader, &tables, &sinks, &lookup, inputs.folder);
     if reader.mistakes() == 0 {
         warn_of_unused(reader, &types, &sinks);
     }
@@ -241,6 +246,20 @@ fn warn_of_unused(reader: &mut Reader<'_>, types: &event_type::Types, sinks: &si
     }
 }
 
+impl Configuration {
+    /// Steps that are the same as before go on with what they remember.
+    pub(crate) fn keep_steps_of(&mut self, before: &Self) {
+        let known = before.types.iter().map(|(name, config)| (Some(name), config));
+        let known = known.chain(before.other_types.iter().map(|config| (None, config)));
+        for (name, before) in known {
+            let config = name.map_or(self.other_types.as_mut(), |name| self.types.get_mut(name));
+            if let Some(config) = config.filter(|config| config.transform == before.transform) {
+                config.transform.clone_from(&before.transform);
+            }
+        }
+    }
+}
+
 impl fmt::Display for Configuration {
     /// A short summary, one fact a line: addresses, types with their routes, sinks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -253,7 +272,8 @@ impl fmt::Display for Configuration {
         for (name, config) in named.chain(self.other_types.iter().map(|config| ("*", config))) {
             let routes: Vec<String> = config.routes.iter().map(SinkName::to_string).collect();
             let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
-            writeln!(f, "type    {name} → {}{schema}", routes.join(", "))?;
+            let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
+            writeln!(f, "type    {name} → {}{schema}{transform}", routes.join(", "))?;
             for AggregateConfig { window, rules, routes } in &config.aggregates {
                 let routes: Vec<String> = routes.iter().map(SinkName::to_string).collect();
                 writeln!(f, "type    {} → {}, of {name} in windows of {window}", rules.name(), routes.join(", "))?;

@@ -61,6 +61,11 @@ impl<'e> Reader<'e> {
         self.report.source(name, text)
     }
 
+    /// What stands at a spot, as it was written.
+    pub(super) fn written(&self, spot: &Spot) -> &str {
+        self.report.text(spot)
+    }
+
     /// How many mistakes were found so far.
     pub(super) fn mistakes(&self) -> usize {
         self.report.mistakes()
@@ -232,7 +237,7 @@ impl<'e> Reader<'e> {
     }
 
     /// A string of the document with its `${NAME}` replaced.
-    fn string(&mut self, name: &str, spot: Spot, value: &DeValue<'_>) -> Option<Found<String>> {
+    pub(super) fn string(&mut self, name: &str, spot: Spot, value: &DeValue<'_>) -> Option<Found<String>> {
         let Some(text) = value.as_str() else {
             return self.wrong_kind(name, spot, value, "a string");
         };
@@ -290,7 +295,8 @@ impl<'e> Reader<'e> {
         Spot { source: self.report.source(name, text), span: 0..text.len() }
     }
 
-    fn wrong_kind<T>(&mut self, name: &str, spot: Spot, value: &DeValue<'_>, wanted: &str) -> Option<T> {
+    /// Says that a value is of another kind.
+    pub(super) fn wrong_kind<T>(&mut self, name: &str, spot: Spot, value: &DeValue<'_>, wanted: &str) -> Option<T> {
         let is = match value.type_str() {
             kind @ ("integer" | "array") => format!("an {kind}"),
             kind => format!("a {kind}"),

@@ -108,11 +108,13 @@ fn every_setting_is_documented() {
     let page = fs::read_to_string(folder("../../docs/configuration.md")).unwrap();
     let sinks = sink::KINDS.iter().flat_map(|(_, keys)| keys.iter().map(|key| ("sinks", "X", *key)));
     let gateway = gateway::KEYS.iter().map(|key| ("gateway", "", *key));
-    let types = event_type::KEYS.iter().filter(|key| **key != aggregate::TABLE);
-    let types = types.map(|key| ("types", "X", *key));
+    // A list of tables has no variable, and aggregates have settings of their own.
+    let has_row = |key: &&&str| ![aggregate::TABLE, "transform"].contains(*key);
+    let types = event_type::KEYS.iter().filter(has_row).map(|key| ("types", "X", *key));
+    let tables = table::KEYS.iter().map(|key| ("tables", "X", *key));
     let log = log::KEYS.iter().map(|key| ("log", "", *key));
     let tls = ["gateway", "admin"].into_iter().flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
-    for (table, name, key) in gateway.chain(log).chain(types).chain(sinks).chain(tls) {
+    for (table, name, key) in gateway.chain(log).chain(types).chain(tables).chain(sinks).chain(tls) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
         let variable = environment::variable_name(parts);
         let row = page.lines().find(|line| line.contains(&format!("| `{variable}` |")));

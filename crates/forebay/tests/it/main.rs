@@ -20,3 +20,4 @@ mod stop;
 mod support;
 mod tls;
 mod tokens;
+mod transforms;

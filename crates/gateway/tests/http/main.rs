@@ -16,6 +16,7 @@ mod json_parsing;
 mod probes;
 mod schemas;
 mod stand;
+mod steps;
 mod tls;
 mod tokens;
 mod trouble;

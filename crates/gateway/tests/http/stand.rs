@@ -51,13 +51,21 @@ impl Stand {
     }
 
     pub(crate) fn with_shards(shards: u16) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("data");
-        Self::start(Arc::new(OsDisk), &path, open_types(), GatewayOptions::default(), shards, Some(folder))
+        Self::with_shards_of(shards, open_types())
     }
 
     pub(crate) fn on_disk(disk: SharedDisk) -> Self {
-        Self::start(disk, Path::new("/data"), open_types(), GatewayOptions::default(), 1, None)
+        Self::on_disk_with(disk, open_types())
+    }
+
+    pub(crate) fn on_disk_with(disk: SharedDisk, types: GatewayTypes) -> Self {
+        Self::start(disk, Path::new("/data"), types, GatewayOptions::default(), 1, None)
+    }
+
+    pub(crate) fn with_shards_of(shards: u16, types: GatewayTypes) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        Self::start(Arc::new(OsDisk), &path, types, GatewayOptions::default(), shards, Some(folder))
     }
 
     fn start(

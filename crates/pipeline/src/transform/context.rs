@@ -1,14 +1,15 @@
 //! What a step may ask that doesn't stand in the payload. Time is an argument here, as everything is.
 
 use std::fmt;
+use std::net::IpAddr;
 
 /// What is known of an event beside its payload.
 #[derive(Clone, Copy)]
 pub struct Context<'c> {
     /// When it was received, in microseconds since 1970.
     pub received_at: i64,
-    /// The address of its client as text, or `""` if there was none.
-    pub client: &'c str,
+    /// The address of its client, if it is known.
+    pub client: Option<IpAddr>,
     /// Who sent it: the token's name, `""` without tokens.
     pub source: &'c str,
     /// Its type.
@@ -23,7 +24,7 @@ pub struct Context<'c> {
 impl<'c> Context<'c> {
     /// That of an event of which nothing is known.
     pub const UNKNOWN: Context<'c> =
-        Context { received_at: 0, client: "", source: "", event_type: "", key: &[], header: &|_| None };
+        Context { received_at: 0, client: None, source: "", event_type: "", key: &[], header: &|_| None };
 }
 
 impl fmt::Debug for Context<'_> {
@@ -50,7 +51,10 @@ impl Fact {
     pub(super) fn write(&self, context: &Context<'_>, out: &mut String) -> Option<()> {
         let text = match self {
             Self::ReceivedTime => return write_time(context.received_at, out),
-            Self::Client => context.client,
+            Self::Client => {
+                super::text::write_string(&context.client?.to_string(), out);
+                return Some(());
+            }
             Self::Source => context.source,
             Self::Type => context.event_type,
             Self::Header(name) => (context.header)(name)?,

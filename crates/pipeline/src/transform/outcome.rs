@@ -34,6 +34,14 @@ pub struct Filtered {
     pub operation: &'static str,
 }
 
+impl Filtered {
+    /// Whether another event stands for this one, which must then be stored.
+    #[must_use]
+    pub fn came_before(&self) -> bool {
+        self.operation == "dedupe"
+    }
+}
+
 /// Why an event is refused. As text: the step, the place in the payload, what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepError {

@@ -163,7 +163,7 @@ pub(super) fn check_length(event: &str) -> Result<(), String> {
 }
 
 impl Step {
-    const fn filtered(&self) -> Filtered {
+    pub(super) const fn filtered(&self) -> Filtered {
         Filtered { step: self.number, operation: self.name }
     }
 

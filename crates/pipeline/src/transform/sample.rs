@@ -45,7 +45,9 @@ impl Run<'_, '_> {
 
     pub(super) fn dedupe(&mut self, at: &[JsonPointer], window: usize) -> Result<Verdict, Failure> {
         let Some(values) = self.values(at)? else { return Ok(Verdict::GoesOn) };
-        let has_seen = self.windows.has_seen(window, &values, self.context.received_at);
+        // Types that share their steps don't share their values.
+        let value = format!("{}:{values}", self.context.event_type);
+        let has_seen = self.windows.has_seen(window, &value, self.context.received_at);
         Ok(if has_seen { Verdict::IsFiltered } else { Verdict::GoesOn })
     }
 

@@ -79,6 +79,13 @@ pub(super) enum Operation {
     Explode(Explode),
 }
 
+impl Operation {
+    /// Whether it may take an event out.
+    pub(super) const fn may_filter(&self) -> bool {
+        matches!(self, Self::Filter(_) | Self::Sample(_) | Self::Dedupe { .. } | Self::Explode(_))
+    }
+}
+
 /// Where a value comes from.
 #[derive(Clone, Debug)]
 pub(super) enum Source {

@@ -4,6 +4,8 @@ mod mistakes;
 mod properties;
 mod trees;
 
+use std::time::Duration;
+
 use super::*;
 
 fn specs(steps: &str) -> Vec<StepSpec> {

@@ -1,5 +1,7 @@
 //! What each step did to an event: for people who try a transform out.
 
+use std::time::Duration;
+
 use super::step::Step;
 use super::tree::Tree;
 
@@ -14,6 +16,8 @@ pub struct Traced {
     pub part: Vec<usize>,
     /// What it did.
     pub did: Did,
+    /// How long it took.
+    pub took: Duration,
     /// The event behind it.
     pub payload: String,
 }
@@ -58,18 +62,31 @@ impl Observer for Nobody {
 pub(super) struct Watcher<'f> {
     pub(super) each: &'f mut dyn FnMut(Traced),
     pub(super) part: Vec<usize>,
+    clock: &'f dyn Fn() -> Duration,
+    /// When the step began that is being done.
+    began: Duration,
+}
+
+impl<'f> Watcher<'f> {
+    pub(super) fn new(clock: &'f dyn Fn() -> Duration, each: &'f mut dyn FnMut(Traced)) -> Self {
+        Self { each, part: Vec::new(), clock, began: clock() }
+    }
 }
 
 impl Observer for Watcher<'_> {
     fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree) {
+        let took = (self.clock)().saturating_sub(self.began);
         let mut payload = String::new();
         tree.write_document(&mut payload);
         let part = self.part.clone();
-        (self.each)(Traced { step: step.number, operation: step.name, part, did: did(), payload });
+        (self.each)(Traced { step: step.number, operation: step.name, part, did: did(), took, payload });
+        // What it takes to look on isn't the next step's.
+        self.began = (self.clock)();
     }
 
     fn enter(&mut self, part: usize) {
         self.part.push(part);
+        self.began = (self.clock)();
     }
 
     fn leave(&mut self) {

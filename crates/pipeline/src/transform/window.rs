@@ -1,24 +1,25 @@
 //! What `dedupe` remembers: the values that it has seen lately, as far as it has room.
 //!
-//! A value is remembered only if its event goes on; whoever then can't store the event has it forgotten again, so
-//! that the event isn't left out when it is sent once more.
+//! A value is kept only when its event is stored. Until then it is known to its own request, and to no other: what was
+//! never stored can't have anything left out.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// What the steps of one transform remember. Each shard has its own.
+/// What the steps of one transform remember, as one request sees it: what was kept, and what its own events have.
 #[derive(Debug, Default)]
 pub struct Windows {
-    seed: u64,
-    windows: Vec<Window>,
-    /// Values remembered since the beginning.
-    remembered: u64,
+    kept: Arc<Kept>,
+    /// Values of this request, in their order.
+    own: Vec<Seen>,
+    own_keys: HashSet<(usize, u128)>,
 }
 
 /// A moment in the life of [`Windows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark(u64);
+pub struct Mark(usize);
 
 /// How long, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,79 +28,130 @@ pub(super) struct Bounds {
     pub(super) values: usize,
 }
 
+/// What all requests see. A lock is held for one value.
+#[derive(Debug, Default)]
+struct Kept {
+    seed: u64,
+    windows: Vec<Mutex<Window>>,
+}
+
 #[derive(Debug)]
 struct Window {
     bounds: Bounds,
-    seen: HashSet<u128>,
-    /// Which came when, and its number.
-    order: VecDeque<Seen>,
+    /// When each was seen.
+    seen: HashMap<u128, i64>,
+    /// Which came when. A value whose time was over before it came again stands here twice.
+    order: VecDeque<(u128, i64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
+    window: usize,
     key: u128,
     at: i64,
-    number: u64,
 }
 
 impl Windows {
     /// `seed` must be random: who knows it can make a value that is taken for another one.
     pub(super) fn new(seed: u64, bounds: impl Iterator<Item = Bounds>) -> Self {
-        let window = |bounds| Window { bounds, seen: HashSet::new(), order: VecDeque::new() };
-        Self { seed, windows: bounds.map(window).collect(), remembered: 0 }
+        let window = |bounds| Mutex::new(Window { bounds, seen: HashMap::new(), order: VecDeque::new() });
+        let kept = Arc::new(Kept { seed, windows: bounds.map(window).collect() });
+        Self { kept, ..Self::default() }
     }
 
-    /// What is remembered up to now.
+    /// The same for another request.
+    #[must_use]
+    pub fn for_request(&self) -> Self {
+        Self { kept: self.kept.clone(), ..Self::default() }
+    }
+
+    /// Whether anything is ever remembered.
+    #[must_use]
+    pub fn are_used(&self) -> bool {
+        !self.kept.windows.is_empty()
+    }
+
+    /// What is remembered up to now of this request.
     #[must_use]
     pub const fn mark(&self) -> Mark {
-        Mark(self.remembered)
+        Mark(self.own.len())
     }
 
-    /// Forgets what was remembered since.
+    /// Forgets what this request has had since.
     pub fn forget_since(&mut self, mark: Mark) {
-        for window in &mut self.windows {
-            while let Some(last) = window.order.back().copied().filter(|last| last.number >= mark.0) {
-                window.order.pop_back();
-                window.seen.remove(&last.key);
-            }
+        for seen in self.own.split_off(mark.0.min(self.own.len())) {
+            self.own_keys.remove(&(seen.window, seen.key));
+        }
+    }
+
+    /// The events of this request are stored, or will be if anything is: all requests see what they have.
+    pub fn keep(&mut self) {
+        for Seen { window, key, at } in self.own.drain(..) {
+            self.kept.window(window).into_iter().for_each(|mut window| window.keep(key, at));
+        }
+        self.own_keys.clear();
+    }
+
+    /// Forgets all that was kept: something of it wasn't stored after all.
+    pub fn forget_all(&self) {
+        for window in 0..self.kept.windows.len() {
+            self.kept.window(window).into_iter().for_each(|mut window| window.forget());
         }
     }
 
     /// Whether a window has seen a value; now it has. Without a window of that number, as in a state of another
     /// transform, nothing was seen.
     pub(super) fn has_seen(&mut self, window: usize, value: &str, now: i64) -> bool {
-        let Some(window) = self.windows.get_mut(window) else { return false };
-        let key = xxh3_128_with_seed(value.as_bytes(), self.seed);
-        window.forget_old(now);
-        if window.seen.contains(&key) {
+        let key = xxh3_128_with_seed(value.as_bytes(), self.kept.seed);
+        let Some(kept) = self.kept.window(window) else { return false };
+        if kept.has(key, now) || !self.own_keys.insert((window, key)) {
             return true;
         }
-        window.make_room();
-        window.seen.insert(key);
-        window.order.push_back(Seen { key, at: now, number: self.remembered });
-        self.remembered += 1;
+        drop(kept);
+        self.own.push(Seen { window, key, at: now });
         false
     }
 }
 
+impl Kept {
+    fn window(&self, number: usize) -> Option<MutexGuard<'_, Window>> {
+        self.windows.get(number).map(|window| window.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 impl Window {
-    fn forget_old(&mut self, now: i64) {
-        let oldest = now.saturating_sub(self.bounds.microseconds);
-        while self.order.front().is_some_and(|seen| seen.at < oldest) {
-            self.forget_first();
-        }
+    fn has(&self, key: u128, now: i64) -> bool {
+        self.seen.get(&key).is_some_and(|at| *at >= self.oldest(now))
     }
 
-    fn make_room(&mut self) {
+    const fn oldest(&self, now: i64) -> i64 {
+        now.saturating_sub(self.bounds.microseconds)
+    }
+
+    fn keep(&mut self, key: u128, at: i64) {
+        let oldest = self.oldest(at);
+        while self.order.front().is_some_and(|(_, seen)| *seen < oldest) {
+            self.forget_first();
+        }
+        if self.has(key, at) {
+            return;
+        }
         while self.order.len() >= self.bounds.values {
             self.forget_first();
         }
+        self.seen.insert(key, at);
+        self.order.push_back((key, at));
     }
 
     fn forget_first(&mut self) {
-        if let Some(seen) = self.order.pop_front() {
-            self.seen.remove(&seen.key);
+        let Some((key, at)) = self.order.pop_front() else { return };
+        if self.seen.get(&key) == Some(&at) {
+            self.seen.remove(&key);
         }
+    }
+
+    fn forget(&mut self) {
+        (self.seen, self.order) = Default::default();
     }
 }
 
@@ -115,8 +167,11 @@ mod tests {
     fn a_value_is_seen_until_its_time_is_over() {
         let mut windows = windows(10);
         assert!(!windows.has_seen(0, "a", 0));
+        windows.keep();
         assert!(windows.has_seen(0, "a", 100));
         assert!(!windows.has_seen(0, "a", 101), "the first time counts, or it would never end");
+        windows.keep();
+        assert!(windows.has_seen(0, "a", 201));
         assert!(!windows.has_seen(1, "a", 101), "no such window");
     }
 
@@ -125,13 +180,14 @@ mod tests {
         let mut windows = windows(2);
         for value in ["a", "b", "c"] {
             assert!(!windows.has_seen(0, value, 0));
+            windows.keep();
         }
         assert!(windows.has_seen(0, "c", 0) && windows.has_seen(0, "b", 0));
         assert!(!windows.has_seen(0, "a", 0));
     }
 
     #[test]
-    fn what_was_remembered_since_a_mark_can_be_forgotten() {
+    fn what_a_request_has_had_since_a_mark_can_be_forgotten() {
         let mut windows = windows(10);
         windows.has_seen(0, "a", 0);
         let mark = windows.mark();
@@ -139,5 +195,17 @@ mod tests {
         windows.forget_since(mark);
         assert!(windows.has_seen(0, "a", 0));
         assert!(!windows.has_seen(0, "b", 0));
+    }
+
+    #[test]
+    fn others_see_what_is_kept_and_nothing_else() {
+        let mut first = windows(10);
+        let mut second = first.for_request();
+        assert!(!first.has_seen(0, "a", 0));
+        assert!(!second.has_seen(0, "a", 0), "the first may yet be refused");
+        first.keep();
+        assert!(first.for_request().has_seen(0, "a", 0));
+        first.forget_all();
+        assert!(!first.for_request().has_seen(0, "a", 0));
     }
 }

@@ -13,6 +13,9 @@ use crate::transform::sample::Sample;
 use crate::transform::step::{Operation, Source};
 use crate::transform::window::Bounds;
 
+/// Headers that hold what opens the door.
+const TOKENS: [&str; 2] = ["authorization", "proxy-authorization"];
+
 pub(super) fn set(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
     let (at, value) = (options.pointer("set"), value(options));
     Some(Operation::Set { at: at?, value: value?, only_missing: false })
@@ -54,14 +57,18 @@ pub(super) fn enrich(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Op
         "type" => Fact::Type,
         "header" => {
             options.need("header", "\"x-request-id\"")?;
-            Fact::Header(header.clone()?)
+            let header = header.clone()?;
+            if TOKENS.contains(&header.as_str()) {
+                return options.wrong("header", "holds who may post, which isn't stored");
+            }
+            Fact::Header(header)
         }
         _ => {
             return options
                 .wrong("from", "should be one of \"received_time\", \"client\", \"source\", \"type\", \"header\"");
         }
     };
-    if header.is_some() && !matches!(fact, Fact::Header(_)) {
+    if options.has("header") && !matches!(fact, Fact::Header(_)) {
         options.mistake(Spot::Key("header".to_owned()), "only from = \"header\" asks for one");
     }
     Some(Operation::Set { at: at?, value: Source::Fact(fact), only_missing: false })

@@ -145,7 +145,7 @@ proptest! {
 
         let (mut windows, mut last) = (transform.windows(1), Vec::new());
         let each = &mut |step: Traced| last.push(step);
-        let traced = checked(transform.trace(event, &Context::UNKNOWN, &mut windows, &mut scratch, each), event)?;
+        let traced = checked(transform.trace(event, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each), event)?;
         prop_assert_eq!(&ran, &traced);
         for step in &last {
             prop_assert!(json::check(step.payload.as_bytes()).is_ok(), "{}", step.payload);

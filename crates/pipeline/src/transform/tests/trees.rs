@@ -147,7 +147,9 @@ fn a_value_is_remembered_only_if_its_event_goes_on() {
     let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
     let mut goes_on = |event: &str, second: i64| {
         let context = Context { received_at: second * 1_000_000, ..Context::UNKNOWN };
-        transform.run(event, &context, &mut windows, &mut scratch).map(|outcome| outcome.goes_on())
+        let goes_on = transform.run(event, &context, &mut windows, &mut scratch).map(|outcome| outcome.goes_on());
+        windows.keep();
+        goes_on
     };
     assert_eq!(goes_on(r#"{"id":1,"keep":false}"#, 0), Ok(false), "the filter takes it out");
     assert!(goes_on(r#"{"id":1,"keep":true,"name":1}"#, 0).is_err(), "it is refused");
@@ -223,7 +225,8 @@ fn a_trace_tells_what_each_step_did() {
     let transform = compiled(steps);
     let (mut windows, mut scratch, mut traced) = (transform.windows(1), Scratch::default(), Vec::new());
     let event = r#"{"n":1,"l":[2,3]}"#;
-    let outcome = transform.trace(event, &Context::UNKNOWN, &mut windows, &mut scratch, &mut |step| traced.push(step));
+    let each = &mut |step: Traced| traced.push(step);
+    let outcome = transform.trace(event, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each);
     assert!(outcome.is_err());
     let wrong = "the value is a number, and should be a string".to_owned();
     let told: Vec<_> = traced.into_iter().map(|step| (step.step, step.part, step.did, step.payload)).collect();

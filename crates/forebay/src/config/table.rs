@@ -1,0 +1,90 @@
+//! `[tables.X]`: files that steps look values up in.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use event::limits::TABLE_BYTES_MAX;
+use pipeline::transform::{InvalidTable, Tables};
+
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::Section;
+use crate::folder_files;
+
+/// The settings of `[tables.X]`.
+pub(super) const KEYS: &[&str] = &["path", "key", "value"];
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Csv,
+    Json,
+}
+
+/// The tables of one configuration.
+#[derive(Debug, Default)]
+pub(super) struct LookupTables {
+    pub(super) tables: Tables,
+    /// What their files hold.
+    pub(super) fingerprint: u64,
+    /// For what steps remember.
+    pub(super) seed: u64,
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, sections: &[Section<'_>], folder: &Path) -> LookupTables {
+    let (mut tables, mut hasher) = (Tables::default(), DefaultHasher::new());
+    for section in sections {
+        read_one(reader, section, folder, &mut tables, &mut hasher);
+    }
+    // Where the system has no randomness Forebay doesn't start at all.
+    LookupTables { tables, fingerprint: hasher.finish(), seed: getrandom::u64().unwrap_or_default() }
+}
+
+fn read_one(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    folder: &Path,
+    tables: &mut Tables,
+    hasher: &mut DefaultHasher,
+) {
+    reader.check_keys(section, KEYS);
+    let mistakes_before = reader.mistakes();
+    let path = reader.text(section, "path", path);
+    let [key, value] = ["key", "value"].map(|key| reader.text(section, key, |text| Ok(text.to_owned())));
+    let Some(path) = path else {
+        if reader.mistakes() == mistakes_before {
+            let title = format!("`{}` is missing", section.key_path("path"));
+            let mistake = Mistake::new(title, section.spot().clone(), "has no `path`");
+            reader.push(mistake.help("name its file, as in path = \"countries.csv\"".to_owned()));
+        }
+        return;
+    };
+    let (path, form, spot) = (path.value.0, path.value.1, path.spot);
+    if let (Form::Json, Some(column)) = (form, key.as_ref().or(value.as_ref())) {
+        let title = format!("`{}` has columns, and its file is JSON", section.key_path("path"));
+        reader.push(Mistake::new(title, column.spot.clone(), "only tables in CSV have columns"));
+        return;
+    }
+    let [key, value] = [key, value].map(|found| found.map(|found| found.value));
+    let added = folder_files::read_text(folder, &path, TABLE_BYTES_MAX).and_then(|text| {
+        (section.name(), &text, &key, &value).hash(hasher);
+        let added = match form {
+            Form::Csv => tables.add_csv(section.name(), &text, key.as_deref(), value.as_deref()),
+            Form::Json => tables.add_json(section.name(), &text),
+        };
+        added.map_err(|error: InvalidTable| error.to_string())
+    });
+    if let Err(why) = added {
+        let title = format!("`{}` can't be used: {why}", section.key_path("path"));
+        reader.push(Mistake::new(title, spot, format!("this is {}", folder.join(path).display())));
+    }
+}
+
+fn path(text: &str) -> Result<(PathBuf, Form), Wrong> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => Ok((path, Form::Csv)),
+        Some("json") => Ok((path, Form::Json)),
+        _ => Err(Wrong::new("is no table", "wanted the path of a file whose name ends in .csv or .json")),
+    }
+}

@@ -1,0 +1,174 @@
+//! `transform` of a type: its steps are compiled, and mistakes in them are shown where they stand.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gateway::TypeSteps;
+use pipeline::transform::{self as steps, Setting, StepSpec, Transform};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::reader::Reader;
+use super::report::{Mistake, Spot};
+use super::section::Section;
+use super::table::LookupTables;
+
+/// The key in a step of `hash` that is a secret: it may come from the environment. In other texts of steps `${…}` means
+/// something else.
+const SECRET: (&str, &str) = ("hash", "key");
+
+/// The transform of a type.
+#[derive(Clone)]
+pub(crate) struct TypeTransform {
+    specs: Vec<StepSpec>,
+    /// What the tables held that its steps may ask.
+    tables: u64,
+    pub(crate) steps: Arc<TypeSteps>,
+}
+
+impl PartialEq for TypeTransform {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.specs, self.tables) == (&other.specs, other.tables)
+    }
+}
+
+impl Eq for TypeTransform {}
+
+/// Steps may have secrets in them.
+impl fmt::Debug for TypeTransform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TypeTransform")
+    }
+}
+
+impl fmt::Display for TypeTransform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.specs.len() {
+            1 => f.write_str("1 step"),
+            count => write!(f, "{count} steps"),
+        }
+    }
+}
+
+/// The transform of a type, if it has one.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &LookupTables) -> Option<TypeTransform> {
+    let (spot, value) = section.get("transform")?;
+    let name = section.key_path("transform");
+    let Some(elements) = value.as_array() else {
+        return reader.wrong_kind(&name, spot, value, "a list of steps, such as [{ drop = \"/referrer\" }]");
+    };
+    let mut is_readable = true;
+    let mut specs = Vec::new();
+    let mut written = Vec::new();
+    for (element, number) in elements.iter().zip(1..) {
+        let step = format!("{name}[{number}]");
+        let Some(entries) = element.get_ref().as_table() else {
+            let at = section.spot_of(element);
+            reader.wrong_kind::<()>(&step, at, element.get_ref(), "a step, such as { drop = \"/referrer\" }");
+            is_readable = false;
+            continue;
+        };
+        let read = spec(reader, section, &step, entries);
+        is_readable &= read.0.len() == entries.len();
+        specs.push(read);
+        written.push((element, entries));
+    }
+    if !is_readable || specs.is_empty() {
+        return None;
+    }
+    match Transform::compile(&specs, &tables.tables) {
+        Ok(transform) => {
+            let steps = Arc::new(TypeSteps::new(transform, tables.seed));
+            Some(TypeTransform { specs, tables: tables.fingerprint, steps })
+        }
+        Err(mistakes) => {
+            for mistake in mistakes {
+                let place = written.get(mistake.step - 1).copied();
+                let at = place.map_or_else(|| spot.clone(), |place| place_of(reader, section, place, &mistake.at));
+                let title = format!("step {} of `{name}` can't be used", mistake.step);
+                reader.push(Mistake::new(title, at, mistake.message).help(mistake.help));
+            }
+            None
+        }
+    }
+}
+
+fn spec(reader: &mut Reader<'_>, section: &Section<'_>, step: &str, entries: &DeTable<'_>) -> StepSpec {
+    let is_secret = |key: &str| key == SECRET.1 && entries.contains_key(SECRET.0);
+    let read = entries.iter().filter_map(|(key, value)| {
+        let name: &str = key.get_ref();
+        let path = format!("{step}.{name}");
+        let spot = section.spot_of(value);
+        let setting = if is_secret(name) && value.get_ref().is_str() {
+            // What is wrong with other steps is told too where it can't be filled in.
+            let secret = reader.string(&path, spot, value.get_ref());
+            Some(Setting::Text(secret.map_or_else(|| name.to_owned(), |found| found.value)))
+        } else {
+            setting(reader, &path, spot, value.get_ref())
+        };
+        Some((name.to_owned(), setting?))
+    });
+    StepSpec(read.collect())
+}
+
+fn setting(reader: &mut Reader<'_>, path: &str, spot: Spot, value: &DeValue<'_>) -> Option<Setting> {
+    let within = |part: &Spanned<DeValue<'_>>| Spot { source: spot.source, span: part.span() };
+    Some(match value {
+        DeValue::String(text) => Setting::Text(text.clone().into_owned()),
+        DeValue::Boolean(value) => Setting::Bool(*value),
+        DeValue::Datetime(time) => Setting::Text(time.to_string()),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Setting::Integer(number),
+            Err(_) => return reader.wrong_kind(path, spot, value, "an integer of at most 64 bits"),
+        },
+        DeValue::Float(number) => match number.as_str().parse() {
+            Ok(number) => Setting::Float(number),
+            Err(_) => return reader.wrong_kind(path, spot, value, "a number"),
+        },
+        DeValue::Array(elements) => {
+            let elements: Vec<_> = elements
+                .iter()
+                .enumerate()
+                .map(|(number, part)| setting(reader, &format!("{path}[{number}]"), within(part), part.get_ref()))
+                .collect();
+            Setting::List(elements.into_iter().collect::<Option<_>>()?)
+        }
+        DeValue::Table(entries) => {
+            let members: Vec<_> = entries
+                .iter()
+                .map(|(key, part)| {
+                    let name: &str = key.get_ref();
+                    let value = setting(reader, &format!("{path}.{name}"), within(part), part.get_ref())?;
+                    Some((name.to_owned(), value))
+                })
+                .collect();
+            Setting::Table(members.into_iter().collect::<Option<_>>()?)
+        }
+    })
+}
+
+/// Where in the file a part of a step stands.
+fn place_of(
+    reader: &Reader<'_>,
+    section: &Section<'_>,
+    (element, entries): (&Spanned<DeValue<'_>>, &DeTable<'_>),
+    part: &steps::Spot,
+) -> Spot {
+    let entry = part.key().and_then(|key| entries.get_key_value(key));
+    let Some((key, value)) = entry else { return section.spot_of(element) };
+    let whole = section.spot_of(value);
+    match part {
+        steps::Spot::Step => section.spot_of(element),
+        steps::Spot::Key(_) => section.spot_of(key),
+        steps::Spot::Value(_) => whole,
+        steps::Spot::Element(_, number) => {
+            let element = value.get_ref().as_array().and_then(|elements| elements.get(*number));
+            element.map_or(whole, |element| section.spot_of(element))
+        }
+        steps::Spot::Within(_, range) => {
+            // Escapes make a string longer than what it stands for: then it is shown as a whole.
+            let start = value.get_ref().as_str().and_then(|text| reader.written(&whole).find(text));
+            start.map_or_else(|| whole.clone(), |start| whole.part(start + range.start, range.len().max(1)))
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A batch while its body arrives: body and records are never held together.
+
+use pipeline::batch::{Form, Item, Splitter};
+
+use crate::admission::Permit;
+use crate::beside;
+use crate::encoder::Encoder;
+use crate::http1::body::Body;
+use crate::problem::{Problem, Refused};
+use crate::worker::Worker;
+
+/// What has come of a batch.
+struct Arriving {
+    encoder: Encoder,
+    splitter: Splitter,
+    /// Bytes since the last record was complete.
+    unfinished: usize,
+}
+
+/// Encodes records as the body arrives. Chunks that are much work are done beside the shard.
+pub(crate) async fn encode(
+    worker: &Worker,
+    (encoder, form): (Encoder, Form),
+    body: &mut Body<'_>,
+    permit: &mut Permit<'_>,
+) -> Result<Encoder, Refused> {
+    let mut arriving = Arriving { encoder, splitter: Splitter::new(form), unfinished: 0 };
+    let (mut charged, mut much) = (0, Vec::new());
+    loop {
+        let mut take = |chunk: &[u8]| {
+            permit.admit(chunk.len())?;
+            charged += chunk.len();
+            if arriving.is_much_work(chunk.len()) {
+                much = chunk.to_vec();
+                return Ok(());
+            }
+            arriving.push(chunk)
+        };
+        let Some(taken) = body.next(&mut take).await? else { break };
+        taken?;
+        if !much.is_empty() {
+            let chunk = std::mem::take(&mut much);
+            arriving = beside::run(worker, move || arriving.pushed(&chunk)).await??;
+        }
+        // Small records, and what is said of those that are refused, take more room than the body that they came in.
+        let beyond = arriving.encoder.bytes().saturating_sub(charged);
+        permit.admit(beyond)?;
+        charged += beyond;
+    }
+    if arriving.is_much_work(0) {
+        return beside::run(worker, move || arriving.finished()).await?;
+    }
+    arriving.finished()
+}
+
+impl Arriving {
+    fn is_much_work(&self, bytes: usize) -> bool {
+        self.encoder.is_much_work(self.unfinished + bytes)
+    }
+
+    fn push(&mut self, chunk: &[u8]) -> Result<(), Refused> {
+        let Self { encoder, splitter, unfinished } = self;
+        encoder.came(chunk);
+        *unfinished += chunk.len();
+        let mut take = |item: Item<'_>| {
+            *unfinished = 0;
+            encoder.take(item);
+        };
+        splitter.push(chunk, &mut take).map_err(Problem::of_body)
+    }
+
+    fn pushed(mut self, chunk: &[u8]) -> Result<Self, Refused> {
+        self.push(chunk).map(|()| self)
+    }
+
+    fn finished(self) -> Result<Encoder, Refused> {
+        let Self { mut encoder, splitter, .. } = self;
+        splitter.finish(&mut |item| encoder.take(item)).map_err(Problem::of_body)?;
+        encoder.finish();
+        Ok(encoder)
+    }
+}

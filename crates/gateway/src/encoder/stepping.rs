@@ -1,0 +1,169 @@
+//! The records of a batch on their way through the steps of their types.
+
+use event::limits::{BATCH_RECORDS_MAX, BLOCK_BYTES_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
+use event::{EventId, KeyedIds, TypeName, id};
+use pipeline::transform::{Filtered, Outcome, Scratch, Several, Windows};
+
+use super::{Encoder, Ids, Sent, SentBytes, own_id};
+use crate::code::Code;
+use crate::problem::Problem;
+use crate::type_cache::Slot;
+
+/// What steps leave behind in a batch.
+#[derive(Default)]
+pub(super) struct Stepping {
+    scratch: Scratch,
+    /// What the steps of each type remember of this batch.
+    windows: Vec<(Slot, Windows)>,
+    filtered: Vec<(Slot, Filtered, u64)>,
+    /// A record has become several.
+    pub(super) has_several: bool,
+}
+
+impl Stepping {
+    /// Nothing of the batch is taken.
+    pub(super) fn forget(&mut self) {
+        self.windows.clear();
+        self.filtered.clear();
+    }
+
+    fn take_out(&mut self, slot: Slot, by: Filtered) {
+        match self.filtered.iter_mut().find(|(known, step, _)| (*known, *step) == (slot, by)) {
+            Some((.., count)) => *count += 1,
+            None => self.filtered.push((slot, by, 1)),
+        }
+    }
+}
+
+impl Encoder {
+    /// Takes a record through the steps of its type.
+    pub(super) fn step(&mut self, sent: &Sent<'_>, payload: &str) -> Result<(), Problem> {
+        let Some(steps) = self.types.get(sent.slot).rules.steps.clone() else { return Ok(()) };
+        let at = self.stepping.windows.iter().position(|(slot, _)| *slot == sent.slot).unwrap_or_else(|| {
+            self.stepping.windows.push((sent.slot, steps.windows(self.refused_commits)));
+            self.stepping.windows.len() - 1
+        });
+        let mut windows = std::mem::take(&mut self.stepping.windows[at].1);
+        let mut scratch = std::mem::take(&mut self.stepping.scratch);
+        let mark = windows.mark();
+        let around = (&self.envelope, self.types.get(sent.slot), || self.key_of(sent.number));
+        let outcome = steps.run(payload, around, &mut windows, &mut scratch).map_err(|refused| *refused);
+        let result = outcome.and_then(|outcome| self.take_outcome(sent, payload, outcome));
+        if result.is_err() {
+            windows.forget_since(mark);
+        }
+        self.stepping.windows[at].1 = windows;
+        self.stepping.scratch = scratch;
+        result
+    }
+
+    fn take_outcome(&mut self, sent: &Sent<'_>, payload: &str, outcome: Outcome<'_>) -> Result<(), Problem> {
+        match outcome {
+            Outcome::Unchanged => self.put_with_room(sent, payload),
+            Outcome::Changed(changed) => self.put_with_room(sent, changed),
+            Outcome::Filtered(by) => {
+                self.stepping.take_out(sent.slot, by);
+                self.filtered += 1;
+                Ok(())
+            }
+            Outcome::Several(several) => self.put_several(sent, &several),
+        }
+    }
+
+    fn put_with_room(&mut self, sent: &Sent<'_>, payload: &str) -> Result<(), Problem> {
+        self.check_room(1, payload.len())?;
+        self.put(sent, payload)
+    }
+
+    /// Adds what one record has become: all of it, or nothing.
+    fn put_several(&mut self, sent: &Sent<'_>, several: &Several) -> Result<(), Problem> {
+        let Several { events, filtered } = several;
+        self.check_room(events.len(), events.iter().map(|(_, event)| event.len()).sum())?;
+        let own = |event: &str| own_id(&self.envelope.source, self.types.get(sent.slot), event);
+        let own: Vec<_> = events.iter().map(|(_, event)| own(event)).collect::<Result<_, _>>()?;
+        let parent = self.made_id(sent);
+        for ((number, event), own) in events.iter().zip(own) {
+            let id = self.id_of_part(*number, own, parent);
+            self.push(sent, id, own.is_some(), event);
+        }
+        filtered.iter().for_each(|by| self.stepping.take_out(sent.slot, *by));
+        self.filtered += u64::from(events.is_empty());
+        self.stepping.has_several = true;
+        Ok(())
+    }
+
+    /// The id of a part is derived from what the whole is known by, so that it is the same when the whole comes again. Ids
+    /// that are made here are counted up instead: they never come again, and stand side by side.
+    fn id_of_part(&self, number: u32, own: Option<EventId>, parent: EventId) -> EventId {
+        match (&self.ids, own) {
+            (Ids::Generated(first), None) => id::numbered(*first, self.batch.records.len() + 1),
+            (_, own) => KeyedIds::of_event(own.unwrap_or(parent)).id(number),
+        }
+    }
+
+    /// Steps may make more of a batch than came.
+    fn check_room(&self, records: usize, bytes: usize) -> Result<(), Problem> {
+        let records_now = self.batch.records.len() as usize + records;
+        if records_now > BATCH_RECORDS_MAX {
+            let detail = format!("steps make more than {BATCH_RECORDS_MAX} events of the batch: send it in parts");
+            return Err(Problem::new(Code::TooManyRecords, detail));
+        }
+        let needed = self.batch.records.bytes() + bytes + records * RECORD_OVERHEAD_BYTES_MAX + PAGE_BYTES;
+        if needed > BLOCK_BYTES_MAX {
+            let detail = "the events that steps make of the batch are too large together: send it in parts";
+            return Err(Problem::new(Code::TooLarge, detail));
+        }
+        Ok(())
+    }
+
+    /// What the request says that its record is known by.
+    fn key_of(&self, number: u32) -> Vec<u8> {
+        match &self.ids {
+            Ids::Keyed(key) => [&key[..], &number.to_be_bytes()].concat(),
+            Ids::Generated(_) => Vec::new(),
+        }
+    }
+
+    /// Adds what a single event has become; `content` is the hash of the bytes that came.
+    pub(crate) fn take_several(&mut self, content: u64, several: &Several) -> Result<(), Problem> {
+        let Some(slot) = self.slot else { return Ok(()) };
+        self.put_several(&Sent { slot, bytes: SentBytes::Hash(content), line: 0, number: 0 }, several)?;
+        self.accepted += 1;
+        self.batch.records.end_request();
+        Ok(())
+    }
+
+    /// Takes over what the steps of a single event remember.
+    pub(crate) fn with_windows(mut self, windows: Windows) -> Self {
+        self.stepping.windows.extend(self.slot.map(|slot| (slot, windows)));
+        self
+    }
+
+    /// The records were appended: others see what their steps remember. To be told how many commits are refused by now.
+    pub(crate) fn keep_windows(&mut self, refused_commits: impl Fn() -> u64) {
+        // Of what came before with other bytes nothing is stored.
+        if !self.batch.other_bytes.is_empty() {
+            return self.stepping.windows.clear();
+        }
+        for (slot, windows) in &mut self.stepping.windows {
+            let steps = self.types.get(*slot).rules.steps.as_ref();
+            steps.into_iter().for_each(|steps| steps.keep(windows, &refused_commits));
+        }
+    }
+
+    /// Whether so many bytes would hold up the shard for long.
+    pub(crate) fn is_much_work(&self, bytes: usize) -> bool {
+        let stepped = self.stepping.windows.iter().map(|(slot, _)| *slot);
+        self.slot.into_iter().chain(stepped).any(|slot| self.types.get(slot).is_much_work(bytes))
+    }
+
+    /// What steps took out, by type and step.
+    pub(crate) fn filtered_by(&self) -> impl Iterator<Item = (&TypeName, Filtered, u64)> {
+        self.stepping.filtered.iter().map(|(slot, by, count)| (&self.types.get(*slot).name, *by, *count))
+    }
+
+    /// Whether another event stands for one that was taken out.
+    pub(crate) fn leans_on_others(&self) -> bool {
+        self.stepping.filtered.iter().any(|(_, by, _)| by.came_before())
+    }
+}

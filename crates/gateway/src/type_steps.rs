@@ -1,0 +1,107 @@
+//! The steps that the events of a type are taken through, with what these remember.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use pipeline::transform::{Context, Filtered, Outcome, Scratch, Transform, Windows};
+
+use crate::effort::Effort;
+use crate::encoder::Envelope;
+use crate::problem::{Problem, Refused};
+use crate::type_table::Known;
+
+/// The steps of a type. All shards share what they remember.
+pub struct TypeSteps {
+    transform: Transform,
+    asks_for_key: bool,
+    windows: Windows,
+    effort: Effort,
+    /// Commits that had been refused when anything was last remembered.
+    refused_commits: AtomicU64,
+}
+
+impl fmt::Debug for TypeSteps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TypeSteps").field("transform", &self.transform).finish_non_exhaustive()
+    }
+}
+
+impl TypeSteps {
+    /// `seed` must be random: who knows it can have others' events left out.
+    #[must_use]
+    pub fn new(transform: Transform, seed: u64) -> Self {
+        let (windows, asks_for_key) = (transform.windows(seed), transform.asks_for_key());
+        Self { transform, asks_for_key, windows, effort: Effort::new(), refused_commits: AtomicU64::new(0) }
+    }
+
+    /// The steps themselves.
+    #[must_use]
+    pub const fn transform(&self) -> &Transform {
+        &self.transform
+    }
+
+    /// What they usually cost.
+    pub(crate) const fn effort(&self) -> &Effort {
+        &self.effort
+    }
+
+    /// The headers of requests that they ask for, in small letters.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = &str> {
+        self.transform.headers()
+    }
+
+    /// The steps that may take events out.
+    pub(crate) fn filters(&self) -> impl Iterator<Item = Filtered> {
+        self.transform.filters()
+    }
+
+    /// What they remember, for a request. Of a commit that was refused nobody knows which values it had: all are forgotten,
+    /// and rather an event is taken twice than none.
+    pub(crate) fn windows(&self, refused_commits: u64) -> Windows {
+        self.check_commits(refused_commits);
+        self.windows.for_request()
+    }
+
+    /// The events of a request were appended: others see their values. To be told how many commits are refused by now.
+    pub(crate) fn keep(&self, windows: &mut Windows, refused_commits: impl Fn() -> u64) {
+        if self.windows.are_used() {
+            windows.keep();
+            self.check_commits(refused_commits());
+        }
+    }
+
+    fn check_commits(&self, refused: u64) {
+        if self.windows.are_used() && self.refused_commits.fetch_max(refused, Ordering::Relaxed) < refused {
+            self.windows.forget_all();
+        }
+    }
+
+    /// Takes a payload of this type through the steps. `key` is what its request says that it is known by.
+    ///
+    /// # Errors
+    /// A step refuses it.
+    pub(crate) fn run<'s>(
+        &self,
+        payload: &str,
+        (envelope, known, key): (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
+        windows: &mut Windows,
+        scratch: &'s mut Scratch,
+    ) -> Result<Outcome<'s>, Refused> {
+        let own = || known.rules.id.as_ref()?.lookup(payload).filter(|raw| *raw != "null");
+        let key = if self.asks_for_key { own().map_or_else(key, |raw| raw.as_bytes().to_vec()) } else { Vec::new() };
+        let header = |name: &str| envelope.headers.get(name);
+        let context = Context {
+            received_at: envelope.received_at,
+            client: Some(envelope.client),
+            source: &envelope.source,
+            event_type: known.name.as_str(),
+            key: &key,
+            header: &header,
+        };
+        let began = Instant::now();
+        let outcome = self.transform.run(payload, &context, windows, scratch);
+        self.effort.learn(payload.len(), began.elapsed());
+        outcome.map_err(Problem::of_step)
+    }
+}

@@ -1,0 +1,341 @@
+//! Types with steps: what they change, refuse, take out and make several of, as clients and the journal see it.
+
+use std::sync::Arc;
+
+use crate::stand::{Stand, named_types};
+use event::{KeyedIds, TypeName};
+use gateway::{Code, FilteredEvents, GatewayOptions, GatewayTypes, TypeRules, TypeSteps};
+use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
+use pipeline::schema::{Documents, Options, Schema};
+use pipeline::transform::{StepSpec, Tables, Transform};
+use serde_json::json;
+
+const ACCEPT: &str = "Accept: application/json\r\n";
+const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";
+
+fn rules(steps: &str) -> TypeRules {
+    let specs: Vec<StepSpec> = serde_json::from_str(steps).unwrap();
+    let transform = Transform::compile(&specs, &Tables::default()).unwrap();
+    TypeRules { steps: Some(Arc::new(TypeSteps::new(transform, 7))), ..TypeRules::default() }
+}
+
+fn types(rules: TypeRules) -> GatewayTypes {
+    let named = [(TypeName::new("t").unwrap(), rules), (TypeName::new("plain").unwrap(), TypeRules::default())];
+    GatewayTypes { named: named.into(), ..GatewayTypes::default() }
+}
+
+fn stand(rules: TypeRules) -> Stand {
+    Stand::with(types(rules), GatewayOptions::default())
+}
+
+fn id_at(pointer: &str) -> Option<pipeline::pointer::JsonPointer> {
+    Some(pointer.parse().unwrap())
+}
+
+#[test]
+fn what_is_stored_is_what_comes_out_and_untouched_bytes_stay() {
+    let stand = stand(rules(r#"[{"drop": "/x"}, {"set": "/y", "value": 1, "when": "x != null || z != null"}]"#));
+    for body in [r#" { "a" : 1.50, "b":"\u00e9" }"#, r#"{"x": 7, "a": 1.50e0}"#, r#"{"z": [ 1 ]}"#] {
+        assert_eq!(stand.post("/ingest/event/t", "", body).status, 200, "{body}");
+    }
+    assert_eq!(stand.post("/ingest/batch/t", NDJSON, "{\"x\":1}\n{ \"q\" : 1 }\n").status, 200);
+    assert_eq!(stand.post("/ingest/event/plain", "", r#"{"x":7}"#).status, 200);
+    assert_eq!(
+        stand.payloads(),
+        [
+            r#"{ "a" : 1.50, "b":"\u00e9" }"#,
+            r#"{"a": 1.50e0}"#,
+            r#"{"z": [ 1 ],"y":1}"#,
+            "{}",
+            r#"{ "q" : 1 }"#,
+            r#"{"x":7}"#
+        ]
+    );
+}
+
+#[test]
+fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
+    let stand = stand(rules(r#"[{"drop": "/x"}, {"coerce": "/n", "as": "number"}]"#));
+    let answer = stand.post("/ingest/event/t", "", r#"{"n": "many"}"#);
+    assert_eq!(
+        (answer.status, answer.json()),
+        (
+            422,
+            json!({
+                "type": "urn:forebay:problem:transform",
+                "title": "The payload can't be transformed",
+                "status": 422,
+                "code": "transform",
+                "detail": "step 2 (coerce /n): the string holds no number",
+                "pointer": "/n",
+                "step": 2,
+                "operation": "coerce",
+            })
+        )
+    );
+    let answer = stand.post("/ingest/batch/t", NDJSON, "{\"n\":\"1\"}\n{\"n\":\"x\"}\n");
+    assert_eq!(answer.status, 207);
+    assert_eq!(
+        answer.json(),
+        json!({"accepted": 1, "duplicates": 0, "refused": [
+            {"line": 2, "pointer": "/n", "code": "transform", "detail": "step 2 (coerce /n): the string holds no number",
+             "step": 2, "operation": "coerce"},
+        ]})
+    );
+    let atomic = format!("{NDJSON}Forebay-Atomic: true\r\n");
+    assert_eq!(stand.post("/ingest/batch/t", &atomic, "{\"n\":\"1\"}\n{\"n\":\"x\"}\n").status, 422);
+    assert_eq!(stand.counters().refusals(Code::Transform), 3);
+    assert_eq!(stand.payloads(), [r#"{"n":1}"#]);
+}
+
+#[test]
+fn the_schema_is_asked_before_the_steps() {
+    let documents = Documents::new();
+    let options = Options { documents: &documents, formats: false };
+    let schema = Schema::compile("t.json", r#"{"required": ["n"]}"#, &options).unwrap();
+    let stand = stand(TypeRules { schema: Some(Arc::new(schema)), ..rules(r#"[{"drop": "/n"}]"#) });
+    assert_eq!(stand.post("/ingest/event/t", "", r#"{"n":1}"#).status, 200);
+    assert_eq!(stand.post("/ingest/event/t", "", "{}").code(), "schema");
+    assert_eq!(stand.payloads(), ["{}"]);
+}
+
+fn filtered(stand: &Stand) -> Vec<(usize, &'static str, u64)> {
+    let list = stand.counters().filtered();
+    list.into_iter().map(|FilteredEvents { step, operation, events, .. }| (step, operation, events)).collect()
+}
+
+#[test]
+fn what_is_taken_out_is_answered_like_others_and_counted() {
+    let steps = r#"[{"filter": "n != 1"}, {"sample": 0, "when": "n == 2"}, {"dedupe": "/n", "window": "1h"}]"#;
+    let stand = stand(rules(steps));
+    assert_eq!(filtered(&stand), [(1, "filter", 0), (2, "sample", 0), (3, "dedupe", 0)], "from the start");
+    for (n, ack) in [(1, "disk"), (2, "stored"), (3, "disk"), (3, "disk"), (3, "memory")] {
+        let headers = if ack == "memory" { String::new() } else { format!("Forebay-Ack: {ack}\r\n") };
+        let answer = stand.post("/ingest/event/t", &headers, format!("{{\"n\":{n}}}"));
+        assert_eq!((answer.status, answer.body.as_slice()), (200, &b""[..]), "{n} {ack}");
+    }
+    let answer = stand.post("/ingest/event/t", ACCEPT, "{\"n\":3}").json();
+    assert_eq!(answer, json!({"filtered": {"step": 3, "operation": "dedupe"}}));
+    let answer = stand.post("/ingest/batch/t", NDJSON, "{\"n\":1}\n{\"n\":3}\n{\"n\":4}\n{\"n\":4}\n");
+    assert_eq!(
+        (answer.status, answer.json()),
+        (200, json!({"accepted": 4, "duplicates": 0, "filtered": 3, "refused": []}))
+    );
+    let answer = stand.post("/ingest/batch/t", NDJSON, "{\"n\":1}\n");
+    assert_eq!(
+        (answer.status, answer.json()),
+        (200, json!({"accepted": 1, "duplicates": 0, "filtered": 1, "refused": []}))
+    );
+    assert_eq!(filtered(&stand), [(1, "filter", 3), (2, "sample", 1), (3, "dedupe", 5)]);
+    assert_eq!(stand.payloads(), ["{\"n\":3}", "{\"n\":4}"]);
+}
+
+#[test]
+fn nothing_of_a_refused_batch_is_counted_or_remembered() {
+    let stand = stand(rules(r#"[{"filter": "n != 1"}, {"dedupe": "/n", "window": "1h"}, {"lower": "/s"}]"#));
+    let atomic = format!("{NDJSON}Forebay-Atomic: true\r\n");
+    let body = "{\"n\":1}\n{\"n\":2}\n{\"n\":3,\"s\":7}\n";
+    assert_eq!(stand.post("/ingest/batch/t", &atomic, body).status, 422);
+    assert_eq!(filtered(&stand), [(1, "filter", 0), (2, "dedupe", 0)]);
+    assert_eq!(stand.post("/ingest/event/t", "", "{\"n\":2}").status, 200);
+    assert_eq!(stand.post("/ingest/event/t", "", "{\"n\":3}").status, 200);
+    assert_eq!(stand.payloads(), ["{\"n\":2}", "{\"n\":3}"]);
+}
+
+#[test]
+fn a_batch_that_isnt_whole_takes_nothing_out_of_others() {
+    let stand = stand(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#));
+    let mut slow = stand.connect();
+    let line = "{\"n\":1}\n";
+    slow.send(format!("POST /ingest/batch/t HTTP/1.1\r\nHost: x\r\n{NDJSON}Content-Length: 999\r\n\r\n{line}"));
+    stand.wait("its first line has come", |counters| counters.bytes_in_flight() >= line.len());
+    assert_eq!(stand.post("/ingest/event/t", ACCEPT, "{\"n\":1}").json()["duplicate"], false);
+    drop(slow);
+    assert_eq!(stand.payloads(), ["{\"n\":1}"]);
+}
+
+#[test]
+fn what_the_disk_refused_takes_nothing_out() {
+    let disk = SimulatedDisk::new(1);
+    let stand = Stand::on_disk_with(Arc::new(disk.clone()), types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
+    let body = |n: usize| format!("{{\"n\":{n},\"x\":\"{}\"}}", "x".repeat(60_000));
+    assert_eq!(stand.post("/ingest/event/t", "", body(0)).status, 200);
+    disk.set_capacity(Some(disk.bytes_used()));
+    let full = (1..1000).find(|n| stand.post("/ingest/event/t", "", body(*n)).status == 507).unwrap();
+    disk.set_capacity(None);
+    let stored = stand.stored().len();
+    assert_eq!(stand.post("/ingest/event/t", "", body(full)).status, 200);
+    assert_eq!(stand.stored().len(), stored + 1, "it is not a duplicate of what was never stored");
+    assert_eq!(stand.post("/ingest/event/t", "", body(full)).status, 200);
+    assert_eq!(stand.stored().len(), stored + 1);
+}
+
+#[test]
+fn what_came_before_is_durable_before_its_like_is_answered() {
+    let disk = SimulatedDisk::new(1);
+    let stand = Stand::on_disk_with(Arc::new(disk.clone()), types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
+    assert_eq!(stand.post("/ingest/event/t", "", "{\"n\":1}").status, 200);
+    disk.fail_from_call(Operation::Sync, 1, Failure::Io);
+    assert_eq!(stand.post("/ingest/event/t", "", "{\"n\":2}").status, 500);
+    for path in ["/ingest/event/t", "/ingest/batch/t"] {
+        let answer = stand.post(path, "", "{\"n\":2}");
+        assert_eq!((answer.status, answer.code().as_str()), (500, "journal_failed"), "{path}");
+    }
+}
+
+#[test]
+fn types_that_share_their_steps_dont_share_their_values() {
+    let open = Some(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#));
+    let stand = Stand::with(GatewayTypes { open, ..GatewayTypes::default() }, GatewayOptions::default());
+    for path in ["/ingest/event/a", "/ingest/event/b", "/ingest/event/a"] {
+        assert_eq!(stand.post(path, "", "{\"n\":1}").status, 200);
+    }
+    let types: Vec<_> = stand.stored().into_iter().map(|event| event.type_name).collect();
+    assert_eq!(types, ["a", "b"]);
+}
+
+#[test]
+fn shards_share_what_they_remember() {
+    let stand = Stand::with_shards_of(3, types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
+    let mut clients: Vec<_> = (0..6).map(|_| stand.connect()).collect();
+    for client in &mut clients {
+        client.post("/ingest/event/t", "", b"{\"n\":1}");
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!(stand.stored().len(), 1);
+}
+
+const ITEMS: &str = r#"{"id":"o-1","items":[{"n":1},{"n":2},{"n":3}]}"#;
+
+#[test]
+fn one_event_becomes_several_of_one_request() {
+    let stand = stand(rules(r#"[{"explode": "/items"}, {"filter": "items.n != 2"}]"#));
+    let answer = stand.post("/ingest/event/t", ACCEPT, ITEMS).json();
+    let stored = stand.stored();
+    let expected = [r#"{"id":"o-1","items":{"n":1}}"#, r#"{"id":"o-1","items":{"n":3}}"#];
+    assert_eq!(stand.payloads(), expected);
+    assert_eq!(answer["id"], stored[0].id);
+    assert_eq!(
+        (&answer["position"], &answer["events"], &answer["duplicate"]),
+        (&"0:1".into(), &2.into(), &false.into())
+    );
+    let ends: Vec<_> = stored.iter().map(|event| (event.starts, event.ends)).collect();
+    assert_eq!(ends, [(true, false), (false, true)]);
+    assert!(stored[0].id < stored[1].id && stored[0].id[..24] == stored[1].id[..24], "they stand side by side");
+    assert_eq!(filtered(&stand), [(1, "explode", 0), (2, "filter", 1)]);
+    let answer = stand.post("/ingest/event/t", ACCEPT, r#"{"items":[]}"#).json();
+    assert_eq!(answer["filtered"], json!({"step": 1, "operation": "explode"}));
+    let answer = stand.post("/ingest/event/t", ACCEPT, r#"{"items":[{"n":2}]}"#).json();
+    assert_eq!(answer["filtered"], json!({"step": 2, "operation": "filter"}));
+    assert_eq!(stand.stored().len(), 2);
+}
+
+#[test]
+fn several_events_have_ids_that_are_derived_from_the_first_ones() {
+    let name = TypeName::new("t").unwrap();
+    let part = |of: KeyedIds, number| KeyedIds::of_event(of.id(0)).id(number).to_string();
+    for (id, headers, key) in [(None, "Idempotency-Key: k\r\n", "k"), (id_at("/id"), "", "o-1")] {
+        let stand = stand(TypeRules { id, ..rules(r#"[{"explode": "/items"}]"#) });
+        let headers = format!("{headers}{ACCEPT}");
+        let first = stand.post("/ingest/event/t", &headers, ITEMS).json();
+        let ids: Vec<_> = stand.stored().into_iter().map(|event| event.id).collect();
+        let of = KeyedIds::new("", &name, key.as_bytes());
+        assert_eq!(ids, [part(of, 0), part(of, 1), part(of, 2)]);
+        let again = stand.post("/ingest/event/t", &headers, ITEMS).json();
+        let expected = json!({"id": first["id"], "position": first["position"], "duplicate": true, "events": 3});
+        assert_eq!(again, expected);
+        let other = stand.post("/ingest/event/t", &headers, ITEMS.replace("{\"n\":3}", "{\"n\":4}"));
+        assert_eq!((other.status, other.code().as_str()), (409, "id_reused"));
+        assert_eq!((stand.stored().len(), stand.counters().duplicates()), (3, 1));
+    }
+}
+
+#[test]
+fn lines_of_a_batch_become_several_and_count_once() {
+    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/l"}]"#) });
+    let body = "{\"id\":1,\"l\":[1,2]}\n{\"id\":2,\"l\":[3]}\n{\"l\":[]}\n{\"l\":[4,5,6]}\n{\"l\":7}\n";
+    let answer = stand.post("/ingest/batch/t", NDJSON, body);
+    let refused = json!([{"line": 5, "pointer": "/l", "code": "transform", "step": 1, "operation": "explode",
+        "detail": "step 1 (explode /l): the value is a number, and should be an array"}]);
+    assert_eq!(
+        (answer.status, answer.json()),
+        (207, json!({"accepted": 4, "duplicates": 0, "filtered": 1, "refused": refused}))
+    );
+    assert_eq!(stand.stored().len(), 6);
+    let unique: std::collections::BTreeSet<_> = stand.stored().into_iter().map(|event| event.id).collect();
+    assert_eq!(unique.len(), 6);
+    let answer =
+        stand.post("/ingest/batch/t", NDJSON, "{\"id\":1,\"l\":[1,2]}\n{\"id\":2,\"l\":[4]}\n{\"id\":3,\"l\":[1]}\n");
+    let json = answer.json();
+    assert_eq!((answer.status, &json["accepted"], &json["duplicates"]), (207, &1.into(), &1.into()));
+    assert_eq!((&json["refused"][0]["line"], &json["refused"][0]["code"]), (&2.into(), &"id_reused".into()));
+    assert_eq!(stand.stored().len(), 7);
+}
+
+#[test]
+fn a_batch_with_a_key_that_becomes_more_comes_again_as_a_whole() {
+    let stand = stand(rules(r#"[{"explode": "/l"}]"#));
+    let headers = format!("{NDJSON}Idempotency-Key: k\r\n");
+    for (accepted, duplicates) in [(2, 0), (0, 2)] {
+        let answer = stand.post("/ingest/batch/t", &headers, "{\"l\":[1,2]}\n{\"l\":[3]}\n").json();
+        assert_eq!((&answer["accepted"], &answer["duplicates"]), (&accepted.into(), &duplicates.into()));
+    }
+    assert_eq!(stand.stored().len(), 3);
+}
+
+#[test]
+fn a_batch_may_not_become_more_than_a_batch_has() {
+    let stand = stand(rules(r#"[{"explode": "/l"}]"#));
+    let line = format!("{{\"l\":[{}1]}}\n", "1,".repeat(9_999));
+    let answer = stand.post("/ingest/batch/t", NDJSON, line.repeat(11));
+    let json = answer.json();
+    assert_eq!((answer.status, &json["accepted"]), (207, &10.into()));
+    assert_eq!((&json["refused"][0]["line"], &json["refused"][0]["code"]), (&11.into(), &"too_many_records".into()));
+    assert_eq!(stand.stored().len(), 100_000);
+}
+
+#[test]
+fn steps_know_what_stands_around_an_event() {
+    let steps = r#"[{"enrich": "/from", "from": "client"}, {"enrich": "/kind", "from": "type"},
+        {"enrich": "/request", "from": "header", "header": "X-Request-Id"}, {"enrich": "/at", "from": "received_time"}]"#;
+    let stand = stand(rules(steps));
+    assert_eq!(stand.post("/ingest/event/t", "x-request-ID: r 7\r\n", "{}").status, 200);
+    assert_eq!(stand.post("/ingest/batch/t", "X-Request-Id: b\r\n", "{}").status, 200);
+    assert_eq!(stand.post("/ingest/event/t", "", "{}").status, 200);
+    for (payload, request) in stand.payloads().iter().zip([json!("r 7"), json!("b"), json!(null)]) {
+        let event: serde_json::Value = serde_json::from_str(payload).unwrap();
+        assert_eq!((&event["from"], &event["kind"], &event["request"]), (&"127.0.0.1".into(), &"t".into(), &request));
+        assert!(event["at"].as_str().unwrap().ends_with('Z'), "{payload}");
+    }
+}
+
+#[test]
+fn a_sample_falls_alike_when_an_event_comes_again() {
+    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"sample": 0.5}]"#) });
+    let is_taken = |headers: &str, body: &str| {
+        let answer = stand.post("/ingest/event/t", &format!("{headers}{ACCEPT}"), body).json();
+        answer.get("filtered").is_none()
+    };
+    for number in 0..20 {
+        // Where it is taken, the second comes under a used id.
+        let [first, second] = ["0", "1"].map(|x| is_taken("", &format!("{{\"id\":{number},\"x\":{x}}}")));
+        assert_eq!(first, second);
+        let key = format!("Idempotency-Key: k{number}\r\n");
+        assert_eq!(is_taken(&key, "{\"x\":1}"), is_taken(&key, "{\"x\":1}"));
+    }
+    let taken = stand.stored().len();
+    assert!((5..36).contains(&taken), "{taken} of 40");
+}
+
+#[test]
+fn ids_are_those_of_what_comes_out() {
+    let stand = stand(TypeRules { id: id_at("/key"), ..rules(r#"[{"rename": "/nr", "to": "key"}]"#) });
+    assert_eq!(stand.post("/ingest/event/t", "", r#"{"nr":5}"#).status, 200);
+    let id = KeyedIds::new("", &TypeName::new("t").unwrap(), b"5").id(0).to_string();
+    assert_eq!(stand.stored()[0].id, id);
+    assert_eq!(stand.post("/ingest/event/t", ACCEPT, r#"{"nr":5}"#).json()["duplicate"], true);
+    assert_eq!(stand.post("/ingest/event/t", "", r#"{"nr":""}"#).code(), "key");
+    let none = Stand::with(named_types(&[("t", Some("/key"))]), GatewayOptions::default());
+    assert_eq!(none.post("/ingest/event/t", "", r#"{"nr":5}"#).status, 200);
+    assert_ne!(none.stored()[0].id, id);
+}
