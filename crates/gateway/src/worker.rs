@@ -1,18 +1,17 @@
 //! A shard of the gateway: one thread, one runtime, one journal. Where the runtime would park, the turn has ended
 //! and what it gathered is committed.
 
+mod shared;
+
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::{IpAddr, TcpStream as StdStream};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::Sender as EndOfWait;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
-use access::{Demand, Tokens};
 use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Outcomes, Records, Shard};
@@ -24,10 +23,9 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, Semaphore};
 
-use crate::admission::{Admission, Permit};
+use crate::admission::Permit;
 use crate::beside::Turns;
-use crate::cors::Cors;
-use crate::counters::{GatewayCounters, ShardCells};
+use crate::counters::ShardCells;
 use crate::encoder::Envelope;
 use crate::filter_counts::FilterCounts;
 use crate::gatekeeper::Gatekeeper;
@@ -36,16 +34,14 @@ use crate::http1::deadlines;
 use crate::http1::serving::{self, Open};
 use crate::http1::target::Scheme;
 use crate::patience::Patience;
-use crate::places::Place;
 use crate::problem::Refused;
-use crate::proxies::TrustedProxies;
 use crate::read::ReadRoom;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
 use crate::shares::Sender;
 use crate::turn_clock::{TurnClock, milliseconds};
 use crate::type_cache::TypeCache;
-use crate::type_table::TypeTable;
+pub(crate) use shared::{Common, Handed, Message, Rules};
 
 /// Bytes that are read from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -73,63 +69,6 @@ const TURN_MAX_BEFORE_NEXT: Duration = Duration::from_micros(500);
 const STEPS_BETWEEN_LOOKS: u32 = 8;
 
 const _: () = assert!(HEADER_BYTES_MAX <= READ_BYTES, "a head can be read at once");
-
-/// What a shard's thread is told.
-pub(crate) enum Message {
-    /// Here is a connection.
-    Open(Handed),
-    /// A second has passed, or a part of it: it is time to look at these connections.
-    Tick(Look),
-    /// From now on these hold; whoever waits for that is told by the sender's end.
-    Rules(Arc<Rules>, EndOfWait<()>),
-    /// Let requests finish, close connections, and end.
-    Finish,
-    /// End though requests are in flight.
-    Abort,
-}
-
-/// A connection on its way from the listener to a shard.
-pub(crate) struct Handed {
-    pub(crate) stream: StdStream,
-    pub(crate) client: IpAddr,
-    /// Its place among those that may be open.
-    pub(crate) place: Place,
-}
-
-/// What of a configuration can change while requests are taken.
-#[derive(Debug)]
-pub(crate) struct Rules {
-    pub(crate) types: Arc<TypeTable>,
-    /// Which requests need a token.
-    pub(crate) demand: Demand,
-    /// Which requests to read events need one.
-    pub(crate) read_demand: Demand,
-    /// Who is believed to say whose requests it sends.
-    pub(crate) proxies: TrustedProxies,
-    /// Whose web pages may ask, if any.
-    pub(crate) cors: Option<Cors>,
-    /// How long clients wait at most that want their events to be stored.
-    pub(crate) ack_timeout: Duration,
-}
-
-/// What all shards share.
-#[derive(Clone)]
-pub(crate) struct Common {
-    /// As they are at the start.
-    pub(crate) rules: Arc<Rules>,
-    pub(crate) admission: Arc<Admission>,
-    pub(crate) counters: Arc<GatewayCounters>,
-    pub(crate) readiness: Arc<Readiness>,
-    pub(crate) content_hash: ContentHash,
-    pub(crate) read_room: Arc<ReadRoom>,
-    /// What became of events.
-    pub(crate) outcomes: Arc<Outcomes>,
-    /// All shards: a first copy may stand in any.
-    pub(crate) shards: Arc<[Arc<Shard>]>,
-    pub(crate) tokens: Arc<Tokens>,
-    /// What is shown to clients, where they must speak TLS.
-    pub(crate) tls: Option<Arc<ServerTls>>,
-}
 
 /// A shard, seen by the requests on its thread.
 pub(crate) struct Worker {

@@ -1,7 +1,8 @@
 //! What a step may ask that doesn't stand in the payload. Time is an argument here, as everything is.
 
+// What an address is, and nothing that could be done with one.
+use core::net::IpAddr;
 use std::fmt;
-use std::net::IpAddr;
 
 /// What is known of an event beside its payload.
 #[derive(Clone, Copy)]
