@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::process::setpriority_process;
 use rustix::time::Timespec;
 
 use super::slow::{Kind, Seen, Slow};
@@ -59,7 +60,10 @@ impl Crowd {
         let shared = Arc::new(Shared::default());
         let thread = thread::spawn({
             let shared = shared.clone();
-            move || Members::open(server, count, within, &shared).and_then(|members| members.stay(&shared))
+            move || {
+                step_back()?;
+                Members::open(server, count, within, &shared).and_then(|members| members.stay(&shared))
+            }
         });
         Self { shared, thread }
     }
@@ -79,6 +83,13 @@ impl Crowd {
         self.shared.goes.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow!("the slow clients panicked"))?
     }
+}
+
+/// The crowd stands for other machines, whose own work takes nothing from the server: its thread comes last.
+fn step_back() -> Result<()> {
+    const LAST: i32 = 19;
+    // Without a process it is the calling thread alone (sched(7)).
+    setpriority_process(None, LAST).context("lowering the crowd's priority")
 }
 
 struct Members {
