@@ -14,6 +14,7 @@ pub(crate) mod power_cuts;
 pub(crate) mod reloads;
 pub(crate) mod slow_clients;
 pub(crate) mod stops;
+pub(crate) mod windows;
 
 use std::path::PathBuf;
 
@@ -49,6 +50,8 @@ enum Campaign {
     Stops(stops::Options),
     /// Configurations that are read again under load, some of them wrong.
     Reloads(reloads::Options),
+    /// SIGKILLs in the middle of windows: the results of aggregates are those of SQL over the events.
+    Windows(windows::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
     Order(order::Options),
 }
@@ -65,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::SlowClients(options) => slow_clients::run(options),
         Campaign::Stops(options) => stops::run(options),
         Campaign::Reloads(options) => reloads::run(options),
+        Campaign::Windows(options) => windows::run(options),
         Campaign::Order(options) => order::run(options),
     }
 }

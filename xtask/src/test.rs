@@ -21,6 +21,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: slow clients", campaign::slow_clients::short),
     ("short campaign: stops", campaign::stops::short),
     ("short campaign: reloads", campaign::reloads::short),
+    ("short campaign: windows", campaign::windows::short),
     ("order of system calls", campaign::order::short),
 ];
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, SinkSetup};
+use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, Setup, SinkSetup};
 use event::{EventId, TypeName};
 use eventlog::{Batch, DataDirectory, EventLog, Record, Records};
 use journal::disk::OsDisk;
@@ -37,7 +37,14 @@ fn open(path: &Path, sink: SinkConfig) -> Opened {
     let log = Arc::new(EventLog::open(&directory, &saved.log_options(1)).unwrap());
     let sinks = vec![SinkSetup { name: "sink".into(), sink: Sink::new(sink), begin: Begin::Oldest, max_backlog: None }];
     let routes = Routes::new().with_others(["sink".into()]);
-    let delivery = Delivery::start(&log, &directory, routes, sinks, saved, Options::new(Arc::new(Print))).unwrap();
+    let delivery = Delivery::start(
+        &log,
+        &directory,
+        Setup { routes, sinks, ..Setup::default() },
+        saved,
+        Options::new(Arc::new(Print)),
+    )
+    .unwrap();
     Opened { directory, log, delivery }
 }
 
@@ -63,6 +70,7 @@ fn append(log: &EventLog, events: u32) {
                 dead: None,
                 content: None,
                 batch: None,
+                revision: None,
             });
         }
         let before = shard.durable();

@@ -175,7 +175,7 @@ pub(crate) fn as_sent<'a>(record: &Record<'a>, sequence: u64) -> sink::Record<'a
         source: record.source,
         received_at: record.received_at,
         event_time: record.event_time,
-        write: Write::Insert,
+        write: record.revision.map_or(Write::Insert, Write::Upsert),
         payload: record.payload,
     }
 }

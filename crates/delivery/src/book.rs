@@ -1,7 +1,7 @@
 //! What the ledger knows beside the accepted events: for each sink its lanes' cursors and outcomes, and the types
 //! that it has routes from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
 use eventlog::{Asked, Pending, Span};
@@ -198,6 +198,8 @@ impl SinkBook {
 pub(crate) struct Book {
     pub(crate) routes: Routes,
     pub(crate) sinks: BTreeMap<SinkName, SinkBook>,
+    /// The types that are results of aggregates, or were.
+    pub(crate) derived: BTreeSet<TypeName>,
 }
 
 impl Book {

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::book::Book;
 use crate::engine::Engine;
 use crate::join::Start;
-use crate::{LaneState, Routes, SinkName, SinkSetup};
+use crate::{LaneState, Setup, SinkName};
 
 /// Orders that wait for the delivery.
 pub(crate) const ORDERS_MAX: usize = 4;
@@ -22,6 +22,9 @@ pub enum ChangeError {
     /// The events that wait for a route can't be counted.
     #[error("can't count the events in the journal: {0}")]
     Journal(#[source] io::Error),
+    /// The states of aggregates can't be read or written.
+    #[error("can't begin an aggregate: {0}")]
+    Aggregates(#[source] io::Error),
     /// What has changed can't be saved.
     #[error("the ledger can't be saved; free space on the disk of the data directory")]
     Save,
@@ -44,7 +47,7 @@ pub struct GivenUp {
 
 /// What a delivery is told while it runs.
 pub(crate) enum Change {
-    Configuration(Routes, Vec<SinkSetup>, oneshot::Sender<Result<(), ChangeError>>),
+    Configuration(Setup, oneshot::Sender<Result<(), ChangeError>>),
     GiveUp(SinkName, Option<TypeName>, oneshot::Sender<Result<GivenUp, ChangeError>>),
 }
 
@@ -53,12 +56,13 @@ pub(crate) enum Change {
 pub struct DeliveryControl(pub(crate) mpsc::Sender<Change>);
 
 impl DeliveryControl {
-    /// Goes on with these routes and sinks. The driver of a sink that stays as it is should be the one that it has.
+    /// Goes on with these routes, sinks and aggregates. The driver of a sink that stays as it is should be the one that it has. An
+    /// aggregate that stays as it is goes on undisturbed.
     ///
     /// # Errors
     /// Nothing has changed.
-    pub async fn configure(&self, routes: Routes, sinks: Vec<SinkSetup>) -> Result<(), ChangeError> {
-        self.order(|reply| Change::Configuration(routes, sinks, reply)).await
+    pub async fn configure(&self, setup: Setup) -> Result<(), ChangeError> {
+        self.order(|reply| Change::Configuration(setup, reply)).await
     }
 
     /// Gives up the events that routes hold which were taken out of the configuration: those to this sink, from one type
@@ -86,8 +90,8 @@ impl Engine {
         self.lanes.end_now().await;
         // Whoever asked may have left: it is done all the same.
         match change {
-            Change::Configuration(routes, sinks, reply) => {
-                let changed = self.configure(routes, sinks).await;
+            Change::Configuration(setup, reply) => {
+                let changed = self.configure(setup).await;
                 self.start_lanes();
                 let _ = reply.send(changed);
             }
@@ -99,14 +103,25 @@ impl Engine {
         }
     }
 
-    async fn configure(&mut self, routes: Routes, sinks: Vec<SinkSetup>) -> Result<(), ChangeError> {
-        let before = self.ledger.copy();
-        let (book, _) =
-            Start::new(&self.log, &routes, Some(before.clone())).join(routes, &sinks).map_err(ChangeError::Journal)?;
-        self.save(book, before)?;
-        self.close_all_but(&sinks).await;
-        self.adopt(sinks);
+    async fn configure(&mut self, setup: Setup) -> Result<(), ChangeError> {
+        // Before the end of their routes is known: behind it they have no results.
+        self.crew.end_others(&setup.aggregates).await;
+        if let Err(error) = self.go_over_to(&setup) {
+            self.crew.resume();
+            return Err(error);
+        }
+        self.close_all_but(&setup.sinks).await;
+        self.adopt(setup.sinks);
+        self.crew.adopt(setup.aggregates);
         Ok(())
+    }
+
+    fn go_over_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
+        let before = self.ledger.copy();
+        let start = Start::new(&self.log, &setup.routes, Some(before.clone()));
+        let (book, _) = start.join(setup).map_err(ChangeError::Journal)?;
+        self.crew.prepare(&setup.aggregates, Some(&before.routes)).map_err(ChangeError::Aggregates)?;
+        self.save(book, before)
     }
 
     /// Where a route begins must be known to the next start, or it would begin later there.

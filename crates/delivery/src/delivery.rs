@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use crate::change::{DeliveryControl, ORDERS_MAX};
 use crate::engine::{Engine, Order};
 use crate::status::{KeeperCounters, LaneBoard};
-use crate::{DeadLetterOffice, Ledger, Options, Routes, Saved, SinkSetup};
+use crate::{AggregateBoard, DeadLetterOffice, Ledger, Options, Saved, Setup};
 
 /// Why delivery can't start.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,9 @@ pub enum StartError {
     /// Routes have changed, and where they begin can't be saved.
     #[error("routes have changed and the ledger can't be saved; free space on the disk of the data directory")]
     Save,
+    /// The states of aggregates can't be read or written.
+    #[error("can't begin an aggregate: {0}")]
+    Aggregates(#[source] io::Error),
     /// The directory of dead letters can't be read.
     #[error("can't read the directory of dead letters: {0}")]
     DeadLetters(#[source] io::Error),
@@ -38,6 +41,7 @@ pub struct Delivery {
     ledger: Arc<Ledger>,
     control: DeliveryControl,
     lanes: LaneBoard,
+    aggregates: AggregateBoard,
     keeper: Arc<KeeperCounters>,
     dead_letters: DeadLetterOffice,
 }
@@ -50,14 +54,13 @@ impl Delivery {
     pub fn start(
         log: &Arc<EventLog>,
         directory: &DataDirectory,
-        routes: Routes,
-        sinks: Vec<SinkSetup>,
+        setup: Setup,
         saved: Saved,
         options: Options,
     ) -> Result<Self, StartError> {
-        let engine = Engine::new(log, directory, routes, sinks, saved, options)?;
+        let engine = Engine::new(log, directory, setup, saved, options)?;
         let (ledger, lanes, keeper) = (engine.ledger.clone(), engine.board.clone(), engine.keeper_counters());
-        let dead_letters = engine.dead_letters.clone();
+        let (dead_letters, aggregates) = (engine.dead_letters.clone(), engine.crew.board().clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
         let (orders, received) = watch::channel(Order::Run);
         let (control, changes) = mpsc::channel(ORDERS_MAX);
@@ -68,7 +71,7 @@ impl Delivery {
         };
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
         let control = DeliveryControl(control);
-        Ok(Self { orders, control, thread: Some(thread), ledger, lanes, keeper, dead_letters })
+        Ok(Self { orders, control, thread: Some(thread), ledger, lanes, aggregates, keeper, dead_letters })
     }
 
     /// The ledger.
@@ -87,6 +90,12 @@ impl Delivery {
     #[must_use]
     pub const fn lanes(&self) -> &LaneBoard {
         &self.lanes
+    }
+
+    /// The aggregates, by name.
+    #[must_use]
+    pub const fn aggregates(&self) -> &AggregateBoard {
+        &self.aggregates
     }
 
     /// What was saved and freed.

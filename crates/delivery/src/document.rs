@@ -6,6 +6,7 @@
 //! accepted access 200                  events of a type
 //! route access local,search            a type's own routes
 //! others local                         the routes of all other types
+//! derived access.hits                  a type whose events are results of an aggregate
 //! sink local                           what follows, up to the next sink, is this one's
 //! dead 12                              its journal of dead letters is counted up to here; left out where that is 0
 //! lane 0 0 118 0 -                     shard, start, cursor, lost positions, `ahead` or `-`
@@ -50,6 +51,9 @@ impl Document {
             writeln!(text, "route {name} {}", list(sinks))?;
         }
         writeln!(text, "others {}", list(self.book.routes.others()))?;
+        for name in &self.book.derived {
+            writeln!(text, "derived {name}")?;
+        }
         for (name, sink) in &self.book.sinks {
             writeln!(text, "sink {name}")?;
             encode_sink(sink, text)?;
@@ -83,6 +87,7 @@ impl Document {
             "others" => {
                 self.book.routes = std::mem::take(&mut self.book.routes).with_others(names(words.next()?));
             }
+            "derived" => drop(self.book.derived.insert(type_name(&mut words)?)),
             "sink" => {
                 let name: SinkName = words.next()?.into();
                 self.book.sinks.insert(name.clone(), SinkBook::default());
@@ -203,7 +208,8 @@ mod tests {
         let sink = SinkBook { lanes: vec![lane, LaneBook::default()], pairs, dead_up_to: 6, configured: false };
         let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);
         let sinks = BTreeMap::from([("x".into(), sink), ("y".into(), SinkBook::default())]);
-        let book = Book { routes: routes.with_others(["y".into()]), sinks };
+        let derived = [name("c"), name("d.e")].into();
+        let book = Book { routes: routes.with_others(["y".into()]), sinks, derived };
         Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], book }
     }
 

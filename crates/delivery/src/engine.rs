@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::aggregates::{Crew, Surroundings};
 use crate::backoff::Backoff;
 use crate::change::Change;
 use crate::dead_letters::{Clerk, DeadLetters, Desk, Home, SinkSlot, clerk, sinks_with_letters};
@@ -19,7 +20,7 @@ use crate::lanes::Lanes;
 use crate::race::{First, changed, race};
 use crate::status::{KeeperCounters, LaneBoard};
 use crate::testimony::Testimony;
-use crate::{DeadLetterOffice, LaneStatus, Ledger, Options, Routes, Saved, SinkName, SinkSetup};
+use crate::{DeadLetterOffice, LaneStatus, Ledger, Options, Saved, Setup, SinkName, SinkSetup};
 
 /// How long a sink may take to close.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
@@ -38,6 +39,7 @@ pub(crate) struct Engine {
     pub(crate) log: Arc<EventLog>,
     home: Home,
     pub(crate) lanes: Lanes,
+    pub(crate) crew: Crew,
     clerks: JoinSet<()>,
     /// Clerks that wait for the runtime.
     new_clerks: Vec<Clerk>,
@@ -59,15 +61,18 @@ impl Engine {
     pub(crate) fn new(
         log: &Arc<EventLog>,
         directory: &DataDirectory,
-        routes: Routes,
-        sinks: Vec<SinkSetup>,
+        setup: Setup,
         saved: Saved,
         options: Options,
     ) -> Result<Self, StartError> {
         saved.findings().iter().for_each(|finding| options.reporter.report(finding));
         let Saved { file, document, .. } = saved;
         let before = document.as_ref().map(|document| document.book.clone());
-        let (book, changed) = Start::new(log, &routes, before).join(routes, &sinks).map_err(StartError::Journal)?;
+        let options = Arc::new(options);
+        let mut crew = Crew::new(Surroundings::new(log, directory, &options));
+        let routes_before = before.as_ref().map(|before| &before.routes);
+        crew.prepare(&setup.aggregates, routes_before).map_err(StartError::Aggregates)?;
+        let (book, changed) = Start::new(log, &setup.routes, before).join(&setup).map_err(StartError::Journal)?;
         let ledger = Arc::new(Ledger::new(log, book));
         let mut keeper = Keeper::new(
             log.clone(),
@@ -75,9 +80,10 @@ impl Engine {
             file,
             directory.reserve().clone(),
             document.as_ref(),
+            crew.pins().clone(),
             options.reporter.clone(),
         );
-        keeper.configure(&sinks);
+        keeper.configure(&setup.sinks);
         // Where a route begins must be known to the next start, or it would begin later there.
         if changed && !keeper.save_both() {
             return Err(StartError::Save);
@@ -90,6 +96,7 @@ impl Engine {
             log: log.clone(),
             home: Home::of(directory),
             lanes: Lanes::new(options.reporter.clone()),
+            crew,
             clerks: JoinSet::new(),
             new_clerks: Vec::new(),
             keeper,
@@ -97,7 +104,7 @@ impl Engine {
             sinks: Vec::new(),
             dead: Vec::new(),
             dead_letters,
-            options: Arc::new(options),
+            options,
             ledger,
             board: LaneBoard::default(),
             backoffs: 0,
@@ -106,7 +113,8 @@ impl Engine {
         for name in sinks_with_letters(directory).map_err(StartError::DeadLetters)? {
             engine.find_dead(&name).mark_used();
         }
-        engine.adopt(sinks);
+        engine.adopt(setup.sinks);
+        engine.crew.adopt(setup.aggregates);
         Ok(engine)
     }
 
@@ -163,8 +171,11 @@ impl Engine {
         }
     }
 
-    /// Starts all lanes, and clerks that don't work yet.
+    /// Starts all lanes, and clerks and aggregates that don't work yet.
     pub(crate) fn start_lanes(&mut self) {
+        if let Err(error) = self.crew.start() {
+            self.options.reporter.report(&format!("can't start the thread of aggregates, and tries on: {error}"));
+        }
         for clerk in self.new_clerks.drain(..) {
             self.clerks.spawn(clerk.run());
         }
@@ -210,6 +221,7 @@ impl Engine {
                 First::One(()) => {
                     self.keeper.tick();
                     self.lanes.report_bugs();
+                    self.crew.report_bugs();
                 }
                 First::Other(First::One(())) => {}
                 First::Other(First::Other(change)) => self.change(change).await,
@@ -220,7 +232,9 @@ impl Engine {
     async fn stop(&mut self, deadline: Duration) {
         let until = Instant::now() + deadline;
         self.stop_clerks.send_replace(true);
-        let mut in_time = self.lanes.end_when_done(until).await;
+        // Before the lanes, which deliver what they make.
+        let mut in_time = self.crew.end_when_done(Instant::now() + deadline / 2).await;
+        in_time &= self.lanes.end_when_done(until).await;
         in_time &= timeout_at(until, async { while self.clerks.join_next().await.is_some() {} }).await.is_ok();
         if !in_time {
             self.options.reporter.report("not everything was delivered in time; the rest is, after the next start");

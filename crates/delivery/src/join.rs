@@ -8,7 +8,7 @@ use event::TypeName;
 use eventlog::{AcceptedCounts, EventLog, Reader};
 
 use crate::book::{Book, Closed, LaneBook, Pair, SinkBook};
-use crate::{Begin, Routes, SinkName, SinkSetup};
+use crate::{Begin, Routes, Setup, SinkName, SinkSetup};
 
 /// What a start finds.
 pub(crate) struct Start<'a> {
@@ -29,19 +29,23 @@ impl<'a> Start<'a> {
     }
 
     /// The book to go on with, and whether routes have begun or ended.
-    pub(crate) fn join(mut self, routes: Routes, sinks: &[SinkSetup]) -> io::Result<(Book, bool)> {
+    pub(crate) fn join(mut self, setup: &Setup) -> io::Result<(Book, bool)> {
+        let Setup { routes, sinks, aggregates } = setup;
         let mut saved = self.saved.take();
         saved.iter_mut().for_each(|saved| self.meet(saved));
         let mut book = saved.clone().unwrap_or_default();
         book.sinks.values_mut().for_each(SinkBook::forget_process);
         for setup in sinks {
             let known = book.sinks.remove(&setup.name);
-            let sink = self.join_sink(known, setup, &routes, saved.as_ref().map(|saved| &saved.routes))?;
+            let sink = self.join_sink(known, setup, routes, saved.as_ref().map(|saved| &saved.routes))?;
             book.sinks.insert(setup.name.clone(), sink);
         }
-        self.close_unrouted(&mut book, saved.as_ref(), &routes);
-        let changed = saved.is_none_or(|saved| saved.routes != routes || saved.sinks.len() != book.sinks.len());
-        book.routes = routes;
+        self.close_unrouted(&mut book, saved.as_ref(), routes);
+        book.derived.extend(aggregates.iter().map(|aggregate| aggregate.name().clone()));
+        let changed = saved.is_none_or(|saved| {
+            saved.routes != *routes || saved.sinks.len() != book.sinks.len() || saved.derived != book.derived
+        });
+        book.routes = routes.clone();
         Ok((book, changed))
     }
 

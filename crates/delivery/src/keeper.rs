@@ -1,7 +1,7 @@
 //! Saves the ledger with all cursors, and frees segments behind what is saved.
 //!
 //! A segment is freed only when both generations of the saved ledger have passed it, so that either still finds all
-//! events that it counts as pending, and when `settle` is over since it was stored.
+//! events that it counts as pending, when `settle` is over since it was stored, and when no aggregate would read it again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use eventlog::{EventLog, Reserve, Shard, StateFile};
 use tokio::time::Instant;
 
+use crate::aggregates::Pins;
 use crate::backlog::Backlogs;
 use crate::book::Book;
 use crate::dead_letters::DeadLetters;
@@ -28,6 +29,7 @@ pub(crate) struct Keeper {
     reserve: Arc<Reserve>,
     counters: Arc<KeeperCounters>,
     reporter: Arc<dyn Reporter>,
+    pins: Arc<Pins>,
     text: String,
     /// Up to where the two saved generations need no segments.
     newer: Reached,
@@ -82,6 +84,7 @@ impl Keeper {
         file: StateFile,
         reserve: Arc<Reserve>,
         loaded: Option<&Document>,
+        pins: Arc<Pins>,
         reporter: Arc<dyn Reporter>,
     ) -> Self {
         let nothing = Reached { cursors: vec![0; log.shards().len()], dead: BTreeMap::new() };
@@ -95,6 +98,7 @@ impl Keeper {
             reserve,
             counters: Arc::default(),
             reporter,
+            pins,
             text: String::new(),
             settling: BTreeMap::new(),
             backlogs: Backlogs::default(),
@@ -255,6 +259,7 @@ impl Keeper {
         for settling in self.settling.values_mut() {
             lower(&mut limits, settling.passed(now).map_or(&[], Vec::as_slice));
         }
+        self.pins.lower(&mut limits);
         self.keep_ids(&mut limits);
         for (shard, limit) in self.log.shards().iter().zip(limits) {
             match shard.segments().free_up_to(limit) {

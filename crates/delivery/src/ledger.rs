@@ -21,6 +21,8 @@ pub struct Row {
     pub type_name: TypeName,
     /// Its events that are in the journal, or were.
     pub accepted: u64,
+    /// Whether they are results of an aggregate.
+    pub derived: bool,
     /// What became of them, for each sink that the type has a route to, or had.
     pub sinks: Vec<SinkRow>,
 }
@@ -134,7 +136,7 @@ impl Ledger {
 
     fn row(&self, book: &Book, type_name: TypeName, accepted: u64) -> Row {
         let sinks = book.sinks.iter().filter_map(|(sink, book)| self.sink_row(sink, book, &type_name, accepted));
-        Row { sinks: sinks.collect(), type_name, accepted }
+        Row { sinks: sinks.collect(), derived: book.derived.contains(&type_name), type_name, accepted }
     }
 
     fn sink_row(&self, sink: &SinkName, book: &SinkBook, name: &TypeName, accepted: u64) -> Option<SinkRow> {

@@ -2,8 +2,10 @@
 //! and the ledger exist once, here; a sink only writes.
 //!
 //! A *lane* (`lane.rs`) reads one shard for one sink, and writes one batch at a time. What it achieves it tells the
-//! [`Ledger`]; the *keeper* saves the ledger with all cursors in one file, and frees segments behind it.
+//! [`Ledger`]; the *keeper* saves the ledger with all cursors in one file, and frees segments behind it. Aggregates read the same way,
+//! and journal what they make of the events (`aggregates/`).
 
+mod aggregates;
 mod assembly;
 mod backlog;
 mod backoff;
@@ -31,13 +33,14 @@ mod testimony;
 mod tests;
 mod way;
 
+pub use aggregates::{AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus};
 pub use change::{ChangeError, DeliveryControl, GivenUp};
 pub use dead_letters::{
     DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, read_dead_letters,
 };
 pub use delivery::{Delivery, StartError};
 pub use ledger::{Ledger, Row, SinkRow};
-pub use options::{Begin, Options, Reporter, SinkSetup};
+pub use options::{Begin, Clock, Options, Reporter, Setup, SinkSetup};
 pub use routes::{Routes, SinkName};
 pub use saved::{GiveUpError, LoadError, Saved};
 pub use status::{DeadCounters, KeeperCounters, LaneBoard, LaneState, LaneStatus};

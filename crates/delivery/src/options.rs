@@ -4,9 +4,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eventlog::unix_microseconds;
 use sink::Sink;
 
-use crate::SinkName;
+use crate::{AggregateSetup, Routes, SinkName};
 
 /// Where messages for a person go.
 pub trait Reporter: Send + Sync {
@@ -37,6 +38,20 @@ pub struct SinkSetup {
     pub max_backlog: Option<u64>,
 }
 
+/// What is to be delivered.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// Which types go to which sinks, results of aggregates too.
+    pub routes: Routes,
+    /// The sinks.
+    pub sinks: Vec<SinkSetup>,
+    /// The aggregates, each with a name of its own.
+    pub aggregates: Vec<AggregateSetup>,
+}
+
+/// The wall clock: microseconds since 1970, UTC.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
 /// How a delivery behaves.
 #[derive(Clone)]
 pub struct Options {
@@ -52,6 +67,8 @@ pub struct Options {
     pub retry_max: Duration,
     /// Decides the jitter of the pauses.
     pub seed: u64,
+    /// By which windows of quiet types end.
+    pub clock: Clock,
     /// Where messages go.
     pub reporter: Arc<dyn Reporter>,
     /// What a test breaks, to see it noticed.
@@ -70,6 +87,7 @@ impl Options {
             alone_max: Duration::from_hours(1),
             retry_max: Duration::from_mins(1),
             seed: RandomState::new().hash_one("jitter"),
+            clock: Arc::new(unix_microseconds),
             reporter,
             #[cfg(test)]
             mutation: None,

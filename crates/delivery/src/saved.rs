@@ -91,7 +91,8 @@ impl Saved {
         let Some(document) = &self.document else { return Vec::new() };
         let row = |(name, accepted): &(TypeName, u64)| {
             let rows = document.book.sinks.iter().filter_map(|(sink, book)| sink_row(sink, book, name, *accepted));
-            Row { type_name: name.clone(), accepted: *accepted, sinks: rows.map(|(row, _)| row).collect() }
+            let derived = document.book.derived.contains(name);
+            Row { type_name: name.clone(), accepted: *accepted, derived, sinks: rows.map(|(row, _)| row).collect() }
         };
         let mut rows: Vec<Row> = document.accepted.iter().map(row).collect();
         rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));

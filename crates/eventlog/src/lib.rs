@@ -16,6 +16,7 @@ mod returned;
 mod room;
 mod shard;
 mod shard_counters;
+mod taken;
 mod turn;
 mod type_registry;
 mod wall_clock;
@@ -27,8 +28,9 @@ pub use log::{EventLog, LogOptions, OpenLogError};
 pub use outcomes::{Asked, Outcomes, Pending, Refusals, Refused, Span, Wait, Witness};
 pub use request_extent::RequestExtent;
 pub use room::Room;
-pub use shard::{Append, AppendError, Shard, Taken};
+pub use shard::{Append, AppendError, Shard};
 pub use shard_counters::ShardCounters;
+pub use taken::Taken;
 pub use type_registry::{Gate, TypeId, Types};
 pub use wall_clock::unix_microseconds;
 

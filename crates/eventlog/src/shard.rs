@@ -13,17 +13,18 @@ use std::time::{Duration, Instant};
 
 use event::Position;
 use event::limits::{BLOCK_BYTES_MAX, TURN_BYTES_MAX};
-use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Segments};
+use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Records, Segments};
 
 use crate::accepted::Accepted;
 use crate::commit_thread::{CommitThread, Job};
-use crate::duplicates::{Batch, Earlier, Meeting, Memory, Met, Place};
+use crate::duplicates::{Batch, Meeting, Memory, Met, Place};
 use crate::handover::Handover;
 use crate::lane::LaneReader;
 use crate::log::Failure;
 use crate::returned::Returned;
 use crate::room::Room;
 use crate::shard_counters::ShardCounters;
+use crate::taken::Taken;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
 use crate::wall_clock::unix_microseconds;
@@ -69,29 +70,6 @@ pub struct Shard {
     failed: AtomicBool,
     counters: ShardCounters,
     failure: Failure,
-}
-
-/// What became of events that may have come before.
-pub enum Taken<'a> {
-    /// They are appended.
-    New(Append<'a>),
-    /// They came before, with the same bytes.
-    Again(Earlier),
-    /// Their id came before, with other bytes.
-    OtherBytes,
-    /// Nothing of a batch is appended, because each event came before, or because it is atomic: see what the batch says.
-    Nothing,
-}
-
-impl<'a> Taken<'a> {
-    /// The append, where there was one.
-    #[must_use]
-    pub fn appended(self) -> Option<Append<'a>> {
-        match self {
-            Self::New(append) => Some(append),
-            Self::Again(_) | Self::OtherBytes | Self::Nothing => None,
-        }
-    }
 }
 
 struct Head {
@@ -206,6 +184,7 @@ impl Shard {
     /// # Errors
     /// [`AppendError`]: the event was not appended.
     pub fn append_one(self: &Arc<Self>, record: &Record<'_>, type_id: TypeId) -> Result<Taken<'_>, AppendError> {
+        self.refuse_where_space_is_short()?;
         self.append_with(record.payload.len(), |head| {
             if let Some(content) = record.content {
                 self.meeting(head).event(record.id, content)?;
@@ -220,6 +199,7 @@ impl Shard {
     /// # Errors
     /// [`AppendError`]: nothing was appended.
     pub fn append(self: &Arc<Self>, batch: &mut Batch) -> Result<Taken<'_>, AppendError> {
+        self.refuse_where_space_is_short()?;
         self.append_with(batch.records.bytes(), |head| {
             if batch.may_have_come_before() {
                 self.meeting(head).batch(batch)?;
@@ -229,14 +209,32 @@ impl Shard {
         })
     }
 
+    /// Appends what was made of events that are in the log: results of aggregates and ticks, whose ids nobody gave. They are
+    /// taken also where the disk has no more left than delivery needs, since no segment is freed before they are stored.
+    ///
+    /// # Errors
+    /// [`AppendError`]: nothing was appended.
+    pub fn append_derived(
+        self: &Arc<Self>,
+        records: &Records,
+        types: &[(TypeId, u64)],
+    ) -> Result<Append<'_>, AppendError> {
+        let taken = self.append_with(records.bytes(), |head| {
+            types.iter().for_each(|(id, events)| head.open.counts.count(*id, *events));
+            Ok((head.appender.append(records), u64::from(records.len())))
+        })?;
+        Ok(taken.appended().expect("what has no id that was given can't have come before"))
+    }
+
+    fn refuse_where_space_is_short(&self) -> Result<(), AppendError> {
+        if self.is_short_of_space() { Err(AppendError::NoSpace) } else { Ok(()) }
+    }
+
     fn append_with(
         self: &Arc<Self>,
         bytes: usize,
         add: impl FnOnce(&mut Head) -> Result<(u64, u64), Met>,
     ) -> Result<Taken<'_>, AppendError> {
-        if self.is_short_of_space() {
-            return Err(AppendError::NoSpace);
-        }
         let mut head = self.head();
         if head.failed {
             return Err(AppendError::Failed);

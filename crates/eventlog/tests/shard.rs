@@ -101,6 +101,7 @@ fn record() -> Record<'static> {
         dead: None,
         content: None,
         batch: None,
+        revision: None,
     }
 }
 

@@ -1,10 +1,11 @@
 //! All metrics of the process: every crate keeps its own counters, here they are collected and named.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use delivery::{
-    DeadCounters, DeadLetterOffice, Delivery, KeeperCounters, LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
+    AggregateBoard, AggregateFigures, AggregateStatus, DeadCounters, DeadLetterOffice, Delivery, KeeperCounters,
+    LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
 };
 use eventlog::{EventLog, Shard, unix_microseconds};
 use gateway::{Code, FilteredEvents, GatewayCounters, RouteName, StatusClass};
@@ -19,6 +20,7 @@ pub(crate) struct Metrics {
     gateway: Arc<GatewayCounters>,
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
+    aggregates: AggregateBoard,
     keeper: Arc<KeeperCounters>,
     dead_letters: DeadLetterOffice,
     reloads: Arc<ReloadCounters>,
@@ -33,8 +35,8 @@ impl Metrics {
         reloads: Arc<ReloadCounters>,
     ) -> Self {
         let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
-        let dead_letters = delivery.dead_letters().clone();
-        Self { log, gateway, ledger, lanes, keeper, dead_letters, reloads, started: SystemTime::now() }
+        let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
+        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, started: SystemTime::now() }
     }
 
     /// The metrics of this moment as text.
@@ -49,6 +51,7 @@ impl Metrics {
         intake(&mut text, &self.gateway);
         self.journal(&mut text);
         lanes(&mut text, &self.lanes.lanes());
+        aggregates(&mut text, &self.aggregates.aggregates());
         self.keeper(&mut text);
         self.process(&mut text);
         text.finish()
@@ -134,7 +137,12 @@ impl Metrics {
 
 fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.counter("forebay_events_accepted_total", "Events that were made durable, by type.", |series| {
-        rows.iter().for_each(|row| series.count(&[("type", row.type_name.as_str())], row.accepted));
+        let accepted = |row: &Row| if row.derived { 0 } else { row.accepted };
+        rows.iter().for_each(|row| series.count(&[("type", row.type_name.as_str())], accepted(row)));
+    });
+    text.counter("forebay_events_derived_total", "Results of aggregates that were made durable, by type.", |series| {
+        let derived = |row: &Row| if row.derived { row.accepted } else { 0 };
+        rows.iter().for_each(|row| series.count(&[("type", row.type_name.as_str())], derived(row)));
     });
     let help = "Events that their store has, by type and sink.";
     text.counter("forebay_events_stored_total", help, |series| each_sink(rows, series, |sink| sink.stored));
@@ -248,6 +256,52 @@ fn lanes(text: &mut Exposition, lanes: &[Arc<LaneStatus>]) {
     });
 }
 
+fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
+    let figures: Vec<_> = aggregates.iter().map(|status| (status, status.figures())).collect();
+    let mut count = |name, help, of: fn(&AggregateStatus, &AggregateFigures) -> u64| {
+        text.counter(name, help, |series| {
+            for (status, figures) in &figures {
+                series.count(&[("aggregate", status.name().as_str())], of(status, figures));
+            }
+        });
+    };
+    count("forebay_aggregate_events_total", "Events that the aggregate has taken.", |_, now| now.counts.taken);
+    let help = "Times that an event came too late for a window and is in no result of it.";
+    count("forebay_aggregate_late_total", help, |_, now| now.counts.late);
+    let help = "Times that an event went to a part of a window that was over.";
+    count("forebay_aggregate_parts_total", help, |_, now| now.counts.parts);
+    let help = "Events that were dated too far ahead, or before 1970, and are in no result.";
+    count("forebay_aggregate_misdated_total", help, |_, now| now.counts.misdated);
+    let help = "Times that an event went to an overflow group.";
+    count("forebay_aggregate_overflowed_total", help, |_, now| now.counts.overflowed);
+    let help = "Values that no measure could use.";
+    count("forebay_aggregate_unused_values_total", help, |_, now| now.counts.unused);
+    count("forebay_aggregate_results_total", "Results that were given out.", |_, now| now.counts.results);
+    let help = "Events of all types that damage has made unreadable for the aggregate.";
+    count("forebay_aggregate_lost_events_total", help, |status, _| status.lost.get());
+    count("forebay_aggregate_saves_total", "Times that its state was saved.", |status, _| status.saves.get());
+    let help = "Times that its state couldn't be saved.";
+    count("forebay_aggregate_failed_saves_total", help, |status, _| status.failed_saves.get());
+    let mut gauge = |name, help, of: fn(&AggregateStatus, &AggregateFigures) -> f64| {
+        text.gauge(name, help, |series| {
+            for (status, figures) in &figures {
+                series.value(&[("aggregate", status.name().as_str())], of(status, figures));
+            }
+        });
+    };
+    gauge("forebay_aggregate_windows", "Windows that may still change.", |_, now| float(now.windows as u64));
+    gauge("forebay_aggregate_groups", "Groups of all its windows.", |_, now| float(now.groups as u64));
+    let help = "Memory of its groups, as it is counted against its budget.";
+    gauge("forebay_aggregate_memory_bytes", help, |_, now| float(now.memory_bytes as u64));
+    let help = "Durable events of all types that it hasn't read yet.";
+    gauge("forebay_aggregate_lag_events", help, |status, _| float(status.lag()));
+    let help = "Up to when everything has come, late events apart, in seconds since 1970; 0 before that is known.";
+    gauge("forebay_aggregate_frontier_seconds", help, |_, now| {
+        let frontier = now.frontier.and_then(|frontier| u64::try_from(frontier).ok()).unwrap_or(0);
+        Duration::from_micros(frontier).as_secs_f64()
+    });
+}
+
 fn each_lane(lanes: &[Arc<LaneStatus>], mut add: impl FnMut(&[(&str, &str); 2], &LaneStatus)) {
     for lane in lanes {
         let shard = lane.lane().shard.to_string();
@@ -274,7 +328,7 @@ const fn state_name(state: &LaneState) -> &'static str {
 fn age(lane: &LaneStatus) -> f64 {
     let Some(oldest) = lane.oldest_pending_at() else { return 0.0 };
     let age = unix_microseconds().saturating_sub(oldest);
-    std::time::Duration::from_micros(u64::try_from(age).unwrap_or(0)).as_secs_f64()
+    Duration::from_micros(u64::try_from(age).unwrap_or(0)).as_secs_f64()
 }
 
 /// Sizes and counts are far below 2⁵³, where a float is still exact.

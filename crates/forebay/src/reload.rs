@@ -218,7 +218,7 @@ impl Reloader {
         for shard in self.parts.log.shards() {
             shard.settled().await;
         }
-        let changed = self.parts.delivery.configure(wiring::routes(configuration), sinks.to_vec()).await;
+        let changed = self.parts.delivery.configure(wiring::delivery(configuration, sinks.to_vec())).await;
         let state = if changed.is_ok() { after } else { before };
         let gateway = self.parts.gateway.clone();
         blocking(move || gateway.configure(&state.types, &state.options)).await?;

@@ -203,8 +203,7 @@ impl Running {
         let delivery = Delivery::start(
             &log,
             &directory,
-            wiring::routes(configuration),
-            sinks.clone(),
+            wiring::delivery(configuration, sinks.clone()),
             saved,
             Options::new(Arc::new(Log)),
         )?;

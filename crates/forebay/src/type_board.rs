@@ -17,8 +17,10 @@ pub(crate) struct TypeBoard(Arc<Mutex<BTreeMap<String, TypeConfig>>>);
 pub(crate) struct TypeJson {
     r#type: String,
     id: Option<String>,
+    time: Option<String>,
     ack_memory: bool,
     routes: Vec<String>,
+    aggregates: Vec<String>,
     read: Option<String>,
     schema: Option<SchemaJson>,
     /// What its steps do.
@@ -61,12 +63,14 @@ impl TypeBoard {
 
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
-        let TypeConfig { id, schema, transform, ack_memory, routes, read } = config;
+        let TypeConfig { id, time, schema, transform, ack_memory, routes, aggregates, read } = config;
         Self {
             r#type: name.to_owned(),
             id: id.as_ref().map(ToString::to_string),
+            time: time.as_ref().map(ToString::to_string),
             ack_memory: *ack_memory,
             routes: routes.iter().map(SinkName::to_string).collect(),
+            aggregates: aggregates.iter().map(|aggregate| aggregate.rules.name().to_string()).collect(),
             read: read.as_ref().map(SinkName::to_string),
             schema: schema.as_ref().map(SchemaJson::of),
             transform: transform.iter().flat_map(|transform| transform.steps.transform().operations()).collect(),

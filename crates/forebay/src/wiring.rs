@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use delivery::{LaneBoard, Routes, SinkSetup};
+use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::read::Reader;
 use gateway::{GatewayOptions, GatewayTypes, TypeRules};
 use sink::Sink;
 
-use crate::config::{self, Configuration, TypeConfig};
+use crate::config::{self, AggregateConfig, Configuration, TypeConfig};
 use crate::read_back::SinkReader;
 use crate::{descriptors, log};
 
@@ -39,15 +39,27 @@ pub(crate) fn warn_of_descriptors(gateway: &config::Gateway) {
     }
 }
 
-/// Which types go to which sinks.
-pub(crate) fn routes(configuration: &Configuration) -> Routes {
-    let sinks = |config: &TypeConfig| config.routes.iter().map(|name| name.as_arc().clone()).collect::<Vec<_>>();
-    let routes = configuration
-        .types
-        .iter()
-        .fold(Routes::new(), |routes, (name, config)| routes.with(name.clone(), sinks(config)));
+/// What delivery is to do with these sinks.
+pub(crate) fn delivery(configuration: &Configuration, sinks: Vec<SinkSetup>) -> delivery::Setup {
+    let aggregates = configuration.types.iter().flat_map(|(of, config)| {
+        let setup = |aggregate: &AggregateConfig| AggregateSetup { of: of.clone(), rules: aggregate.rules.clone() };
+        config.aggregates.iter().map(setup)
+    });
+    delivery::Setup { routes: routes(configuration), sinks, aggregates: aggregates.collect() }
+}
+
+/// Which types go to which sinks, those of results too.
+fn routes(configuration: &Configuration) -> Routes {
+    let sinks = |routes: &[config::SinkName]| routes.iter().map(|name| name.as_arc().clone()).collect::<Vec<_>>();
+    let mut routes = Routes::new();
+    for (name, config) in &configuration.types {
+        routes = routes.with(name.clone(), sinks(&config.routes));
+        for aggregate in &config.aggregates {
+            routes = routes.with(aggregate.rules.name().clone(), sinks(&aggregate.routes));
+        }
+    }
     match &configuration.other_types {
-        Some(config) => routes.with_others(sinks(config)),
+        Some(config) => routes.with_others(sinks(&config.routes)),
         None => routes,
     }
 }
@@ -85,7 +97,9 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         ack_memory: config.ack_memory,
         reader: config.read.as_ref().and_then(reader),
     };
+    let results = configuration.types.values().flat_map(|config| &config.aggregates);
     GatewayTypes {
+        results: results.map(|aggregate| aggregate.rules.name().clone()).collect(),
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),
         type_pointer: configuration.gateway.type_pointer.clone(),

@@ -106,6 +106,7 @@ impl Envelope {
             dead: None,
             content: None,
             batch: None,
+            revision: None,
         }
     }
 }

@@ -49,6 +49,8 @@ impl fmt::Debug for TypeRules {
 pub struct GatewayTypes {
     /// The types that have a table of their own.
     pub named: BTreeMap<TypeName, TypeRules>,
+    /// Types that nobody posts, though there are rules for others: results of aggregates.
+    pub results: BTreeSet<TypeName>,
     /// The rules for all others (`"*"`), of which at most [`OPEN_TYPES_MAX`] are taken; `None` if they are unknown.
     pub open: Option<TypeRules>,
     /// Where an event's type stands in its payload, if neither path nor header names it.
@@ -58,7 +60,7 @@ pub struct GatewayTypes {
 impl GatewayTypes {
     /// The rules for the events of a type, if it is taken.
     fn rules(&self, name: &TypeName) -> Option<&TypeRules> {
-        self.named.get(name).or(self.open.as_ref())
+        self.named.get(name).or(self.open.as_ref().filter(|_| !self.results.contains(name)))
     }
 
     /// The types that these take and `others` too, with the rules of these.
@@ -69,6 +71,7 @@ impl GatewayTypes {
             |name: &TypeName| Some((name.clone(), others.rules(name).and_then(|_| self.rules(name))?.clone()));
         Self {
             named: names.filter_map(in_both).collect(),
+            results: self.results.union(&others.results).cloned().collect(),
             open: self.open.clone().filter(|_| others.open.is_some()),
             type_pointer: self.type_pointer.clone(),
         }
@@ -132,6 +135,7 @@ impl Known {
 #[derive(Debug)]
 pub(crate) struct TypeTable {
     named: BTreeMap<TypeName, Arc<TypeRules>>,
+    results: BTreeSet<TypeName>,
     open: Option<Arc<TypeRules>>,
     pub(crate) type_pointer: Option<JsonPointer>,
     /// The headers that steps ask for, in small letters.
@@ -152,6 +156,7 @@ impl TypeTable {
         Self {
             headers: headers.into_iter().collect(),
             named: types.named.into_iter().map(|(name, rules)| (name, Arc::new(rules))).collect(),
+            results: types.results,
             open: types.open.map(Arc::new),
             type_pointer: types.type_pointer,
             types: seen.clone(),
@@ -168,6 +173,9 @@ impl TypeTable {
         let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
         if let Some(rules) = self.named.get(&name) {
             return Ok(self.known(name.clone(), self.types.intern(&name), rules));
+        }
+        if self.results.contains(&name) {
+            return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
         }
         let Some(rules) = &self.open else {
             return Err(unknown_type(&name));
@@ -225,6 +233,17 @@ mod tests {
     fn named(names: &[&str]) -> GatewayTypes {
         let named = names.iter().map(|name| (TypeName::new(name).unwrap(), TypeRules::default())).collect();
         GatewayTypes { named, ..GatewayTypes::default() }
+    }
+
+    #[test]
+    fn results_of_aggregates_can_not_be_posted() {
+        let results = [TypeName::new("a.hits").unwrap()].into();
+        let types = GatewayTypes { open: Some(TypeRules::default()), results, ..named(&["a"]) };
+        let without = GatewayTypes { open: Some(TypeRules::default()), ..named(&["a"]) };
+        assert_eq!(without.that_are_also_in(&types).results.len(), 1, "as soon as they are such");
+        let table = TypeTable::new(types, &Arc::default());
+        assert_eq!(table.find("a.hits").unwrap_err().code, Code::UnknownType);
+        assert_eq!(table.find("a.other").unwrap().name.as_str(), "a.other");
     }
 
     #[test]

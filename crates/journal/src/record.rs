@@ -40,6 +40,7 @@ const TAG_DEAD_SHARD: u8 = 8;
 const TAG_CONTENT: u8 = 9;
 const TAG_BATCH: u8 = 10;
 const TAG_DEAD_SETTLED: u8 = 11;
+const TAG_REVISION: u8 = 12;
 const FIELD_HEADER_BYTES: usize = 5;
 
 /// What put an end to a dead letter.
@@ -118,6 +119,8 @@ pub struct Record<'a> {
     pub content: Option<u64>,
     /// Set in the last record of a batch that the client gave a key.
     pub batch: Option<Given>,
+    /// Set in results of aggregates: of those with the same id the one with the highest revision holds.
+    pub revision: Option<u64>,
 }
 
 /// Appends `record` to `bytes`, padded, without index and head check.
@@ -171,6 +174,9 @@ fn encode_fields(record: &Record<'_>, bytes: &mut Vec<u8>) {
     }
     if let Some(content) = record.content {
         field(TAG_CONTENT, &content.to_le_bytes());
+    }
+    if let Some(revision) = record.revision {
+        field(TAG_REVISION, &revision.to_le_bytes());
     }
     field(TAG_PAYLOAD, record.payload);
     if let Some(batch) = record.batch {
@@ -267,6 +273,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
         dead: None,
         content: None,
         batch: None,
+        revision: None,
     };
     decode_fields(fields, &mut record)?;
     Some(record)
@@ -285,6 +292,7 @@ fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()
             TAG_EVENT_TIME => record.event_time = Some(i64::from_le_bytes(value.try_into().ok()?)),
             TAG_PAYLOAD => record.payload = value,
             TAG_CONTENT => record.content = Some(u64::from_le_bytes(value.try_into().ok()?)),
+            TAG_REVISION => record.revision = Some(u64::from_le_bytes(value.try_into().ok()?)),
             TAG_BATCH => record.batch = Some(batch_of(value)?),
             TAG_DEAD_SEQUENCE => dead_sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
             TAG_DEAD_SHARD => dead_shard = u16::from_le_bytes(value.try_into().ok()?),

@@ -160,6 +160,7 @@ mod tests {
             dead: None,
             content: None,
             batch: None,
+            revision: None,
         }
     }
 
@@ -208,6 +209,17 @@ mod tests {
         expect(&records, &payloads.iter().collect::<Vec<_>>(), Some(given));
         let again = records.emptied();
         assert!(again.is_empty() && again.bytes() == 0 && again.capacity() > 0);
+    }
+
+    #[test]
+    fn a_revision_is_kept() {
+        let mut records = Records::default();
+        [None, Some(0), Some(u64::MAX)].iter().for_each(|revision| {
+            records.push(&Record { revision: *revision, ..record(b"{}") });
+        });
+        let block = block(&records);
+        let found: Vec<_> = block.records().map(|(_, record)| record.revision).collect();
+        assert_eq!(found, [None, Some(0), Some(u64::MAX)]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ fn record(number: u64, payload: &[u8]) -> Record<'_> {
         dead: None,
         content: None,
         batch: None,
+        revision: None,
     }
 }
 

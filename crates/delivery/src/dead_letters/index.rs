@@ -195,6 +195,7 @@ mod tests {
             dead: Some(Dead { shard: 0, sequence, reason: "", settled }),
             content: None,
             batch: None,
+            revision: None,
         }
     }
 

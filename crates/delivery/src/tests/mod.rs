@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
+mod aggregates;
 mod archive;
 mod changes;
 mod dead_letters;
@@ -21,6 +22,12 @@ pub(crate) enum Mutation {
     ForgetBuried,
     /// An object's manifest is made durable when the object is written.
     LateManifest,
+    /// Results that were journaled before a crash are journaled again.
+    ForgetJournaled,
+    /// Results are given out of a state that isn't saved.
+    UnsavedResults,
+    /// Segments are freed though an aggregate would read them again.
+    ForgetPins,
     /// A lane has a bug and ends.
     PanickingLane,
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ use crate::change::Change;
 use crate::dead_letters::DeadLetters;
 use crate::engine::{Engine, Order};
 use crate::{
-    Begin, ChangeError, DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome, DeliveryControl, LaneStatus,
-    Ledger, Options, Reporter, Routes, Row, Saved, SinkSetup,
+    AggregateBoard, AggregateSetup, Begin, ChangeError, Clock, DeadAction, DeadFilter, DeadLetterOffice, DeadList,
+    DeadOutcome, DeliveryControl, LaneStatus, Ledger, Options, Reporter, Routes, Row, Saved, Setup, SinkSetup,
 };
 
 pub(super) const FENCED: &str = "fenced";
@@ -43,7 +44,11 @@ pub(super) struct World {
     pub(super) keyed: MemoryHandle,
     pub(super) routes: Routes,
     pub(super) shards: u16,
+    pub(super) aggregates: Vec<AggregateSetup>,
+    /// The wall clock: microseconds.
+    pub(super) clock: Arc<AtomicI64>,
     pub(super) mutation: Option<Mutation>,
+    pub(super) segment_bytes: u64,
     pub(super) process: Option<Process>,
     /// Acknowledged events: number and type.
     pub(super) acknowledged: Vec<(u64, String)>,
@@ -68,6 +73,7 @@ pub(super) struct Process {
     pub(super) log: Arc<EventLog>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) lanes: Vec<Arc<LaneStatus>>,
+    pub(super) aggregates: AggregateBoard,
     pub(super) sinks: Vec<Sink>,
     pub(super) dead: Vec<Arc<DeadLetters>>,
     pub(super) office: DeadLetterOffice,
@@ -108,7 +114,10 @@ impl World {
             keyed: MemoryHandle::keyed(),
             routes,
             shards: 2,
+            aggregates: Vec::new(),
+            clock: Arc::default(),
             mutation: None,
+            segment_bytes: 16 * 1024,
             process: None,
             acknowledged: Vec::new(),
             messages: Arc::default(),
@@ -133,20 +142,34 @@ impl World {
         // Threads would keep the machine's time, and everything else here keeps the simulated one.
         options.segments_ahead = false;
         options.inline_commit_max = Duration::MAX;
-        options.first_segment_bytes = 16 * 1024;
+        options.first_segment_bytes = self.segment_bytes;
         let log = Arc::new(EventLog::open(&directory, &options).map_err(|error| text(&error))?);
         let sinks = self.setups();
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
-        let options = Options { seed: 7, mutation: self.mutation, ..Options::new(self.messages.clone()) };
-        let engine = Engine::new(&log, &directory, self.routes.clone(), sinks, saved, options);
+        let clock = self.clock.clone();
+        let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
+        let options = Options { seed: 7, mutation: self.mutation, clock, ..Options::new(self.messages.clone()) };
+        let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
+        let engine = Engine::new(&log, &directory, setup, saved, options);
         let engine = engine.map_err(|error| text(&error))?;
         let (ledger, lanes, dead) = (engine.ledger.clone(), engine.board.lanes(), engine.dead.clone());
-        let office = engine.dead_letters.clone();
+        let (office, aggregates) = (engine.dead_letters.clone(), engine.crew.board().clone());
         let (orders, received) = watch::channel(Order::Run);
         let (changes, told) = mpsc::channel(1);
         let task = tokio::spawn(engine.run(received, told));
-        self.process =
-            Some(Process { directory, log, ledger, lanes, sinks: handles, dead, office, orders, changes, task });
+        self.process = Some(Process {
+            directory,
+            log,
+            ledger,
+            lanes,
+            aggregates,
+            sinks: handles,
+            dead,
+            office,
+            orders,
+            changes,
+            task,
+        });
         Ok(())
     }
 
@@ -165,7 +188,10 @@ impl World {
     /// The running process goes over to these routes.
     pub(super) async fn change(&mut self, routes: Routes) -> Result<(), ChangeError> {
         let before = std::mem::replace(&mut self.routes, routes.clone());
-        let changed = self.control().configure(routes, self.setups()).await;
+        let changed = {
+            let setup = Setup { routes, sinks: self.setups(), aggregates: self.aggregates.clone() };
+            self.control().configure(setup).await
+        };
         if changed.is_err() {
             self.routes = before;
         }
@@ -234,6 +260,41 @@ impl World {
             }
         }
         self.acknowledged.len() - before
+    }
+
+    pub(super) fn origin(&self) -> event::Origin {
+        self.process().directory.origin()
+    }
+
+    /// Damages the newer generation of the state file in this folder, if it has two.
+    pub(super) fn damage_newest(&self, folder: &str) {
+        let files = self.disk.paths().into_iter().filter(|path| path.starts_with(folder));
+        let versioned = files.filter(|path| path.extension().is_some_and(|extension| extension != "new"));
+        let version = |path: &std::path::PathBuf| {
+            let content = self.disk.content(path).unwrap();
+            content.get(8..16).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
+        };
+        let files: Vec<_> = versioned.collect();
+        if files.len() > 1
+            && let Some(newest) = files.iter().max_by_key(|path| version(path))
+        {
+            self.disk.flip_bit(newest, 300).unwrap();
+        }
+    }
+
+    /// Appends an event with its times, and says whether it was acknowledged.
+    pub(super) async fn append_at(&mut self, shard: u16, type_name: &str, times: (i64, i64), payload: &str) -> bool {
+        let log = self.process().log.clone();
+        let shard = &log.shards()[usize::from(shard)];
+        let type_id = log.types().intern(&name(type_name));
+        let number = self.next;
+        self.next += 1;
+        let (event_time, received_at) = (Some(times.0), times.1);
+        let record = Record { event_time, received_at, ..record(number, type_name, payload.as_bytes()) };
+        let Ok(taken) = shard.append_one(&record, type_id) else { return false };
+        let append = taken.appended().unwrap();
+        shard.end_of_turn();
+        append.await.is_ok()
     }
 
     /// Appends all events as one request, which is one block.
@@ -403,5 +464,6 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> Record<'a> 
         dead: None,
         content: None,
         batch: None,
+        revision: None,
     }
 }

@@ -116,6 +116,7 @@ fn record(payload: &str) -> Record<'_> {
         dead: None,
         content: None,
         batch: None,
+        revision: None,
     }
 }
 

@@ -6,9 +6,10 @@ use std::path::Path;
 use event::TypeName;
 use pipeline::pointer::JsonPointer;
 
+use super::aggregate::{self, AggregateConfig};
 use super::pointer;
 use super::reader::Reader;
-use super::report::Mistake;
+use super::report::{Mistake, Spot};
 use super::schema::{self, Schemas, TypeSchema};
 use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
@@ -16,7 +17,8 @@ use super::table::LookupTables;
 use super::transform::{self, TypeTransform};
 
 /// The settings of `[types.X]`.
-pub(super) const KEYS: &[&str] = &["id", "schema", "schema_formats", "transform", "ack_memory", "read", "routes"];
+pub(super) const KEYS: &[&str] =
+    &["id", "time", "schema", "schema_formats", "transform", aggregate::TABLE, "ack_memory", "read", "routes"];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -26,6 +28,8 @@ const OTHERS: &str = "*";
 pub(crate) struct TypeConfig {
     /// The JSON pointer to an event's id within its payload.
     pub(crate) id: Option<JsonPointer>,
+    /// The JSON pointer to the time at which an event happened.
+    pub(crate) time: Option<JsonPointer>,
     /// What their payloads must be, if anything is said of it.
     pub(crate) schema: Option<TypeSchema>,
     /// The steps that they are taken through.
@@ -34,6 +38,8 @@ pub(crate) struct TypeConfig {
     pub(crate) ack_memory: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub(crate) routes: Vec<SinkName>,
+    /// What is made of the events.
+    pub(crate) aggregates: Vec<AggregateConfig>,
     /// The sink that events are read back from: one of them, if any can be read.
     pub(crate) read: Option<SinkName>,
 }
@@ -48,7 +54,11 @@ pub(super) struct Types {
 impl Types {
     /// Whether any type has a route to the sink.
     pub(super) fn have_route_to(&self, sink: &SinkName) -> bool {
-        self.named.values().chain(&self.others).any(|config| config.routes.contains(sink))
+        let leads = |config: &TypeConfig| {
+            let of_results = config.aggregates.iter().flat_map(|aggregate| &aggregate.routes);
+            config.routes.iter().chain(of_results).any(|route| route == sink)
+        };
+        self.named.values().chain(&self.others).any(leads)
     }
 }
 
@@ -61,8 +71,11 @@ pub(super) fn read(
 ) -> Types {
     let mut types = Types::default();
     let mut schemas = Schemas::new(folder);
+    let mut results = Vec::new();
     for section in tables {
-        let config = read_one(reader, section, sinks, lookup, &mut schemas);
+        let (config, spots) = read_one(reader, section, sinks, lookup, &mut schemas);
+        let names = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
+        results.extend(names.zip(spots));
         if section.name() == OTHERS {
             types.others = Some(config);
             continue;
@@ -77,18 +90,27 @@ pub(super) fn read(
             }
         }
     }
+    for (name, spot) in results.into_iter().filter(|(name, _)| types.named.contains_key(name)) {
+        let title = format!("`{name}` is the type of an aggregate's results, and has a table of its own");
+        let help = format!(
+            "give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`"
+        );
+        reader.push(Mistake::new(title, spot, "this aggregate").help(help));
+    }
     types
 }
 
+/// The rules of a type, and where each of its aggregates stands.
 fn read_one(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
     lookup: &LookupTables,
     schemas: &mut Schemas<'_>,
-) -> TypeConfig {
+) -> (TypeConfig, Vec<Spot>) {
     reader.check_keys(section, KEYS);
     let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
+    let time = reader.text(section, "time", pointer::parse).map(|found| found.value);
     let schema = schema::read(reader, section, schemas);
     let transform = transform::read(reader, section, lookup);
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
@@ -105,7 +127,25 @@ fn read_one(
         reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
-    TypeConfig { id, schema, transform, ack_memory, routes, read }
+    let (aggregates, spots) = read_aggregates(reader, section, sinks, time.as_ref());
+    (TypeConfig { id, time, schema, transform, ack_memory, routes, aggregates, read }, spots)
+}
+
+fn read_aggregates(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    sinks: &Sinks,
+    time: Option<&JsonPointer>,
+) -> (Vec<AggregateConfig>, Vec<Spot>) {
+    if section.name() != OTHERS {
+        return aggregate::read(reader, section, sinks, time).into_iter().unzip();
+    }
+    if let Some((key, _)) = section.entry(aggregate::TABLE) {
+        let title = "events of any type can't be aggregated together".to_owned();
+        let help = "give the type a table of its own, as in [types.access.aggregate.hits]";
+        reader.push(Mistake::new(title, section.spot_of(key), "of `*`").help(help.to_owned()));
+    }
+    (Vec::new(), Vec::new())
 }
 
 /// The sink that `read` names: it must get the events, and keep them so that they can be read.
@@ -138,7 +178,7 @@ fn first_readable(routes: &[SinkName], sinks: &Sinks) -> Option<SinkName> {
     routes.iter().find(can_be_read).cloned()
 }
 
-fn read_routes(
+pub(super) fn read_routes(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     routes: &[Found<String>],

@@ -5,6 +5,7 @@
 //! are held against each other. Mistakes are gathered through both, so that one run shows them all.
 
 mod admin;
+mod aggregate;
 mod directory;
 mod duration;
 mod environment;
@@ -40,6 +41,7 @@ use toml::de::DeTable;
 use crate::tls_files::TlsFiles;
 use crate::token_file::{TokenFile, TokenFileError};
 pub(crate) use admin::Admin;
+pub(crate) use aggregate::AggregateConfig;
 pub(crate) use environment::Environment;
 #[cfg(test)]
 pub(crate) use environment::OF_FLAGS;
@@ -274,6 +276,10 @@ impl fmt::Display for Configuration {
             let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
             let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
             writeln!(f, "type    {name} → {}{schema}{transform}", routes.join(", "))?;
+            for AggregateConfig { window, rules, routes } in &config.aggregates {
+                let routes: Vec<String> = routes.iter().map(SinkName::to_string).collect();
+                writeln!(f, "type    {} → {}, of {name} in windows of {window}", rules.name(), routes.join(", "))?;
+            }
         }
         for (name, config) in &self.sinks {
             writeln!(f, "sink    {name}: {config}")?;

@@ -108,8 +108,9 @@ fn every_setting_is_documented() {
     let page = fs::read_to_string(folder("../../docs/configuration.md")).unwrap();
     let sinks = sink::KINDS.iter().flat_map(|(_, keys)| keys.iter().map(|key| ("sinks", "X", *key)));
     let gateway = gateway::KEYS.iter().map(|key| ("gateway", "", *key));
-    // A list of tables has no variable.
-    let types = event_type::KEYS.iter().filter(|key| **key != "transform").map(|key| ("types", "X", *key));
+    // A list of tables has no variable, and aggregates have settings of their own.
+    let has_row = |key: &&&str| ![aggregate::TABLE, "transform"].contains(*key);
+    let types = event_type::KEYS.iter().filter(has_row).map(|key| ("types", "X", *key));
     let tables = table::KEYS.iter().map(|key| ("tables", "X", *key));
     let log = log::KEYS.iter().map(|key| ("log", "", *key));
     let tls = ["gateway", "admin"].into_iter().flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
@@ -118,6 +119,10 @@ fn every_setting_is_documented() {
         let variable = environment::variable_name(parts);
         let row = page.lines().find(|line| line.contains(&format!("| `{variable}` |")));
         assert!(row.is_some_and(|row| row.starts_with(&format!("| `{key}` |"))), "no row for {key} with {variable}");
+    }
+    for key in aggregate::KEYS.iter().filter(|key| **key != "measures") {
+        let row = format!("| `{key}` | `{}` |", environment::variable_name(["types", "X", "aggregate", "NAME", key]));
+        assert!(page.contains(&row), "no row {row}");
     }
     for (kind, _) in sink::KINDS {
         assert!(page.contains(&format!("kind = \"{kind}\"")), "no example for {kind}");
@@ -130,6 +135,10 @@ fn fragment() -> impl Strategy<Value = String> {
     const PIECES: &[&str] = &[
         "[gateway]\n",
         "[types.a]\n",
+        "[types.a.aggregate.b]\n",
+        "window = ",
+        "measures = { n = ",
+        "lateness = ",
         "[types.\"*\"]\n",
         "[[sinks]]\n",
         "[sinks.a]\n",

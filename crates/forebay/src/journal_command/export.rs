@@ -1,9 +1,10 @@
-//! `forebay journal export`: all payloads as NDJSON, in the order of their positions.
+//! `forebay journal export`: the payloads of all events as NDJSON, in the order of their positions.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use event::TypeName;
 use journal::{DataDirectory, Inspected, Record};
 
 use super::{EXIT_DAMAGED, JournalError, inspect, shards};
@@ -43,6 +44,10 @@ fn export(output: &mut impl Write, item: &Inspected<'_>) -> io::Result<()> {
 
 /// One line for each payload: a line break in a JSON text is white space between tokens, so it may become a blank.
 fn export_record(output: &mut impl Write, record: &Record<'_>) -> io::Result<()> {
+    // Nobody posted results of aggregates, nor their ticks.
+    if record.revision.is_some() || TypeName::new(record.type_name).is_err() {
+        return Ok(());
+    }
     if !record.payload.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         output.write_all(record.payload)?;
         return output.write_all(b"\n");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
 mod acks;
+mod aggregates;
 mod bench;
 mod bombs;
 mod check;

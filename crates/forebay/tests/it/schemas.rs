@@ -98,10 +98,11 @@ fn types_and_their_schemas_can_be_read() {
     assert_eq!(
         types["types"],
         serde_json::json!([
-            {"type": "access", "id": null, "ack_memory": false, "routes": ["local"], "read": "local",
+            {"type": "access", "id": null, "time": null, "ack_memory": false, "routes": ["local"],
+             "aggregates": [], "read": "local",
              "schema": {"path": "schemas/access.json", "formats": true}, "transform": []},
-            {"type": "other", "id": null, "ack_memory": false, "routes": ["local"], "read": "local", "schema": null,
-             "transform": []},
+            {"type": "other", "id": null, "time": null, "ack_memory": false, "routes": ["local"],
+             "aggregates": [], "read": "local", "schema": null, "transform": []},
         ])
     );
     assert_eq!(stand.ask("GET", "/api/types/access/schema"), (200, ACCESS.to_owned()));

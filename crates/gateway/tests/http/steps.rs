@@ -339,3 +339,28 @@ fn ids_are_those_of_what_comes_out() {
     assert_eq!(none.post("/ingest/event/t", "", r#"{"nr":5}"#).status, 200);
     assert_ne!(none.stored()[0].id, id);
 }
+
+#[test]
+fn large_events_come_out_like_small_ones() {
+    let stand =
+        stand(rules(r#"[{"drop": "/x"}, {"lower": "/s"}, {"explode": "/l"}, {"dedupe": "/d", "window": "1h"}]"#));
+    let large = |rest: &str| format!("{{\"pad\":\"{}\"{rest}}}", "p".repeat(300_000));
+    let headers = format!("Idempotency-Key: k\r\n{ACCEPT}");
+    let first = stand.post("/ingest/event/t", &headers, large(",\"x\":1,\"s\":\"A\"")).json();
+    assert_eq!((&first["duplicate"], &first["position"]), (&false.into(), &"0:1".into()));
+    let again = stand.post("/ingest/event/t", &headers, large(",\"x\":1,\"s\":\"A\"")).json();
+    assert_eq!((&again["duplicate"], &again["id"]), (&true.into(), &first["id"]));
+    assert_eq!(stand.post("/ingest/event/t", &headers, large(",\"x\":2")).code(), "id_reused");
+    assert_eq!(stand.post("/ingest/event/t", "", large(",\"s\":1")).code(), "transform");
+    assert_eq!(stand.post("/ingest/event/t", "", large(",")).code(), "json");
+    assert_eq!(stand.post("/ingest/event/t", ACCEPT, large(",\"l\":[1,2]")).json()["events"], 2);
+    for filtered in [false, true] {
+        let answer = stand.post("/ingest/event/t", ACCEPT, large(",\"d\":1")).json();
+        assert_eq!(answer.get("filtered").is_some(), filtered);
+    }
+    let lines = format!("{}\n{}\n{}\n", large(",\"s\":\"B\""), large(",\"s\":7"), large(",\"d\":1"));
+    let answer = stand.post("/ingest/batch/t", NDJSON, lines);
+    assert_eq!((answer.status, &answer.json()["accepted"], &answer.json()["filtered"]), (207, &2.into(), &1.into()));
+    let expected = [",\"s\":\"a\"", ",\"l\":1", ",\"l\":2", ",\"d\":1", ",\"s\":\"b\""].map(large);
+    assert_eq!(stand.payloads(), expected);
+}

@@ -41,6 +41,7 @@ fn damaged() -> SimulatedDisk {
             dead: None,
             content: None,
             batch: None,
+            revision: None,
         });
         if number % 2 == 0 {
             shard.committer.commit(shard.appender.take(), 1).unwrap();

@@ -39,6 +39,7 @@ impl Event {
             dead: None,
             content: None,
             batch: None,
+            revision: None,
         }
     }
 }

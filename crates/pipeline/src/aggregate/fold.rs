@@ -216,6 +216,15 @@ impl Fold {
         self.shards.frontier()
     }
 
+    /// Windows that may still change; of sessions as many as are open.
+    #[must_use]
+    pub fn windows(&self) -> usize {
+        match &self.open {
+            Open::Timed(timed) => timed.windows(),
+            Open::Sessions(sessions) => sessions.groups(),
+        }
+    }
+
     /// Groups of all open windows.
     #[must_use]
     pub fn groups(&self) -> usize {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use event::TypeName;
 use event::limits::{
     AGGREGATE_AHEAD, AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, AGGREGATE_GROUP_BY_MAX, AGGREGATE_LATENESS,
     AGGREGATE_LATENESS_MAX, AGGREGATE_MEASURES_MAX, AGGREGATE_QUIET, AGGREGATE_WINDOWS_MAX,
 };
+use event::{TypeName, rfc3339};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::accumulator::Kind;
@@ -58,6 +58,8 @@ pub struct Definition {
     pub window: String,
     /// Which time counts.
     pub time: TimeBasis,
+    /// The JSON pointer to an event's own time, RFC 3339, for events that come without it.
+    pub event_time: Option<String>,
     /// JSON pointers.
     pub group_by: Vec<String>,
     /// Names with measures such as `sum:/bytes`, in the order of the result.
@@ -111,6 +113,7 @@ pub struct Rules {
     pub(super) name: TypeName,
     pub(super) span: Span,
     pub(super) time: TimeBasis,
+    event_time: Option<JsonPointer>,
     pub(super) group_by: Vec<String>,
     /// Where the groups' values are among what is read.
     pub(super) group_pointers: Vec<usize>,
@@ -138,6 +141,7 @@ impl Rules {
     pub fn new(name: TypeName, definition: &Definition) -> Result<Self, Vec<Mistake>> {
         let mut draft = Draft::default();
         let span = draft.read("window", Span::parse(&definition.window));
+        let event_time = draft.event_time(definition.event_time.as_deref());
         let group_pointers = draft.group_by(&definition.group_by);
         let measures = draft.measures(&definition.measures);
         let default = if definition.time == TimeBasis::Event { AGGREGATE_LATENESS } else { Duration::ZERO };
@@ -165,6 +169,7 @@ impl Rules {
             name,
             span,
             time: definition.time,
+            event_time,
             group_by: definition.group_by.clone(),
             group_pointers,
             measures,
@@ -179,6 +184,26 @@ impl Rules {
             window_bytes: memory / usize::try_from(windows).unwrap_or(1),
             state: definition.state,
         })
+    }
+
+    /// The type of the results.
+    #[must_use]
+    pub const fn name(&self) -> &TypeName {
+        &self.name
+    }
+
+    /// Differs where the definition does: a changed aggregate is a new one.
+    #[must_use]
+    pub const fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// The time that an event says of itself, where the pointer leads to one.
+    #[must_use]
+    pub fn time_of(&self, payload: &str) -> Option<i64> {
+        let raw = self.event_time.as_ref().filter(|_| self.time == TimeBasis::Event)?.lookup(payload)?;
+        let text: String = serde_json::from_str(raw).ok()?;
+        rfc3339::parse(&text).ok()
     }
 
     /// Bytes for the groups of one window: its part of the memory, or all of it for sessions.
@@ -226,6 +251,11 @@ impl Draft {
             self.mistake(setting, format!("at most {most}"));
         }
         microseconds(length.min(AGGREGATE_LATENESS_MAX))
+    }
+
+    fn event_time(&mut self, pointer: Option<&str>) -> Option<JsonPointer> {
+        let parsed = pointer?.parse::<JsonPointer>().map_err(|error| error.to_string());
+        self.read("time", parsed)
     }
 
     fn group_by(&mut self, pointers: &[String]) -> Vec<usize> {

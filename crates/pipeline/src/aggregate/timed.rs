@@ -176,6 +176,10 @@ impl Timed {
         !self.due.is_empty()
     }
 
+    pub(super) fn windows(&self) -> usize {
+        self.panes.len()
+    }
+
     pub(super) fn groups(&self) -> usize {
         self.panes.values().map(Pane::groups).sum()
     }

@@ -1,0 +1,26 @@
+//! Aggregates beside the lanes: each is a fold that reads the journals of all shards like a lane does, and journals its results as
+//! events of a type of their own, which the routes of that type deliver.
+//!
+//! What makes the results those without a crash:
+//!
+//! * A *checkpoint* (`checkpoint.rs`) is the fold's state with its position in each shard. Segments are kept behind the older of
+//!   its two generations (`pins.rs`).
+//! * Results are given out only of a state that is in the checkpoint, and are durable before the next checkpoint. So a restart gives
+//!   out the same results in the same order, and those that are in the journal already are passed over (`journaled.rs`).
+//! * The time at which a quiet window ends stands in the journal, as a *tick* (`tick.rs`).
+
+mod checkpoint;
+mod crew;
+mod journaled;
+mod pins;
+mod reading;
+mod setup;
+mod status;
+mod thread;
+mod tick;
+mod worker;
+
+pub(crate) use crew::{Crew, Surroundings};
+pub(crate) use pins::Pins;
+pub use setup::AggregateSetup;
+pub use status::{AggregateBoard, AggregateFigures, AggregateStatus};

@@ -1,0 +1,87 @@
+//! The journals of all shards as one fold reads them: a block at a time, in the order in which they were committed.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use eventlog::{LaneReader, Shard, Stretch};
+
+/// The way through one shard.
+struct Way {
+    reader: LaneReader,
+    at_hand: Option<Stretch>,
+    /// The last sequence that was given.
+    given: u64,
+}
+
+impl Way {
+    /// Where the stretch at hand stands among those of all shards; what is damaged has lost its number and comes first.
+    fn number(&self) -> Option<u64> {
+        match self.at_hand.as_ref()? {
+            Stretch::Block(block) => Some(block.header().number),
+            Stretch::Damaged(_) => Some(0),
+        }
+    }
+
+    fn give(&mut self) -> Option<Read> {
+        let stretch = self.at_hand.take()?;
+        let first = match &stretch {
+            Stretch::Block(block) => block.header().first,
+            Stretch::Damaged(damaged) => damaged.sequences().start,
+        };
+        let unreadable = stretch.finding().map_or(0, |finding| finding.lost_count());
+        let missing = first.saturating_sub(self.given + 1);
+        self.given = self.given.max(stretch.end() - 1);
+        Some(Read { stretch, lost: unreadable + missing })
+    }
+}
+
+/// Something that was read.
+pub(super) struct Read {
+    pub(super) stretch: Stretch,
+    /// Positions in it and before it that can't be read.
+    pub(super) lost: u64,
+}
+
+/// The ways through all shards.
+pub(super) struct Reading {
+    ways: Vec<Way>,
+}
+
+impl Reading {
+    /// Begins behind these sequences.
+    pub(super) fn new(shards: &[Arc<Shard>], after: &[u64]) -> Self {
+        let way =
+            |(shard, after): (&Arc<Shard>, &u64)| Way { reader: shard.lane(*after), at_hand: None, given: *after };
+        Self { ways: shards.iter().zip(after).map(way).collect() }
+    }
+
+    /// What comes next, with its shard; `None` where everything durable was read.
+    ///
+    /// # Errors
+    /// What the file system says. The next call tries again.
+    pub(super) fn next(&mut self) -> io::Result<Option<(usize, Read)>> {
+        for way in &mut self.ways {
+            if way.at_hand.is_none() {
+                way.at_hand = way.reader.read()?;
+            }
+        }
+        let first = self.ways.iter().enumerate().filter_map(|(shard, way)| Some((way.number()?, shard))).min();
+        Ok(first.and_then(|(_, shard)| Some((shard, self.ways[shard].give()?))))
+    }
+
+    /// Waits until there is something to read.
+    pub(super) async fn ready(&self) {
+        let mut ready: Vec<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = Vec::with_capacity(self.ways.len());
+        for way in &self.ways {
+            ready.push(Box::pin(way.reader.ready()));
+        }
+        poll_fn(|context| {
+            let is_ready = ready.iter_mut().any(|ready| ready.as_mut().poll(context).is_ready());
+            if is_ready { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,402 @@
+//! One aggregate at work: reads, folds, saves, gives out, until it is told to end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use event::{Position, TypeName};
+use eventlog::{Append, AppendError, EventLog, Record, Records, Shard, TypeId};
+use pipeline::aggregate::{Fold, WindowResult};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::checkpoint::CheckpointFile;
+use super::journaled::Journaled;
+use super::pins::Pins;
+use super::reading::{Read, Reading};
+use super::setup::AggregateSetup;
+use super::status::{AggregateFigures, AggregateStatus};
+use super::tick;
+use crate::Options;
+use crate::lanes::Halt;
+use crate::race::{changed, race};
+
+/// A state is saved so long after something has come that it doesn't have, and when so many bytes of events have: what a
+/// restart reads again is bounded by it.
+const SAVE_EVERY: Duration = Duration::from_secs(10);
+const SAVE_BYTES: u64 = 64 * 1024 * 1024;
+/// How often windows of quiet types are looked at.
+const TICK_EVERY: Duration = Duration::from_secs(1);
+/// Results are given out at most so often, since the state is saved before; and at most for one part in so many of the time where that
+/// takes long.
+const GIVE_OUT_EVERY: Duration = Duration::from_millis(100);
+const GIVE_OUT_PART: u32 = 10;
+/// Results that are made at a time, and bytes of them that are journaled together.
+const RESULTS_MAX: usize = 1_000;
+const RESULT_BYTES_MAX: usize = 1024 * 1024;
+/// The pause after something failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// It was told to end, or the journal failed, in the midst of giving out: what is in memory must not be saved any more.
+struct Ended;
+
+/// An aggregate with all that it needs.
+pub(super) struct Worker {
+    pub(super) setup: AggregateSetup,
+    pub(super) log: Arc<EventLog>,
+    pub(super) fold: Fold,
+    pub(super) file: CheckpointFile,
+    pub(super) pins: Arc<Pins>,
+    pub(super) status: Arc<AggregateStatus>,
+    pub(super) options: Arc<Options>,
+    pub(super) halt: watch::Receiver<Halt>,
+    pub(super) type_id: TypeId,
+    /// Where the fold was restored: behind it are results that were given out of the same state.
+    pub(super) mark: Option<u64>,
+    pub(super) times: Times,
+}
+
+/// When what is to be done next.
+pub(super) struct Times {
+    save_at: Instant,
+    unsaved_bytes: u64,
+    give_out_at: Instant,
+    tick_at: Instant,
+    failing: bool,
+}
+
+impl Times {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self { save_at: now + SAVE_EVERY, unsaved_bytes: 0, give_out_at: now, tick_at: now, failing: false }
+    }
+}
+
+impl Worker {
+    fn name(&self) -> &TypeName {
+        self.setup.name()
+    }
+
+    /// Works until it is told to stop, and has caught up if it is to.
+    pub(super) async fn run(mut self) {
+        // It ends as a crash ends it, or has saved all.
+        let _ = self.work().await;
+    }
+
+    async fn work(&mut self) -> Result<(), Ended> {
+        self.times = Times::new();
+        if let Some(mark) = self.mark.take() {
+            let journaled = Some(Journaled::new(self.first_shard(), self.name(), mark));
+            #[cfg(test)]
+            let journaled =
+                journaled.filter(|_| self.options.mutation != Some(crate::tests::Mutation::ForgetJournaled));
+            self.give_out(journaled).await?;
+        }
+        let mut reading = self.reading();
+        loop {
+            let halt = *self.halt.borrow_and_update();
+            if halt == Halt::Now {
+                return Ok(());
+            }
+            let caught_up = self.read(&mut reading).await;
+            if self.fold.has_results() && (Instant::now() >= self.times.give_out_at || halt == Halt::WhenDone) {
+                self.save_and_give_out().await?;
+            } else if self.is_to_be_saved() {
+                self.save();
+            }
+            if !caught_up {
+                tokio::task::yield_now().await;
+            } else if halt == Halt::WhenDone {
+                return self.finish().await;
+            } else {
+                self.tick().await?;
+                self.idle(&reading).await;
+            }
+        }
+    }
+
+    fn first_shard(&self) -> &Arc<Shard> {
+        &self.log.shards()[0]
+    }
+
+    fn reading(&self) -> Reading {
+        let after = |shard: &Arc<Shard>| {
+            let position = self.fold.positions().find(|position| position.shard == shard.number());
+            position.map_or(0, |position| position.sequence)
+        };
+        Reading::new(self.log.shards(), &self.log.shards().iter().map(after).collect::<Vec<_>>())
+    }
+
+    /// Takes in a stretch of the journal. Whether there was none.
+    async fn read(&mut self, reading: &mut Reading) -> bool {
+        match reading.next() {
+            Ok(Some((shard, read))) => {
+                self.take(shard, &read);
+                false
+            }
+            Ok(None) => true,
+            Err(error) => {
+                self.report_failure(&format!("can't read the journal: {error}"));
+                self.pause().await;
+                false
+            }
+        }
+    }
+
+    fn take(&mut self, shard: usize, read: &Read) {
+        let shard = self.log.shards()[shard].number();
+        let (fold, setup, mut bytes) = (&mut self.fold, &self.setup, 0);
+        read.stretch.for_each_record(|sequence, record| {
+            let position = Position { shard, sequence };
+            if record.type_name == setup.of.as_str() {
+                bytes += record.payload.len() as u64;
+                take_event(fold, position, record);
+            } else if let Some(time) = tick::time_of(record, setup.name()) {
+                fold.tick(position, time);
+            }
+        });
+        // Whatever else the stretch holds is of no concern.
+        fold.pass(Position { shard, sequence: read.stretch.end() - 1 });
+        self.times.unsaved_bytes += bytes;
+        if read.lost > 0 {
+            self.status.lost.add(read.lost);
+            let (name, last) = (self.name(), read.stretch.end() - 1);
+            let message = format!(
+                "aggregate {name}: {} event(s) of shard {shard} up to position {last} can't be read and are in no result",
+                read.lost
+            );
+            self.options.reporter.report(&message);
+        }
+        if !self.fold.has_results() {
+            // Lets it forget windows that are over.
+            let none = self.fold.results(1);
+            debug_assert!(none.is_empty(), "it had none");
+        }
+        self.status.show(AggregateFigures::of(&self.fold));
+    }
+
+    fn is_to_be_saved(&mut self) -> bool {
+        if self.file.covers(&self.fold) {
+            self.times.save_at = Instant::now() + SAVE_EVERY;
+            return false;
+        }
+        Instant::now() >= self.times.save_at || self.times.unsaved_bytes >= SAVE_BYTES
+    }
+
+    /// Saves the state. No result may be on its way.
+    fn save(&mut self) -> bool {
+        let mark = self.first_shard().durable();
+        self.times.save_at = Instant::now() + SAVE_EVERY;
+        self.times.unsaved_bytes = 0;
+        match self.file.write(&self.fold, mark) {
+            Ok(()) => {
+                self.status.saves.add(1);
+                self.times.failing = false;
+                self.pin();
+                true
+            }
+            Err(error) => {
+                self.status.failed_saves.add(1);
+                self.report_failure(&format!("can't save its state, and tries on: {error}; no results until it can"));
+                false
+            }
+        }
+    }
+
+    /// Keeps the segments that a restart would read.
+    pub(super) fn pin(&self) {
+        #[cfg(test)]
+        if self.options.mutation == Some(crate::tests::Mutation::ForgetPins) {
+            return self.pins.remove(self.name());
+        }
+        self.pins.set(self.name(), self.file.passed());
+    }
+
+    /// Gives out only what is in the saved state, for a restart to give out the same.
+    async fn save_and_give_out(&mut self) -> Result<(), Ended> {
+        let begun = Instant::now();
+        #[cfg(test)]
+        if self.options.mutation == Some(crate::tests::Mutation::UnsavedResults) {
+            return self.give_out(None).await;
+        }
+        if !self.save() {
+            self.pause().await;
+            return Ok(());
+        }
+        self.give_out(None).await?;
+        self.times.give_out_at = Instant::now() + GIVE_OUT_EVERY.max(begun.elapsed() * GIVE_OUT_PART);
+        Ok(())
+    }
+
+    /// Journals all results that are due, but for those that are in the journal already.
+    async fn give_out(&mut self, mut journaled: Option<Journaled>) -> Result<(), Ended> {
+        loop {
+            let results = self.fold.results(RESULTS_MAX);
+            if results.is_empty() {
+                break;
+            }
+            let mut bundle = Bundle::default();
+            for result in &results {
+                if self.is_journaled(result, &mut journaled) {
+                    continue;
+                }
+                bundle.add(self.name(), result, (self.options.clock)());
+                if bundle.records.bytes() >= RESULT_BYTES_MAX {
+                    self.journal(std::mem::take(&mut bundle)).await?;
+                }
+            }
+            self.journal(bundle).await?;
+        }
+        self.status.show(AggregateFigures::of(&self.fold));
+        Ok(())
+    }
+
+    fn is_journaled(&self, result: &WindowResult, journaled: &mut Option<Journaled>) -> bool {
+        let Some(found) = journaled else { return false };
+        match found.take(result.id, result.revision) {
+            Ok(true) => true,
+            Ok(false) => {
+                *journaled = None;
+                false
+            }
+            Err(error) => {
+                // It is journaled again then, with the same id and revision: stores keep one.
+                self.options.reporter.report(&format!("aggregate {}: can't read the journal: {error}", self.name()));
+                *journaled = None;
+                false
+            }
+        }
+    }
+
+    async fn journal(&mut self, bundle: Bundle) -> Result<(), Ended> {
+        if bundle.records.is_empty() {
+            return Ok(());
+        }
+        let Bundle { mut records, count } = bundle;
+        records.end_request();
+        let shard = self.first_shard().clone();
+        self.append(&shard, &records, &[(self.type_id, count)]).await
+    }
+
+    /// Appends until it is durable.
+    async fn append(&mut self, shard: &Arc<Shard>, records: &Records, types: &[(TypeId, u64)]) -> Result<(), Ended> {
+        loop {
+            let appended = match shard.append_derived(records, types) {
+                Ok(append) => committed(shard, append).await,
+                Err(error) => Err(error),
+            };
+            match appended {
+                Ok(()) => return Ok(()),
+                // The process is about to end.
+                Err(AppendError::Failed) => return Err(Ended),
+                Err(AppendError::Busy) => shard.settled().await,
+                Err(error @ AppendError::NoSpace) => {
+                    self.report_failure(&format!("can't journal its results, and tries on: {error}"));
+                    self.pause().await;
+                }
+            }
+            if *self.halt.borrow() == Halt::Now {
+                return Err(Ended);
+            }
+        }
+    }
+
+    /// Writes ticks where the clock would end windows.
+    async fn tick(&mut self) -> Result<(), Ended> {
+        if Instant::now() < self.times.tick_at || self.fold.windows() == 0 {
+            return Ok(());
+        }
+        self.times.tick_at = Instant::now() + TICK_EVERY;
+        let now = (self.options.clock)();
+        for (shard, time) in self.fold.ticks(now) {
+            let Some(shard) = self.log.shards().get(usize::from(shard)).cloned() else { continue };
+            let records = tick::records(self.name(), time, now);
+            self.append(&shard, &records, &[]).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for something to do.
+    async fn idle(&mut self, reading: &Reading) {
+        let has_results = self.fold.has_results();
+        let until = [
+            has_results.then_some(self.times.give_out_at),
+            (!self.file.covers(&self.fold)).then_some(self.times.save_at),
+            (self.fold.windows() > 0).then_some(self.times.tick_at),
+        ];
+        let until = until.into_iter().flatten().min();
+        let linger = self.options.linger;
+        let more = async {
+            reading.ready().await;
+            sleep(linger).await;
+        };
+        let timer = async {
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        race(race(more, timer), changed(&mut self.halt)).await;
+    }
+
+    /// Saves twice, so that both generations agree and all that was taken can be freed.
+    async fn finish(&mut self) -> Result<(), Ended> {
+        if self.fold.has_results() {
+            self.save_and_give_out().await?;
+        }
+        if !self.file.covers(&self.fold) && self.save() {
+            self.save();
+        }
+        Ok(())
+    }
+
+    fn report_failure(&mut self, what: &str) {
+        if !std::mem::replace(&mut self.times.failing, true) {
+            let message = format!("aggregate {} {what}", self.name());
+            self.options.reporter.report(&message);
+        }
+    }
+
+    async fn pause(&mut self) {
+        race(sleep(RETRY), changed(&mut self.halt)).await;
+    }
+}
+
+async fn committed(shard: &Arc<Shard>, append: Append<'_>) -> Result<(), AppendError> {
+    shard.end_of_turn();
+    append.await
+}
+
+fn take_event(fold: &mut Fold, position: Position, record: &Record<'_>) {
+    // Payloads were checked before they were journaled, and the journal has checksums.
+    let Ok(payload) = std::str::from_utf8(record.payload) else { return };
+    let time = record.event_time.or_else(|| fold.rules().time_of(payload));
+    fold.take(position, time, record.received_at, payload);
+}
+
+/// Results that are journaled together.
+#[derive(Default)]
+struct Bundle {
+    records: Records,
+    count: u64,
+}
+
+impl Bundle {
+    fn add(&mut self, name: &TypeName, result: &WindowResult, now: i64) {
+        self.records.push(&Record {
+            id: result.id,
+            received_at: now,
+            event_time: Some(result.time),
+            type_name: name.as_str(),
+            source: "",
+            client: None,
+            payload: result.payload.as_bytes(),
+            request_start: self.count == 0,
+            request_end: false,
+            dead: None,
+            content: None,
+            batch: None,
+            revision: Some(result.revision),
+        });
+        self.count += 1;
+    }
+}

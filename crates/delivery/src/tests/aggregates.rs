@@ -1,0 +1,536 @@
+//! Aggregates: whatever crashes and whenever, the results are those that one reading of the journals gives.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use event::{EventId, Position};
+use eventlog::Reader;
+use pipeline::aggregate::{Definition, Emit, Fold, Rules};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::Mutation;
+use super::world::{FENCED, World, name, run, seconds};
+use crate::{AggregateSetup, Routes};
+
+const SECOND: i64 = 1_000_000;
+/// A Saturday in November 2026, at noon.
+const NOON: i64 = 1_795_262_400 * SECOND;
+
+fn definition() -> Definition {
+    Definition {
+        window: "10s".into(),
+        group_by: vec!["/g".into()],
+        measures: vec![
+            ("n".into(), "count".into()),
+            ("sum".into(), "sum:/v".into()),
+            ("first".into(), "first:/v".into()),
+            ("ids".into(), "distinct:/v".into()),
+        ],
+        lateness: Some(Duration::from_secs(20)),
+        quiet: Some(Duration::from_secs(3_600)),
+        ..Definition::default()
+    }
+}
+
+fn setup(of: &str, aggregate: &str, definition: &Definition) -> AggregateSetup {
+    let rules = Rules::new(name(&format!("{of}.{aggregate}")), definition).unwrap();
+    AggregateSetup { of: name(of), rules }
+}
+
+/// Events of `hits` go nowhere, and their results to the fenced store.
+fn world(seed: u64, definition: &Definition) -> World {
+    let mut world = World::new(seed);
+    // All of a process in one segment: the tests look at it afterwards.
+    world.segment_bytes = 4 << 20;
+    world.aggregates = vec![setup("hits", "sums", definition)];
+    world.routes = routes().with(name("hits.sums"), [FENCED.into()]);
+    world
+}
+
+fn routes() -> Routes {
+    Routes::new().with(name("hits"), [FENCED.into()]).with_others([FENCED.into()])
+}
+
+async fn hit(world: &mut World, shard: u16, at: i64, group: u64, value: u64) -> bool {
+    let payload = format!("{{\"g\":{group},\"v\":{value}}}");
+    world.append_at(shard, "hits", (NOON + at * SECOND, NOON + 3_600 * SECOND), &payload).await
+}
+
+/// What the store holds of an aggregate's results: their payloads, by id.
+fn stored(world: &World, aggregate: &str) -> BTreeMap<[u8; 16], String> {
+    let events = world.fenced.events();
+    let results = events.into_iter().filter(|stored| stored.type_name == aggregate);
+    results.map(|stored| (stored.id.0, String::from_utf8(stored.payload).unwrap())).collect()
+}
+
+/// A record of the journals.
+struct Journaled {
+    id: EventId,
+    type_name: String,
+    source: String,
+    times: (Option<i64>, i64),
+    payload: String,
+    revision: Option<u64>,
+}
+
+/// All that was ever durable in the journals: segments may be freed later.
+#[derive(Default)]
+struct Journals {
+    records: BTreeMap<(u16, u64), Journaled>,
+    /// A state that is older than results was gone on from: they may be there twice.
+    may_repeat: bool,
+}
+
+impl Journals {
+    /// Looks at what is there now: after each start, and before anything can be freed.
+    fn look(&mut self, world: &World) {
+        for shard in world.process().log.shards() {
+            let number = shard.number();
+            let after =
+                self.records.range((number, 0)..(number + 1, 0)).next_back().map_or(0, |((_, sequence), _)| *sequence);
+            let mut reader = Reader::new(shard.segments().clone(), after + 1);
+            while let Some(stretch) = reader.read(shard.durable()).unwrap() {
+                stretch.for_each_record(|sequence, record| {
+                    let journaled = Journaled {
+                        id: record.id,
+                        type_name: record.type_name.to_owned(),
+                        source: record.source.to_owned(),
+                        times: (record.event_time, record.received_at),
+                        payload: String::from_utf8(record.payload.to_vec()).unwrap(),
+                        revision: record.revision,
+                    };
+                    self.records.entry((number, sequence)).or_insert(journaled);
+                });
+            }
+        }
+    }
+
+    /// What one reading comes to, one shard after the other.
+    fn results(&self, world: &World, definition: &Definition) -> BTreeMap<[u8; 16], String> {
+        let shards: Vec<u16> = (0..world.shards).collect();
+        let mut fold = Fold::new(setup("hits", "sums", definition).rules, world.origin(), &shards);
+        let mut kept: BTreeMap<[u8; 16], (u64, String)> = BTreeMap::new();
+        for ((shard, sequence), record) in &self.records {
+            let position = Position { shard: *shard, sequence: *sequence };
+            if record.type_name == "hits" {
+                fold.take(position, record.times.0, record.times.1, &record.payload);
+            } else if record.type_name == "+tick" && record.source == "hits.sums" {
+                fold.tick(position, record.times.0.unwrap());
+            } else {
+                fold.pass(position);
+            }
+            for result in fold.results(usize::MAX) {
+                let kept = kept.entry(result.id.0).or_default();
+                if result.revision > kept.0 {
+                    *kept = (result.revision, result.payload);
+                }
+            }
+        }
+        kept.into_iter().map(|(id, (_, payload))| (id, payload)).collect()
+    }
+
+    fn check(&mut self, world: &World, definition: &Definition) {
+        self.look(world);
+        world.check_balance();
+        assert_eq!(stored(world, "hits.sums"), self.results(world, definition), "{:?}", world.messages());
+        let mut given = BTreeMap::new();
+        for (position, record) in &self.records {
+            if let Some(revision) = record.revision {
+                let before = given.insert((record.id.0, revision), position);
+                assert!(
+                    self.may_repeat || before.is_none(),
+                    "revision {revision} of {} is journaled again at {position:?}",
+                    record.id
+                );
+            }
+        }
+        let given = self.records.values().filter(|record| record.revision.is_some()).count();
+        let rows = world.rows();
+        let row = rows.iter().find(|row| row.type_name.as_str() == "hits.sums").unwrap();
+        assert_eq!((row.derived, row.accepted), (true, given as u64));
+    }
+}
+
+/// Lets all windows end by the clock, and all results be stored.
+async fn close(world: &World) {
+    world.clock.store(NOON + 24 * 3_600 * SECOND, std::sync::atomic::Ordering::Relaxed);
+    for _ in 0..100 {
+        seconds(1).await;
+        let aggregates = world.process().aggregates.aggregates();
+        if aggregates.iter().all(|aggregate| aggregate.figures().windows == 0 && aggregate.lag() == 0) {
+            world.settle().await;
+            return;
+        }
+    }
+    panic!("windows stay open: {:?}", world.messages());
+}
+
+#[test]
+fn results_are_journaled_and_delivered_like_events() {
+    run(async {
+        let mut world = world(1, &definition());
+        world.shards = 1;
+        world.start();
+        for (at, group, value) in [(1, 1, 5), (2, 2, 7), (9, 1, 6), (3, 1, 5), (10, 1, 1)] {
+            assert!(hit(&mut world, 0, at, group, value).await);
+        }
+        seconds(1).await;
+        world.settle().await;
+        let found: Vec<String> = stored(&world, "hits.sums").into_values().collect();
+        let ends: Vec<&str> = found
+            .iter()
+            .map(|payload| &payload[payload.find("\"group\"").unwrap()..payload.find(",\"origin").unwrap()])
+            .collect();
+        let mut ends: Vec<String> = ends.into_iter().map(str::to_owned).collect();
+        ends.sort();
+        assert_eq!(
+            ends,
+            [
+                r#""group":{"/g":1},"n":3,"sum":16,"first":5,"ids":2"#,
+                r#""group":{"/g":2},"n":1,"sum":7,"first":7,"ids":1"#
+            ]
+        );
+        // Late within the lateness: the same id, a higher revision.
+        hit(&mut world, 0, 4, 2, 8).await;
+        seconds(1).await;
+        world.settle().await;
+        let again = stored(&world, "hits.sums");
+        assert_eq!(again.len(), 2);
+        assert!(again.values().any(|payload| payload.contains(r#""n":2,"sum":15"#)), "{again:?}");
+        close(&world).await;
+        Journals::default().check(&world, &definition());
+        world.stop().await;
+    });
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Hit { shard: u16, at: i64, group: u64, value: u64 },
+    Others { shard: u16, count: u64 },
+    Milliseconds(u64),
+    Kill,
+    PowerFailure { operations: u64 },
+    Stop,
+    Reload,
+    DamageCheckpoint,
+    Fail { calls: usize },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => (0_u16..2, 0_i64..200, 0_u64..4, 0_u64..9).prop_map(|(shard, at, group, value)| Step::Hit { shard, at, group, value }),
+        1 => (0_u16..2, 1_u64..20).prop_map(|(shard, count)| Step::Others { shard, count }),
+        4 => (1_u64..400).prop_map(Step::Milliseconds),
+        1 => (5_000_u64..30_000).prop_map(Step::Milliseconds),
+        3 => Just(Step::Kill),
+        4 => (1_u64..40).prop_map(|operations| Step::PowerFailure { operations }),
+        1 => Just(Step::Stop),
+        1 => Just(Step::Reload),
+        1 => Just(Step::DamageCheckpoint),
+        1 => (1_usize..4).prop_map(|calls| Step::Fail { calls }),
+    ]
+}
+
+async fn take(world: &mut World, step: &Step, seed: u64) {
+    match *step {
+        Step::Hit { shard, at, group, value } => drop(hit(world, shard, at, group, value).await),
+        Step::Others { shard, count } => drop(world.append(shard, "other", count).await),
+        Step::Milliseconds(count) => tokio::time::sleep(Duration::from_millis(count)).await,
+        Step::Kill => {
+            world.kill(seed).await;
+            world.start();
+        }
+        Step::PowerFailure { operations } => {
+            world.disk.fail_power_at(operations);
+            hit(world, 1, 5, 0, 1).await;
+            hit(world, 0, 195, 0, 1).await;
+            hit(world, 1, 195, 0, 1).await;
+            seconds(12).await;
+            world.power_cut(seed).await;
+            world.start();
+        }
+        Step::Stop => {
+            world.stop().await;
+            world.kill(seed).await;
+            world.start();
+        }
+        Step::Reload => world.change(world.routes.clone()).await.unwrap(),
+        Step::DamageCheckpoint => {
+            world.kill(seed).await;
+            // Only the newer generation: the other one has its segments.
+            world.damage_newest("/data/aggregates");
+            world.start();
+        }
+        Step::Fail { calls } => world.fenced.fail_next(calls),
+    }
+}
+
+fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
+    run(async {
+        let mut world = world(seed, &definition());
+        world.mutation = mutation;
+        world.start();
+        let mut journals = Journals::default();
+        for (index, step) in steps.iter().enumerate() {
+            journals.look(&world);
+            journals.may_repeat |= matches!(step, Step::DamageCheckpoint);
+            take(&mut world, step, seed.wrapping_add(index as u64)).await;
+            journals.look(&world);
+            world.check_balance();
+        }
+        world.fenced.heal();
+        close(&world).await;
+        journals.check(&world, &definition());
+        world.stop().await;
+    });
+}
+
+#[test]
+fn any_sequence_gives_the_results_of_one_reading() {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100);
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(cases) });
+    let steps = (proptest::collection::vec(step(), 1..60), any::<u64>());
+    runner
+        .run(&steps, |(steps, seed)| {
+            play(&steps, seed, None);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Windows of many groups end, and the power fails at each moment of it.
+fn windows_that_end_in_a_crash(mutation: Option<Mutation>) -> bool {
+    (1..40_u64).any(|operations| {
+        let hit = |shard, at, group| Step::Hit { shard, at, group, value: 1 };
+        let steps = [
+            hit(0, 1, 1),
+            hit(1, 2, 2),
+            hit(0, 3, 3),
+            hit(0, 190, 1),
+            Step::PowerFailure { operations },
+            hit(0, 4, 1),
+            Step::Milliseconds(300),
+            Step::Kill,
+        ];
+        std::panic::catch_unwind(|| play(&steps, operations, mutation)).is_err()
+    })
+}
+
+#[test]
+fn results_that_are_journaled_twice_are_noticed() {
+    assert!(windows_that_end_in_a_crash(Some(Mutation::ForgetJournaled)));
+    assert!(!windows_that_end_in_a_crash(None), "and nothing else is");
+}
+
+#[test]
+fn results_of_a_state_that_is_not_saved_are_noticed() {
+    assert!(windows_that_end_in_a_crash(Some(Mutation::UnsavedResults)));
+}
+
+/// Events by the thousand, of which all but the last hundreds are stored and saved, and then a crash. Says what the aggregate lost,
+/// and how many segments were freed.
+async fn pinned(mutation: Option<Mutation>) -> (u64, u64) {
+    let mut world = world(3, &definition());
+    world.segment_bytes = 16 * 1024;
+    world.shards = 1;
+    world.mutation = mutation;
+    world.start();
+    for at in 0..3 {
+        for value in 0..200 {
+            hit(&mut world, 0, at, value % 3, value).await;
+        }
+        // Less than the state's pace, and more than the ledger's.
+        seconds(3).await;
+    }
+    world.settle().await;
+    let freed_early = world.process().log.shards()[0].segments().oldest().unwrap();
+    world.kill(9).await;
+    world.start();
+    seconds(30).await;
+    let lost = world.process().aggregates.aggregates()[0].lost.get();
+    let taken = world.process().aggregates.aggregates()[0].figures().counts.taken;
+    assert!(lost > 0 || taken == 600, "{taken}");
+    let freed = world.process().log.shards()[0].segments().oldest().unwrap();
+    assert!(freed >= freed_early);
+    world.stop().await;
+    (lost, freed)
+}
+
+#[test]
+fn segments_are_kept_until_no_checkpoint_needs_them() {
+    run(async {
+        let (lost, freed) = pinned(None).await;
+        assert_eq!(lost, 0);
+        assert!(freed > 1, "and freed then");
+        let (lost, _) = pinned(Some(Mutation::ForgetPins)).await;
+        assert!(lost > 0, "a crash would find events missing");
+    });
+}
+
+#[test]
+fn a_state_that_is_gone_or_damaged_begins_with_the_oldest_event() {
+    run(async {
+        for damage in ["gone", "damaged"] {
+            let mut world = world(4, &definition());
+            world.start();
+            for at in [1, 2, 30] {
+                hit(&mut world, 0, at, 1, 1).await;
+                hit(&mut world, 1, at, 1, 1).await;
+            }
+            seconds(30).await;
+            let mut journals = Journals::default();
+            journals.look(&world);
+            world.kill(1).await;
+            for path in world.disk.paths() {
+                if path.starts_with("/data/aggregates") {
+                    if damage == "gone" {
+                        world.disk.erase(&path).unwrap()
+                    } else {
+                        world.disk.flip_bit(&path, 300).unwrap()
+                    }
+                }
+            }
+            world.start();
+            assert_eq!(world.reported("aggregate hits.sums has lost its state"), 1, "{damage}: {:?}", world.messages());
+            close(&world).await;
+            journals.look(&world);
+            assert_eq!(stored(&world, "hits.sums"), journals.results(&world, &definition()), "{damage}");
+            world.check_balance();
+            world.stop().await;
+        }
+    });
+}
+
+#[test]
+fn a_changed_aggregate_begins_anew_and_a_removed_one_leaves_nothing() {
+    run(async {
+        let mut world = world(5, &definition());
+        world.shards = 1;
+        world.start();
+        hit(&mut world, 0, 1, 1, 1).await;
+        hit(&mut world, 0, 2, 1, 1).await;
+        seconds(1).await;
+        let other = Definition { emit: Emit::Final, ..definition() };
+        world.aggregates = vec![setup("hits", "sums", &other), setup("hits", "more", &definition())];
+        let routes = world.routes.clone().with(name("hits.more"), [FENCED.into()]);
+        world.change(routes).await.unwrap();
+        assert_eq!(world.reported("aggregate hits.sums is defined otherwise than before"), 1);
+        assert_eq!(world.messages().len(), 1, "{:?}", world.messages());
+        hit(&mut world, 0, 3, 1, 1).await;
+        hit(&mut world, 0, 60, 1, 1).await;
+        seconds(1).await;
+        world.settle().await;
+        for aggregate in ["hits.sums", "hits.more"] {
+            let found = stored(&world, aggregate);
+            assert!(
+                found.len() == 1 && found.values().all(|payload| payload.contains("\"n\":1,")),
+                "{aggregate}: {found:?}"
+            );
+        }
+        // One that stays as it is isn't disturbed.
+        world.aggregates.remove(0);
+        world.change(routes_without_sums()).await.unwrap();
+        assert_eq!(world.process().aggregates.aggregates().len(), 1);
+        let files: Vec<_> =
+            world.disk.paths().into_iter().filter(|path| path.starts_with("/data/aggregates")).collect();
+        assert!(
+            !files.is_empty() && files.iter().all(|path| path.to_str().unwrap().contains("hits.more@")),
+            "{files:?}"
+        );
+        hit(&mut world, 0, 61, 1, 1).await;
+        hit(&mut world, 0, 100, 1, 1).await;
+        seconds(1).await;
+        world.settle().await;
+        assert!(stored(&world, "hits.more").values().any(|payload| payload.contains("\"n\":2,")), "60 and 61");
+        assert_eq!(stored(&world, "hits.sums").len(), 1);
+        world.check_balance();
+        world.stop().await;
+    });
+}
+
+fn routes_without_sums() -> Routes {
+    routes().with(name("hits.more"), [FENCED.into()])
+}
+
+#[test]
+fn a_change_that_comes_to_nothing_leaves_aggregates_as_they_were() {
+    run(async {
+        let mut world = world(6, &definition());
+        world.shards = 1;
+        world.start();
+        hit(&mut world, 0, 1, 1, 1).await;
+        seconds(1).await;
+        let before = world.aggregates.clone();
+        world.aggregates = vec![setup("hits", "sums", &Definition { emit: Emit::Final, ..definition() })];
+        world.disk.fail_from_call(
+            journal::simulated_disk::Operation::Rename,
+            1,
+            journal::simulated_disk::Failure::NoSpace,
+        );
+        assert!(world.change(world.routes.clone()).await.is_err());
+        world.disk.clear_faults();
+        world.aggregates = before;
+        hit(&mut world, 0, 2, 1, 1).await;
+        hit(&mut world, 0, 30, 1, 1).await;
+        seconds(30).await;
+        close(&world).await;
+        Journals::default().check(&world, &definition());
+        world.stop().await;
+    });
+}
+
+#[test]
+fn the_clock_ends_windows_of_a_quiet_type_and_may_step_back() {
+    run(async {
+        let quiet = Definition { quiet: Some(Duration::from_secs(30)), lateness: Some(Duration::ZERO), ..definition() };
+        let mut world = world(7, &quiet);
+        let clock =
+            |world: &World, at: i64| world.clock.store(NOON + at * SECOND, std::sync::atomic::Ordering::Relaxed);
+        clock(&world, 0);
+        world.start();
+        let at = |at: i64| (NOON + at * SECOND, NOON + at * SECOND);
+        world.append_at(0, "hits", at(1), "{\"g\":1,\"v\":1}").await;
+        world.append_at(1, "hits", at(2), "{\"g\":1,\"v\":1}").await;
+        clock(&world, 20);
+        seconds(5).await;
+        assert_eq!(stored(&world, "hits.sums").len(), 0, "not quiet for long enough");
+        clock(&world, 33);
+        seconds(5).await;
+        world.settle().await;
+        assert_eq!(stored(&world, "hits.sums").len(), 1);
+        // A step back ends nothing, and what is dated before the end of a window is late.
+        clock(&world, -3_600);
+        world.append_at(0, "hits", at(3), "{\"g\":1,\"v\":1}").await;
+        world.append_at(0, "hits", at(40), "{\"g\":1,\"v\":1}").await;
+        seconds(5).await;
+        world.settle().await;
+        let figures = world.process().aggregates.aggregates()[0].figures();
+        assert_eq!((figures.counts.late, figures.windows), (1, 1));
+        let mut journals = Journals::default();
+        journals.look(&world);
+        world.kill(1).await;
+        world.start();
+        close(&world).await;
+        journals.check(&world, &quiet);
+        assert_eq!(stored(&world, "hits.sums").len(), 2);
+        world.stop().await;
+    });
+}
+
+#[test]
+fn results_are_journaled_where_events_are_refused_for_want_of_space() {
+    run(async {
+        let mut world = world(8, &definition());
+        world.shards = 1;
+        world.start();
+        hit(&mut world, 0, 1, 1, 1).await;
+        world.disk.set_capacity(Some(1 << 30));
+        world.process().log.room().keep_free(Some(1 << 40));
+        world.process().log.room().look().unwrap();
+        assert!(!hit(&mut world, 0, 2, 1, 1).await);
+        close(&world).await;
+        assert_eq!(stored(&world, "hits.sums").len(), 1);
+        world.stop().await;
+    });
+}

@@ -1,0 +1,27 @@
+//! What becomes of an append where ids may have come before.
+
+use crate::duplicates::Earlier;
+use crate::shard::Append;
+
+/// What became of events that may have come before.
+pub enum Taken<'a> {
+    /// They are appended.
+    New(Append<'a>),
+    /// They came before, with the same bytes.
+    Again(Earlier),
+    /// Their id came before, with other bytes.
+    OtherBytes,
+    /// Nothing of a batch is appended, because each event came before, or because it is atomic: see what the batch says.
+    Nothing,
+}
+
+impl<'a> Taken<'a> {
+    /// The append, where there was one.
+    #[must_use]
+    pub fn appended(self) -> Option<Append<'a>> {
+        match self {
+            Self::New(append) => Some(append),
+            Self::Again(_) | Self::OtherBytes | Self::Nothing => None,
+        }
+    }
+}

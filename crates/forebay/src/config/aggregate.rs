@@ -1,0 +1,189 @@
+//! `[types.X.aggregate.NAME]`: what is made of the events of a type, and where it goes.
+
+use std::time::Duration;
+
+use event::TypeName;
+use pipeline::aggregate::{Definition, Emit, Late, Rules, TimeBasis};
+use pipeline::pointer::JsonPointer;
+
+use super::event_type::read_routes;
+use super::reader::{Reader, Wrong};
+use super::report::{Mistake, Spot};
+use super::section::Section;
+use super::sink::{SinkName, Sinks};
+use super::{duration, size};
+
+/// The table with the aggregates of a type.
+pub(super) const TABLE: &str = "aggregate";
+
+/// The settings of an aggregate.
+pub(super) const KEYS: &[&str] = &[
+    "window", "time", "group_by", "measures", "lateness", "ahead", "late", "emit", "early", "quiet", "memory", "state",
+    "routes",
+];
+
+/// An aggregate of a type.
+#[derive(Clone, Debug)]
+pub(crate) struct AggregateConfig {
+    /// As it is written.
+    pub(crate) window: String,
+    /// What is made of the events, and the type of the results.
+    pub(crate) rules: Rules,
+    /// The sinks that store the results: at least one, each once.
+    pub(crate) routes: Vec<SinkName>,
+}
+
+impl PartialEq for AggregateConfig {
+    fn eq(&self, other: &Self) -> bool {
+        (self.rules.fingerprint(), self.rules.name(), &self.routes)
+            == (other.rules.fingerprint(), other.rules.name(), &other.routes)
+    }
+}
+
+impl Eq for AggregateConfig {}
+
+/// The aggregates of the type in `section`, whose events have their times at `time`.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    sinks: &Sinks,
+    time: Option<&JsonPointer>,
+) -> Vec<(AggregateConfig, Spot)> {
+    let tables = reader.table(section, TABLE);
+    let tables = reader.tables(&tables);
+    tables
+        .iter()
+        .filter_map(|table| Some((read_one(reader, section, table, sinks, time)?, table.spot().clone())))
+        .collect()
+}
+
+fn read_one(
+    reader: &mut Reader<'_>,
+    of: &Section<'_>,
+    section: &Section<'_>,
+    sinks: &Sinks,
+    time: Option<&JsonPointer>,
+) -> Option<AggregateConfig> {
+    reader.check_keys(section, KEYS);
+    let name = name(reader, of, section);
+    let mistakes_before = reader.mistakes();
+    let mut definition = definition(reader, section);
+    definition.event_time = time.map(|pointer| pointer.as_str().to_owned());
+    let list = reader.texts(section, "routes");
+    let names = list.as_ref().map_or(&[][..], |list| &list.value);
+    let routes = read_routes(reader, section, names, sinks);
+    let is_sound = reader.mistakes() == mistakes_before;
+    if names.is_empty() && is_sound {
+        let (at, label) =
+            list.as_ref().map_or((section.spot(), "has no `routes`"), |list| (&list.spot, "names no sink"));
+        let title = format!("the results of the aggregate `{}` would be stored nowhere", section.name());
+        let help = "name at least one sink, as in routes = [\"local\"]";
+        reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
+    }
+    if section.get("window").is_none() && definition.window.is_empty() && is_sound {
+        let title = format!("the aggregate `{}` has no window", section.name());
+        let help = "for example window = \"1m\", window = \"5m every 1m\" or window = \"session 30m\"";
+        reader.push(Mistake::new(title, section.spot().clone(), "has no `window`").help(help.to_owned()));
+        return None;
+    }
+    if !is_sound {
+        // What a setting with a mistake was left out of would only be reported as further, false mistakes.
+        return None;
+    }
+    match Rules::new(name?, &definition) {
+        Ok(rules) => Some(AggregateConfig { window: definition.window, rules, routes }),
+        Err(mistakes) => {
+            for mistake in mistakes {
+                let (key, inner) = parts(&mistake.setting);
+                let inner = inner.map_or_else(String::new, |inner| format!(".{inner}"));
+                let title = format!("`{}{inner}` can't be used", section.key_path(key));
+                reader.push(Mistake::new(title, spot(section, &mistake.setting), mistake.message));
+            }
+            None
+        }
+    }
+}
+
+/// The type of the results: the type's name, a dot, and the aggregate's own.
+fn name(reader: &mut Reader<'_>, of: &Section<'_>, section: &Section<'_>) -> Option<TypeName> {
+    let own = section.name();
+    let good = !own.is_empty()
+        && own.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte));
+    // A type's name that is wrong was reported as such.
+    TypeName::new(of.name()).ok()?;
+    match TypeName::new(&format!("{}.{own}", of.name())) {
+        Ok(name) if good => Some(name),
+        made => {
+            let title = format!("`{own}` can't be the name of an aggregate");
+            let why =
+                made.err().map_or_else(|| "letters a-z, digits, `_` and `-`".to_owned(), |error| error.to_string());
+            let help = format!("its results are events of the type `{}.{own}`", of.name());
+            reader.push(Mistake::new(title, section.spot().clone(), why).help(help));
+            None
+        }
+    }
+}
+
+fn definition(reader: &mut Reader<'_>, section: &Section<'_>) -> Definition {
+    let length = |text: &str| duration::within(text, Duration::ZERO, Duration::MAX);
+    Definition {
+        window: reader.text(section, "window", |text| Ok(text.to_owned())).map(|found| found.value).unwrap_or_default(),
+        time: choice(reader, section, "time", &[("event", TimeBasis::Event), ("received", TimeBasis::Received)]),
+        event_time: None,
+        group_by: texts(reader, section, "group_by"),
+        measures: measures(reader, section),
+        lateness: reader.text(section, "lateness", length).map(|found| found.value),
+        ahead: reader.text(section, "ahead", length).map(|found| found.value),
+        late: choice(reader, section, "late", &[("count", Late::Count), ("part", Late::Part)]),
+        emit: choice(reader, section, "emit", &[("close", Emit::Close), ("final", Emit::Final)]),
+        early: reader.text(section, "early", length).map(|found| found.value),
+        quiet: reader.text(section, "quiet", length).map(|found| found.value),
+        memory: reader.text(section, "memory", bytes).map(|found| found.value),
+        state: reader.boolean(section, "state").is_some_and(|found| found.value),
+    }
+}
+
+fn bytes(text: &str) -> Result<usize, Wrong> {
+    Ok(usize::try_from(size::parse(text)?).unwrap_or(usize::MAX))
+}
+
+fn texts(reader: &mut Reader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
+    let found = reader.texts(section, key);
+    found.into_iter().flat_map(|found| found.value).map(|text| text.value).collect()
+}
+
+/// One of a few words; the first is the default.
+fn choice<T: Copy>(reader: &mut Reader<'_>, section: &Section<'_>, key: &str, words: &[(&str, T)]) -> T {
+    let wanted = words.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
+    let parse = |text: &str| {
+        let chosen = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        chosen.ok_or_else(|| Wrong::new("is not one of the words for it", format!("wanted {wanted}")))
+    };
+    reader.text(section, key, parse).map_or(words[0].1, |found| found.value)
+}
+
+/// The measures in the order in which they are written.
+fn measures(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(String, String)> {
+    let table = reader.table(section, "measures");
+    let mut found = Vec::new();
+    for (key, _) in table.entries() {
+        if let Some(text) = reader.text(&table, key.get_ref(), |text| Ok(text.to_owned())) {
+            found.push((key.span().start, (key.get_ref().to_string(), text.value)));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, measure)| measure).collect()
+}
+
+/// A setting, and the key within it if it is a table.
+fn parts(setting: &str) -> (&str, Option<&str>) {
+    setting.split_once('.').map_or((setting, None), |(key, inner)| (key, Some(inner)))
+}
+
+/// Where a setting such as `group_by` or `measures.requests` stands, or the aggregate where it isn't there.
+fn spot(section: &Section<'_>, setting: &str) -> Spot {
+    let (key, inner) = parts(setting);
+    let Some((spot, value)) = section.get(key) else { return section.spot().clone() };
+    let inner = inner.and_then(|inner| value.as_table()?.get(inner));
+    inner.map_or(spot, |value| section.spot_of(value))
+}
