@@ -20,7 +20,7 @@ pub(crate) struct Refusal {
     /// The line or element, from 1.
     line: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pointer: Option<String>,
+    pointer: Option<Box<str>>,
     pub(crate) code: Code,
     detail: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,14 +43,14 @@ impl Refusal {
 
     /// Bytes that it takes in memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.detail.len() + self.pointer.as_ref().map_or(0, String::len)
+        size_of::<Self>() + self.detail.len() + self.pointer.as_deref().map_or(0, str::len)
     }
 }
 
 impl From<pipeline::Refusal> for Refusal {
     fn from(refusal: pipeline::Refusal) -> Self {
         let pipeline::Refusal { line, pointer, code, detail, offset } = refusal;
-        Self { line, pointer, code: code.into(), detail, offset, step: None }
+        Self { line, pointer: pointer.map(Into::into), code: code.into(), detail, offset, step: None }
     }
 }
 

@@ -23,9 +23,9 @@ pub(crate) struct Problem {
     /// The byte at fault, from 0 at the start of the body.
     pub(crate) offset: Option<usize>,
     /// The JSON pointer to the value at fault.
-    pub(crate) pointer: Option<String>,
+    pub(crate) pointer: Option<Box<str>>,
     /// All that a schema finds wrong, up to a limit.
-    pub(crate) errors: Vec<Violation>,
+    pub(crate) errors: Box<[Violation]>,
     /// The step that refuses the payload, if one does.
     pub(crate) step: Option<Box<FailedStep>>,
     /// The methods that the path takes, where the request has another.
@@ -92,7 +92,7 @@ impl Problem {
             title: None,
             offset: None,
             pointer: None,
-            errors: Vec::new(),
+            errors: Box::default(),
             step: None,
             allow: None,
         }
@@ -118,7 +118,7 @@ impl Problem {
     }
 
     pub(crate) fn with_pointer(mut self, pointer: &str) -> Self {
-        self.pointer = Some(pointer.to_owned());
+        self.pointer = Some(pointer.into());
         self
     }
 
@@ -139,13 +139,14 @@ impl Problem {
             (more, true) => format!("; at least {more} more"),
         };
         let detail = format!("the schema of type {type_name}: {first}{more}");
-        Self { pointer: Some(pointer), errors: list, ..Self::new(Code::Schema, detail) }
+        Self { pointer: Some(pointer.into()), errors: list.into(), ..Self::new(Code::Schema, detail) }
     }
 
     /// A step of the transform of its type can't be done on a payload, and doesn't say that it may go on.
     pub(crate) fn of_step(error: StepError) -> Refused {
         let problem = Self::new(Code::Transform, error.to_string());
         let StepError { step, operation, pointer, .. } = error;
+        let pointer = pointer.map(Into::into);
         Box::new(Self { pointer, step: Some(Box::new(FailedStep { step, operation })), ..problem })
     }
 
