@@ -6,7 +6,7 @@ mod dead_sink;
 mod memory;
 mod overload;
 mod records;
-mod report;
+pub(crate) mod report;
 mod single;
 mod start;
 mod sustained;

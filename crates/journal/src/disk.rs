@@ -7,6 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::FallocateFlags;
+
 /// A disk that threads share.
 pub type SharedDisk = Arc<dyn Disk>;
 
@@ -104,6 +106,12 @@ pub trait DiskFile: Send + Sync {
     /// # Errors
     /// What the file system says.
     fn set_length(&self, length: u64) -> io::Result<()>;
+    /// Extends the file to `length` with bytes that read as zeros, and takes the space for them without writing it
+    /// (`fallocate`).
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where the file system can't, else what it says.
+    fn allocate(&self, length: u64) -> io::Result<()>;
 }
 
 impl dyn DiskFile + '_ {
@@ -246,5 +254,9 @@ impl DiskFile for File {
 
     fn set_length(&self, length: u64) -> io::Result<()> {
         self.set_len(length)
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(self, FallocateFlags::empty(), 0, length)?)
     }
 }

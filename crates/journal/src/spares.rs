@@ -1,5 +1,7 @@
-//! Files for segments to come: zero-filled ahead of need, or recycled. Writing into bytes that the file already
-//! has costs an fdatasync half of what growing the file costs.
+//! Files for segments to come: recycled, or zero-filled ahead of need. Writing into bytes that the file already
+//! has costs an fdatasync half of what growing the file costs. Where there is no time to fill one, the space for its
+//! remainder is only taken: a fdatasync costs more there, but blocks that use up a segment so quickly are large, and to write
+//! everything twice would cost them more.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,15 @@ const LENGTH_MIN: u64 = 256 * 1024;
 const FILL_BYTES: u64 = 512 * 1024;
 /// After each piece the disk is left to others for so many times as long as the piece took.
 const REST: u32 = 3;
+
+/// How a new file is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// With zeros.
+    Calm,
+    /// Somebody waits for it: the space for what isn't filled yet is only taken.
+    Hurried,
+}
 
 /// A file that waits to become a segment.
 pub(crate) struct Spare {
@@ -98,7 +109,7 @@ impl SparePool {
     /// wanted. While freed segments keep pace with new ones the journal doesn't grow, and nothing is filled.
     ///
     /// `rest` is called between the pieces of a new file, with the time that it should be left for others.
-    pub(crate) fn make(&self, want: Want, rest: &mut dyn FnMut(Duration)) -> io::Result<Spare> {
+    pub(crate) fn make(&self, want: Want, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<Spare> {
         let largest = {
             let mut files = self.recycled();
             let fitting = files.iter().enumerate().filter(|(_, (_, bytes))| *bytes >= want.at_least);
@@ -117,7 +128,7 @@ impl SparePool {
     }
 
     /// A new file: of the length that is wanted, or on a disk that is nearly full of the half, and so on.
-    fn fill_new(&self, want: Want, rest: &mut dyn FnMut(Duration)) -> io::Result<Spare> {
+    fn fill_new(&self, want: Want, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<Spare> {
         let least = want.at_least.max(LENGTH_MIN);
         let mut length = want.length.max(want.at_least);
         loop {
@@ -133,7 +144,7 @@ impl SparePool {
         self.disk.remove(&spare.path)
     }
 
-    fn zero_filled(&self, length: u64, rest: &mut dyn FnMut(Duration)) -> io::Result<Spare> {
+    fn zero_filled(&self, length: u64, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<Spare> {
         let path = self.new_path();
         let file = self.disk.create(&path)?;
         if let Err(error) = fill(&*file, length, rest) {
@@ -146,7 +157,7 @@ impl SparePool {
     }
 }
 
-fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration)) -> io::Result<()> {
+fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<()> {
     let mut start = 0;
     loop {
         let (began, end) = (Instant::now(), length.min(start + FILL_BYTES));
@@ -155,9 +166,19 @@ fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration)) -> io:
         if end == length {
             return Ok(());
         }
-        rest(began.elapsed() * REST);
+        if rest(began.elapsed() * REST) == Pace::Hurried {
+            return take_space(file, end, length);
+        }
         start = end;
     }
+}
+
+fn take_space(file: &dyn DiskFile, start: u64, length: u64) -> io::Result<()> {
+    match file.allocate(length) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => file.fill_with_zeros(start, length)?,
+        allocated => allocated?,
+    }
+    file.sync()
 }
 
 /// What the thread that makes spares is told.
@@ -209,7 +230,7 @@ impl Spares {
     /// A spare, made now.
     pub(crate) fn make(&self, want: Want) -> io::Result<Spare> {
         match self {
-            Self::Inline(pool) | Self::Ahead { pool, .. } => make_now(pool, want),
+            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.make(want, &mut |_| Pace::Calm),
         }
     }
 
@@ -233,17 +254,15 @@ impl Spares {
 }
 
 fn make_now(pool: &SparePool, want: Want) -> io::Result<Spare> {
-    pool.make(want, &mut |_| {})
+    pool.make(want, &mut |_| Pace::Hurried)
 }
 
 /// Makes a spare with pauses, until somebody waits for it.
 fn make_in_peace(pool: &SparePool, want: Want, told: &Receiver<Order>) -> io::Result<Spare> {
-    let mut hurries = false;
-    pool.make(want, &mut |rest| {
-        if !hurries {
-            // An order to hurry, or that nobody is there any more.
-            hurries = !matches!(told.recv_timeout(rest), Err(RecvTimeoutError::Timeout));
-        }
+    pool.make(want, &mut |rest| match told.recv_timeout(rest) {
+        Err(RecvTimeoutError::Timeout) => Pace::Calm,
+        // An order to hurry, or nobody is there any more.
+        _ => Pace::Hurried,
     })
 }
 
@@ -259,7 +278,7 @@ fn take_ordered(orders: &Sender<Order>, ready: &Receiver<io::Result<Spare>>) -> 
 mod tests {
     use super::*;
     use crate::disk::Disk;
-    use crate::simulated_disk::{Failure, Operation, SimulatedDisk};
+    use crate::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
 
     const DIRECTORY: &str = "/s";
 
@@ -328,17 +347,46 @@ mod tests {
         let mut synced = Vec::new();
         let length = 3 * FILL_BYTES + 1;
         let path = Path::new("/s/spare-0");
-        let spare = pool.make(want(1, length), &mut |_| synced.push(disk.content(path).unwrap().len() as u64)).unwrap();
+        let mut rest = |_| {
+            synced.push(disk.content(path).unwrap().len() as u64);
+            Pace::Calm
+        };
+        let spare = pool.make(want(1, length), &mut rest).unwrap();
         assert_eq!(synced, [FILL_BYTES, 2 * FILL_BYTES, 3 * FILL_BYTES]);
         assert_eq!(disk.content(&spare.path).unwrap(), vec![0; usize::try_from(length).unwrap()]);
     }
 
     #[test]
+    fn who_waits_gets_a_file_whose_remainder_has_its_space() {
+        let (disk, pool) = pool();
+        let (length, mut rests) = (8 * FILL_BYTES, 0);
+        let mut rest = |_| {
+            rests += 1;
+            if rests < 3 { Pace::Calm } else { Pace::Hurried }
+        };
+        let spare = pool.make(want(1, length), &mut rest).unwrap();
+        let writes_of_a_piece = disk.calls(Operation::WriteAt) / 3;
+        assert_eq!(disk.calls(Operation::WriteAt), 3 * writes_of_a_piece);
+        assert_eq!((disk.calls(Operation::Allocate), disk.calls(Operation::Sync)), (1, 4));
+        disk.sync_directory(Path::new(DIRECTORY)).unwrap();
+        disk.power_cut_in_style(CutStyle::LoseAll);
+        assert_eq!(disk.content(&spare.path).unwrap(), vec![0; usize::try_from(length).unwrap()], "it is durable");
+    }
+
+    #[test]
+    fn where_space_can_t_be_taken_zeros_are_written() {
+        let (disk, pool) = pool();
+        disk.fail_call(Operation::Allocate, 1, Failure::Unsupported);
+        let spare = make_now(&pool, want(1, 3 * FILL_BYTES)).unwrap();
+        assert_eq!(spare.file.length().unwrap(), 3 * FILL_BYTES);
+    }
+
+    #[test]
     fn a_spare_that_can_t_be_made_leaves_no_file() {
         let (disk, pool) = pool();
-        for operation in [Operation::WriteAt, Operation::Sync] {
+        for operation in [Operation::WriteAt, Operation::Sync, Operation::Allocate] {
             disk.fail_call(operation, 1, Failure::NoSpace);
-            assert!(make_now(&pool, want(1, 8192)).is_err());
+            assert!(make_now(&pool, want(2 * FILL_BYTES, 1)).is_err());
             assert_eq!(names(&disk).len(), 5, "{operation:?}");
         }
     }

@@ -85,7 +85,7 @@ pub(super) fn print(rows: &[Row]) -> Result<()> {
 }
 
 /// The middle one of the figures.
-pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     match figures.len() {
         0 => f64::NAN,

@@ -152,7 +152,7 @@ impl DiskFile for SimulatedFile {
         let written = match verdict {
             Verdict::Proceed => bytes.len(),
             Verdict::Short => bytes.len().min(1 + state.random.index(bytes.len().saturating_sub(1))),
-            Verdict::Fail(Failure::NoSpace) => 0,
+            Verdict::Fail(Failure::NoSpace | Failure::Unsupported) => 0,
             Verdict::Fail(Failure::Io) | Verdict::PowerFails => state.random.index(bytes.len() + 1),
         };
         let written = state.write(self.file, &bytes[..written], offset)?;
@@ -184,5 +184,9 @@ impl DiskFile for SimulatedFile {
 
     fn set_length(&self, length: u64) -> io::Result<()> {
         perform(&mut *self.live()?, Operation::SetLength, |state| state.set_length(self.file, length))
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        perform(&mut *self.live()?, Operation::Allocate, |state| state.allocate(self.file, length))
     }
 }

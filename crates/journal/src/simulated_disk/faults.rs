@@ -35,11 +35,13 @@ pub enum Operation {
     Length,
     /// `DiskFile::set_length`.
     SetLength,
+    /// `DiskFile::allocate`.
+    Allocate,
 }
 
 impl Operation {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Create,
         Self::Open,
         Self::Rename,
@@ -54,6 +56,7 @@ impl Operation {
         Self::Sync,
         Self::Length,
         Self::SetLength,
+        Self::Allocate,
     ];
 }
 
@@ -64,6 +67,8 @@ pub enum Failure {
     Io,
     /// `ENOSPC`.
     NoSpace,
+    /// `EOPNOTSUPP`.
+    Unsupported,
 }
 
 impl From<Failure> for io::Error {
@@ -71,6 +76,7 @@ impl From<Failure> for io::Error {
         match failure {
             Failure::Io => Errno::IO.into(),
             Failure::NoSpace => Errno::NOSPC.into(),
+            Failure::Unsupported => Errno::OPNOTSUPP.into(),
         }
     }
 }

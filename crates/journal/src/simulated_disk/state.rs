@@ -199,6 +199,17 @@ impl State {
         Ok(())
     }
 
+    /// Space that is taken and reads as zeros, all of it or none. A power cut may keep any part of it, as of a write.
+    pub(super) fn allocate(&mut self, file: FileId, length: u64) -> io::Result<()> {
+        let start = self.file(file).visible().length();
+        let added = file_offset(length)?.saturating_sub(start);
+        if self.fitting(file, added, start) < added {
+            return Err(Failure::NoSpace.into());
+        }
+        self.file_mut(file).write(&vec![0; added], start);
+        Ok(())
+    }
+
     /// Makes all that was done durable.
     pub(super) fn settle(&mut self) {
         self.names.settle();

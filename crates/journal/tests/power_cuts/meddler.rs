@@ -144,4 +144,9 @@ impl DiskFile for MeddlerFile {
         self.meddler.act()?;
         self.file.set_length(length)
     }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.meddler.act()?;
+        self.file.allocate(length)
+    }
 }

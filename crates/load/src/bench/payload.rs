@@ -61,9 +61,8 @@ impl Requests {
         };
         let mut head =
             format!("POST {} HTTP/1.1\r\nHost: {}\r\n", server.target().path(&path), server.target().authority());
-        if batch.is_some() {
-            head += "Content-Type: application/x-ndjson\r\n";
-        }
+        let content = if batch.is_some() { "application/x-ndjson" } else { "application/json" };
+        head += &format!("Content-Type: {content}\r\n");
         if let Some(token) = token {
             head += &format!("Authorization: Bearer {token}\r\n");
         }
@@ -130,7 +129,10 @@ mod tests {
         let common = "HTTP/1.1\r\nHost: a:1\r\n";
         assert_eq!(
             make(None, false),
-            format!("POST /b/ingest/event/t {common}Authorization: Bearer x\r\nContent-Length: 3\r\n\r\n22\n")
+            format!(
+                "POST /b/ingest/event/t {common}Content-Type: application/json\r\nAuthorization: Bearer x\r\n\
+                 Content-Length: 3\r\n\r\n22\n"
+            )
         );
         assert_eq!(
             make(Some(3), true),

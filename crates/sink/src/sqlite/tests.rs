@@ -1,8 +1,10 @@
 //! Files, tables, conflicts and full disks, with a connection of the test's own beside.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use event::{EventId, Origin};
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
 use super::*;
@@ -218,16 +220,42 @@ fn a_reader_with_an_open_snapshot_is_in_nobodys_way() {
     assert_eq!(run(sqlite.close()), Ok(()));
 }
 
-#[test]
-fn batches_without_payload_leave_no_endless_log() {
-    let (directory, sqlite) = fresh();
+/// Moves the cursor so many times, one position each.
+fn write_empty_batches(sqlite: &Sqlite, count: usize) {
     let mut empty = Batch::new(lane(), 1);
-    for position in 1..3000 {
+    for position in 1..=count as u64 {
         empty.cover(position);
         assert_eq!(run(sqlite.write(&empty)), Ok(Report::Stored));
     }
+}
+
+#[test]
+fn batches_without_a_pause_leave_no_endless_log() {
+    let (directory, sqlite) = fresh();
+    let most = writer::CHECKPOINT_BYTES_MAX / writer::TRANSACTION_BYTES;
+    write_empty_batches(&sqlite, most * 5 / 4);
     let log = std::fs::metadata(directory.path().join("events.db-wal")).unwrap().len();
-    assert!(log < 2000 * 4096, "{log} bytes");
+    assert!(log < most as u64 * 9 / 8 * 4096, "{log} bytes");
+}
+
+#[test]
+fn in_a_pause_the_log_is_copied_into_the_file() {
+    let (directory, sqlite) = fresh();
+    let count = writer::CHECKPOINT_BYTES / writer::TRANSACTION_BYTES;
+    write_empty_batches(&sqlite, count);
+    let began = Instant::now();
+    while position_in_the_file_alone(&directory) != Some(count as u64) {
+        assert!(began.elapsed() < Duration::from_secs(120), "nothing is copied");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The cursor, whatever the log beside the file has; none while it is being copied.
+fn position_in_the_file_alone(directory: &TempDir) -> Option<u64> {
+    let path = format!("file:{}?immutable=1", directory.path().join("events.db").display());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let file = Connection::open_with_flags(path, flags).ok()?;
+    file.query_row("select position from forebay_cursors", [], |row| row.get(0)).ok().map(i64::cast_unsigned)
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! The thread that owns the connection: it takes one job after the other, and checkpoints between them.
 
 use std::collections::HashMap;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use event::Lane;
 use rusqlite::Connection;
+use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
 use super::file_identity::FileIdentity;
@@ -28,12 +30,19 @@ pub(super) enum Job {
     Close(Reply<()>),
 }
 
-/// Bytes in the write-ahead log, as estimated, after which it is copied into the table. Greater means fewer copies
-/// of the pages that every batch changes, and a longer log to recover from and keep on disk.
-const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes in the write-ahead log, as estimated, from which on it is copied into the table in the next pause. Greater means
+/// fewer copies of the pages that every batch changes, and a longer log to recover from and keep on disk.
+pub(super) const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
+/// The same without a pause. While batches come one behind the other, the disk is left to the log and to the intake.
+pub(super) const CHECKPOINT_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// How much the thread steps back: it still gets a third of what a thread of the intake does (sched(7)), so that what is pending
+/// doesn't grow for as long as clients are busy.
+const NICE: i32 = 5;
+/// So long a time without a batch is a pause: delivery gathers for less.
+const PAUSE: Duration = Duration::from_millis(30);
 /// What a transaction adds to that log besides payload: at most as a rule a page each of the table, of its index
 /// and of the cursors, and one that was split.
-const TRANSACTION_BYTES: usize = 4 * 4096;
+pub(super) const TRANSACTION_BYTES: usize = 4 * 4096;
 
 /// The thread's own state.
 pub(super) struct Writer {
@@ -55,7 +64,8 @@ impl Writer {
 
     /// Works until the last handle is gone or a job closes the file.
     pub(super) fn run(mut self, jobs: Receiver<Job>) {
-        for job in jobs {
+        step_back();
+        while let Some(job) = self.next(&jobs) {
             match job {
                 Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
                 Job::Cursor(lane, reply) => drop(reply.send(self.cursor(&lane))),
@@ -66,6 +76,20 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// The next job; the log is copied before it comes, or in the last moment.
+    fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        match self.uncopied_bytes {
+            0..CHECKPOINT_BYTES => {}
+            CHECKPOINT_BYTES..CHECKPOINT_BYTES_MAX => match jobs.recv_timeout(PAUSE) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Timeout) => self.copy_log(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            },
+            _ => self.copy_log(),
+        }
+        jobs.recv().ok()
     }
 
     fn cursor(&mut self, lane: &Lane) -> Result<Cursor, SinkError> {
@@ -79,11 +103,12 @@ impl Writer {
         let report = self.write_behind_what_is_stored(batch);
         drop(reply.send(report));
         self.uncopied_bytes += batch.payload_bytes() + TRANSACTION_BYTES;
-        if self.uncopied_bytes >= CHECKPOINT_BYTES {
-            self.uncopied_bytes = 0;
-            // One that fails or finds readers in the way costs nothing but a longer log: the next goes on.
-            let _ = self.with(|connection, _| checkpoint(connection, "passive"));
-        }
+    }
+
+    fn copy_log(&mut self) {
+        self.uncopied_bytes = 0;
+        // One that fails or finds readers in the way costs nothing but a longer log: the next goes on.
+        let _ = self.with(|connection, _| checkpoint(connection, "passive"));
     }
 
     /// A connection that another lane's failure closed may be opened on another file: a batch would leave a gap there.
@@ -126,6 +151,12 @@ impl Writer {
         let closed = connection.close().map_err(|(_, error)| error);
         tidied.and(closed).map_err(|error| failure::classify(&self.config.path, &error))
     }
+}
+
+/// Lets the intake go first where cores are short: clients wait for it, and nobody for the store.
+fn step_back() {
+    // Without a process it is the calling thread alone (sched(7)). That it fails costs nothing but the precedence.
+    let _ = setpriority_process(None, NICE);
 }
 
 /// Copies the write-ahead log into the file as far as readers allow.

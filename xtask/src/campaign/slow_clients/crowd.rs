@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -11,10 +12,11 @@ use anyhow::{Context, Result, anyhow};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::process::setpriority_process;
+use rustix::thread::gettid;
 use rustix::time::Timespec;
 
 use super::slow::{Kind, Seen, Slow};
+use crate::workspace;
 
 /// Each client sends once in so many steps, of this length: about once a second.
 const STEPS: usize = 500;
@@ -85,11 +87,12 @@ impl Crowd {
     }
 }
 
-/// The crowd stands for other machines, whose own work takes nothing from the server: its thread comes last.
+/// The crowd stands for other machines, whose own work takes nothing from the server: its thread runs only where a core has
+/// nothing else to do (`SCHED_IDLE`, sched(7)). One that is merely nice keeps a core for milliseconds once it has it.
 fn step_back() -> Result<()> {
-    const LAST: i32 = 19;
-    // Without a process it is the calling thread alone (sched(7)).
-    setpriority_process(None, LAST).context("lowering the crowd's priority")
+    let thread = gettid().as_raw_nonzero().to_string();
+    workspace::run(Command::new("chrt").args(["--idle", "--pid", "0", &thread]))
+        .context("lowering the crowd's priority")
 }
 
 struct Members {

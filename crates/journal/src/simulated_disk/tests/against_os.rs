@@ -30,6 +30,7 @@ enum Step {
     Sync(usize),
     Length(usize),
     SetLength(usize, u64),
+    Allocate(usize, u64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -52,7 +53,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(handle, offset, length)| Step::Write { handle, offset, length }),
         1 => handle.clone().prop_map(Step::Sync),
         1 => handle.clone().prop_map(Step::Length),
-        2 => (handle, offset).prop_map(|(handle, length)| Step::SetLength(handle, length)),
+        2 => (handle.clone(), offset.clone()).prop_map(|(handle, length)| Step::SetLength(handle, length)),
+        1 => (handle, offset).prop_map(|(handle, length)| Step::Allocate(handle, length + 1)),
     ]
 }
 
@@ -98,7 +100,8 @@ impl<'a> Side<'a> {
             | Step::Write { handle, .. }
             | Step::Sync(handle)
             | Step::Length(handle)
-            | Step::SetLength(handle, _) => match self.handles.iter().rev().nth(handle) {
+            | Step::SetLength(handle, _)
+            | Step::Allocate(handle, _) => match self.handles.iter().rev().nth(handle) {
                 Some(file) => on_file(&**file, number, step),
                 None => Ok("no such handle".to_owned()),
             },
@@ -145,6 +148,7 @@ fn on_file(file: &dyn DiskFile, number: usize, step: &Step) -> io::Result<String
         }
         Step::Length(_) => Ok(file.length()?.to_string()),
         Step::SetLength(_, length) => file.set_length(length).map(word),
+        Step::Allocate(_, length) => file.allocate(length).map(word),
         _ => file.sync().map(word),
     }
 }
