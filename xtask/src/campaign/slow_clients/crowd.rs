@@ -11,10 +11,10 @@ use anyhow::{Context, Result, anyhow};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::process::setpriority_process;
 use rustix::time::Timespec;
 
 use super::slow::{Kind, Seen, Slow};
+use crate::priority::come_last;
 
 /// Each client sends once in so many steps, of this length: about once a second.
 const STEPS: usize = 500;
@@ -61,7 +61,7 @@ impl Crowd {
         let thread = thread::spawn({
             let shared = shared.clone();
             move || {
-                step_back()?;
+                come_last()?;
                 Members::open(server, count, within, &shared).and_then(|members| members.stay(&shared))
             }
         });
@@ -83,13 +83,6 @@ impl Crowd {
         self.shared.goes.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow!("the slow clients panicked"))?
     }
-}
-
-/// The crowd stands for other machines, whose own work takes nothing from the server: its thread comes last.
-fn step_back() -> Result<()> {
-    const LAST: i32 = 19;
-    // Without a process it is the calling thread alone (sched(7)).
-    setpriority_process(None, LAST).context("lowering the crowd's priority")
 }
 
 struct Members {
