@@ -25,7 +25,7 @@ routes = ["none"]
 [types.large]
 transform = [
   { redact = "/text", what = ["email", "ipv4"] },
-  { extract = "/text", pattern = 'job (?<job>[0-9a-f]{8}) failed' },
+  { extract = "/text", pattern = 'took (?<ms>[0-9]+) ms; $' },
   { hash = "/text", to = "/digest" },
   { drop = "/text" },
   { explode = "/rows" },
