@@ -1,14 +1,18 @@
 //! `cargo xtask bench`: the server beside a reference loop, in turn in one run, each figure with its bar.
 
 mod batch;
+mod beside;
 pub(crate) mod client;
 mod dead_sink;
+mod many_groups;
+mod many_types;
 mod memory;
 mod overload;
 mod records;
 pub(crate) mod report;
 mod single;
 mod start;
+mod steps;
 mod sustained;
 
 use std::path::PathBuf;
@@ -57,6 +61,14 @@ enum Bench {
     Overload(overload::Options),
     /// One dead sink beside two healthy ones: latency of the healthy types against three healthy sinks, and who is refused.
     DeadSink,
+    /// 2,000 small events a second beside 1 MiB ones whose steps take half a core, against the small ones alone.
+    Beside,
+    /// 10,000 types with schemas and steps: how long until the server is ready.
+    ManyTypes(many_types::Options),
+    /// A million groups in one window: memory against the budget, and how long other aggregates wait.
+    ManyGroups(many_groups::Options),
+    /// CPU that a schema and five steps take for an event.
+    Steps(steps::Options),
     /// The size of the binary, and the time until an empty directory is served.
     Start,
 }
@@ -102,6 +114,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),
         Bench::DeadSink => dead_sink::run(&setup),
+        Bench::Beside => beside::run(&setup),
+        Bench::ManyTypes(options) => many_types::run(&setup, options),
+        Bench::ManyGroups(options) => many_groups::run(&setup, options),
+        Bench::Steps(options) => steps::run(&setup, options),
         Bench::Start => start::run(&setup),
     };
     std::fs::remove_dir_all(&setup.folder)?;

@@ -3,10 +3,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
 
 mod bench;
+mod bench_report;
 mod campaign;
 mod ci;
 mod http;
 mod metrics;
+mod priority;
 mod random;
 mod reference;
 mod schema_suite;

@@ -15,6 +15,7 @@ use crate::backlog::Backlogs;
 use crate::book::Book;
 use crate::dead_letters::DeadLetters;
 use crate::document::Document;
+use crate::ledger::Stamp;
 use crate::options::Reporter;
 use crate::status::KeeperCounters;
 use crate::{Ledger, SinkName, SinkSetup};
@@ -31,6 +32,8 @@ pub(crate) struct Keeper {
     reporter: Arc<dyn Reporter>,
     pins: Arc<Pins>,
     text: String,
+    /// The ledger as it was last looked at.
+    last: Option<(Stamp, Document)>,
     /// Up to where the two saved generations need no segments.
     newer: Reached,
     older: Reached,
@@ -100,6 +103,7 @@ impl Keeper {
             reporter,
             pins,
             text: String::new(),
+            last: None,
             settling: BTreeMap::new(),
             backlogs: Backlogs::default(),
             failing: false,
@@ -134,6 +138,7 @@ impl Keeper {
     pub(crate) fn save_both(&mut self) -> bool {
         self.tick() && {
             self.text.clear();
+            self.last = None;
             self.tick()
         }
     }
@@ -141,25 +146,39 @@ impl Keeper {
     /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
     pub(crate) fn tick(&mut self) -> bool {
         self.look_at_disk();
-        let document = self.ledger.document();
+        // Asked first: what changes between the two is seen the next time.
+        let stamp = self.ledger.stamp();
+        let before = self.last.take().filter(|(before, _)| *before == stamp);
+        let is_known = before.is_some();
+        let document = before.map_or_else(|| self.ledger.document(), |(_, document)| document);
         self.look_at_backlogs(&document.book);
         self.remember(&document);
-        let text = document.encode();
         let passed = Reached::of(&document);
-        // Once more after the last change: then both generations agree, and all that was delivered can be freed.
-        if text != self.text || self.newer != passed || self.older != self.newer {
-            if let Err(error) = self.write(text.as_bytes()) {
-                self.save_failed(&error);
-                return false;
-            }
-            self.counters.saves.add(1);
-            self.failing = false;
-            self.text = text;
-            self.older = std::mem::replace(&mut self.newer, passed.clone());
+        if !(is_known && self.newer == passed && self.older == self.newer) && !self.save(&document, &passed) {
+            return false;
         }
+        self.last = Some((stamp, document));
         self.free(&passed.cursors);
         self.free_dead_letters();
         self.reserve.restore();
+        true
+    }
+
+    /// Saves it where it has changed, and once more after the last change: then both generations agree, and all that was
+    /// delivered can be freed.
+    fn save(&mut self, document: &Document, passed: &Reached) -> bool {
+        let text = document.encode();
+        if text == self.text && self.newer == *passed && self.older == self.newer {
+            return true;
+        }
+        if let Err(error) = self.write(text.as_bytes()) {
+            self.save_failed(&error);
+            return false;
+        }
+        self.counters.saves.add(1);
+        self.failing = false;
+        self.text = text;
+        self.older = std::mem::replace(&mut self.newer, passed.clone());
         true
     }
 

@@ -61,39 +61,61 @@ pub(crate) fn sink_row(sink: &SinkName, book: &SinkBook, name: &TypeName, accept
 /// What a batch comes to: how many events of each type had which outcome.
 pub(crate) type Tally = Vec<(TypeName, Outcomes)>;
 
+/// The book, and what is known of it as a whole.
+struct Held {
+    book: Book,
+    /// Types of the process that it has met, by their number.
+    met: usize,
+    /// Times that it was changed.
+    changes: u64,
+}
+
+/// What changes whenever anything does that is to be saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    counted_up_to: Vec<u64>,
+    types: usize,
+    changes: u64,
+}
+
 /// The counts of a process.
 pub struct Ledger {
     accepted: Arc<Accepted>,
     types: Arc<Types>,
-    book: Mutex<Book>,
+    held: Mutex<Held>,
     waiting: Arc<Waiting>,
     errors: Counter,
+}
+
+impl Held {
+    /// Notes the routes of all types that were seen since it was last asked, and gives the names of all.
+    fn meet_all(&mut self, types: &Types) -> Vec<TypeName> {
+        let names = types.names();
+        names.iter().skip(self.met).for_each(|name| self.book.meet(name));
+        self.met = names.len();
+        names
+    }
 }
 
 impl Ledger {
     pub(crate) fn new(log: &EventLog, book: Book) -> Self {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
-        Self { accepted, types, book: Mutex::new(book), waiting: log.outcomes().clone(), errors: Counter::new() }
+        let held = Mutex::new(Held { book, met: 0, changes: 0 });
+        Self { accepted, types, held, waiting: log.outcomes().clone(), errors: Counter::new() }
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The counts at this moment: a row for each type, by name.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Row> {
-        let (accepted, mut book) = self.hold();
-        let mut names = self.types.names();
+        let (accepted, mut held) = self.hold();
+        let names = held.meet_all(&self.types);
         let count = |index: usize| accepted.by_type.get(index).copied().unwrap_or(0);
-        let mut rows: Vec<Row> = names
-            .drain(..)
-            .enumerate()
-            .map(|(index, name)| {
-                book.meet(&name);
-                self.row(&book, name, count(index))
-            })
-            .collect();
+        let rows = names.into_iter().enumerate().map(|(index, name)| self.row(&held.book, name, count(index)));
+        let mut rows: Vec<Row> = rows.collect();
         rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
         rows
     }
@@ -111,27 +133,29 @@ impl Ledger {
         let pending = |name: &SinkName| {
             rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == *name).map(|row| row.pending).sum()
         };
-        let book = self.book();
-        let left = book.sinks.iter().filter(|(_, sink)| !sink.configured && sink.waits());
+        let held = self.held();
+        let left = held.book.sinks.iter().filter(|(_, sink)| !sink.configured && sink.waits());
         left.map(|(name, _)| (name.clone(), pending(name))).collect()
     }
 
     /// All that is known beside the accepted events.
     pub(crate) fn copy(&self) -> Book {
-        self.book().clone()
+        self.held().book.clone()
     }
 
     /// Goes on with another book, while no lane runs.
     pub(crate) fn replace(&self, book: Book) {
-        *self.book() = book;
+        let mut held = self.held();
+        *held = Held { book, met: 0, changes: held.changes + 1 };
+        drop(held);
         self.waiting.changed();
     }
 
     /// Accepted first, the book second: the order of all locks.
-    fn hold(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Book>) {
+    fn hold(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Held>) {
         let accepted = self.accepted.hold();
-        let book = self.book();
-        (accepted, book)
+        let held = self.held();
+        (accepted, held)
     }
 
     fn row(&self, book: &Book, type_name: TypeName, accepted: u64) -> Row {
@@ -156,20 +180,27 @@ impl Ledger {
 
     /// What is to be saved.
     pub(crate) fn document(&self) -> Document {
-        let (accepted, mut book) = self.hold();
-        let names = self.types.names();
-        names.iter().for_each(|name| book.meet(name));
+        let (accepted, mut held) = self.hold();
+        let names = held.meet_all(&self.types);
         let counts = accepted.by_type.iter().copied();
         Document {
             counted_up_to: accepted.counted_up_to.clone(),
             accepted: names.into_iter().zip(counts).collect(),
-            book: book.clone(),
+            book: held.book.clone(),
         }
     }
 
+    /// Where two are equal there is nothing new between them. With thousands of types it costs much to find that out otherwise.
+    pub(crate) fn stamp(&self) -> Stamp {
+        let (accepted, held) = self.hold();
+        let counted_up_to = accepted.counted_up_to.clone();
+        Stamp { counted_up_to, types: self.types.len(), changes: held.changes }
+    }
+
     fn with_lane<T>(&self, lane: &Lane, change: impl FnOnce(&mut LaneBook) -> T) -> T {
-        let mut book = self.book();
-        let sink = book.sinks.entry(lane.sink.clone()).or_default();
+        let mut held = self.held();
+        held.changes += 1;
+        let sink = held.book.sinks.entry(lane.sink.clone()).or_default();
         let shard = usize::from(lane.shard);
         if sink.lanes.len() <= shard {
             sink.lanes.resize_with(shard + 1, LaneBook::default);
@@ -199,9 +230,9 @@ impl Ledger {
     /// The events of type `name` that a lane delivers: those after the first and up to the second sequence. `None`
     /// if there are none.
     pub(crate) fn bounds(&self, lane: &Lane, name: &TypeName) -> Option<(u64, u64)> {
-        let mut book = self.book();
-        book.meet(name);
-        let sink = book.sinks.get(&lane.sink)?;
+        let mut held = self.held();
+        held.book.meet(name);
+        let sink = held.book.sinks.get(&lane.sink)?;
         let (from, until) = sink.pairs.get(name)?.bounds(lane.shard);
         let start = sink.lanes.get(usize::from(lane.shard)).map_or(0, |lane| lane.start);
         Some((from.max(start), until))
@@ -229,19 +260,20 @@ impl Ledger {
 
     /// The lanes that haven't brought all of the events to an end.
     pub(crate) fn pending(&self, asked: &Asked) -> Vec<Pending> {
-        self.book().pending(asked)
+        self.held().book.pending(asked)
     }
 
     /// Up to where the journal of the sink's dead letters has been taken into account.
     pub(crate) fn dead_up_to(&self, sink: &str) -> u64 {
-        self.book().sinks.get(sink).map_or(0, |sink| sink.dead_up_to)
+        self.held().book.sinks.get(sink).map_or(0, |sink| sink.dead_up_to)
     }
 
     /// The journal of the sink's dead letters goes up to `position`, and `recounts` is what its newest part says of
     /// older letters. Those beyond their lane's cursor aren't counted yet: the lane will count them as they are.
     pub(crate) fn count_dead(&self, sink: &str, position: u64, recounts: &[Recount]) {
-        let mut book = self.book();
-        let Some(sink) = book.sinks.get_mut(sink) else { return };
+        let mut held = self.held();
+        held.changes += 1;
+        let Some(sink) = held.book.sinks.get_mut(sink) else { return };
         for Recount { shard, sequence, type_name, is_stored } in recounts {
             let lane = sink.lanes.get_mut(usize::from(*shard)).filter(|lane| *sequence <= lane.cursor);
             if let Some(outcomes) = lane.and_then(|lane| lane.outcomes.get_mut(type_name)) {
@@ -253,8 +285,8 @@ impl Ledger {
 
     /// Whether the lane of the sink and shard has passed an event, so that it is counted.
     pub(crate) fn has_passed(&self, sink: &str, shard: u16, sequence: u64) -> bool {
-        let book = self.book();
-        let lane = book.sinks.get(sink).and_then(|sink| sink.lanes.get(usize::from(shard)));
+        let held = self.held();
+        let lane = held.book.sinks.get(sink).and_then(|sink| sink.lanes.get(usize::from(shard)));
         lane.is_some_and(|lane| sequence <= lane.cursor)
     }
 

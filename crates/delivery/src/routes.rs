@@ -12,7 +12,8 @@ pub type SinkName = Arc<str>;
 /// Type → sinks: the types that have entries of their own, and one entry for all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
-    named: BTreeMap<TypeName, BTreeSet<SinkName>>,
+    /// Shared by copies: there may be thousands, and each copy of the ledger has them.
+    named: Arc<BTreeMap<TypeName, BTreeSet<SinkName>>>,
     others: BTreeSet<SinkName>,
 }
 
@@ -26,7 +27,7 @@ impl Routes {
     /// Sends events of type `name` to these sinks, and to no others.
     #[must_use]
     pub fn with(mut self, name: TypeName, sinks: impl IntoIterator<Item = SinkName>) -> Self {
-        self.named.insert(name, sinks.into_iter().collect());
+        Arc::make_mut(&mut self.named).insert(name, sinks.into_iter().collect());
         self
     }
 

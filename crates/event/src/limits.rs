@@ -80,14 +80,10 @@ pub const TRANSFORM_STEPS_MAX: usize = 100;
 /// Bytes that the steps of a transform may make of one event on the way, whatever is left of them at the end: each
 /// may make a text of its own, and several events of one.
 pub const TRANSFORM_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
-/// Steps of all expressions of a transform on one event: each may take those of one, but not all of them.
-pub const TRANSFORM_EXPRESSION_STEPS_MAX: usize = 2 * EXPRESSION_STEPS_MAX;
-/// Bytes that the steps of a transform may read of one event, those counted several times that cost more to read. A
-/// step reads the values that it names, so that only steps on whole large events come near.
-pub const TRANSFORM_READ_BYTES_MAX: usize = 16 * EVENT_BYTES_MAX;
-/// Bytes that the patterns of a transform may read of one event, times the KiB of the pattern (see
-/// [`EXPRESSION_STEPS_MAX`]). A pattern of 2 KiB reads 1 MiB once and 64 KiB some 150 times.
-pub const TRANSFORM_PATTERN_STEPS_MAX: usize = 20_000_000;
+/// Operations that all steps of a transform together may take on one event, the events that they make of it included. One is
+/// what some five nanoseconds are enough for: to read a byte, to pass by a member. So the worst that steps can do takes a
+/// tenth of a second, and what they are refused for doesn't depend on the machine. An event of 1 MiB can be read 16 times.
+pub const TRANSFORM_WORK_MAX: usize = 16 * EVENT_BYTES_MAX;
 /// Events that one event may be made of: their ids are those of a batch.
 pub const EXPLODE_MAX: usize = 10_000;
 /// Bytes of a table that values are looked up in: it is kept in memory.
@@ -201,7 +197,7 @@ const _: () = assert!(
     "an event of full size can be changed as a whole, and the events made of one are at most a batch"
 );
 const _: () =
-    assert!(TRANSFORM_READ_BYTES_MAX >= 4 * EVENT_BYTES_MAX, "the costliest step can be done on an event of full size");
+    assert!(TRANSFORM_WORK_MAX >= 4 * EVENT_BYTES_MAX, "the costliest step can be done on an event of full size");
 const _: () = assert!(DEDUPE_VALUES <= DEDUPE_VALUES_MAX, "the default is one of those that can be set");
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");

@@ -293,6 +293,8 @@ fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
     gauge("forebay_aggregate_groups", "Groups of all its windows.", |_, now| float(now.groups as u64));
     let help = "Memory of its groups, as it is counted against its budget.";
     gauge("forebay_aggregate_memory_bytes", help, |_, now| float(now.memory_bytes as u64));
+    let help = "What its groups may take of memory at most: its budget.";
+    gauge("forebay_aggregate_memory_limit_bytes", help, |_, now| float(now.memory_limit_bytes as u64));
     let help = "Durable events of all types that it hasn't read yet.";
     gauge("forebay_aggregate_lag_events", help, |status, _| float(status.lag()));
     let help = "Up to when everything has come, late events apart, in seconds since 1970; 0 before that is known.";

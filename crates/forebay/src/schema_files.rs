@@ -1,5 +1,6 @@
 //! Schemas as files: a schema may refer to whatever stands in the folder of the configuration, and to nothing else.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +12,12 @@ use serde::Deserialize;
 use crate::folder_files;
 
 /// Where the files stand.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SchemaFolder<'f>(&'f Path);
+#[derive(Debug)]
+pub(crate) struct SchemaFolder<'f> {
+    folder: &'f Path,
+    /// Documents that earlier schemas have referred to by their paths alone: later ones mostly refer to the same.
+    common: RefCell<Documents>,
+}
 
 /// A schema, and the documents that it refers to by the names that it gives them.
 #[derive(Debug)]
@@ -41,7 +46,7 @@ struct Head {
 
 impl<'f> SchemaFolder<'f> {
     pub(crate) const fn new(folder: &'f Path) -> Self {
-        Self(folder)
+        Self { folder, common: RefCell::new(Documents::new()) }
     }
 
     /// Compiles the schema in a file, reading what it refers to.
@@ -49,16 +54,26 @@ impl<'f> SchemaFolder<'f> {
     /// # Errors
     /// It can't be read, or is wrong.
     pub(crate) fn compile(&self, path: &Path, formats: bool) -> Result<Compiled, SchemaError> {
-        let unreadable = |why| SchemaError::Unreadable { path: self.0.join(path), why };
+        let unreadable = |why| SchemaError::Unreadable { path: self.folder.join(path), why };
         let text = self.read(path).map_err(unreadable)?;
         let name = path.to_string_lossy().into_owned();
         let mut named = Named { own: named_by_itself(&text, path).into_iter().collect() };
+        if named.own.is_empty()
+            && let Some(compiled) = self.with_common(&name, &text, formats)
+        {
+            return Ok(compiled);
+        }
         let mut documents = Documents::new();
-        let mut texts = BTreeMap::from([(name.clone(), (self.0.join(path), text.clone()))]);
+        let mut texts = BTreeMap::from([(name.clone(), (self.folder.join(path), text.clone()))]);
         loop {
             let options = Options { documents: &documents, formats };
             let mut mistakes = match Schema::compile(&name, &text, &options) {
-                Ok(schema) => return Ok(Compiled { schema, documents }),
+                Ok(schema) => {
+                    if named.own.is_empty() {
+                        self.common.borrow_mut().extend(documents.clone());
+                    }
+                    return Ok(Compiled { schema, documents });
+                }
                 Err(mistakes) => mistakes,
             };
             let known = documents.len();
@@ -72,7 +87,7 @@ impl<'f> SchemaFolder<'f> {
                 match found {
                     Ok((text, path)) => {
                         named.own.extend(named_by_itself(&text, &path));
-                        texts.insert(uri.clone(), (self.0.join(path), text.clone()));
+                        texts.insert(uri.clone(), (self.folder.join(path), text.clone()));
                         documents.insert(uri, text);
                     }
                     Err(why) => mistake.message = format!("`{uri}` can't be referred to: {why}"),
@@ -84,9 +99,18 @@ impl<'f> SchemaFolder<'f> {
         }
     }
 
+    /// Compiles a schema that refers to nothing but what others have referred to.
+    fn with_common(&self, name: &str, text: &str, formats: bool) -> Option<Compiled> {
+        let common = self.common.borrow();
+        let schema = Schema::compile(name, text, &Options { documents: &common, formats }).ok()?;
+        let referred_to = |name: &str| common.get(name).map(|text| (name.to_owned(), text.clone()));
+        let documents = schema.documents().filter_map(referred_to).collect();
+        Some(Compiled { schema, documents })
+    }
+
     /// Reads a file of the folder.
     fn read(&self, path: &Path) -> Result<String, String> {
-        folder_files::read_text(self.0, path, SCHEMA_BYTES_MAX)
+        folder_files::read_text(self.folder, path, SCHEMA_BYTES_MAX)
     }
 }
 

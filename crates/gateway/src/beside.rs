@@ -17,6 +17,15 @@ use crate::type_cache::Slot;
 use crate::type_table::Known;
 use crate::worker::Worker;
 
+/// What a thread beside a shard gives way by, in steps of `nice`: where cores are short, shards have them first, and a tenth is left.
+const NICE: i32 = 10;
+
+/// To be called on each thread beside a shard when it begins. Where it isn't allowed, all are alike.
+pub(crate) fn give_way() {
+    // Without a process it is the calling thread alone (sched(7)).
+    let _ = rustix::process::setpriority_process(None, NICE);
+}
+
 /// Does `work` on a thread beside the shard, when it is its turn.
 pub(crate) async fn run<T: Send + 'static>(
     worker: &Worker,
@@ -48,15 +57,24 @@ pub(crate) async fn take<'w>(
         examine(&bytes, &known, &around, key, refused_commits).map(|done| (done, content.of(&bytes)))
     });
     let (Examined { payload, made, windows }, content) = examined.await??;
-    let outcome = match &made {
-        Made::Unchanged => Outcome::Unchanged,
-        Made::Changed(changed) => Outcome::Changed(changed),
-        Made::Filtered(by) => Outcome::Filtered(*by),
-        Made::Several(several) => Outcome::Several(several.clone()),
-    };
     // The configuration may be another one by now.
     worker.types().get(slot).check()?;
     let stepped = Stepped { slot, windows, refused_commits };
+    let made = match made {
+        Made::One(made) => made,
+        Made::Several(several) => {
+            let mut encoder = stepped::encoder_of_several(worker, wishes, envelope, stepped);
+            let encoder = run(worker, move || encoder.take_several(content, &several).map(|()| encoder)).await??;
+            // Once more, for that took its time.
+            worker.types().get(slot).check()?;
+            return Ok(stepped::of_several(worker, wishes, envelope, slot, (encoder, content)));
+        }
+    };
+    let outcome = match &made {
+        One::Unchanged => Outcome::Unchanged,
+        One::Changed(changed) => Outcome::Changed(changed),
+        One::Filtered(by) => Outcome::Filtered(*by),
+    };
     stepped::conclude(worker, wishes, envelope, stepped, (outcome, &payload, &|| content))
 }
 
@@ -67,12 +85,17 @@ struct Examined {
     windows: transform::Windows,
 }
 
-/// An outcome that holds its own text.
+/// What the steps made of a payload.
 enum Made {
+    One(One),
+    Several(Several),
+}
+
+/// An outcome that holds its own text.
+enum One {
     Unchanged,
     Changed(String),
     Filtered(transform::Filtered),
-    Several(Several),
 }
 
 fn examine(
@@ -87,15 +110,15 @@ fn examine(
     let Some(steps) = &known.rules.steps else {
         return Ok(Examined {
             payload: payload.to_owned(),
-            made: Made::Unchanged,
+            made: Made::One(One::Unchanged),
             windows: transform::Windows::default(),
         });
     };
     let (mut windows, mut scratch) = (steps.windows(refused_commits), Scratch::default());
     let made = match steps.run(payload, (envelope, known, || key), &mut windows, &mut scratch)? {
-        Outcome::Unchanged => Made::Unchanged,
-        Outcome::Changed(changed) => Made::Changed(changed.to_owned()),
-        Outcome::Filtered(by) => Made::Filtered(by),
+        Outcome::Unchanged => Made::One(One::Unchanged),
+        Outcome::Changed(changed) => Made::One(One::Changed(changed.to_owned())),
+        Outcome::Filtered(by) => Made::One(One::Filtered(by)),
         Outcome::Several(several) => Made::Several(several),
     };
     Ok(Examined { payload: payload.to_owned(), made, windows })

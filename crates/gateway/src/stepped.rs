@@ -94,17 +94,35 @@ fn become_several<'w>(
     stepped: Stepped,
     (several, content): (&Several, u64),
 ) -> Result<Done<'w>, Refused> {
+    let slot = stepped.slot;
+    let mut encoder = encoder_of_several(worker, wishes, envelope, stepped);
+    encoder.take_several(content, several)?;
+    Ok(of_several(worker, wishes, envelope, slot, (encoder, content)))
+}
+
+/// What takes the events that one has become.
+pub(crate) fn encoder_of_several(worker: &Worker, wishes: &Wishes, envelope: &Envelope, stepped: Stepped) -> Encoder {
     let Stepped { slot, windows, refused_commits } = stepped;
     let mut encoder = batch::new_encoder(worker, wishes, Some(slot), envelope.clone()).with_windows(windows);
     encoder.refused_commits = refused_commits;
-    encoder.take_several(content, several)?;
+    encoder
+}
+
+/// An event that has become several, which are taken. `content` is the hash of the bytes that came.
+pub(crate) fn of_several<'w>(
+    worker: &Worker,
+    wishes: &Wishes,
+    envelope: &Envelope,
+    slot: Slot,
+    (mut encoder, content): (Encoder, u64),
+) -> Done<'w> {
     let have_ids = encoder.batch.own.len() == encoder.batch.records.len() as usize;
     if let (Some(id), false) = (key_id(wishes, envelope, worker.types().get(slot)), have_ids) {
         encoder.batch.key = Some(Given { id, content });
     }
     // What it has become is one event to its client.
     encoder.batch.is_atomic = true;
-    Ok(Done::Otherwise(Otherwise::Several(Box::new(encoder))))
+    Done::Otherwise(Otherwise::Several(Box::new(encoder)))
 }
 
 impl Otherwise {

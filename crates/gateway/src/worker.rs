@@ -24,7 +24,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::admission::Permit;
-use crate::beside::Turns;
+use crate::beside::{self, Turns};
 use crate::counters::ShardCells;
 use crate::encoder::Envelope;
 use crate::filter_counts::FilterCounts;
@@ -113,6 +113,7 @@ fn runtime(log: &Arc<Shard>, clock: &Arc<TurnClock>) -> io::Result<LocalRuntime>
         .event_interval(EVENT_INTERVAL)
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(BLOCKING_KEEP_ALIVE)
+        .on_thread_start(beside::give_way)
         .on_thread_park(move || log.end_of_turn())
         .on_thread_unpark(move || turn_clock.refresh())
         .build_local(LocalOptions::default())

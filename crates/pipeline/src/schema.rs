@@ -68,6 +68,11 @@ impl Schema {
         check::check(&self.compiled, payload)
     }
 
+    /// The names of the documents that it refers to.
+    pub fn documents(&self) -> impl Iterator<Item = &str> {
+        self.compiled.documents.iter().map(String::as_str)
+    }
+
     /// The schema as it was written.
     #[must_use]
     pub fn text(&self) -> &str {

@@ -4,6 +4,7 @@
 //! What they may cost is bounded, in time and in bytes, whatever they say and whatever the event holds.
 //! `docs/transform.md` says what there is.
 
+mod budget;
 mod change;
 mod compile;
 mod context;
@@ -36,9 +37,10 @@ pub use window::{Mark, Windows};
 
 use std::time::Duration;
 
+use budget::Budget;
 use context::Fact;
 use run::{End, Gathered, check_length};
-use step::{Budget, Failure, Operation, Run, Source, Step};
+use step::{Failure, Operation, Run, Source, Step};
 use trace::{Nobody, Observer, Watcher};
 use tree::Tree;
 
@@ -54,6 +56,15 @@ pub struct Scratch {
     tree: Tree,
     made: String,
     output: String,
+    operations: usize,
+}
+
+impl Scratch {
+    /// Operations that the last event took, of [`event::limits::TRANSFORM_WORK_MAX`].
+    #[must_use]
+    pub const fn operations(&self) -> usize {
+        self.operations
+    }
 }
 
 impl Transform {
@@ -137,7 +148,7 @@ impl Transform {
     ) -> Result<Outcome<'s>, StepError> {
         let Some(last) = self.steps.last() else { return Ok(Outcome::Unchanged) };
         let mark = windows.mark();
-        let Scratch { tree, made, output } = scratch;
+        let Scratch { tree, made, output, operations } = scratch;
         for buffer in [&mut *made, &mut *output] {
             buffer.clear();
             buffer.shrink_to(tree::KEPT_BYTES);
@@ -146,6 +157,7 @@ impl Transform {
         let mut gathered = Gathered::default();
         let mut run = Run { context, tree, made, windows, budget: Budget::FULL, received: payload };
         let end = run.steps(&self.steps, &mut gathered, observer);
+        *operations = run.budget.spent();
         let outcome = end.and_then(|end| match end {
             End::Whole if !tree.is_changed() => Ok(Outcome::Unchanged),
             End::Whole => {

@@ -79,7 +79,16 @@ pub(super) struct Sent {
 
 /// The pieces as requests.
 pub(super) fn batches(pieces: &[Piece]) -> Vec<Batch> {
-    let request = |piece: &Piece| http::post("/ingest/batch", &["Content-Type: application/x-ndjson"], &piece.bytes);
+    batches_to("/ingest/batch", pieces)
+}
+
+/// The pieces as requests whose events are all of one type.
+pub(super) fn batches_of_type(of: &str, pieces: &[Piece]) -> Vec<Batch> {
+    batches_to(&format!("/ingest/batch/{of}"), pieces)
+}
+
+fn batches_to(path: &str, pieces: &[Piece]) -> Vec<Batch> {
+    let request = |piece: &Piece| http::post(path, &["Content-Type: application/x-ndjson"], &piece.bytes);
     pieces.iter().map(|piece| Batch { request: request(piece), events: piece.events }).collect()
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::report::{Bar, Row};
 use super::{READY_LIMIT, Setup};
+use crate::bench_report::latency_ms;
 use crate::http::{self, Connection};
 use crate::server::{Launch, Server};
 use crate::workspace;
@@ -143,10 +144,6 @@ fn measured(client: Child) -> Result<Measured> {
     let output = client.wait_with_output().context("waiting for bench")?;
     let report: Value = serde_json::from_slice(&output.stdout).context("reading what bench prints")?;
     let number = |name: &str| report[name].as_f64().ok_or_else(|| anyhow!("bench prints no {name}"));
-    let latency = |name: &str| {
-        let pair = report["latency_us"].as_array().into_iter().flatten().find(|pair| pair[0] == name);
-        pair.and_then(|pair| pair[1].as_f64()).map(|us| us / 1e3).ok_or_else(|| anyhow!("bench prints no {name}"))
-    };
     let answers = report["answers"].as_object().context("bench prints the answers")?;
     if let Some((status, count)) = answers.iter().find(|(status, _)| !matches!(status.as_str(), "200" | "503")) {
         bail!("{count} requests were answered {status}");
@@ -155,8 +152,8 @@ fn measured(client: Child) -> Result<Measured> {
         events_per_second: number("events_per_second")?,
         requests: number("requests")?,
         refused: answers.get("503").and_then(Value::as_f64).unwrap_or(0.0),
-        p50_ms: latency("p50")?,
-        p99_ms: latency("p99")?,
+        p50_ms: latency_ms(&report, "p50")?,
+        p99_ms: latency_ms(&report, "p99")?,
     })
 }
 

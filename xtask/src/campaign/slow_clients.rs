@@ -17,6 +17,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
 use crate::bench::report::median;
+use crate::bench_report::latency_ms;
 use crate::metrics;
 use crate::server::{Launch, Server};
 use crate::workspace;
@@ -138,9 +139,7 @@ fn p99(binary: &Path, intake: SocketAddr, rate: u64, duration: Duration) -> Resu
         bail!("good requests weren't all answered 200: {text}");
     }
     let result: Value = serde_json::from_str(&text).context("forebay bench printed no JSON")?;
-    let rows = result["latency_us"].as_array().context("no latencies in what forebay bench printed")?;
-    let p99 = rows.iter().find(|row| row[0] == "p99").and_then(|row| row[1].as_f64());
-    p99.map(|micros| micros / 1e3).with_context(|| format!("no p99 in {text}"))
+    latency_ms(&result, "p99")
 }
 
 /// Each kind whose deadline has come while they stayed was cut at it.

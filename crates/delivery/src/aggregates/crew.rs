@@ -17,7 +17,7 @@ use super::checkpoint::{Checkpoint, CheckpointFile, Found};
 use super::pins::Pins;
 use super::setup::AggregateSetup;
 use super::status::{AggregateBoard, AggregateFigures, AggregateStatus};
-use super::thread::FoldThread;
+use super::thread::FoldThreads;
 use super::worker::{Times, Worker};
 use crate::lanes::Halt;
 use crate::{Options, Routes};
@@ -74,7 +74,7 @@ pub(crate) struct Crew {
     running: BTreeMap<TypeName, Running>,
     /// Those that wait for their thread.
     prepared: Vec<Prepared>,
-    thread: Option<FoldThread>,
+    threads: FoldThreads,
 }
 
 impl Drop for Crew {
@@ -92,7 +92,7 @@ impl Crew {
             setups: Vec::new(),
             running: BTreeMap::new(),
             prepared: Vec::new(),
-            thread: None,
+            threads: FoldThreads::default(),
         }
     }
 
@@ -226,26 +226,16 @@ impl Crew {
 
     /// Starts those that were prepared.
     pub(crate) fn start(&mut self) -> io::Result<()> {
-        if self.prepared.is_empty() {
-            return Ok(());
+        let mut places = Vec::new();
+        for _ in &self.prepared {
+            places.push(self.threads.place()?);
         }
-        let runtime = self.thread()?.runtime.clone();
-        for Prepared { worker, halt, .. } in self.prepared.drain(..) {
+        for (Prepared { worker, halt, .. }, place) in self.prepared.drain(..).zip(places) {
             let (setup, status) = (worker.setup.clone(), worker.status.clone());
-            let task = runtime.spawn(worker.run());
+            let task = place.spawn(worker.run());
             self.running.insert(setup.name().clone(), Running { setup, status, halt, task });
         }
         Ok(())
-    }
-
-    fn thread(&mut self) -> io::Result<&FoldThread> {
-        match &mut self.thread {
-            Some(thread) => Ok(thread),
-            #[cfg(not(test))]
-            none => Ok(none.insert(FoldThread::start()?)),
-            #[cfg(test)]
-            none => Ok(none.insert(FoldThread::here())),
-        }
     }
 
     /// Ends those that `setups` doesn't have as they are. What they had is in their checkpoints, until [`Crew::adopt`].
@@ -307,7 +297,7 @@ impl Crew {
                 let _ = task.await;
             }
         }
-        self.thread = None;
+        self.threads = FoldThreads::default();
         in_time
     }
 }

@@ -18,6 +18,8 @@ pub struct AggregateFigures {
     pub groups: usize,
     /// Bytes of the groups, as they are counted against its budget.
     pub memory_bytes: usize,
+    /// The budget: what these may be.
+    pub memory_limit_bytes: usize,
     /// Up to when everything has come, late events apart: microseconds since 1970, UTC.
     pub frontier: Option<i64>,
     positions: Vec<u64>,
@@ -30,6 +32,7 @@ impl AggregateFigures {
             windows: fold.windows(),
             groups: fold.groups(),
             memory_bytes: fold.memory_bytes(),
+            memory_limit_bytes: fold.rules().memory_bytes(),
             frontier: fold.frontier(),
             positions: fold.positions().map(|position| position.sequence).collect(),
         }

@@ -1,21 +1,70 @@
-//! The thread of all folds: saving a state with a million groups takes some tenths of a second, and lanes shouldn't wait for it.
+//! The threads of folds: to take in and to save a million groups takes seconds, and neither lanes nor other folds should wait for it.
 
+use std::future::Future;
 use std::io;
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use std::thread::JoinHandle as Thread;
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Each fold has a thread of its own, up to so many; then they share them.
+const THREADS_MAX: usize = 8;
+
+/// The threads, until they are dropped.
+#[derive(Default)]
+pub(super) struct FoldThreads {
+    threads: Vec<FoldThread>,
+}
+
+/// A fold's place on a thread. It is free again when it is dropped.
+pub(super) struct Place {
+    runtime: Handle,
+    taken: Arc<()>,
+}
+
+impl FoldThreads {
+    /// A place on the thread that has the fewest folds.
+    ///
+    /// # Errors
+    /// The operating system has no room for a thread.
+    pub(super) fn place(&mut self) -> io::Result<Place> {
+        if self.threads.len() < THREADS_MAX && self.threads.iter().all(|thread| thread.folds() > 0) {
+            #[cfg(not(test))]
+            self.threads.push(FoldThread::start()?);
+            #[cfg(test)]
+            self.threads.push(FoldThread::here());
+        }
+        let thread = self.threads.iter().min_by_key(|thread| thread.folds());
+        let thread = thread.ok_or_else(|| io::Error::other("there is no thread for aggregates"))?;
+        Ok(Place { runtime: thread.runtime.clone(), taken: thread.taken.clone() })
+    }
+}
+
+impl Place {
+    /// Works there until the work ends.
+    pub(super) fn spawn(self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        let Self { runtime, taken } = self;
+        runtime.spawn(async move {
+            work.await;
+            drop(taken);
+        })
+    }
+}
 
 /// A thread with a runtime, until it is dropped.
-pub(super) struct FoldThread {
-    pub(super) runtime: Handle,
+struct FoldThread {
+    runtime: Handle,
+    /// Held by each of its folds too.
+    taken: Arc<()>,
     end: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread<()>>,
 }
 
 impl FoldThread {
     #[cfg_attr(test, expect(dead_code, reason = "tests keep everything on the runtime with their clock"))]
-    pub(super) fn start() -> io::Result<Self> {
+    fn start() -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
@@ -24,12 +73,16 @@ impl FoldThread {
             let _ = runtime.block_on(ended);
         };
         let thread = std::thread::Builder::new().name("aggregates".into()).spawn(run)?;
-        Ok(Self { runtime: handle, end: Some(end), thread: Some(thread) })
+        Ok(Self { runtime: handle, taken: Arc::default(), end: Some(end), thread: Some(thread) })
     }
 
     #[cfg(test)]
-    pub(super) fn here() -> Self {
-        Self { runtime: Handle::current(), end: None, thread: None }
+    fn here() -> Self {
+        Self { runtime: Handle::current(), taken: Arc::default(), end: None, thread: None }
+    }
+
+    fn folds(&self) -> usize {
+        Arc::strong_count(&self.taken) - 1
     }
 }
 
@@ -40,5 +93,22 @@ impl Drop for FoldThread {
             // A panic there was reported by the panic hook.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn each_fold_has_a_thread_until_there_are_too_many() {
+        let mut threads = FoldThreads::default();
+        let places: Vec<Place> = (0..THREADS_MAX + 3).map(|_| threads.place().unwrap()).collect();
+        let folds: Vec<usize> = threads.threads.iter().map(FoldThread::folds).collect();
+        assert_eq!(folds, [2, 2, 2, 1, 1, 1, 1, 1]);
+        drop(places);
+        let again = threads.place().unwrap();
+        again.spawn(async {}).await.unwrap();
+        assert!(threads.threads.iter().all(|thread| thread.folds() == 0), "what ends gives its place back");
     }
 }

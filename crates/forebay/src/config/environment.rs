@@ -32,6 +32,11 @@ impl Environment {
         Some(value.to_str().ok_or(NotText))
     }
 
+    /// Whether there is any variable that could stand for a setting.
+    pub(crate) fn has_own(&self) -> bool {
+        self.0.keys().any(|name| name.starts_with(PREFIX))
+    }
+
     /// The names that begin with [`PREFIX`], in order, without those that Kubernetes makes for a service of this name.
     pub(crate) fn own_names(&self) -> impl Iterator<Item = &str> {
         let own = self.0.iter().filter(|(name, value)| name.starts_with(PREFIX) && !is_of_service(name, value));

@@ -126,6 +126,8 @@ pub struct Rules {
     pub(super) emit: Emit,
     pub(super) early: Option<i64>,
     pub(super) quiet: i64,
+    /// Bytes for the groups of all windows.
+    memory_bytes: usize,
     /// Bytes for the groups of one window, or of all sessions.
     pub(super) window_bytes: usize,
     pub(super) state: bool,
@@ -181,6 +183,7 @@ impl Rules {
             emit: definition.emit,
             early,
             quiet: if definition.time == TimeBasis::Event { quiet } else { 0 },
+            memory_bytes: memory,
             window_bytes: memory / usize::try_from(windows).unwrap_or(1),
             state: definition.state,
         })
@@ -204,6 +207,12 @@ impl Rules {
         let raw = self.event_time.as_ref().filter(|_| self.time == TimeBasis::Event)?.lookup(payload)?;
         let text: String = serde_json::from_str(raw).ok()?;
         rfc3339::parse(&text).ok()
+    }
+
+    /// Bytes for the groups of all windows.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> usize {
+        self.memory_bytes
     }
 
     /// Bytes for the groups of one window: its part of the memory, or all of it for sessions.

@@ -103,6 +103,11 @@ impl fmt::Display for Fault {
 }
 
 impl EvaluationError<'_> {
+    /// Whether it would have taken more steps than there were.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.fault == Fault::TooManySteps
+    }
+
     /// What is wrong, without the part.
     #[must_use]
     pub fn reason(&self) -> String {

@@ -22,6 +22,8 @@ pub(super) struct Compiled {
     pub(super) rules: Vec<Rules>,
     /// Whether references depend on the way that led to them.
     pub(super) is_dynamic: bool,
+    /// The names of the documents that it refers to, those that it was given and no others.
+    pub(super) documents: Vec<String>,
 }
 
 pub(super) fn compile(name: &str, text: &str, options: &Options<'_>) -> Result<Compiled, Vec<InvalidSchema>> {
@@ -44,8 +46,12 @@ pub(super) fn compile(name: &str, text: &str, options: &Options<'_>) -> Result<C
         let place = compiler.numbers.iter().find(|(_, number)| **number == id).map(|(place, _)| *place);
         compiler.wrong(place.unwrap_or(root), message);
     }
-    let Compiler { rules, mistakes, dynamic, .. } = compiler;
-    if mistakes.is_empty() { Ok(Compiled { rules, is_dynamic: !dynamic.is_empty() }) } else { Err(mistakes) }
+    let Compiler { library, mut rules, mistakes, dynamic, .. } = compiler;
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    rules.shrink_to_fit();
+    Ok(Compiled { rules, is_dynamic: !dynamic.is_empty(), documents: library.referred_to() })
 }
 
 struct Compiler<'m> {

@@ -172,6 +172,16 @@ impl<'d> View<'d> {
         Cow::Borrowed(inner)
     }
 
+    /// Whether that is this.
+    fn is_text(&self, at: usize, text: &str) -> bool {
+        let Some(node) = self.nodes.get(at) else { return false };
+        if node.has_escape {
+            return self.text(at) == text;
+        }
+        let length = (node.end - node.start) as usize;
+        length == text.len() + 2 && self.text.as_bytes().get(node.start as usize + 1..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
+    }
+
     /// The first value behind this one that isn't within it.
     pub(super) fn next(&self, at: usize) -> usize {
         self.nodes.get(at).map_or(usize::MAX, |node| node.next as usize)
@@ -195,7 +205,7 @@ impl<'d> View<'d> {
 
     /// The value of a member; of several with its name the last.
     pub(super) fn member(self, at: usize, name: &str) -> Option<usize> {
-        self.members(at).filter(|(key, _)| self.text(*key) == name).last().map(|(_, value)| value)
+        self.members(at).filter(|(key, _)| self.is_text(*key, name)).last().map(|(_, value)| value)
     }
 
     /// The JSON pointer to a value.

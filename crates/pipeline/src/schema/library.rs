@@ -115,6 +115,11 @@ impl<'m> Library<'m> {
         Ok(Place { document, at: 0, resource })
     }
 
+    /// The names of all documents but the first.
+    pub(super) fn referred_to(&self) -> Vec<String> {
+        self.sources.iter().skip(1).map(|source| source.name.clone()).collect()
+    }
+
     pub(super) fn view(&self, document: usize) -> View<'_> {
         self.sources[document].value.view()
     }

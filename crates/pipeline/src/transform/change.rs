@@ -18,7 +18,7 @@ pub(super) use rewrite::{Needle, Redact, Replace, literal};
 pub(super) use shape::{Flatten, Unflatten};
 pub(super) use words::{Mask, Truncate};
 
-use super::step::Budget;
+use super::budget::Budget;
 use super::text;
 
 /// A change of one value.
@@ -57,7 +57,7 @@ impl Change {
     /// How often a byte that is read counts: it costs some ten nanoseconds where objects are made of it.
     pub(super) const fn weight(&self) -> usize {
         match self {
-            Self::Flatten(_) | Self::Unflatten(_) | Self::Parse(_) => 4,
+            Self::Unflatten(_) | Self::Parse(_) => 4,
             _ => 1,
         }
     }
@@ -77,8 +77,8 @@ impl Change {
             Self::Hash(hash) => hash.apply(json, out)?,
             Self::Coerce(coerce) => coerce.apply(json, out)?,
             Self::Parse(parse) => parse.apply(json, out)?,
-            Self::Flatten(flatten) => flatten.apply(json, out)?,
-            Self::Unflatten(unflatten) => unflatten.apply(json, out)?,
+            Self::Flatten(flatten) => flatten.apply(json, out, budget)?,
+            Self::Unflatten(unflatten) => unflatten.apply(json, out, budget)?,
             Self::Lookup(lookup) => return lookup.apply(json, out),
         }
         check_room(out)?;

@@ -81,7 +81,12 @@ pub(super) fn compile(specs: &[StepSpec], tables: &Tables) -> Result<Vec<Step>, 
         let message = format!("a transform has at most {TRANSFORM_STEPS_MAX} steps, and this one {}", specs.len());
         mistakes.push(Mistake::new(TRANSFORM_STEPS_MAX + 1, Spot::Step, message));
     }
-    if mistakes.is_empty() { Ok(steps) } else { Err(mistakes) }
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    // There may be thousands of transforms, and steps are large.
+    steps.shrink_to_fit();
+    Ok(steps)
 }
 
 /// One step; none if anything is wrong with it, which was told.

@@ -25,7 +25,7 @@ impl Run<'_, '_> {
             return Err(Failure::at(at, format!("the array has more than {EXPLODE_MAX} elements")));
         }
         let json = json.to_owned();
-        self.budget.spend_bytes(json.len()).map_err(|detail| Failure::at(at, detail))?;
+        self.budget.spend(json.len()).map_err(|detail| Failure::at(at, detail))?;
         if at != to {
             self.tree.remove(at);
         }
@@ -35,6 +35,9 @@ impl Run<'_, '_> {
             let mut event = String::new();
             self.tree.write_document(&mut event);
             bytes += event.len();
+            let passed = self.tree.take_passed();
+            let spent = self.budget.spend(passed).and_then(|()| self.budget.spend_copy(event.len()));
+            spent.map_err(|detail| Failure::at(at, detail))?;
             if bytes > TRANSFORM_BYTES_MAX {
                 let detail = format!("the events that this makes have more than {TRANSFORM_BYTES_MAX} bytes together");
                 return Err(Failure::at(at, detail));

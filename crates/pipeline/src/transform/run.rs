@@ -69,7 +69,9 @@ impl Run<'_, '_> {
     }
 
     fn fail<O: Observer>(&mut self, step: &Step, failure: Failure, observer: &mut O) -> Result<(), StepError> {
-        match step.on_error {
+        // What has cost all that it may is refused, or a step that hides something could be passed by.
+        let on_error = if self.budget.is_exhausted() { OnError::Refuse } else { step.on_error };
+        match on_error {
             OnError::Refuse => {
                 observer.step(step, || Did::Refused(failure.detail.clone()), self.tree);
                 return Err(step.error(failure));
@@ -108,6 +110,8 @@ impl Run<'_, '_> {
     ) -> Result<End, StepError> {
         for (number, event) in events.iter().enumerate() {
             let mark = self.windows.mark();
+            // It is read, and written once more.
+            self.budget.spend_copy(2 * event.len()).map_err(|detail| step.error(Failure::new(detail)))?;
             self.tree.read(event);
             observer.enter(number);
             let end = self.steps(rest, gathered, observer);

@@ -53,16 +53,18 @@ impl Run<'_, '_> {
 
     /// The values as one text, which no others give; none where all are absent or null.
     fn values(&mut self, pointers: &[JsonPointer]) -> Result<Option<String>, Failure> {
-        let (mut values, mut is_one_there) = (String::new(), false);
+        let (mut values, mut is_one_there, mut bytes) = (String::new(), false, 0);
         for at in pointers {
             let value = self.value(at)?;
             is_one_there |= value.is_some();
             let json = value.unwrap_or("null");
             let string = text::read_string(json);
             let value = string.as_deref().unwrap_or(json);
+            bytes += value.len();
             let kind = if string.is_some() { 's' } else { 'j' };
             values.push_str(&format!("{kind}{}:{value}", value.len()));
         }
+        self.budget.spend(bytes).map_err(Failure::new)?;
         Ok(is_one_there.then_some(values))
     }
 }

@@ -1,7 +1,6 @@
 //! A step after it was compiled, and what it does to a document.
 
-use event::limits::{TRANSFORM_EXPRESSION_STEPS_MAX, TRANSFORM_PATTERN_STEPS_MAX, TRANSFORM_READ_BYTES_MAX};
-
+use super::budget::Budget;
 use super::change::{Change, Made};
 use super::context::{Context, Fact};
 use super::explode::Explode;
@@ -9,7 +8,7 @@ use super::extract::Extract;
 use super::sample::Sample;
 use super::tree::{EditError, Tree};
 use super::window::{Bounds, Windows};
-use crate::expression::Expression;
+use crate::expression::{EvaluationError, Expression};
 use crate::pointer::JsonPointer;
 
 /// One step.
@@ -94,37 +93,6 @@ pub(super) enum Source {
     Fact(Fact),
 }
 
-/// What there is left to spend on one event.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    expression_steps: usize,
-    pattern_steps: usize,
-    bytes: usize,
-}
-
-impl Budget {
-    pub(super) const FULL: Self = Self {
-        expression_steps: TRANSFORM_EXPRESSION_STEPS_MAX,
-        pattern_steps: TRANSFORM_PATTERN_STEPS_MAX,
-        bytes: TRANSFORM_READ_BYTES_MAX,
-    };
-
-    /// Takes the bytes that a step reads.
-    pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), String> {
-        let left = self.bytes.checked_sub(bytes);
-        self.bytes = left.unwrap_or(0);
-        left.map(|_| ())
-            .ok_or_else(|| format!("the steps read more than {TRANSFORM_READ_BYTES_MAX} bytes of this event"))
-    }
-
-    /// Takes what a pattern may cost.
-    pub(super) fn spend_pattern(&mut self, steps: usize) -> Result<(), String> {
-        let left = self.pattern_steps.checked_sub(steps);
-        self.pattern_steps = left.unwrap_or(0);
-        left.map(|_| ()).ok_or_else(|| "the patterns take too many steps on this event".to_owned())
-    }
-}
-
 /// One document on its way through the steps.
 pub(super) struct Run<'r, 'c> {
     pub(super) context: &'r Context<'c>,
@@ -172,30 +140,41 @@ pub(super) enum Verdict {
 impl Run<'_, '_> {
     /// Whether the step is to be done on this event.
     pub(super) fn applies(&mut self, step: &Step) -> Result<bool, Failure> {
+        self.budget.spend_step().map_err(Failure::new)?;
         step.when.as_ref().map_or(Ok(true), |when| self.holds(when))
     }
 
     fn holds(&mut self, expression: &Expression) -> Result<bool, Failure> {
-        self.spend_search(expression)?;
         let (document, fields) = self.tree.fields(expression.fields(), expression.names_document())?;
-        self.budget.spend_bytes(document.len()).map_err(Failure::new)?;
-        let holds = expression.holds_with(document, fields, &mut self.budget.expression_steps);
+        self.budget.spend(document.len()).map_err(Failure::new)?;
+        let work = |steps: &mut usize| expression.holds_with(document, fields, steps);
+        let holds = self.budget.evaluate(work, |made| made.as_ref().is_err_and(EvaluationError::is_stopped));
         holds.map_err(|error| Failure::new(error.to_string()))
     }
 
-    /// Takes what it may cost to find the members that an expression names.
-    fn spend_search(&mut self, expression: &Expression) -> Result<(), Failure> {
-        self.budget.spend_bytes(self.tree.size().saturating_mul(expression.fields().len())).map_err(Failure::new)
+    /// Takes what the last search in the document took.
+    fn spend_search(&mut self) -> Result<(), Failure> {
+        let passed = self.tree.take_passed();
+        self.budget.spend(passed).map_err(Failure::new)
     }
 
-    /// Does what the step does.
+    /// Does what the step does, and takes what it cost to find the parts that it names.
     pub(super) fn apply(&mut self, operation: &Operation) -> Result<Verdict, Failure> {
+        let verdict = self.operate(operation);
+        self.spend_search()?;
+        verdict
+    }
+
+    fn operate(&mut self, operation: &Operation) -> Result<Verdict, Failure> {
         match operation {
             Operation::Set { at, value, only_missing } => self.set(at, value, *only_missing)?,
             Operation::Rename { at, name } => self.tree.rename(at, name).map_err(|error| failure(at, &error))?,
             Operation::Move { at, to } => self.relocate(at, to)?,
             Operation::Copy { at, to } => self.copy(at, to)?,
-            Operation::Drop(pointers) => pointers.iter().for_each(|at| self.tree.remove(at)),
+            Operation::Drop(pointers) => pointers.iter().try_for_each(|at| {
+                self.tree.remove(at);
+                self.spend_search()
+            })?,
             Operation::Keep(pointers) => self.tree.keep(pointers),
             Operation::Change { at, to, change } => self.change(at, to.as_ref(), change)?,
             Operation::Extract { at, extract } => self.extract(at, extract)?,
@@ -223,13 +202,13 @@ impl Run<'_, '_> {
     }
 
     fn compute(&mut self, at: &JsonPointer, expression: &Expression) -> Result<(), Failure> {
-        self.spend_search(expression)?;
         let (document, fields) = self.tree.fields(expression.fields(), expression.names_document())?;
-        self.budget.spend_bytes(document.len()).map_err(Failure::new)?;
-        let value = expression
-            .evaluate_with(document, fields, &mut self.budget.expression_steps)
-            .map_err(|error| Failure::at(at, error.to_string()))?;
-        value.write(self.made).map_err(|error| Failure::at(at, error.to_string()))
+        self.budget.spend(document.len()).map_err(Failure::new)?;
+        let work = |steps: &mut usize| expression.evaluate_with(document, fields, steps);
+        let value = self.budget.evaluate(work, |made| made.as_ref().is_err_and(EvaluationError::is_stopped));
+        let value = value.map_err(|error| Failure::at(at, error.to_string()))?;
+        value.write(self.made).map_err(|error| Failure::at(at, error.to_string()))?;
+        self.budget.spend_copy(self.made.len()).map_err(|detail| Failure::at(at, detail))
     }
 
     /// What stands at a pointer, if it isn't null.
@@ -240,6 +219,7 @@ impl Run<'_, '_> {
 
     fn copy(&mut self, at: &JsonPointer, to: &JsonPointer) -> Result<(), Failure> {
         let Some(json) = self.tree.get(at).map_err(|error| failure(at, &error))? else { return Ok(()) };
+        self.budget.spend(json.len()).map_err(|detail| Failure::at(at, detail))?;
         self.made.clear();
         self.made.push_str(json);
         self.tree.put(to, self.made).map_err(|error| failure(to, &error))
@@ -259,6 +239,7 @@ impl Run<'_, '_> {
         let mut result = Ok(());
         for at in pointers {
             result = result.and(self.change_one(at, to.unwrap_or(at), change));
+            self.spend_search()?;
         }
         result
     }
@@ -267,7 +248,7 @@ impl Run<'_, '_> {
         let found = self.tree.get(at).map_err(|error| failure(at, &error))?;
         let Some(json) = found.filter(|json| *json != "null") else { return Ok(()) };
         let bytes = json.len().saturating_mul(change.weight());
-        self.budget.spend_bytes(bytes).map_err(|detail| Failure::at(at, detail))?;
+        self.budget.spend(bytes).map_err(|detail| Failure::at(at, detail))?;
         self.made.clear();
         let is_made = change.apply(json, self.made, &mut self.budget).map_err(|detail| Failure::at(at, detail))?;
         match is_made {

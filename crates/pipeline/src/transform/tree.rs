@@ -8,6 +8,8 @@ mod edit;
 mod keep;
 mod write;
 
+use std::cell::Cell;
+
 use event::limits::{JSON_DEPTH_MAX, TRANSFORM_BYTES_MAX};
 
 use super::scan;
@@ -25,11 +27,18 @@ impl Span {
     fn new(start: usize, end: usize) -> Self {
         Self { start: offset(start), end: offset(end) }
     }
+
+    const fn length(self) -> usize {
+        (self.end - self.start) as usize
+    }
 }
 
 fn offset(at: usize) -> u32 {
     u32::try_from(at).expect("the ground has a document and TRANSFORM_BYTES_MAX at most")
 }
+
+/// Bytes that are read in the time in which a part is passed by.
+const BYTES_PER_PART: usize = 4;
 
 /// A node by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +110,8 @@ pub(super) struct Tree {
     /// Bytes of the ground that are the document as it came.
     source: usize,
     spare: String,
+    /// Parts that searches have passed by.
+    passed: Cell<usize>,
 }
 
 /// Buffers that a usual document leaves behind; larger ones are given back.
@@ -126,9 +137,13 @@ impl Tree {
         root.stale || (root.value != Span::new(0, self.source) && self.text(root.value) != &self.ground[..self.source])
     }
 
-    /// How many values were looked at one by one, which bounds what a search costs.
-    pub(super) const fn size(&self) -> usize {
-        self.nodes.len()
+    /// How many parts searches have passed by since this was asked.
+    pub(super) fn take_passed(&mut self) -> usize {
+        self.passed.take()
+    }
+
+    fn pass(&self, parts: usize) {
+        self.passed.set(self.passed.get() + parts);
     }
 
     fn text(&self, span: Span) -> &str {
@@ -169,14 +184,16 @@ impl Tree {
 
     /// Makes texts of the members that have these names.
     fn refresh_members(&mut self, names: &[String]) -> Result<(), EditError> {
-        let mut next = self.nodes[0].first;
+        let (mut next, mut count) = (self.nodes[0].first, 0);
         while let Some(id) = next {
             let node = *self.node(id);
+            count += 1;
             if node.stale && names.iter().any(|name| self.has_name(&node, name)) {
                 self.refresh(id)?;
             }
             next = node.next;
         }
+        self.pass(count);
         Ok(())
     }
 
@@ -191,7 +208,11 @@ impl Tree {
     fn part(&mut self, of: NodeId, step: &Step) -> Option<NodeId> {
         match self.open(of) {
             Shape::Object => self.member(of, &step.name).found,
-            Shape::Array => self.parts(of).nth(step.index?),
+            Shape::Array => {
+                let index = step.index?;
+                self.pass(index.min(self.nodes.len()));
+                self.parts(of).nth(index)
+            }
             Shape::Closed => None,
         }
     }
@@ -199,9 +220,10 @@ impl Tree {
     /// Looks for a member, in an object that is open.
     fn member(&self, of: NodeId, name: &str) -> Found {
         let mut search = Found { found: None, has_twins: false, last: None };
-        let mut next = self.node(of).first;
+        let (mut next, mut count) = (self.node(of).first, 0);
         while let Some(id) = next {
             let node = self.node(id);
+            count += 1;
             if self.has_name(node, name) {
                 search.has_twins = search.found.is_some();
                 search.found = Some(id);
@@ -209,6 +231,7 @@ impl Tree {
             search.last = next;
             next = node.next;
         }
+        self.pass(count);
         search
     }
 
@@ -236,6 +259,7 @@ impl Tree {
             _ => return Shape::Closed,
         };
         let begun = self.nodes.len();
+        self.pass(node.value.length() / BYTES_PER_PART);
         self.read_parts(node.value.start as usize, shape == Shape::Object);
         let first = (self.nodes.len() > begun).then(|| NodeId(offset(begun)));
         let node = self.node_mut(id);

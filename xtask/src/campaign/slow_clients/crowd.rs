@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -12,11 +11,10 @@ use anyhow::{Context, Result, anyhow};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::thread::gettid;
 use rustix::time::Timespec;
 
 use super::slow::{Kind, Seen, Slow};
-use crate::workspace;
+use crate::priority::come_last;
 
 /// Each client sends once in so many steps, of this length: about once a second.
 const STEPS: usize = 500;
@@ -63,7 +61,7 @@ impl Crowd {
         let thread = thread::spawn({
             let shared = shared.clone();
             move || {
-                step_back()?;
+                come_last()?;
                 Members::open(server, count, within, &shared).and_then(|members| members.stay(&shared))
             }
         });
@@ -85,14 +83,6 @@ impl Crowd {
         self.shared.goes.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow!("the slow clients panicked"))?
     }
-}
-
-/// The crowd stands for other machines, whose own work takes nothing from the server: its thread runs only where a core has
-/// nothing else to do (`SCHED_IDLE`, sched(7)). One that is merely nice keeps a core for milliseconds once it has it.
-fn step_back() -> Result<()> {
-    let thread = gettid().as_raw_nonzero().to_string();
-    workspace::run(Command::new("chrt").args(["--idle", "--pid", "0", &thread]))
-        .context("lowering the crowd's priority")
 }
 
 struct Members {

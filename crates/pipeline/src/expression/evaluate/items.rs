@@ -10,6 +10,9 @@ use crate::expression::document::{self, Members};
 use crate::expression::tree::Node;
 use crate::expression::value::{Made, Value};
 
+/// A member takes room in a map, and its place there is looked for.
+const STEPS_PER_MEMBER: usize = 4;
+
 /// The elements of a list, or the names of an object's members.
 pub(super) enum Items<'a> {
     Array(vec::IntoIter<&'a str>),
@@ -67,7 +70,9 @@ impl<'a> Evaluation<'a> {
     pub(super) fn members(&mut self, json: &'a str, node: &Node) -> Evaluated<Members<'a>> {
         // To sort them costs about as much as to read them.
         self.spend(json.len() / BYTES_PER_STEP * 2, node)?;
-        Ok(document::members(json))
+        let members = document::members(json);
+        self.spend(members.len() * STEPS_PER_MEMBER, node)?;
+        Ok(members)
     }
 }
 

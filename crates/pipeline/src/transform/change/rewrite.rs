@@ -1,11 +1,15 @@
 //! What is found in texts and replaced.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::{Changed, check_room, string};
-use crate::pattern::Pattern;
-use crate::transform::step::Budget;
-use crate::transform::text;
+use crate::pattern::{Pattern, Scout, Scouted};
+use crate::transform::budget::Budget;
+use crate::transform::{scan, text};
+
+/// Operations of a search, wherever it ends.
+const SEARCH: usize = 32;
 
 /// Replaces what is found in a string.
 #[derive(Clone, Debug)]
@@ -27,7 +31,7 @@ impl Replace {
         let text = string(json)?;
         let replaced = match &self.needle {
             Needle::Text(needle) => replace_text(&text, needle, &self.with)?,
-            Needle::Pattern(pattern) => replace_pattern(&text, pattern, &self.with, budget)?,
+            Needle::Pattern(pattern) => replace_pattern(&text, &mut pattern.scout(), &self.with, budget)?,
         };
         write_replaced(json, replaced.as_deref(), out);
         Ok(())
@@ -42,42 +46,31 @@ pub(in crate::transform) struct Redact {
 }
 
 impl Redact {
+    /// One pass over all strings: what has a colon behind it is a name.
     pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Changed {
-        match json.as_bytes().first() {
-            Some(b'"') => self.redact_string(json, out, budget),
-            Some(b'[') => {
-                out.push('[');
-                for (number, element) in text::elements(json).enumerate() {
-                    out.push_str(if number == 0 { "" } else { "," });
-                    self.apply(element, out, budget)?;
-                }
-                out.push(']');
-                Ok(())
+        let bytes = json.as_bytes();
+        let mut scouts: Vec<Scout<'_>> = self.patterns.iter().map(Pattern::scout).collect();
+        let mut copied = 0;
+        while let Some(start) = memchr::memchr(b'"', &bytes[copied..]).map(|at| copied + at) {
+            let end = scan::string_end(bytes, start).0;
+            out.push_str(&json[copied..start]);
+            if bytes.get(scan::skip_blanks(bytes, end)) == Some(&b':') {
+                out.push_str(&json[start..end]);
+            } else {
+                self.redact_string(&json[start..end], &mut scouts, out, budget)?;
             }
-            Some(b'{') => {
-                out.push('{');
-                for (number, (name, value)) in text::members(json).enumerate() {
-                    out.push_str(if number == 0 { "" } else { "," });
-                    out.push_str(name);
-                    out.push(':');
-                    self.apply(value, out, budget)?;
-                }
-                out.push('}');
-                Ok(())
-            }
-            _ => {
-                out.push_str(json);
-                Ok(())
-            }
+            copied = end;
         }
+        out.push_str(&json[copied..]);
+        Ok(())
     }
 
-    fn redact_string(&self, json: &str, out: &mut String, budget: &mut Budget) -> Changed {
+    fn redact_string(&self, json: &str, scouts: &mut [Scout<'_>], out: &mut String, budget: &mut Budget) -> Changed {
         let text = string(json)?;
         let mut redacted: Option<String> = None;
-        for pattern in &self.patterns {
+        for scout in scouts {
             let text = redacted.as_deref().unwrap_or(&text);
-            redacted = replace_pattern(text, pattern, &self.with, budget)?.or(redacted);
+            redacted = replace_pattern(text, scout, &self.with, budget)?.or(redacted);
         }
         write_replaced(json, redacted.as_deref(), out);
         check_room(out)
@@ -104,14 +97,15 @@ fn replace_text(text: &str, needle: &str, with: &str) -> Result<Option<String>, 
     Ok((end > 0).then_some(out))
 }
 
-/// Each search is counted as one to the end of the text: what it reads isn't known, and one that reads on behind what it
-/// finds would make the whole quadratic.
-fn replace_pattern(text: &str, pattern: &Pattern, with: &str, budget: &mut Budget) -> Result<Option<String>, String> {
+fn replace_pattern(text: &str, scout: &mut Scout<'_>, with: &str, budget: &mut Budget) -> Result<Option<String>, String> {
     let (mut out, mut end, mut from) = (String::new(), None, 0);
     while from <= text.len() {
-        budget.spend_pattern(pattern.steps(text.len() - from))?;
-        let Some(found) = pattern.regex().captures_at(text, from) else { break };
-        let place = found.get_match().range();
+        let Scouted { operations, may_find } = scout.look(text, from, budget.left());
+        budget.spend(operations.saturating_add(SEARCH))?;
+        if !may_find {
+            break;
+        }
+        let Some(place) = scout.regex().find_at(text, from).map(|found| found.range()) else { break };
         let behind = place.end + text[place.end..].chars().next().map_or(1, char::len_utf8);
         // Nothing directly behind what was found is no find of its own.
         if place.is_empty() && end == Some(place.end) {
@@ -119,12 +113,32 @@ fn replace_pattern(text: &str, pattern: &Pattern, with: &str, budget: &mut Budge
             continue;
         }
         out.push_str(&text[end.unwrap_or(0)..place.start]);
-        found.expand(with, &mut out);
+        write_found(text, &place, scout, with, &mut out, budget)?;
         end = Some(place.end);
         check_room(&out)?;
         from = if place.is_empty() { behind } else { place.end };
     }
     Ok(end.map(|end| out + &text[end..]))
+}
+
+/// Writes what stands for a find. Its groups are looked for only where they are wanted.
+fn write_found(
+    text: &str,
+    place: &Range<usize>,
+    scout: &Scout<'_>,
+    with: &str,
+    out: &mut String,
+    budget: &mut Budget,
+) -> Changed {
+    if !with.contains('$') {
+        out.push_str(with);
+        return Ok(());
+    }
+    budget.spend(scout.operations(place.len()))?;
+    if let Some(found) = scout.regex().captures_at(text, place.start) {
+        found.expand(with, out);
+    }
+    Ok(())
 }
 
 /// The text in which `$` stands for itself.

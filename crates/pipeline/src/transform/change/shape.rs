@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use event::limits::{EVENT_BYTES_MAX, JSON_DEPTH_MAX};
 
 use super::{Changed, check_room, unfit};
+use crate::transform::budget::Budget;
 use crate::transform::text;
 
 /// Makes one object of objects within each other: `{"a":{"b":1}}` becomes `{"a.b":1}`.
@@ -24,13 +25,13 @@ struct Flat<'j> {
 }
 
 impl Flatten {
-    pub(super) fn apply(&self, json: &str, out: &mut String) -> Changed {
+    pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Changed {
         let takes_parts = json.starts_with('{') || (self.arrays && json.starts_with('['));
         if !takes_parts {
             return unfit(json, "an object");
         }
         let mut flat = Flat::default();
-        self.flatten(json, None, &mut flat)?;
+        self.flatten(json, None, &mut flat, budget)?;
         out.push('{');
         for (number, (name, value)) in flat.members.iter().enumerate() {
             out.push_str(if number == 0 { "" } else { "," });
@@ -45,16 +46,19 @@ impl Flatten {
 
     /// The recursion is as deep as the value. What has no parts is a value itself. The name is that of the value, but
     /// for the whole.
-    fn flatten<'j>(&self, json: &'j str, name: Option<&str>, flat: &mut Flat<'j>) -> Changed {
+    fn flatten<'j>(&self, json: &'j str, name: Option<&str>, flat: &mut Flat<'j>, budget: &mut Budget) -> Changed {
+        // Each level reads what is within it.
+        budget.spend(json.len())?;
+        budget.spend_named()?;
         let mut has_parts = false;
         for (key, value) in text::members(json) {
             has_parts = true;
             let key = text::read_string(key).unwrap_or_default();
-            self.flatten(value, Some(&self.joined(name, &key)), flat)?;
+            self.flatten(value, Some(&self.joined(name, &key)), flat, budget)?;
         }
         for (number, value) in text::elements(json).enumerate().take(if self.arrays { usize::MAX } else { 0 }) {
             has_parts = true;
-            self.flatten(value, Some(&self.joined(name, &number.to_string())), flat)?;
+            self.flatten(value, Some(&self.joined(name, &number.to_string())), flat, budget)?;
         }
         match name {
             Some(name) if !has_parts => flat.push(name, json),
@@ -104,12 +108,13 @@ struct Object<'j> {
 }
 
 impl Unflatten {
-    pub(super) fn apply(&self, json: &str, out: &mut String) -> Changed {
+    pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Changed {
         if !json.starts_with('{') {
             return unfit(json, "an object");
         }
         let (mut root, mut objects) = (Object::default(), 0);
         for (key, value) in text::members(json) {
+            budget.spend_named()?;
             let name = text::read_string(key).unwrap_or_default();
             self.put(&mut root, &name, value, &mut objects)?;
         }

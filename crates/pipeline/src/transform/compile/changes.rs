@@ -189,12 +189,13 @@ pub(super) fn mask(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Oper
     change(options, "mask", with.map(|with| Change::Mask(Mask { with, first, last })))
 }
 
-/// What is found without a pattern of one's own. They find what looks like it: a card's number isn't checked.
+/// What is found without a pattern of one's own. They find what looks like it: a card's number isn't checked. Where a word ends is
+/// said in ASCII: it finds a little more, and what it costs can be foreseen in any text (see [`crate::pattern::Scout`]).
 const WHATS: [(&str, &str); 4] = [
     ("email", r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,63}"),
-    ("card", r"\b[0-9](?:[ -]?[0-9]){12,18}\b"),
-    ("ipv4", r"\b(?:[0-9]{1,3}\.){3}[0-9]{1,3}\b"),
-    ("bearer", r"\b[Bb]earer +[A-Za-z0-9._~+/=-]+"),
+    ("card", r"(?-u:\b)[0-9](?:[ -]?[0-9]){12,18}(?-u:\b)"),
+    ("ipv4", r"(?-u:\b)(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?-u:\b)"),
+    ("bearer", r"(?-u:\b)[Bb]earer +[A-Za-z0-9._~+/=-]+"),
 ];
 
 pub(super) fn redact(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {

@@ -67,6 +67,7 @@ impl Tree {
             }
             (last, count) = (Some(id), count + 1);
         }
+        self.pass(count);
         let is_next = step.name == "-" || step.index == Some(count);
         if found.is_none() && !is_next {
             return Err(EditError::NoSuchElement(count));
@@ -152,7 +153,7 @@ impl Tree {
             Some(id) => id,
             None => {
                 let empty = self.add("{}")?;
-                let last = self.parts(of).last();
+                let last = self.parts(of).inspect(|_| self.pass(1)).last();
                 self.append(of, step, empty, last)?
             }
         };
@@ -201,6 +202,7 @@ impl Tree {
             }
             number += 1;
         }
+        self.pass(number);
     }
 }
 

@@ -33,6 +33,7 @@ impl Tree {
 
     /// Where the ways go on that lead through this part.
     fn onward<'w>(&self, shape: Shape, number: usize, id: NodeId, ways: &[&'w [Step]]) -> Vec<&'w [Step]> {
+        self.pass(ways.len());
         let name = text::read_string(self.text(self.node(id).key));
         let is_this = |step: &Step| match shape {
             Shape::Object => name.as_deref() == Some(step.name.as_str()),
