@@ -8,9 +8,10 @@ use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORD
 use eventlog::{Record, Stretch};
 use sink::{Batch, Write};
 
-use crate::book::Outcomes;
+use crate::condition::Verdict;
 use crate::ledger::Tally;
-use crate::rules::Rules;
+use crate::rules::{BySlot, Rules};
+use crate::way::Took;
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]
@@ -19,7 +20,19 @@ pub(crate) struct Known {
     pub(crate) fence: u64,
     /// Events that are dead letters already.
     pub(crate) buried: BTreeSet<u64>,
+    /// Events that were, and that the store has taken after all.
+    pub(crate) replayed: BTreeSet<u64>,
 }
+
+impl Known {
+    /// Whether the store has had the event: then nobody asks any more whether it should.
+    fn had(&self, sequence: u64) -> bool {
+        sequence <= self.fence || self.replayed.contains(&sequence)
+    }
+}
+
+/// Events of which a route can't say whether they are its sink's, and why not, in order.
+pub(crate) type Undecided = Vec<(u64, String)>;
 
 /// A batch and its account.
 pub(crate) struct Assembly {
@@ -27,15 +40,25 @@ pub(crate) struct Assembly {
     next: u64,
     sources: Vec<Stretch>,
     held_bytes: usize,
-    by_slot: Vec<Outcomes>,
+    by_slot: BySlot,
     lost: u64,
     oldest: Option<i64>,
+    undecided: Undecided,
 }
 
 impl Assembly {
     pub(crate) fn new(lane: Lane, first: u64) -> Self {
         let batch = Batch::new(lane, first);
-        Self { batch, next: first, sources: Vec::new(), held_bytes: 0, by_slot: Vec::new(), lost: 0, oldest: None }
+        Self {
+            batch,
+            next: first,
+            sources: Vec::new(),
+            held_bytes: 0,
+            by_slot: BySlot::default(),
+            lost: 0,
+            oldest: None,
+            undecided: Vec::new(),
+        }
     }
 
     pub(crate) const fn batch(&self) -> &Batch {
@@ -57,8 +80,13 @@ impl Assembly {
         self.next > self.batch.first()
     }
 
-    /// Takes in what it doesn't have yet of `stretch`; `false` if it is full before its end.
-    pub(crate) fn add(&mut self, stretch: &Stretch, rules: &mut Rules, known: &Known) -> bool {
+    /// Events of the stretch that was added last. They count as dead letters, and should be.
+    pub(crate) fn take_undecided(&mut self) -> Undecided {
+        std::mem::take(&mut self.undecided)
+    }
+
+    /// Takes in what it doesn't have yet of `stretch`: not all, if it is full before its end.
+    pub(crate) fn add(&mut self, stretch: &Stretch, rules: &mut Rules, known: &Known) -> Took {
         let mut held = false;
         let complete = match stretch {
             Stretch::Block(block) => {
@@ -84,7 +112,7 @@ impl Assembly {
             self.next = self.next.max(stretch.end());
             self.batch.cover(self.next.saturating_sub(1));
         }
-        complete
+        Took { all: complete, judged: rules.take_judged(), has_undecided: !self.undecided.is_empty() }
     }
 
     fn add_record(
@@ -101,9 +129,11 @@ impl Assembly {
         }
         if let Some(slot) = rules.slot_of(record.type_name, sequence) {
             if known.buried.contains(&sequence) {
-                self.count(slot).dead += 1;
+                self.by_slot.of(slot).dead += 1;
+            } else if let Some(outcome) = self.leave_out(slot, sequence, record, rules, known) {
+                *outcome += 1;
             } else if sequence <= known.fence {
-                self.count(slot).stored += 1;
+                self.by_slot.of(slot).stored += 1;
             } else {
                 let newly_held = if *held { 0 } else { block.len() };
                 if self.is_full_before(record.payload.len(), newly_held) {
@@ -112,12 +142,32 @@ impl Assembly {
                 *held = true;
                 self.held_bytes += newly_held;
                 self.push(sequence, record, block);
-                self.count(slot).stored += 1;
+                self.by_slot.of(slot).stored += 1;
             }
         }
         self.next = sequence + 1;
         self.batch.cover(sequence);
         true
+    }
+
+    /// What an event comes to that isn't to be sent, by its route's condition.
+    fn leave_out(
+        &mut self,
+        slot: usize,
+        sequence: u64,
+        record: &Record<'_>,
+        rules: &mut Rules,
+        known: &Known,
+    ) -> Option<&mut u64> {
+        match rules.judge(slot, sequence, record.payload) {
+            Verdict::Taken => None,
+            Verdict::Skipped => Some(&mut self.by_slot.of(slot).skipped),
+            Verdict::Undecided(_) if known.had(sequence) => None,
+            Verdict::Undecided(reason) => {
+                self.undecided.push((sequence, reason));
+                Some(&mut self.by_slot.of(slot).dead)
+            }
+        }
     }
 
     fn is_full_before(&self, payload_bytes: usize, newly_held: usize) -> bool {
@@ -132,37 +182,30 @@ impl Assembly {
         self.batch.push(block, &as_sent(record, sequence));
     }
 
-    fn count(&mut self, slot: usize) -> &mut Outcomes {
-        if self.by_slot.len() <= slot {
-            self.by_slot.resize(slot + 1, Outcomes::default());
-        }
-        &mut self.by_slot[slot]
-    }
-
     /// An event that counted as stored is a dead letter.
     pub(crate) fn has_died(&mut self, slot: usize) {
-        let outcomes = self.count(slot);
+        let outcomes = self.by_slot.of(slot);
         debug_assert!(outcomes.stored > 0, "an event that dies was counted");
         outcomes.stored = outcomes.stored.saturating_sub(1);
         outcomes.dead += 1;
     }
 
     pub(crate) fn tally(&self, rules: &Rules) -> Tally {
-        let counted = self.by_slot.iter().enumerate().filter(|(_, outcomes)| outcomes.total() > 0);
-        counted.filter_map(|(slot, outcomes)| Some((rules.name(slot)?.clone(), *outcomes))).collect()
+        self.by_slot.tally(rules)
     }
 
     /// The records of the batch at these sequences, which ascend, as they stand in the log.
     pub(crate) fn originals(&self, sequences: &[u64]) -> Vec<(u64, Record<'_>)> {
-        let wanted = |(at, _): &(u64, Record<'_>)| sequences.binary_search(at).is_ok();
-        let mut found: Vec<(u64, Record<'_>)> = Vec::with_capacity(sequences.len());
-        for stretch in &self.sources {
-            match stretch {
-                Stretch::Block(block) => found.extend(block.records().filter(wanted)),
-                Stretch::Damaged(damaged) => found.extend(damaged.survivors().into_iter().filter(wanted)),
-            }
-        }
-        found
+        self.sources.iter().flat_map(|stretch| records_at(stretch, sequences)).collect()
+    }
+}
+
+/// The records of a stretch at these sequences, which ascend.
+pub(crate) fn records_at<'s>(stretch: &'s Stretch, sequences: &[u64]) -> Vec<(u64, Record<'s>)> {
+    let wanted = |(at, _): &(u64, Record<'_>)| sequences.binary_search(at).is_ok();
+    match stretch {
+        Stretch::Block(block) => block.records().filter(wanted).collect(),
+        Stretch::Damaged(damaged) => damaged.survivors().into_iter().filter(wanted).collect(),
     }
 }
 

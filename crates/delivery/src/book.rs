@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use event::TypeName;
 use eventlog::{Asked, Pending, Span};
 
-use crate::{Routes, SinkName};
+use crate::condition::Terms;
+use crate::{Condition, Routes, SinkName};
 
 /// What became of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,9 +66,16 @@ pub(crate) struct Pair {
     /// For each shard the last sequence before the route began; missing ones are 0.
     pub(crate) from: Vec<u64>,
     pub(crate) closed: Option<Closed>,
+    /// The conditions that it has, and had.
+    pub(crate) terms: Terms,
 }
 
 impl Pair {
+    /// The route of a type that has just come, with this condition.
+    pub(crate) fn beginning(when: Option<&Condition>) -> Self {
+        Self { terms: Terms::beginning(when), ..Self::default() }
+    }
+
     /// How many of its events have no outcome yet, of `outcomes` that are known; 0 for a route that goes on.
     pub(crate) fn held(&self, outcomes: Outcomes) -> u64 {
         let closed = self.closed.as_ref().map_or(0, |closed| closed.accepted);
@@ -207,7 +215,7 @@ impl Book {
     pub(crate) fn meet(&mut self, name: &TypeName) {
         for (sink, book) in &mut self.sinks {
             if book.configured && !book.pairs.contains_key(name) && self.routes.leads(name, sink) {
-                book.pairs.insert(name.clone(), Pair::default());
+                book.pairs.insert(name.clone(), Pair::beginning(self.routes.condition(name, sink)));
             }
         }
     }

@@ -235,6 +235,12 @@ impl DeadLetters {
         Ok(found.unwrap_or_default())
     }
 
+    /// The sequences of the events from `shard` behind `cursor` that were dead letters and are stored.
+    pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, BuryError> {
+        let found = self.with_existing(|journal| journal.index.replayed_beyond(shard, cursor))?;
+        Ok(found.unwrap_or_default())
+    }
+
     /// How many letters of a type are held. 0 while nobody knows.
     pub(crate) fn held(&self, type_name: &TypeName) -> u64 {
         match &*self.slot() {

@@ -6,15 +6,17 @@
 //! accepted access 200                  events of a type
 //! route access local,search            a type's own routes
 //! others local                         the routes of all other types
+//! condition access search status>=500  a condition of one of these routes; of all other types with `*` as its type
 //! derived access.hits                  a type whose events are results of an aggregate
 //! sink local                           what follows, up to the next sink, is this one's
 //! dead 12                              its journal of dead letters is counted up to here; left out where that is 0
 //! lane 0 0 118 0 -                     shard, start, cursor, lost positions, `ahead` or `-`
 //! outcome 0 access 117 1 0             shard, type, stored, dead, skipped
 //! pair access 0 - - -                  type, base, from by shard; of a closed route: accepted, until by shard
+//! when access 9,4 status>=500          its condition behind these sequences by shard, `-` for none
 //! ```
 //!
-//! A list is joined by commas, an empty one is `-`. Checksum and generations are the state file's.
+//! A list is joined by commas, an empty one is `-`. A condition goes on to the end of its line. Checksum and generations are the state file's.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -24,8 +26,11 @@ use event::TypeName;
 
 use crate::SinkName;
 use crate::book::{Book, Closed, LaneBook, Outcomes, Pair, SinkBook};
+use crate::condition::{Term, Terms, read, written};
 
 const HEADING: &str = "forebay-ledger 1";
+/// What stands for all types without routes of their own.
+const OTHERS: &str = "*";
 
 /// Everything that is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +56,10 @@ impl Document {
             writeln!(text, "route {name} {}", list(sinks))?;
         }
         writeln!(text, "others {}", list(self.book.routes.others()))?;
+        for (of, sink, condition) in self.book.routes.conditions() {
+            let of = of.map_or(OTHERS, TypeName::as_str);
+            writeln!(text, "condition {of} {sink} {}", written(Some(condition)))?;
+        }
         for name in &self.book.derived {
             writeln!(text, "derived {name}")?;
         }
@@ -76,6 +85,12 @@ impl Document {
     }
 
     fn decode_line(&mut self, line: &str, sink: &mut Option<SinkName>) -> Option<()> {
+        if let Some(rest) = line.strip_prefix("condition ") {
+            return self.decode_condition(rest);
+        }
+        if let Some(rest) = line.strip_prefix("when ") {
+            return decode_term(self.book.sinks.get_mut(sink.as_ref()?)?, rest);
+        }
         let mut words = line.split_whitespace();
         match words.next()? {
             "counted" => self.counted_up_to = numbers(words.next()?)?,
@@ -97,6 +112,24 @@ impl Document {
         }
         words.next().is_none().then_some(())
     }
+
+    fn decode_condition(&mut self, rest: &str) -> Option<()> {
+        let mut words = rest.splitn(3, ' ');
+        let of = match words.next()? {
+            OTHERS => None,
+            name => Some(TypeName::new(name).ok()?),
+        };
+        let (sink, condition) = (words.next()?.into(), read(words.next()?)??);
+        self.book.routes = std::mem::take(&mut self.book.routes).when(of, sink, condition);
+        Some(())
+    }
+}
+
+fn decode_term(sink: &mut SinkBook, rest: &str) -> Option<()> {
+    let mut words = rest.splitn(3, ' ');
+    let pair = sink.pairs.get_mut(&TypeName::new(words.next()?).ok()?)?;
+    pair.terms.0.push(Term { after: numbers(words.next()?)?, when: read(words.next()?)? });
+    Some(())
 }
 
 fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
@@ -115,6 +148,9 @@ fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
         match &pair.closed {
             Some(closed) => writeln!(text, " {} {}", closed.accepted, list(&closed.until))?,
             None => writeln!(text, " - -")?,
+        }
+        for Term { after, when } in &pair.terms.0 {
+            writeln!(text, "when {name} {} {}", list(after), written(when.as_ref()))?;
         }
     }
     Ok(())
@@ -148,7 +184,7 @@ fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace
             };
             let until = numbers(words.next()?)?;
             let closed = closed.map(|accepted| Closed { until, accepted });
-            sink.pairs.insert(name, Pair { base, from, closed });
+            sink.pairs.insert(name, Pair { base, from, closed, terms: Terms::default() });
             Some(())
         }
         _ => None,
@@ -200,13 +236,20 @@ mod tests {
             outcomes: BTreeMap::from([(name("a.b"), outcomes)]),
             ..LaneBook::default()
         };
+        let condition = |text: &str| text.parse::<crate::Condition>().unwrap();
+        let terms = Terms(vec![
+            Term { after: Vec::new(), when: Some(condition("a  ==\n\r '\\\\n'")) },
+            Term { after: vec![3, 4], when: None },
+        ]);
         let closed = Closed { until: vec![9, 0], accepted: 11 };
         let pairs = BTreeMap::from([
-            (name("a.b"), Pair { base: 5, from: vec![1, 2], closed: Some(closed) }),
+            (name("a.b"), Pair { base: 5, from: vec![1, 2], closed: Some(closed), terms }),
             (name("c"), Pair::default()),
         ]);
         let sink = SinkBook { lanes: vec![lane, LaneBook::default()], pairs, dead_up_to: 6, configured: false };
         let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);
+        let routes =
+            routes.when(None, "y".into(), condition("b")).when(Some(name("a.b")), "x".into(), condition("c != '-'"));
         let sinks = BTreeMap::from([("x".into(), sink), ("y".into(), SinkBook::default())]);
         let derived = [name("c"), name("d.e")].into();
         let book = Book { routes: routes.with_others(["y".into()]), sinks, derived };

@@ -8,6 +8,7 @@ use event::TypeName;
 use eventlog::{AcceptedCounts, EventLog, Reader};
 
 use crate::book::{Book, Closed, LaneBook, Pair, SinkBook};
+use crate::condition::Terms;
 use crate::{Begin, Routes, Setup, SinkName, SinkSetup};
 
 /// What a start finds.
@@ -41,6 +42,7 @@ impl<'a> Start<'a> {
             book.sinks.insert(setup.name.clone(), sink);
         }
         self.close_unrouted(&mut book, saved.as_ref(), routes);
+        self.forget_conditions(&mut book);
         book.derived.extend(aggregates.iter().map(|aggregate| aggregate.name().clone()));
         let changed = saved.is_none_or(|saved| {
             saved.routes != *routes || saved.sinks.len() != book.sinks.len() || saved.derived != book.derived
@@ -53,8 +55,9 @@ impl<'a> Start<'a> {
     fn meet(&self, saved: &mut Book) {
         for (name, _) in self.names.iter().zip(&self.counts.by_type).filter(|(_, accepted)| **accepted > 0) {
             let routes = &saved.routes;
-            for (_, book) in saved.sinks.iter_mut().filter(|(sink, _)| routes.leads(name, sink)) {
-                book.pairs.entry(name.clone()).or_default();
+            for (sink, book) in saved.sinks.iter_mut().filter(|(sink, _)| routes.leads(name, sink)) {
+                let when = routes.condition(name, sink);
+                book.pairs.entry(name.clone()).or_insert_with(|| Pair::beginning(when));
             }
         }
     }
@@ -78,20 +81,32 @@ impl<'a> Start<'a> {
         for (index, name) in self.names.iter().enumerate().filter(|(_, name)| routes.leads(name, &setup.name)) {
             let accepted = self.counts.by_type.get(index).copied().unwrap_or(0);
             let had = sink.outcomes(name).total();
+            let when = routes.condition(name, &setup.name);
+            let mut terms = Terms::beginning(when);
             let pair = match sink.pairs.get(name) {
-                Some(pair) if pair.closed.is_none() => continue,
+                Some(pair) if pair.closed.is_none() => {
+                    terms.clone_from(&pair.terms);
+                    terms.change(when, &self.counts.counted_up_to);
+                    Pair { terms, ..pair.clone() }
+                }
                 Some(pair) if !pair.is_given_up() => {
                     let from = pair.from.iter().zip(&cursors).map(|(from, cursor)| *from.min(cursor)).collect();
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
-                    Pair { base, from, closed: None }
+                    // What waits for it is held to the conditions that it had.
+                    terms.clone_from(&pair.terms);
+                    terms.change(when, &self.counts.counted_up_to);
+                    Pair { base, from, closed: None, terms }
                 }
                 // A type that first came after the ledger was saved: its route is as old as itself.
-                None if before.is_some_and(|before| before.leads(name, &setup.name)) => Pair::default(),
+                None if before.is_some_and(|before| before.leads(name, &setup.name)) => Pair::beginning(when),
                 _ if from_oldest => {
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
-                    Pair { base, from: cursors.clone(), closed: None }
+                    Pair { base, from: cursors.clone(), closed: None, terms }
                 }
-                _ => Pair { base: accepted.saturating_sub(had), from: self.counts.counted_up_to.clone(), closed: None },
+                _ => {
+                    let from = self.counts.counted_up_to.clone();
+                    Pair { base: accepted.saturating_sub(had), from, closed: None, terms }
+                }
             };
             sink.pairs.insert(name.clone(), pair);
         }
@@ -132,6 +147,13 @@ impl<'a> Start<'a> {
                 }
             }
         }
+    }
+
+    /// Conditions of routes are needed for as long as somebody may read their events again.
+    fn forget_conditions(&self, book: &mut Book) {
+        let oldest: Vec<u64> = self.log.shards().iter().map(|shard| shard.segments().oldest().unwrap_or(1)).collect();
+        let pairs = book.sinks.values_mut().flat_map(|sink| sink.pairs.values_mut());
+        pairs.for_each(|pair| pair.terms.forget(&oldest));
     }
 
     /// How many events of each type stand beyond these cursors.

@@ -11,7 +11,7 @@ use sink::{Batch, Cursor, Refusal, Report, Retry, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::assembly::{Assembly, Known};
+use crate::assembly::{Assembly, Known, Undecided, records_at};
 use crate::backoff::Backoff;
 use crate::dead_letters::{BuryError, DeadLetters, Home, Letter};
 use crate::lanes::Halt;
@@ -93,6 +93,8 @@ impl Lane {
         while *self.halt.borrow() != Halt::Now {
             let filled = run.fill();
             let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
+            let undecided = run.assembly.take_undecided();
+            self.bury_undecided(&mut run.way, &undecided).await?;
             if self.is_due(&run, fill) {
                 self.write(&mut run).await?;
             }
@@ -122,6 +124,24 @@ impl Lane {
                 None
             }
         }
+    }
+
+    /// Makes those events dead letters, durably, of which their route can't say whether they are the sink's: stored they
+    /// might be against somebody's will, and passed over they would be lost without a word.
+    pub(crate) async fn bury_undecided(&mut self, way: &mut Way, undecided: &Undecided) -> Result<(), Turn> {
+        let Some(stretch) = way.doubtful.take() else { return Ok(()) };
+        let sequences: Vec<u64> = undecided.iter().map(|(sequence, _)| *sequence).collect();
+        let records = records_at(&stretch, &sequences).into_iter().zip(undecided);
+        let letters: Vec<Letter<'_>> =
+            records.map(|((sequence, record), (_, reason))| Letter { sequence, record, reason }).collect();
+        while let Err(error) = self.dead.write(self.name.shard, &letters) {
+            match error {
+                BuryError::Later(reason) => self.wait(&reason).await,
+                BuryError::Failed(reason) => return Err(Turn::Stop(reason)),
+            }
+        }
+        self.enter(LaneState::Delivering);
+        Ok(())
     }
 
     pub(crate) fn is_halted(&self) -> bool {

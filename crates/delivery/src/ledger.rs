@@ -11,6 +11,7 @@ use eventlog::{Accepted, AcceptedCounts, Asked, EventLog, Outcomes as Waiting, P
 
 use crate::SinkName;
 use crate::book::{Book, LaneBook, Outcomes, SinkBook};
+use crate::condition::Passage;
 use crate::dead_letters::Recount;
 use crate::document::Document;
 
@@ -36,7 +37,8 @@ pub struct SinkRow {
     pub stored: u64,
     /// Events that the store refused for good.
     pub dead: u64,
-    /// Events that were not for the sink: accepted before the route began, or after it was closed.
+    /// Events that were not for the sink: accepted before the route began, or after it was closed, or such that its
+    /// condition is false on them.
     pub skipped: u64,
     /// Events without an outcome yet.
     pub pending: u64,
@@ -227,15 +229,15 @@ impl Ledger {
         self.with_lane(lane, |book| book.ahead = true);
     }
 
-    /// The events of type `name` that a lane delivers: those after the first and up to the second sequence. `None`
-    /// if there are none.
-    pub(crate) fn bounds(&self, lane: &Lane, name: &TypeName) -> Option<(u64, u64)> {
+    /// The events of type `name` that come a lane's way. `None` if there are none.
+    pub(crate) fn passage(&self, lane: &Lane, name: &TypeName) -> Option<Passage> {
         let mut held = self.held();
         held.book.meet(name);
         let sink = held.book.sinks.get(&lane.sink)?;
-        let (from, until) = sink.pairs.get(name)?.bounds(lane.shard);
+        let pair = sink.pairs.get(name)?;
+        let (from, until) = pair.bounds(lane.shard);
         let start = sink.lanes.get(usize::from(lane.shard)).map_or(0, |lane| lane.start);
-        Some((from.max(start), until))
+        Some(Passage::new((from.max(start), until), &pair.terms, lane.shard))
     }
 
     /// Everything of a lane up to `cursor` has its outcome.

@@ -11,6 +11,7 @@ mod backlog;
 mod backoff;
 mod book;
 mod change;
+mod condition;
 mod dead_letters;
 mod delivery;
 mod document;
@@ -35,6 +36,7 @@ mod way;
 
 pub use aggregates::{AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus};
 pub use change::{ChangeError, DeliveryControl, GivenUp};
+pub use condition::Condition;
 pub use dead_letters::{
     DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, read_dead_letters,
 };

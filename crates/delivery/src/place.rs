@@ -9,6 +9,7 @@ use sink::Cursor;
 
 use crate::assembly::Known;
 use crate::book::Outcomes;
+use crate::condition::Verdict;
 use crate::dead_letters::BuryError;
 use crate::lane::Lane;
 use crate::ledger::Tally;
@@ -85,7 +86,8 @@ impl Lane {
         }
         self.ledger.confirm(&self.name);
         self.status.set_cursor(goes_on_at);
-        Ok(Known { fence, buried })
+        let replayed = self.dead.replayed_beyond(self.name.shard, goes_on_at)?;
+        Ok(Known { fence, buried, replayed })
     }
 
     /// Goes on behind events that this lane has never had, and whose segments are not there any more: segments are
@@ -113,8 +115,16 @@ impl Lane {
                 && let Some(slot) = rules.slot_of(record.type_name, sequence)
                 && let Some(name) = rules.name(slot)
             {
-                let outcomes = sums.entry(name.clone()).or_default();
-                *(if buried.contains(&sequence) { &mut outcomes.dead } else { &mut outcomes.stored }) += 1;
+                let name = name.clone();
+                let is_buried = buried.contains(&sequence);
+                // What wasn't decided was buried, or the store has had it since.
+                let is_skipped = !is_buried && rules.judge(slot, sequence, record.payload) == Verdict::Skipped;
+                let outcomes = sums.entry(name).or_default();
+                *(match (is_buried, is_skipped) {
+                    (true, _) => &mut outcomes.dead,
+                    (false, true) => &mut outcomes.skipped,
+                    (false, false) => &mut outcomes.stored,
+                }) += 1;
             }
         };
         let mut reader = Reader::new(self.shard.segments().clone(), after + 1);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use event::TypeName;
 
+use crate::Condition;
+
 /// A sink's name in the configuration: letters a-z, digits, `_` and `-`. It is also the name of the directory of its
 /// dead letters.
 pub type SinkName = Arc<str>;
@@ -15,6 +17,8 @@ pub struct Routes {
     /// Shared by copies: there may be thousands, and each copy of the ledger has them.
     named: Arc<BTreeMap<TypeName, BTreeSet<SinkName>>>,
     others: BTreeSet<SinkName>,
+    /// Of the routes that have one; of all other types without a name.
+    conditions: BTreeMap<(Option<TypeName>, SinkName), Condition>,
 }
 
 impl Routes {
@@ -38,10 +42,33 @@ impl Routes {
         self
     }
 
-    /// Whether events of type `name` go to `sink`.
+    /// Of the events of type `of`, or of the types that have no entry of their own, `sink` gets only those on which the
+    /// condition is true.
+    #[must_use]
+    pub fn when(mut self, of: Option<TypeName>, sink: SinkName, condition: Condition) -> Self {
+        self.conditions.insert((of, sink), condition);
+        self
+    }
+
+    /// Whether events of type `name` go to `sink`, if they fulfil its condition.
     #[must_use]
     pub fn leads(&self, name: &TypeName, sink: &str) -> bool {
         self.named.get(name).unwrap_or(&self.others).contains(sink)
+    }
+
+    /// The condition of the route from type `name` to `sink`, if it has one.
+    #[must_use]
+    pub fn condition(&self, name: &TypeName, sink: &SinkName) -> Option<&Condition> {
+        if self.conditions.is_empty() {
+            return None;
+        }
+        let of = self.named.contains_key(name).then(|| name.clone());
+        self.conditions.get(&(of, sink.clone()))
+    }
+
+    /// All conditions: of which type, or of all others, to which sink.
+    pub fn conditions(&self) -> impl Iterator<Item = (Option<&TypeName>, &SinkName, &Condition)> {
+        self.conditions.iter().map(|((of, sink), condition)| (of.as_ref(), sink, condition))
     }
 
     /// Whether any type goes to `sink`.

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use event::{Lane, TypeName};
 
 use crate::Ledger;
+use crate::book::Outcomes;
+use crate::condition::{Passage, Verdict};
+use crate::ledger::Tally;
 
 /// The rules of one lane, and the types they are for by *slot*.
 pub(crate) struct Rules {
@@ -15,28 +18,61 @@ pub(crate) struct Rules {
     slots: BTreeMap<Box<str>, usize>,
     rules: Vec<Rule>,
     last: usize,
+    /// Bytes of payloads that conditions were held against.
+    judged: usize,
 }
 
 struct Rule {
     text: Box<str>,
     /// `None` for a type that never comes this way.
     name: Option<TypeName>,
-    after: u64,
-    until: u64,
+    passage: Passage,
+}
+
+/// What events came to, by the slot of their type.
+#[derive(Default)]
+pub(crate) struct BySlot(Vec<Outcomes>);
+
+impl BySlot {
+    pub(crate) fn of(&mut self, slot: usize) -> &mut Outcomes {
+        if self.0.len() <= slot {
+            self.0.resize(slot + 1, Outcomes::default());
+        }
+        &mut self.0[slot]
+    }
+
+    pub(crate) fn tally(&self, rules: &Rules) -> Tally {
+        let counted = self.0.iter().enumerate().filter(|(_, outcomes)| outcomes.total() > 0);
+        counted.filter_map(|(slot, outcomes)| Some((rules.name(slot)?.clone(), *outcomes))).collect()
+    }
 }
 
 impl Rules {
     pub(crate) const fn new(ledger: Arc<Ledger>, lane: Lane) -> Self {
-        Self { ledger, lane, slots: BTreeMap::new(), rules: Vec::new(), last: 0 }
+        Self { ledger, lane, slots: BTreeMap::new(), rules: Vec::new(), last: 0, judged: 0 }
     }
 
-    /// The slot of the type, if the lane delivers its event at `sequence`.
+    /// The slot of the type, if its event at `sequence` comes this way, or would but for a condition.
     pub(crate) fn slot_of(&mut self, type_name: &str, sequence: u64) -> Option<usize> {
         if self.rules.get(self.last).is_none_or(|rule| *rule.text != *type_name) {
             self.last = self.find(type_name);
         }
-        let rule = &self.rules[self.last];
-        (sequence > rule.after && sequence <= rule.until).then_some(self.last)
+        self.rules[self.last].passage.covers(sequence).then_some(self.last)
+    }
+
+    /// What the route says of an event for which [`Rules::slot_of`] gave this slot.
+    pub(crate) fn judge(&mut self, slot: usize, sequence: u64, payload: &[u8]) -> Verdict {
+        let Some(passage) = self.passage(slot).filter(|passage| !passage.conditions.is_empty()) else {
+            return Verdict::Taken;
+        };
+        let verdict = passage.judge(sequence, payload);
+        self.judged += payload.len();
+        verdict
+    }
+
+    /// Bytes of payloads that conditions were held against since this was asked before.
+    pub(crate) const fn take_judged(&mut self) -> usize {
+        std::mem::replace(&mut self.judged, 0)
     }
 
     /// The type of a slot that [`Rules::slot_of`] has given.
@@ -44,14 +80,19 @@ impl Rules {
         self.rules.get(slot).and_then(|rule| rule.name.as_ref())
     }
 
+    /// Which events of the type of a slot come this way.
+    pub(crate) fn passage(&self, slot: usize) -> Option<&Passage> {
+        self.rules.get(slot).map(|rule| &rule.passage)
+    }
+
     fn find(&mut self, text: &str) -> usize {
         if let Some(slot) = self.slots.get(text) {
             return *slot;
         }
         let name = TypeName::new(text).ok();
-        let bounds = name.as_ref().and_then(|name| self.ledger.bounds(&self.lane, name));
-        let (after, until) = bounds.unwrap_or((u64::MAX, 0));
-        self.rules.push(Rule { text: text.into(), name, after, until });
+        let passage = name.as_ref().and_then(|name| self.ledger.passage(&self.lane, name));
+        let passage = passage.unwrap_or_else(Passage::closed);
+        self.rules.push(Rule { text: text.into(), name, passage });
         self.slots.insert(text.into(), self.rules.len() - 1);
         self.rules.len() - 1
     }

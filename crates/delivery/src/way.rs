@@ -7,6 +7,9 @@ use eventlog::{LaneReader, Stretch};
 /// Stretches of the log that are read in one go before other lanes have their turn.
 const STRETCHES_A_TURN: usize = 64;
 
+/// Bytes of payloads that conditions are held against before other lanes have their turn: some milliseconds.
+const JUDGED_A_TURN: usize = 1024 * 1024;
+
 /// How far a batch was filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
@@ -16,29 +19,48 @@ pub(crate) enum Fill {
     Pause,
 }
 
+/// What became of a stretch.
+pub(crate) struct Took {
+    /// Whether there was room for all of it.
+    pub(crate) all: bool,
+    /// Bytes of payloads that conditions were held against.
+    pub(crate) judged: usize,
+    /// Whether a route can't say of some of its events whether they are its sink's.
+    pub(crate) has_undecided: bool,
+}
+
 /// A lane's place in the log since it took it.
 pub(crate) struct Way {
     pub(crate) reader: LaneReader,
     /// Read, and not yet taken in as a whole.
     pub(crate) rest: Option<Stretch>,
+    /// The one that was read last, if some of its events are undecided.
+    pub(crate) doubtful: Option<Stretch>,
     /// The last attempt to read has failed.
     pub(crate) unreadable: bool,
 }
 
 impl Way {
     pub(crate) const fn new(reader: LaneReader) -> Self {
-        Self { reader, rest: None, unreadable: false }
+        Self { reader, rest: None, doubtful: None, unreadable: false }
     }
 
-    /// Reads on, until `add` says that there is no room for all of a stretch.
-    pub(crate) fn fill(&mut self, mut add: impl FnMut(&Stretch) -> bool) -> io::Result<Fill> {
+    /// Reads on, until `add` says that there is no room for all of a stretch, or that there is something doubtful in it.
+    pub(crate) fn fill(&mut self, mut add: impl FnMut(&Stretch) -> Took) -> io::Result<Fill> {
         for _ in 0..STRETCHES_A_TURN {
             let Some(stretch) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
                 return Ok(Fill::CaughtUp);
             };
-            if !add(&stretch) {
+            let took = add(&stretch);
+            if took.has_undecided {
+                self.doubtful = Some(stretch.clone());
+            }
+            if !took.all {
                 self.rest = Some(stretch);
                 return Ok(Fill::Full);
+            }
+            if took.has_undecided || took.judged >= JUDGED_A_TURN {
+                break;
             }
         }
         Ok(Fill::Pause)

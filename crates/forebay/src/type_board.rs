@@ -69,7 +69,7 @@ impl TypeJson {
             id: id.as_ref().map(ToString::to_string),
             time: time.as_ref().map(ToString::to_string),
             ack_memory: *ack_memory,
-            routes: routes.iter().map(SinkName::to_string).collect(),
+            routes: routes.iter().map(|route| route.to.to_string()).collect(),
             aggregates: aggregates.iter().map(|aggregate| aggregate.rules.name().to_string()).collect(),
             read: read.as_ref().map(SinkName::to_string),
             schema: schema.as_ref().map(SchemaJson::of),

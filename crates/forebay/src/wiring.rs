@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
+use event::TypeName;
 use event::read::Reader;
 use gateway::{GatewayOptions, GatewayTypes, TypeRules};
 use sink::Sink;
@@ -50,18 +51,28 @@ pub(crate) fn delivery(configuration: &Configuration, sinks: Vec<SinkSetup>) -> 
 
 /// Which types go to which sinks, those of results too.
 fn routes(configuration: &Configuration) -> Routes {
-    let sinks = |routes: &[config::SinkName]| routes.iter().map(|name| name.as_arc().clone()).collect::<Vec<_>>();
     let mut routes = Routes::new();
     for (name, config) in &configuration.types {
-        routes = routes.with(name.clone(), sinks(&config.routes));
+        routes = add(routes, Some(name), &config.routes);
         for aggregate in &config.aggregates {
-            routes = routes.with(aggregate.rules.name().clone(), sinks(&aggregate.routes));
+            routes = add(routes, Some(aggregate.rules.name()), &aggregate.routes);
         }
     }
     match &configuration.other_types {
-        Some(config) => routes.with_others(sinks(&config.routes)),
+        Some(config) => add(routes, None, &config.routes),
         None => routes,
     }
+}
+
+/// Adds the routes of a type, or of all others.
+fn add(routes: Routes, of: Option<&TypeName>, added: &[config::Route]) -> Routes {
+    let sinks = added.iter().map(|route| route.to.as_arc().clone());
+    let routes = match of {
+        Some(name) => routes.with(name.clone(), sinks),
+        None => routes.with_others(sinks),
+    };
+    let conditions = added.iter().filter_map(|route| Some((route.to.as_arc(), route.when.as_ref()?)));
+    conditions.fold(routes, |routes, (sink, when)| routes.when(of.cloned(), sink.clone(), when.clone()))
 }
 
 /// The sinks, each with a driver from `driver`.

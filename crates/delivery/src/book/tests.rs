@@ -49,13 +49,13 @@ fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
     let closed = Closed { until: vec![10], accepted: 3 };
     let mut gone = sink(LaneBook { confirmed: false, ..lane(8) });
     gone.configured = false;
-    gone.pairs.insert(name("a"), Pair { from: vec![5], closed: Some(closed.clone()), base: 0 });
+    gone.pairs.insert(name("a"), Pair { from: vec![5], closed: Some(closed.clone()), ..Pair::default() });
     assert_eq!(pending(&gone, "a", 10, 10), Some(None));
     assert_eq!(pending(&gone, "a", 8, 8), None, "stored before it went");
     assert_eq!(pending(&gone, "a", 11, 11), None, "it came later");
     gone.configured = true;
     assert_eq!(pending(&gone, "a", 10, 10), Some(Some(10)), "the sink is still there for other types");
     gone.configured = false;
-    gone.pairs.insert(name("a"), Pair { from: vec![10], closed: Some(closed), base: 3 });
+    gone.pairs.insert(name("a"), Pair { from: vec![10], closed: Some(closed), base: 3, ..Pair::default() });
     assert_eq!(pending(&gone, "a", 10, 10), None);
 }

@@ -128,6 +128,13 @@ impl Index {
         dead.map(|(sequence, _)| *sequence).collect()
     }
 
+    /// The sequences of the events from `shard` behind `cursor` that the sink has taken after all.
+    pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
+        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1)..));
+        let replayed = behind.into_iter().flatten().filter(|(_, entry)| entry.fate == Fate::Replayed);
+        replayed.map(|(sequence, _)| *sequence).collect()
+    }
+
     /// The events of `span` that are held or dropped, in order.
     pub(crate) fn within<'a>(&'a self, span: &'a Span) -> impl Iterator<Item = Located> + 'a {
         let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first..=span.last.max(span.first)));

@@ -8,6 +8,7 @@
 //! name archive-…                       its name in the store
 //! previous archive-…                   that of the lane's object before it, or `-`
 //! keep access 0 -                      a type: its events after the first and up to the second position, or `-`
+//! when access 0 status >= 500          those of them behind this position on which this is true; `-` for all
 //! ```
 //!
 //! Checksum and generations are the state file's.
@@ -22,14 +23,15 @@ use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
 use sink::Manifest;
 
+use crate::condition::{Passage, read, written};
 use crate::dead_letters::Home;
 use crate::place::NoPlace;
 
 const DIRECTORY: &str = "objects";
 const HEADING: &str = "forebay-object 1";
 
-/// The events that are kept of each type: those after the first and up to the second position.
-pub(super) type Kept = BTreeMap<String, (u64, u64)>;
+/// The events that are kept of each type.
+pub(super) type Kept = BTreeMap<String, Passage>;
 
 /// An object as it is fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,10 +47,13 @@ impl Commitment {
         let mut text = format!(
             "{HEADING}\nrun {first} {last}\nreceived {received_at}\ncodec {codec}\nname {name}\nprevious {previous}\n"
         );
-        for (name, (after, until)) in &self.kept {
+        for (name, Passage { after, until, conditions }) in &self.kept {
             let until = if *until == u64::MAX { "-".to_owned() } else { until.to_string() };
             // Writing to a string can't fail.
             let _ = writeln!(text, "keep {name} {after} {until}");
+            for (after, when) in conditions {
+                let _ = writeln!(text, "when {name} {after} {}", written(when.as_ref()));
+            }
         }
         text
     }
@@ -70,12 +75,22 @@ impl Commitment {
             name: word(&mut fact("name")?)?,
             previous: word(&mut fact("previous")?).filter(|name: &String| name != "-"),
         };
-        let kept = lines.map(|line| keep(line.strip_prefix("keep ")?)).collect::<Option<Kept>>()?;
+        let mut kept = Kept::new();
+        for line in lines {
+            if let Some(line) = line.strip_prefix("keep ") {
+                let (name, passage) = keep(line)?;
+                kept.insert(name, passage);
+            } else {
+                let mut words = line.strip_prefix("when ")?.splitn(3, ' ');
+                let passage = kept.get_mut(words.next()?)?;
+                passage.conditions.push((words.next()?.parse().ok()?, read(words.next()?)?));
+            }
+        }
         Some(Self { manifest, kept })
     }
 }
 
-fn keep(text: &str) -> Option<(String, (u64, u64))> {
+fn keep(text: &str) -> Option<(String, Passage)> {
     let mut words = text.split_whitespace();
     let name = words.next()?.to_owned();
     let after = word(&mut words)?;
@@ -83,7 +98,7 @@ fn keep(text: &str) -> Option<(String, (u64, u64))> {
         "-" => u64::MAX,
         until => until.parse().ok()?,
     };
-    Some((name, (after, until)))
+    words.next().is_none().then_some((name, Passage { after, until, conditions: Vec::new() }))
 }
 
 fn word<T: FromStr>(words: &mut SplitWhitespace<'_>) -> Option<T> {
@@ -160,9 +175,12 @@ mod tests {
     #[test]
     fn what_is_saved_is_loaded_and_nothing_else_is() {
         let lane = Lane { origin: Origin([5; 16]), shard: 2, sink: "archive".into() };
+        let all = Passage { after: 0, until: u64::MAX, conditions: Vec::new() };
+        let conditions = vec![(7, Some("a ==  \n\"\\\\n\"".parse().unwrap())), (9, None)];
+        let some = Passage { after: 7, until: 12, conditions };
         for (previous, kept) in [
             (None, Kept::new()),
-            (Some("before".to_owned()), Kept::from([("a".to_owned(), (0, u64::MAX)), ("b.c".to_owned(), (7, 12))])),
+            (Some("before".to_owned()), Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)])),
         ] {
             let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, Codec::Gzip, previous);
             let commitment = Commitment { manifest, kept };

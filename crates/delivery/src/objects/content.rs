@@ -13,6 +13,7 @@ use sink::{Batch, Parts};
 use super::commitment::Kept;
 use crate::assembly::as_sent;
 use crate::book::Outcomes;
+use crate::condition::Verdict;
 use crate::ledger::Tally;
 use crate::rules::Rules;
 
@@ -99,19 +100,25 @@ impl Content {
         part
     }
 
+    fn keeps(&mut self, sequence: u64, record: &Record<'_>, slot: Option<usize>) -> bool {
+        let verdict = match &self.kept {
+            None => slot.map(|slot| self.rules.judge(slot, sequence, record.payload)),
+            Some(kept) => {
+                let passage = kept.get(record.type_name).filter(|passage| passage.covers(sequence));
+                passage.map(|passage| passage.judge(sequence, record.payload))
+            }
+        };
+        // What isn't decided was made a dead letter before the object was committed.
+        verdict == Some(Verdict::Taken)
+    }
+
     fn take(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes, part: &mut Batch) {
         if !(self.first..=self.last).contains(&sequence) {
             return;
         }
         let slot = self.rules.slot_of(record.type_name, sequence);
         let is_buried = self.buried.contains(&sequence);
-        let is_kept = !is_buried
-            && match &self.kept {
-                None => slot.is_some(),
-                Some(kept) => {
-                    kept.get(record.type_name).is_some_and(|(after, until)| (*after + 1..=*until).contains(&sequence))
-                }
-            };
+        let is_kept = !is_buried && self.keeps(sequence, record, slot);
         if is_kept {
             part.push(block, &as_sent(record, sequence));
         }

@@ -9,8 +9,11 @@ use sink::{Manifest, ObjectRules};
 use tokio::time::Instant;
 
 use super::commitment::{Commitment, Kept};
-use crate::Ledger;
-use crate::rules::Rules;
+use crate::assembly::Undecided;
+use crate::condition::Verdict;
+use crate::ledger::Tally;
+use crate::rules::{BySlot, Rules};
+use crate::way::Took;
 
 /// Counts events from one position on.
 pub(super) struct Gathering {
@@ -22,8 +25,10 @@ pub(super) struct Gathering {
     slots: Vec<bool>,
     received_at: Option<i64>,
     since: Instant,
-    has_buried: bool,
+    /// What those of its events came to that aren't to be written.
+    left_out: BySlot,
     lost: u64,
+    undecided: Undecided,
 }
 
 impl Gathering {
@@ -36,19 +41,25 @@ impl Gathering {
             slots: Vec::new(),
             received_at: None,
             since: Instant::now(),
-            has_buried: false,
+            left_out: BySlot::default(),
             lost: 0,
+            undecided: Vec::new(),
         }
     }
 
-    /// Counts what it hasn't counted yet of `stretch`; `false` if there is enough for an object before its end.
+    /// Events of the stretch that was added last. They are to be dead letters.
+    pub(super) fn take_undecided(&mut self) -> Undecided {
+        std::mem::take(&mut self.undecided)
+    }
+
+    /// Counts what it hasn't counted yet of `stretch`: not all, if there is enough for an object before its end.
     pub(super) fn add(
         &mut self,
         stretch: &Stretch,
         rules: &mut Rules,
         buried: &BTreeSet<u64>,
         limits: &ObjectRules,
-    ) -> bool {
+    ) -> Took {
         let next = self.next;
         let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, limits);
         let complete = match stretch {
@@ -59,7 +70,7 @@ impl Gathering {
             self.lost += stretch.finding().map_or(0, eventlog::Finding::lost_count);
             self.next = self.next.max(stretch.end());
         }
-        complete
+        Took { all: complete, judged: rules.take_judged(), has_undecided: !self.undecided.is_empty() }
     }
 
     fn count(
@@ -74,9 +85,7 @@ impl Gathering {
             return true;
         }
         if let Some(slot) = rules.slot_of(record.type_name, sequence) {
-            if buried.contains(&sequence) {
-                self.has_buried = true;
-            } else {
+            if !self.leaves_out(slot, sequence, record, rules, buried) {
                 let bytes = line_bytes(record.type_name, record.source, record.payload);
                 if self.records > 0 && (self.records >= limits.records_max || self.bytes + bytes > limits.bytes_max) {
                     return false;
@@ -97,6 +106,31 @@ impl Gathering {
         true
     }
 
+    /// Whether an event isn't to be written: it is a dead letter, or its route's condition keeps it out.
+    fn leaves_out(
+        &mut self,
+        slot: usize,
+        sequence: u64,
+        record: &Record<'_>,
+        rules: &mut Rules,
+        buried: &BTreeSet<u64>,
+    ) -> bool {
+        let outcomes = self.left_out.of(slot);
+        if buried.contains(&sequence) {
+            outcomes.dead += 1;
+            return true;
+        }
+        match rules.judge(slot, sequence, record.payload) {
+            Verdict::Taken => return false,
+            Verdict::Skipped => outcomes.skipped += 1,
+            Verdict::Undecided(reason) => {
+                outcomes.dead += 1;
+                self.undecided.push((sequence, reason));
+            }
+        }
+        true
+    }
+
     pub(super) const fn records(&self) -> u64 {
         self.records
     }
@@ -111,9 +145,9 @@ impl Gathering {
         (self.first, self.next - 1)
     }
 
-    /// Whether there are dead letters among them, which a store of another kind has refused.
-    pub(super) const fn has_buried(&self) -> bool {
-        self.has_buried
+    /// What those events came to that aren't to be written: dead letters, and those that a condition keeps out.
+    pub(super) fn left_out(&self, rules: &Rules) -> Tally {
+        self.left_out.tally(rules)
     }
 
     /// Positions that can't be read.
@@ -136,15 +170,14 @@ impl Gathering {
         &self,
         lane: &Lane,
         rules: &Rules,
-        ledger: &Ledger,
         limits: &ObjectRules,
         previous: Option<String>,
     ) -> Option<Commitment> {
         let (first, last) = self.run();
         let manifest = Manifest::new(lane.clone(), first..=last, self.received_at?, limits.codec, previous);
         let found = self.slots.iter().enumerate().filter(|(_, found)| **found);
-        let names = found.filter_map(|(slot, _)| rules.name(slot).cloned());
-        let kept: Kept = names.filter_map(|name| Some((name.to_string(), ledger.bounds(lane, &name)?))).collect();
+        let kept = found.filter_map(|(slot, _)| Some((rules.name(slot)?.to_string(), rules.passage(slot)?.clone())));
+        let kept: Kept = kept.collect();
         Some(Commitment { manifest, kept })
     }
 }

@@ -46,9 +46,14 @@ impl Lane {
         while *self.halt.borrow() != Halt::Now {
             let filled = run.fill();
             let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
+            let undecided = run.gathering.take_undecided();
+            if !undecided.is_empty() {
+                self.bury_undecided(&mut run.way, &undecided).await?;
+                Arc::make_mut(&mut run.buried).extend(undecided.iter().map(|(sequence, _)| *sequence));
+            }
             self.status.set_oldest(run.gathering.received_at());
             if run.gathering.records() == 0 {
-                self.pass_by(&mut run)?;
+                self.pass_by(&mut run);
             } else if fill == Fill::Full
                 || (fill == Fill::CaughtUp && self.is_halted())
                 || Instant::now() >= run.gathering.is_due_at(&run.limits)
@@ -141,25 +146,17 @@ impl Lane {
     }
 
     /// Goes on behind positions without an event for this store.
-    fn pass_by(&self, run: &mut Run) -> Result<(), Turn> {
-        if !run.gathering.covers_any() {
-            return Ok(());
+    fn pass_by(&self, run: &mut Run) {
+        if run.gathering.covers_any() {
+            let (_, last) = run.gathering.run();
+            self.settle_up_to(last, &run.gathering.left_out(&run.rules), run.gathering.lost());
+            run.gathering = Gathering::new(last + 1);
         }
-        let positions = run.gathering.run();
-        let (tally, lost) = if run.gathering.has_buried() {
-            // Whoever can't read it now has just read it: the lane begins again.
-            self.count(positions, &run.buried).map_err(|_| Turn::Moved)?
-        } else {
-            (Tally::new(), run.gathering.lost())
-        };
-        self.settle_up_to(positions.1, &tally, lost);
-        run.gathering = Gathering::new(positions.1 + 1);
-        Ok(())
     }
 
     async fn write_gathered(&mut self, run: &mut Run) -> Result<(), Turn> {
         let previous = run.file.newest().map(|newest| newest.manifest.name.clone());
-        let commitment = run.gathering.commitment(&self.name, &run.rules, &self.ledger, &run.limits, previous);
+        let commitment = run.gathering.commitment(&self.name, &run.rules, &run.limits, previous);
         let Some(commitment) = commitment else { return Ok(()) };
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {

@@ -5,6 +5,7 @@
 mod aggregates;
 mod archive;
 mod changes;
+mod conditions;
 mod dead_letters;
 mod objects;
 mod replays;

@@ -10,7 +10,7 @@ use sink::{Codec, ObjectRules};
 
 use super::Mutation;
 use super::archive;
-use super::world::{FENCED, KEYED, World, id, name, run, seconds};
+use super::world::{FENCED, KEYED, World, id, name, picky, run, seconds};
 use crate::{LaneState, Routes};
 
 const RULES: ObjectRules =
@@ -28,13 +28,16 @@ async fn check(world: &mut World) {
     let (stored, dead) = world.stored_and_dead(KEYED);
     world.stop().await;
     let found = archive::read(&world.disk);
+    let letters = world.dead_letters(KEYED);
     for (number, type_name) in &world.acknowledged {
         let payload = found.get(&id(*number).to_string());
         let expected = format!("{{\"n\":{number}}}");
-        let wanted = world.routes.leads(&name(type_name), KEYED).then_some(&expected);
-        assert_eq!(payload, wanted, "event {number} of {type_name}");
+        let is_undecided = world.judged.get(&(KEYED.to_owned(), *number)) == Some(&None);
+        let wanted = world.is_meant(*number, type_name, KEYED) && !is_undecided;
+        assert_eq!(payload, wanted.then_some(&expected), "event {number} of {type_name}");
+        assert_eq!(letters.contains(&id(*number)), is_undecided, "event {number} of {type_name}");
     }
-    assert_eq!((stored, dead), (found.len() as u64, 0), "{:?}", world.messages());
+    assert_eq!((stored, dead), (found.len() as u64, letters.len() as u64), "{:?}", world.messages());
 }
 
 #[test]
@@ -190,13 +193,17 @@ enum Step {
     },
     Stop,
     Reload,
+    /// The same configuration with other conditions.
+    Conditions {
+        number: usize,
+    },
     /// A route to the objects is taken out, and comes back.
     OutAndIn {
         milliseconds: u64,
     },
 }
 
-const TYPES: [&str; 4] = ["both", "named", "none", "other"];
+const TYPES: [&str; 5] = ["both", "named", "none", "other", "picky"];
 const OPERATIONS: [Operation; 6] = [
     Operation::Create,
     Operation::Rename,
@@ -216,6 +223,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..OPERATIONS.len(), 1_u64..12).prop_map(|(operation, call)| Step::Fail { operation, call }),
         1 => Just(Step::Stop),
         2 => Just(Step::Reload),
+        3 => (0_usize..5).prop_map(|number| Step::Conditions { number }),
         2 => (0_u64..3000).prop_map(|milliseconds| Step::OutAndIn { milliseconds }),
     ]
 }
@@ -248,9 +256,10 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
             restart(world, seed).await;
         }
         Step::Reload => world.change(world.routes.clone()).await.unwrap(),
+        Step::Conditions { number } => world.change(picky(world.routes.clone(), number)).await.unwrap(),
         Step::OutAndIn { milliseconds } => {
             let routes = world.routes.clone();
-            let without = routes.clone().with(name("both"), [FENCED.into()]);
+            let without = routes.clone().with(name("both"), [FENCED.into()]).with(name("picky"), [FENCED.into()]);
             world.change(without).await.unwrap();
             tokio::time::sleep(Duration::from_millis(milliseconds)).await;
             world.change(routes).await.unwrap();

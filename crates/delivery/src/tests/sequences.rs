@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 use sink::MemoryHandle;
 
 use super::Mutation;
-use super::world::{FENCED, KEYED, World, id, run, seconds};
+use super::world::{FENCED, KEYED, World, id, picky, run, seconds};
 use crate::{DeadAction, DeadFilter, Routes, SinkName};
 
 #[derive(Clone, Debug)]
@@ -48,6 +48,10 @@ enum Step {
     },
     /// The same configuration once more.
     Reload,
+    /// The same with other conditions.
+    Conditions {
+        number: usize,
+    },
     /// A sink is taken out and comes back.
     OutAndIn {
         fenced: bool,
@@ -65,7 +69,7 @@ impl Step {
     }
 }
 
-const TYPES: [&str; 5] = ["both", "named", "none", "other", "another"];
+const TYPES: [&str; 6] = ["both", "named", "none", "other", "another", "picky"];
 
 fn step() -> impl Strategy<Value = Step> {
     let append = (0_u16..2, 0..TYPES.len(), 1_u64..40, proptest::option::weighted(0.4, 0_u64..40))
@@ -85,6 +89,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::Replay),
         2 => (0_usize..5).prop_map(|letter| Step::Drop { letter }),
         3 => Just(Step::Reload),
+        3 => (0_usize..5).prop_map(|number| Step::Conditions { number }),
         2 => (any::<bool>(), 0_u64..3000).prop_map(|(fenced, milliseconds)| Step::OutAndIn { fenced, milliseconds }),
     ]
 }
@@ -145,6 +150,7 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         Step::Replay => replay(world).await,
         Step::Drop { letter } => drop_one(world, letter).await,
         Step::Reload => world.change(world.routes.clone()).await.unwrap(),
+        Step::Conditions { number } => world.change(picky(world.routes.clone(), number)).await.unwrap(),
         Step::OutAndIn { fenced, milliseconds } => out_and_in(world, fenced, milliseconds).await,
     }
 }
@@ -168,7 +174,10 @@ async fn out_and_in(world: &mut World, fenced: bool, milliseconds: u64) {
 fn without(routes: &Routes, gone: &str) -> Routes {
     let keep = |sinks: &BTreeSet<SinkName>| sinks.iter().filter(|sink| ***sink != *gone).cloned().collect::<Vec<_>>();
     let named = routes.named().map(|(name, sinks)| (name.clone(), keep(sinks)));
-    named.fold(Routes::new().with_others(keep(routes.others())), |routes, (name, sinks)| routes.with(name, sinks))
+    let kept =
+        named.fold(Routes::new().with_others(keep(routes.others())), |routes, (name, sinks)| routes.with(name, sinks));
+    let conditions = routes.conditions().filter(|(_, sink, _)| ***sink != *gone);
+    conditions.fold(kept, |kept, (of, sink, when)| kept.when(of.cloned(), sink.clone(), when.clone()))
 }
 
 async fn replay(world: &World) {

@@ -6,11 +6,11 @@ use event::TypeName;
 use pipeline::aggregate::{Definition, Emit, Late, Rules, TimeBasis};
 use pipeline::pointer::JsonPointer;
 
-use super::event_type::read_routes;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
+use super::route::{self, Route};
 use super::section::Section;
-use super::sink::{SinkName, Sinks};
+use super::sink::Sinks;
 use super::{duration, size};
 
 /// The table with the aggregates of a type.
@@ -30,7 +30,7 @@ pub(crate) struct AggregateConfig {
     /// What is made of the events, and the type of the results.
     pub(crate) rules: Rules,
     /// The sinks that store the results: at least one, each once.
-    pub(crate) routes: Vec<SinkName>,
+    pub(crate) routes: Vec<Route>,
 }
 
 impl PartialEq for AggregateConfig {
@@ -69,9 +69,9 @@ fn read_one(
     let mistakes_before = reader.mistakes();
     let mut definition = definition(reader, section);
     definition.event_time = time.map(|pointer| pointer.as_str().to_owned());
-    let list = reader.texts(section, "routes");
+    let list = route::written(reader, section);
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
-    let routes = read_routes(reader, section, names, sinks);
+    let routes = route::resolve(reader, section, names, sinks);
     let is_sound = reader.mistakes() == mistakes_before;
     if names.is_empty() && is_sound {
         let (at, label) =

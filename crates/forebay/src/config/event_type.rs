@@ -10,6 +10,7 @@ use super::aggregate::{self, AggregateConfig};
 use super::pointer;
 use super::reader::Reader;
 use super::report::{Mistake, Spot};
+use super::route::{self, Route, Written};
 use super::schema::{self, Schemas, TypeSchema};
 use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
@@ -37,7 +38,7 @@ pub(crate) struct TypeConfig {
     /// Whether its events may be answered before they are durable.
     pub(crate) ack_memory: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
-    pub(crate) routes: Vec<SinkName>,
+    pub(crate) routes: Vec<Route>,
     /// What is made of the events.
     pub(crate) aggregates: Vec<AggregateConfig>,
     /// The sink that events are read back from: one of them, if any can be read.
@@ -56,7 +57,7 @@ impl Types {
     pub(super) fn have_route_to(&self, sink: &SinkName) -> bool {
         let leads = |config: &TypeConfig| {
             let of_results = config.aggregates.iter().flat_map(|aggregate| &aggregate.routes);
-            config.routes.iter().chain(of_results).any(|route| route == sink)
+            config.routes.iter().chain(of_results).any(|route| route.to == *sink)
         };
         self.named.values().chain(&self.others).any(leads)
     }
@@ -116,9 +117,9 @@ fn read_one(
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
 
     let mistakes_before = reader.mistakes();
-    let list = reader.texts(section, "routes");
+    let list = route::written(reader, section);
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
-    let routes = read_routes(reader, section, names, sinks);
+    let routes = route::resolve(reader, section, names, sinks);
     if names.is_empty() && reader.mistakes() == mistakes_before {
         let (at, label) =
             list.as_ref().map_or((section.spot(), "has no `routes`"), |list| (&list.spot, "names no sink"));
@@ -152,11 +153,11 @@ fn read_aggregates(
 fn read_sink(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
-    routes: &[Found<String>],
+    routes: &[Found<Written>],
     sinks: &Sinks,
 ) -> Option<SinkName> {
     let named = reader.text(section, "read", |text| Ok(text.to_owned()))?;
-    if !routes.iter().any(|route| route.value == named.value) {
+    if !routes.iter().any(|route| route.value.to == named.value) {
         let title = format!("`{}` names a sink that the type has no route to", section.key_path("read"));
         let help = format!("add \"{}\" to its routes, or name one of these", named.value);
         reader.push(Mistake::new(title, named.spot, "not in `routes`").help(help));
@@ -173,26 +174,9 @@ fn read_sink(
     None
 }
 
-fn first_readable(routes: &[SinkName], sinks: &Sinks) -> Option<SinkName> {
-    let can_be_read = |name: &&SinkName| sinks.valid.get(*name).is_some_and(|settings| settings.store.can_be_read());
-    routes.iter().find(can_be_read).cloned()
-}
-
-pub(super) fn read_routes(
-    reader: &mut Reader<'_>,
-    section: &Section<'_>,
-    routes: &[Found<String>],
-    sinks: &Sinks,
-) -> Vec<SinkName> {
-    let mut names: Vec<SinkName> = Vec::new();
-    for (index, route) in routes.iter().enumerate() {
-        if let Some(first) = routes[..index].iter().find(|first| first.value == route.value) {
-            let title = format!("`{}` names a sink twice", section.key_path("routes"));
-            let mistake = Mistake::new(title, route.spot.clone(), "here again");
-            reader.push(mistake.also(first.spot.clone(), "named here"));
-        } else if let Some(name) = sinks.resolve(reader, section, route) {
-            names.push(name);
-        }
-    }
-    names
+/// The first that has all events, or else the first that has some.
+fn first_readable(routes: &[Route], sinks: &Sinks) -> Option<SinkName> {
+    let can_be_read = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.can_be_read());
+    let has_all = |route: &&Route| can_be_read(route) && route.when.is_none();
+    routes.iter().find(has_all).or_else(|| routes.iter().find(can_be_read)).map(|route| route.to.clone())
 }

@@ -19,6 +19,7 @@ mod pointer;
 mod proxies;
 mod reader;
 mod report;
+mod route;
 mod schema;
 mod section;
 mod sink;
@@ -53,6 +54,7 @@ pub(crate) use needs_restart::needs_restart;
 use reader::Reader;
 pub(crate) use report::Report;
 use report::{Mistake, Spot};
+pub(crate) use route::Route;
 pub(crate) use schema::TypeSchema;
 use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
@@ -272,13 +274,13 @@ impl fmt::Display for Configuration {
         writeln!(f, "admin   {}{}", self.gateway.admin, tls(&self.admin.tls))?;
         let named = self.types.iter().map(|(name, config)| (name.as_str(), config));
         for (name, config) in named.chain(self.other_types.iter().map(|config| ("*", config))) {
-            let routes: Vec<String> = config.routes.iter().map(SinkName::to_string).collect();
+            let routes = route::listed(&config.routes);
             let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
             let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
-            writeln!(f, "type    {name} → {}{schema}{transform}", routes.join(", "))?;
+            writeln!(f, "type    {name} → {routes}{schema}{transform}")?;
             for AggregateConfig { window, rules, routes } in &config.aggregates {
-                let routes: Vec<String> = routes.iter().map(SinkName::to_string).collect();
-                writeln!(f, "type    {} → {}, of {name} in windows of {window}", rules.name(), routes.join(", "))?;
+                let routes = route::listed(routes);
+                writeln!(f, "type    {} → {routes}, of {name} in windows of {window}", rules.name())?;
             }
         }
         for (name, config) in &self.sinks {

@@ -4,6 +4,7 @@
 //! What a setting means is not known here: the callers hand in a function that makes a value of its text.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -209,17 +210,39 @@ impl<'e> Reader<'e> {
     /// A setting that is a list of texts; in the environment they are joined by commas. The spot is the whole
     /// list's.
     pub(super) fn texts(&mut self, section: &Section<'_>, key: &str) -> Option<Found<Vec<Found<String>>>> {
+        self.list(section, key, "a list of strings", Self::string, |text| text)
+    }
+
+    /// A setting that is a list, of which `element` reads one by its name, place and value; in the environment it is one
+    /// of texts joined by commas. The spot is the whole list's.
+    pub(super) fn list<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        wanted: &str,
+        mut element: impl FnMut(&mut Self, &str, Spot, &DeValue<'_>) -> Option<Found<T>>,
+        of_text: impl Fn(String) -> T,
+    ) -> Option<Found<Vec<Found<T>>>> {
         let name = section.key_path(key);
         let in_document = section.get(key).and_then(|(spot, value)| {
             let Some(list) = value.as_array() else {
-                return self.wrong_kind(&name, spot, value, "a list of strings");
+                return self.wrong_kind(&name, spot, value, wanted);
             };
-            let elements = list.iter().enumerate().filter_map(|(index, element)| {
-                self.string(&format!("{name}[{index}]"), section.spot_of(element), element.get_ref())
+            let elements = list.iter().enumerate().filter_map(|(index, part)| {
+                element(self, &format!("{name}[{index}]"), section.spot_of(part), part.get_ref())
             });
             Some(Found { value: elements.collect(), spot })
         });
-        self.variable(section, key).map_or(in_document, |found| Some(split(&found)))
+        let Some(found) = self.variable(section, key) else { return in_document };
+        let Found { value, spot } = split(&found);
+        let value = value.into_iter().map(|Found { value, spot }| Found { value: of_text(value), spot }).collect();
+        Some(Found { value, spot })
+    }
+
+    /// The part of a text that stands at `whole`. Escapes make a string longer than what it stands for: then it is all of it.
+    pub(super) fn within(&self, whole: &Spot, text: &str, part: Range<usize>) -> Spot {
+        let start = self.written(whole).find(text);
+        start.map_or_else(|| whole.clone(), |start| whole.part(start + part.start, part.len().max(1)))
     }
 
     fn parse<T>(

@@ -10,7 +10,7 @@ use delivery::Begin;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
-use super::section::{Found, Section};
+use super::section::Section;
 use super::suggest::nearest;
 use super::{directory, size};
 
@@ -132,17 +132,18 @@ impl Sinks {
         &self,
         reader: &mut Reader<'_>,
         section: &Section<'_>,
-        route: &Found<String>,
+        name: &str,
+        spot: &Spot,
     ) -> Option<SinkName> {
-        if self.declared.contains_key(&route.value) {
-            return SinkName::new(&route.value);
+        if self.declared.contains_key(name) {
+            return SinkName::new(name);
         }
         let title = format!("`{}` names a sink that doesn't exist", section.key_path("routes"));
-        let help = match nearest(&route.value, self.declared.keys().map(String::as_str)) {
+        let help = match nearest(name, self.declared.keys().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add the sink as a table of its own: [sinks.NAME]".to_owned(),
         };
-        reader.push(Mistake::new(title, route.spot.clone(), "no such sink").help(help));
+        reader.push(Mistake::new(title, spot.clone(), "no such sink").help(help));
         None
     }
 

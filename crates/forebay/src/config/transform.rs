@@ -165,10 +165,9 @@ fn place_of(
             let element = value.get_ref().as_array().and_then(|elements| elements.get(*number));
             element.map_or(whole, |element| section.spot_of(element))
         }
-        steps::Spot::Within(_, range) => {
-            // Escapes make a string longer than what it stands for: then it is shown as a whole.
-            let start = value.get_ref().as_str().and_then(|text| reader.written(&whole).find(text));
-            start.map_or_else(|| whole.clone(), |start| whole.part(start + range.start, range.len().max(1)))
-        }
+        steps::Spot::Within(_, range) => match value.get_ref().as_str() {
+            Some(text) => reader.within(&whole, text, range.clone()),
+            None => whole,
+        },
     }
 }

@@ -7,6 +7,7 @@ mod aggregates;
 mod bench;
 mod bombs;
 mod check;
+mod conditions;
 mod dead;
 mod directory;
 mod load;

@@ -80,8 +80,8 @@ impl EventRequest {
         let id = self.id;
         let detail = match position.filter(|position| worker.log().has_durable(*position)) {
             Some(position) => format!(
-                "no event {id} is stored, and position {position} has its outcome: the event was removed from the \
-                 store, or is a dead letter that can't be read now"
+                "no event {id} is stored, and position {position} has its outcome: the condition of its route to the \
+                 store is false on it, or it was removed from there, or is a dead letter that can't be read now"
             ),
             None => format!("no event {id} is known"),
         };

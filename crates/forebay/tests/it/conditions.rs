@@ -1,0 +1,102 @@
+//! Routes with conditions, over HTTP and with real stores: what each gets, what clients are told, and what a reload and a
+//! kill change.
+
+use serde_json::Value;
+
+use crate::support::{Folder, Server, exchange};
+
+struct Stand {
+    /// Killed before its directory goes.
+    server: Option<Server>,
+    folder: Folder,
+}
+
+fn config(condition: &str) -> String {
+    format!(
+        "[types.access]\nroutes = [\"nothing\", {{ to = \"local\", when = \"{condition}\" }}]\n\
+         [sinks.local]\nkind = \"sqlite\"\n[sinks.nothing]\nkind = \"null\"\n"
+    )
+}
+
+impl Stand {
+    fn new(config: &str) -> Self {
+        let folder = Folder::new();
+        folder.write("forebay.toml", config);
+        let mut stand = Self { server: None, folder };
+        stand.start();
+        stand
+    }
+
+    fn start(&mut self) {
+        let (config, log) = (self.folder.path("forebay.toml"), self.folder.path("log"));
+        self.server = Some(Server::start_configured(&self.folder.data(), &config, &log));
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    /// Posts an event and waits until it has its end.
+    fn post(&self, body: &str) -> (u16, Value) {
+        let head = "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nForebay-Ack: stored\r\n";
+        let length = body.len();
+        let request = format!("{head}Accept: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+        let (status, answer) = exchange(self.server().intake, &request);
+        (status, serde_json::from_str(&answer).unwrap_or_default())
+    }
+
+    fn get(&self, path: &str) -> (u16, Value) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let (status, answer) = exchange(self.server().intake, &request);
+        (status, serde_json::from_str(&answer).unwrap_or_default())
+    }
+
+    /// Stored, dead, skipped and pending in a sink.
+    fn counts(&self, sink: &str) -> [u64; 4] {
+        let of = |name: &str| self.server().metric(&format!("{name}{{type=\"access\",sink=\"{sink}\"}}"));
+        ["stored_total", "dead_total", "skipped_total", "pending"].map(|name| of(&format!("forebay_events_{name}")))
+    }
+}
+
+#[test]
+fn clients_are_told_what_became_of_each() {
+    let stand = Stand::new(&config("status >= 500"));
+    let (status, stored) = stand.post(r#"{"status":503}"#);
+    assert_eq!(status, 200, "{stored}");
+    let (status, skipped) = stand.post(r#"{"status":200}"#);
+    assert_eq!(status, 200, "{skipped}");
+    let (status, dead) = stand.post(r#"{"code":7}"#);
+    assert_eq!((status, &dead["code"], &dead["dead"][0]["sink"]), (424, &"dead_letter".into(), &"local".into()));
+    assert!(dead["dead"][0]["reason"].as_str().unwrap().contains("neither true nor false"), "{dead}");
+    assert_eq!((stand.counts("local"), stand.counts("nothing")), ([1, 1, 1, 0], [3, 0, 0, 0]));
+    let read = |event: &Value| {
+        let (id, position) = (event["id"].as_str().unwrap(), event["position"].as_str().unwrap());
+        stand.get(&format!("/events/{id}?position={position}"))
+    };
+    assert_eq!(read(&stored).1["payload"]["status"], 503);
+    let (status, answer) = read(&skipped);
+    assert_eq!(status, 404);
+    assert!(answer["detail"].as_str().unwrap().contains("the condition of its route"), "{answer}");
+    assert_eq!(read(&dead).0, 424);
+}
+
+#[test]
+fn another_condition_holds_from_a_reload_on_and_through_kills() {
+    let mut stand = Stand::new(&config("status >= 500"));
+    for status in [200, 500] {
+        stand.post(&format!(r#"{{"status":{status}}}"#));
+    }
+    stand.folder.write("forebay.toml", config("status < 500"));
+    let admin = stand.server().admin;
+    let reload = format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+    assert_eq!(exchange(admin, &reload).0, 200);
+    for status in [200, 201, 500] {
+        stand.post(&format!(r#"{{"status":{status}}}"#));
+    }
+    drop(stand.server.take());
+    stand.folder.write("forebay.toml", config("true"));
+    stand.start();
+    stand.post("{}");
+    assert_eq!((stand.counts("local"), stand.counts("nothing")), ([4, 0, 2, 0], [6, 0, 0, 0]));
+    assert_eq!(crate::support::payloads(&stand.folder.data()).len(), 4);
+}
