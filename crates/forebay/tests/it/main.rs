@@ -6,6 +6,7 @@ mod acks;
 mod aggregates;
 mod bench;
 mod bombs;
+mod cases;
 mod check;
 mod dead;
 mod directory;
