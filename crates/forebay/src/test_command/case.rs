@@ -6,12 +6,14 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use event::TypeName;
+use gateway::{Around, End, Rejection};
 use serde::{Deserialize, Serialize};
 
 use super::folding::Folding;
 use crate::config::{Configuration, TypeConfig};
-use crate::trial::{Around, Bench, End, Refused};
-use crate::try_command::type_of;
+use crate::trial::Bench;
+use crate::try_command::{at, type_of};
 
 /// What says that a folder is a case.
 pub(super) const CASE_FILE: &str = "case.toml";
@@ -99,6 +101,7 @@ fn aggregate_of(file: &str) -> Option<&str> {
 #[derive(Debug)]
 pub(super) struct Case {
     folder: PathBuf,
+    event_type: String,
     around: Around,
     input: Vec<Event>,
     /// Up to when the clock runs on: without it no aggregate is looked at.
@@ -122,6 +125,19 @@ struct Line<T> {
     what: T,
 }
 
+/// Why an event is refused.
+#[derive(Serialize)]
+struct Refused<'r> {
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<usize>,
+    detail: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<String>,
+}
+
 #[derive(Serialize)]
 struct Step {
     step: usize,
@@ -139,7 +155,6 @@ impl Case {
         let about: About = toml::from_str(&read(&path)?).map_err(|error| wrong(error.to_string()))?;
         let received = about.received.as_deref().unwrap_or(RECEIVED);
         let around = Around {
-            event_type: about.r#type,
             received_at: event::rfc3339::parse(received).map_err(|why| wrong(format!("`received`: {why}")))?,
             client: about.client,
             source: about.source,
@@ -164,7 +179,7 @@ impl Case {
             let message = "there are results, and no `until`: say up to when the clock is to run".to_owned();
             return Err(wrong(message));
         }
-        Ok(Self { folder: folder.to_owned(), around, input, until, expected })
+        Ok(Self { folder: folder.to_owned(), event_type: about.r#type, around, input, until, expected })
     }
 
     /// Takes each line of the input through the steps of its type, and what is left of it through its aggregates.
@@ -172,16 +187,15 @@ impl Case {
     /// # Errors
     /// There is no such type, or no aggregate of it that the case is about.
     pub(super) fn run(&self, configuration: &Configuration) -> Result<Output, CaseError> {
-        let name = &self.around.event_type;
-        let config = type_of(configuration, name)
-            .ok_or_else(|| self.wrong(format!("the configuration has no [types.{name}]")))?;
-        let mut folding = self.folding(config)?;
-        let (mut bench, mut output) = (Bench::new(config), Output::default());
+        let (name, config) =
+            type_of(configuration, &self.event_type).map_err(|unknown| self.wrong(unknown.to_string()))?;
+        let mut folding = self.folding(&name, config)?;
+        let (mut bench, mut output) = (Bench::new(name, config), Output::default());
         for Event { line, received, text } in &self.input {
             let around = Around { received_at: *received, ..self.around.clone() };
-            let end = bench.run(text.as_bytes(), &around).end;
+            let end = bench.run(text.as_bytes(), &around).rehearsed.end;
             folding.run_to(*received);
-            end.stored.iter().for_each(|payload| folding.take(*received, payload));
+            end.taken.iter().for_each(|taken| folding.take(*received, &taken.payload));
             output.add(*line, end);
         }
         if let Some(until) = self.until {
@@ -190,10 +204,9 @@ impl Case {
         Ok(Output { results: folding.finish(), ..output })
     }
 
-    fn folding(&self, config: &TypeConfig) -> Result<Folding, CaseError> {
-        let name = &self.around.event_type;
+    fn folding(&self, name: &TypeName, config: &TypeConfig) -> Result<Folding, CaseError> {
         let looks = self.until.is_some();
-        let folding = Folding::new(name, config.aggregates.iter().map(|one| &one.rules).filter(|_| looks));
+        let folding = Folding::new(name.as_str(), config.aggregates.iter().map(|one| &one.rules).filter(|_| looks));
         if looks && folding.names().next().is_none() {
             return Err(self.wrong(format!("`until` is for aggregates, and type {name} has none")));
         }
@@ -232,14 +245,29 @@ impl Case {
 
 impl Output {
     fn add(&mut self, line: usize, end: End) {
-        let End { stored, filtered, refused } = end;
-        stored.iter().for_each(|payload| push(&mut self.stored, payload));
+        let End { taken, filtered, refused } = end;
+        taken.iter().for_each(|taken| push(&mut self.stored, &taken.payload));
         for by in filtered {
             let what = Step { step: by.step, operation: by.operation };
             push(&mut self.filtered, &written(&Line { line, what }));
         }
-        if let Some(what) = refused {
-            push(&mut self.refused, &written::<Line<Refused>>(&Line { line, what }));
+        if let Some(refused) = &refused {
+            push(&mut self.refused, &written(&Line { line, what: Refused::of(refused) }));
+        }
+    }
+}
+
+impl<'r> Refused<'r> {
+    fn of(rejection: &'r Rejection) -> Self {
+        let errors = rejection.errors();
+        // Of what a schema refuses the list has all, and the words for it no type's name.
+        let detail = errors.first().map_or_else(|| rejection.detail().to_owned(), ToString::to_string);
+        Self {
+            code: rejection.code(),
+            pointer: rejection.pointer(),
+            step: rejection.step(),
+            detail,
+            errors: errors.iter().map(|violation| format!("{}: {violation}", at(&violation.pointer))).collect(),
         }
     }
 }
