@@ -213,6 +213,17 @@ fn steps_that_read_a_long_event_again_and_again_end() {
 }
 
 #[test]
+fn what_is_put_into_a_new_element_is_there() {
+    for (steps, event, wanted) in [
+        (r#"[{"set": "/-/a", "value": 1}]"#, "[null]", r#"[null,{"a":1}]"#),
+        (r#"[{"set": "/l/-/a/b", "value": 1}]"#, r#"{"l":[]}"#, r#"{"l":[{"a":{"b":1}}]}"#),
+        (r#"[{"set": "/-/a", "value": 1}, {"set": "/1/a", "value": 1}]"#, "[null]", r#"[null,{"a":1}]"#),
+    ] {
+        assert_eq!(run(steps, event).as_deref(), Ok(wanted), "{steps}");
+    }
+}
+
+#[test]
 fn a_trace_tells_what_each_step_did() {
     let steps = r#"[
         {"set": "/a", "value": 1},
