@@ -86,6 +86,11 @@ pub const TRANSFORM_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
 pub const TRANSFORM_WORK_MAX: usize = 16 * EVENT_BYTES_MAX;
 /// Events that one event may be made of: their ids are those of a batch.
 pub const EXPLODE_MAX: usize = 10_000;
+/// Steps that a trial tells of, and bytes of the payloads behind them: an event that becomes ten thousand is taken through each
+/// step ten thousand times, and nobody reads that.
+pub const TRACED_STEPS_MAX: usize = 1_000;
+/// See [`TRACED_STEPS_MAX`].
+pub const TRACED_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
 /// Bytes of a table that values are looked up in: it is kept in memory.
 pub const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Values that a step remembers to leave out what comes again, and those it remembers unless it says how many.

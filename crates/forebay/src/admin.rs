@@ -9,6 +9,7 @@ mod guard;
 mod query;
 mod routes;
 mod secured;
+mod trial;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(crate) use entrance::Entrance;
 pub(crate) use query::DeadQuery;
 pub(crate) use routes::Routes;
 use secured::Opened;
+pub(crate) use trial::Trials;
 
 /// Connections at a time: a few scrapers and people. More wait.
 const CONNECTIONS_MAX: usize = 64;
@@ -55,6 +57,7 @@ pub(crate) struct Admin {
     pub(crate) dead_letters: DeadLetterOffice,
     pub(crate) routes: Routes,
     pub(crate) types: TypeBoard,
+    pub(crate) trials: Trials,
     pub(crate) reload: ReloadDesk,
     pub(crate) origin: Origin,
     pub(crate) entrance: Entrance,
@@ -100,9 +103,9 @@ async fn serve_one(stream: TcpStream, admin: &Arc<Admin>) {
 }
 
 async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc<Admin>, refuses: bool) {
-    let answer = service_fn(|request| {
+    let answer = service_fn(|mut request| {
         let admin = admin.clone();
-        async move { Ok::<_, Infallible>(if refuses { secured::not_secure() } else { respond(&request, &admin).await }) }
+        async move { Ok::<_, Infallible>(if refuses { secured::not_secure() } else { respond(&mut request, &admin).await }) }
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
@@ -110,7 +113,7 @@ async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc
     let _ = server.serve_connection(TokioIo::new(stream), answer).await;
 }
 
-async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
+async fn respond(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
     let path = request.uri().path();
     // Asked once: a token that is made meanwhile must not let the request pass between the two doors.
     let needs_token = admin.entrance.needs_token();
@@ -137,7 +140,7 @@ async fn respond(request: &Request<Incoming>, admin: &Admin) -> Response<Full<By
     response
 }
 
-async fn respond_api(request: &Request<Incoming>, admin: &Admin, needs_token: bool) -> Response<Full<Bytes>> {
+async fn respond_api(request: &mut Request<Incoming>, admin: &Admin, needs_token: bool) -> Response<Full<Bytes>> {
     // No page of others has a token, and with one the port may be called by any name.
     let refused = if needs_token { None } else { guard::refuse(request.headers(), admin.scheme()) };
     let answer = match refused {
@@ -153,9 +156,13 @@ async fn respond_api(request: &Request<Incoming>, admin: &Admin, needs_token: bo
     response
 }
 
-async fn answer_api(request: &Request<Incoming>, admin: &Admin) -> Answer {
+async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> Answer {
+    if let Some(rest) = request.uri().path().strip_prefix(trial::PATH).filter(|rest| is_below(rest)) {
+        let rest = rest.to_owned();
+        return admin.trials.respond(&rest, request).await;
+    }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
-    let below = |prefix| path.strip_prefix(prefix).filter(|rest: &&str| rest.is_empty() || rest.starts_with('/'));
+    let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
     if let Some(rest) = below(dead::PATH) {
         return dead::respond(method, rest, query, &admin.dead_letters, admin.origin).await;
     }
@@ -174,9 +181,14 @@ async fn answer_api(request: &Request<Incoming>, admin: &Admin) -> Answer {
         _ => answer::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "there are /api/dead, /api/routes, /api/types and /api/reload".into(),
+            "there are /api/dead, /api/routes, /api/types, /api/try and /api/reload".into(),
         ),
     }
+}
+
+/// Whether a path goes on like this behind one that is known.
+fn is_below(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
 }
 
 /// What a reload is answered that was right.

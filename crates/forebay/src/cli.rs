@@ -62,8 +62,9 @@ pub(crate) enum Command {
     Try(Box<TryFlags>),
     /// Runs cases: what comes in, and what is expected to become of it
     ///
-    /// A case is a folder with case.toml and input.ndjson, and beside them expected.ndjson, refused.ndjson and filtered.ndjson
-    /// as far as anything is expected there. Exits with 1 if a case fails, and with 2 if the configuration is wrong.
+    /// A case is a folder with case.toml and input.ndjson (or input.timed, with the time of each event), and beside them
+    /// expected.ndjson, refused.ndjson, filtered.ndjson and, for an aggregate, results.NAME.ndjson, as far as anything is
+    /// expected there. Exits with 1 if a case fails, and with 2 if the configuration is wrong.
     #[command(after_help = "Example: forebay test --config forebay.toml cases")]
     Test(Box<TestFlags>),
     /// Looks into the journal of a data directory that no Forebay is running on

@@ -18,7 +18,7 @@ use journal::DataDirectory;
 use journal::disk::OsDisk;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::admin::{Admin, Entrance, Routes};
+use crate::admin::{Admin, Entrance, Routes, Trials};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{Configuration, Environment, LoadError};
@@ -223,6 +223,7 @@ impl Running {
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),
+            trials: Trials::new(types.clone()),
             reload,
             origin: directory.origin(),
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable()),

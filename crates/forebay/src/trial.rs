@@ -1,150 +1,180 @@
-//! One payload on the way that a posted one takes, without a server: JSON, schema, steps. What runs is what a server runs.
+//! One payload tried out, for the command and for the admin API: the gateway takes it as far as the journal, and here stands what is told
+//! of it.
 
-use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use pipeline::json;
-use pipeline::schema::Violation;
-use pipeline::transform::{Context, Filtered, Outcome, Scratch, StepError, Traced, Windows};
+use event::TypeName;
+use gateway::{Around, Rehearsal, Rehearsed, Rejection, TakenEvent, TypeRules};
+use pipeline::transform::{Did, Filtered, Traced};
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
-use crate::config::TypeConfig;
+use crate::config::{SinkName, TypeConfig};
 
-/// What is given of an event beside its payload.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Around {
-    pub(crate) event_type: String,
-    pub(crate) received_at: i64,
-    pub(crate) client: Option<IpAddr>,
-    pub(crate) source: String,
-    pub(crate) key: String,
-    /// Names are in small letters.
-    pub(crate) headers: Vec<(String, String)>,
+/// What stands for all types that have no table of their own.
+pub(crate) const OTHERS: &str = "*";
+
+/// An event of this type isn't taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnknownType {
+    /// It isn't one of the configuration's.
+    #[error("the configuration has no [types.{0}], and none for others")]
+    Missing(String),
+    /// Nobody posts it.
+    #[error("events of type {0} are results of an aggregate, and can't be posted")]
+    Result(String),
 }
 
-/// What became of a payload, and how.
-#[derive(Debug, Default)]
-pub(crate) struct Trial {
-    /// How long the check against the schema took, if there is one.
-    pub(crate) schema: Option<Duration>,
-    pub(crate) steps: Vec<Traced>,
-    pub(crate) end: End,
-}
-
-/// What became of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct End {
-    /// The payloads that would be stored.
-    pub(crate) stored: Vec<String>,
-    /// What steps took out.
-    pub(crate) filtered: Vec<Filtered>,
-    pub(crate) refused: Option<Refused>,
-}
-
-/// Why it would be refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Refused {
-    pub(crate) code: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pointer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) step: Option<usize>,
-    pub(crate) detail: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) errors: Vec<String>,
+/// The type that an event of this name is of, among all types with their names.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn find<'c>(
+    name: &str,
+    types: impl Iterator<Item = (&'c str, &'c TypeConfig)>,
+) -> Result<(TypeName, &'c TypeConfig), UnknownType> {
+    let missing = || UnknownType::Missing(name.to_owned());
+    let type_name = TypeName::new(name).map_err(|_| missing())?;
+    let (mut own, mut others) = (None, None);
+    for (known, config) in types {
+        if config.aggregates.iter().any(|aggregate| *aggregate.rules.name() == type_name) {
+            return Err(UnknownType::Result(name.to_owned()));
+        }
+        if known == name {
+            own = Some(config);
+        } else if known == OTHERS {
+            others = Some(config);
+        }
+    }
+    own.or(others).map(|config| (type_name, config)).ok_or_else(missing)
 }
 
 /// The events of a type, one after the other.
 pub(crate) struct Bench<'c> {
     config: &'c TypeConfig,
-    windows: Windows,
-    scratch: Scratch,
+    rehearsal: Rehearsal,
 }
 
 impl<'c> Bench<'c> {
-    pub(crate) fn new(config: &'c TypeConfig) -> Self {
-        let windows = config.transform.as_ref().map(|transform| transform.steps.transform().windows(0));
-        Self { config, windows: windows.unwrap_or_default(), scratch: Scratch::default() }
+    pub(crate) fn new(name: TypeName, config: &'c TypeConfig) -> Self {
+        let rules = TypeRules {
+            id: config.id.clone(),
+            schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
+            steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
+            ..TypeRules::default()
+        };
+        Self { config, rehearsal: Rehearsal::new(name, rules) }
     }
 
     /// Tries a payload as it would come.
-    pub(crate) fn run(&mut self, bytes: &[u8], around: &Around) -> Trial {
-        let mut trial = Trial::default();
-        match self.follow(bytes, around, &mut trial) {
-            Ok(end) => Trial { end, ..trial },
-            Err(refused) => Trial { end: End { refused: Some(refused), ..End::default() }, ..trial },
+    pub(crate) fn run(&mut self, bytes: &[u8], around: &Around) -> Trial<'c> {
+        let rehearsed = self.rehearsal.run(bytes, around);
+        Trial { rehearsed, routes: &self.config.routes }
+    }
+}
+
+/// What became of a payload.
+pub(crate) struct Trial<'c> {
+    pub(crate) rehearsed: Rehearsed,
+    /// The sinks that would get what is left of it.
+    pub(crate) routes: &'c [SinkName],
+}
+
+/// A trial as JSON. Payloads stand in it byte for byte. Times are in microseconds.
+#[derive(Serialize)]
+pub(crate) struct TrialJson<'t> {
+    json_microseconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_microseconds: Option<f64>,
+    steps: Vec<StepJson<'t>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    more_steps: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ids_microseconds: Option<f64>,
+    stored: Vec<StoredJson<'t>>,
+    filtered: Vec<FilteredJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'t Rejection>,
+}
+
+#[derive(Serialize)]
+struct StepJson<'t> {
+    step: usize,
+    operation: &'static str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    part: &'t [usize],
+    did: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'t str>,
+    microseconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Box<RawValue>>,
+}
+
+/// An event that would be stored.
+#[derive(Serialize)]
+struct StoredJson<'t> {
+    /// Nothing where an id is made when it is taken.
+    id: Option<String>,
+    routes: Vec<&'t str>,
+    payload: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct FilteredJson {
+    step: usize,
+    operation: &'static str,
+}
+
+impl<'t> TrialJson<'t> {
+    pub(crate) fn of(trial: &'t Trial<'_>) -> Self {
+        let Trial { rehearsed: Rehearsed { json, schema, steps, more_steps, ids, end }, routes } = trial;
+        let routes: Vec<&str> = routes.iter().map(|name| &**name.as_arc()).collect();
+        let stored = |taken: &TakenEvent| StoredJson {
+            id: taken.id.map(|id| id.to_string()),
+            routes: routes.clone(),
+            payload: raw(&taken.payload),
+        };
+        let filtered = |by: &Filtered| FilteredJson { step: by.step, operation: by.operation };
+        Self {
+            json_microseconds: microseconds(*json),
+            schema_microseconds: schema.map(microseconds),
+            steps: steps.iter().map(StepJson::of).collect(),
+            more_steps: *more_steps,
+            ids_microseconds: ids.map(microseconds),
+            stored: end.taken.iter().map(stored).collect(),
+            filtered: end.filtered.iter().map(filtered).collect(),
+            refused: end.refused.as_ref(),
         }
     }
+}
 
-    fn follow(&mut self, bytes: &[u8], around: &Around, trial: &mut Trial) -> Result<End, Refused> {
-        let payload = json::check(bytes).map_err(Refused::of_json)?;
-        if let Some(schema) = &self.config.schema {
-            let began = Instant::now();
-            let checked = schema.compiled.check(payload);
-            trial.schema = Some(began.elapsed());
-            checked.map_err(|violations| Refused::of_schema(&violations.list))?;
-        }
-        let Some(transform) = &self.config.transform else { return Ok(End::of(payload)) };
-        let header = |name: &str| around.header(name);
-        let own = self.config.id.as_ref().and_then(|id| id.lookup(payload)).filter(|raw| *raw != "null");
-        let context = Context {
-            received_at: around.received_at,
-            client: around.client,
-            source: &around.source,
-            event_type: &around.event_type,
-            key: own.unwrap_or(&around.key).as_bytes(),
-            header: &header,
+impl<'t> StepJson<'t> {
+    fn of(traced: &'t Traced) -> Self {
+        let Traced { step, operation, part, did, took, payload } = traced;
+        let (did, detail) = match did {
+            Did::Done => ("done", None),
+            Did::NotMet => ("not_met", None),
+            Did::Skipped(why) => ("skipped", Some(why.as_str())),
+            Did::Refused(why) => ("refused", Some(why.as_str())),
+            Did::Filtered => ("filtered", None),
+            Did::Exploded(_) => ("exploded", None),
         };
-        let began = Instant::now();
-        let (clock, each) = (|| began.elapsed(), &mut |step| trial.steps.push(step));
-        let transform = transform.steps.transform();
-        let outcome = transform.trace(payload, &context, &mut self.windows, &mut self.scratch, &clock, each);
-        let end = match outcome.map_err(Refused::of_step)? {
-            Outcome::Unchanged => End::of(payload),
-            Outcome::Changed(changed) => End::of(changed),
-            Outcome::Filtered(by) => End { filtered: vec![by], ..End::default() },
-            Outcome::Several(several) => {
-                let stored = several.events.into_iter().map(|(_, event)| event).collect();
-                End { stored, filtered: several.filtered, refused: None }
-            }
-        };
-        self.windows.keep();
-        Ok(end)
+        let payload = payload.as_deref().and_then(raw);
+        Self { step: *step, operation, part, did, detail, microseconds: microseconds(*took), payload }
     }
 }
 
-impl Around {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
+/// What comes out of steps is JSON.
+fn raw(payload: &str) -> Option<Box<RawValue>> {
+    serde_json::from_str::<&RawValue>(payload).and_then(to_raw_value).ok()
 }
 
-impl End {
-    fn of(payload: &str) -> Self {
-        Self { stored: vec![payload.to_owned()], ..Self::default() }
-    }
+fn microseconds(took: Duration) -> f64 {
+    took.as_secs_f64() * 1e6
 }
 
-impl Refused {
-    fn of_json(error: json::JsonError) -> Self {
-        let code = pipeline::RefusalCode::from(error.kind).as_str();
-        Self { code, pointer: None, step: None, detail: error.to_string(), errors: Vec::new() }
-    }
-
-    fn of_schema(violations: &[Violation]) -> Self {
-        let errors: Vec<_> =
-            violations.iter().map(|violation| format!("{}: {violation}", at(&violation.pointer))).collect();
-        let pointer = violations.first().map(|violation| violation.pointer.clone());
-        let detail = violations.first().map(ToString::to_string).unwrap_or_default();
-        Self { code: "schema", pointer, step: None, detail, errors }
-    }
-
-    fn of_step(error: StepError) -> Self {
-        let detail = error.to_string();
-        Self { code: "transform", pointer: error.pointer, step: Some(error.step), detail, errors: Vec::new() }
-    }
-}
-
-fn at(pointer: &str) -> &str {
-    if pointer.is_empty() { "the value" } else { pointer }
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }

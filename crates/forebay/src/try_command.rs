@@ -3,20 +3,18 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use event::TypeName;
 use event::limits::EVENT_BYTES_MAX;
 use eventlog::unix_microseconds;
+use gateway::{Around, End, Rehearsed, TakenEvent};
 use pipeline::transform::{Did, Filtered, Traced};
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::TryFlags;
 use crate::config::{self, Configuration, Environment, TypeConfig};
 use crate::output::Output;
-use crate::trial::{Around, Bench, End, Refused, Trial};
+use crate::trial::{self, Bench, Trial, TrialJson, UnknownType};
 
 /// What the process exits with where the payload would be refused.
 const EXIT_REFUSED: u8 = 3;
@@ -33,8 +31,8 @@ pub(crate) enum TryError {
         source: io::Error,
     },
     /// The type isn't one of the configuration's.
-    #[error("the configuration has no [types.{0}], and none for others")]
-    UnknownType(String),
+    #[error(transparent)]
+    UnknownType(#[from] UnknownType),
     /// The output can't be written.
     #[error("can't write: {0}")]
     Write(#[from] io::Error),
@@ -54,23 +52,28 @@ pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, Try
             return Ok(EXIT_CONFIGURATION);
         }
     };
-    let config =
-        type_of(&configuration, &flags.event_type).ok_or_else(|| TryError::UnknownType(flags.event_type.clone()))?;
+    let (name, config) = type_of(&configuration, &flags.event_type)?;
     let bytes = payload(flags)?;
-    let trial = Bench::new(config).run(&bytes, &around(flags));
+    let trial = Bench::new(name, config).run(&bytes, &around(flags));
     let mut output = Output::lock();
     if flags.json {
-        writeln!(output, "{}", serde_json::to_string(&Told::of(&trial)).map_err(io::Error::from)?)?;
+        writeln!(output, "{}", serde_json::to_string(&TrialJson::of(&trial)).map_err(io::Error::from)?)?;
     } else {
         output.write_all(as_text(&bytes, &trial).as_bytes())?;
     }
-    Ok(if trial.end.refused.is_some() { EXIT_REFUSED } else { 0 })
+    Ok(if trial.rehearsed.end.refused.is_some() { EXIT_REFUSED } else { 0 })
 }
 
 /// What the configuration says of a type.
-pub(crate) fn type_of<'c>(configuration: &'c Configuration, name: &str) -> Option<&'c TypeConfig> {
-    let name = TypeName::new(name).ok()?;
-    configuration.types.get(&name).or(configuration.other_types.as_ref())
+///
+/// # Errors
+/// It takes no events of it.
+pub(crate) fn type_of<'c>(
+    configuration: &'c Configuration,
+    name: &str,
+) -> Result<(TypeName, &'c TypeConfig), UnknownType> {
+    let named = configuration.types.iter().map(|(name, config)| (name.as_str(), config));
+    trial::find(name, named.chain(configuration.other_types.iter().map(|config| (trial::OTHERS, config))))
 }
 
 fn payload(flags: &TryFlags) -> Result<Vec<u8>, TryError> {
@@ -91,7 +94,6 @@ fn payload(flags: &TryFlags) -> Result<Vec<u8>, TryError> {
 
 fn around(flags: &TryFlags) -> Around {
     Around {
-        event_type: flags.event_type.clone(),
         received_at: flags.received.unwrap_or_else(unix_microseconds),
         client: Some(flags.client),
         source: flags.source.clone(),
@@ -100,37 +102,53 @@ fn around(flags: &TryFlags) -> Around {
     }
 }
 
-fn as_text(received: &[u8], trial: &Trial) -> String {
+fn as_text(received: &[u8], trial: &Trial<'_>) -> String {
+    let Rehearsed { schema, steps, more_steps, end, .. } = &trial.rehearsed;
     let received = String::from_utf8_lossy(received);
     let mut text = format!("received  {}\n", received.trim());
-    if let Some(took) = trial.schema {
-        let found =
-            if trial.end.refused.as_ref().is_some_and(|refused| refused.code == "schema") { "refused" } else { "ok" };
+    if let Some(took) = schema {
+        let is_refused = end.refused.as_ref().is_some_and(|refused| refused.code() == "schema");
+        let found = if is_refused { "refused" } else { "ok" };
         text += &format!("schema    {found}, {took:.1?}\n");
     }
     let mut before = received.trim();
-    for step in &trial.steps {
+    for step in steps {
         let Traced { step: number, operation, part, did, took, payload } = step;
         let part: String = part.iter().map(|part| format!(", event {}", part + 1)).collect();
         text += &format!("step {number}    {operation}{part}: {}, {took:.1?}\n", said(did));
-        if payload != before {
+        if let Some(payload) = payload.as_deref().filter(|payload| *payload != before) {
             text += &format!("          {payload}\n");
+            before = payload;
         }
-        before = payload;
     }
-    text + &end_as_text(&trial.end)
+    if *more_steps > 0 {
+        text += &format!("          and {more_steps} more\n");
+    }
+    text + &end_as_text(end, trial)
 }
 
-fn end_as_text(end: &End) -> String {
-    let mut text: String = end.stored.iter().map(|payload| format!("stored    {payload}\n")).collect();
+fn end_as_text(end: &End, trial: &Trial<'_>) -> String {
+    let routes: Vec<&str> = trial.routes.iter().map(|name| &**name.as_arc()).collect();
+    let stored = |TakenEvent { id, payload }: &TakenEvent| {
+        let id = id.map_or_else(|| "a new id".to_owned(), |id| format!("the id {id}"));
+        format!("stored    {payload}\n          in {}, with {id}\n", routes.join(", "))
+    };
+    let mut text: String = end.taken.iter().map(stored).collect();
     for Filtered { step, operation } in &end.filtered {
         text += &format!("filtered  by step {step} ({operation})\n");
     }
-    if let Some(Refused { code, detail, errors, .. }) = &end.refused {
-        text += &format!("refused   {code}: {detail}\n");
-        errors.iter().skip(1).for_each(|error| text += &format!("          {error}\n"));
+    if let Some(refused) = &end.refused {
+        text += &format!("refused   {}: {}\n", refused.code(), refused.detail());
+        for violation in refused.errors().iter().skip(1) {
+            text += &format!("          {}: {violation}\n", at(&violation.pointer));
+        }
     }
     text
+}
+
+/// A place as a person reads it.
+pub(crate) fn at(pointer: &str) -> &str {
+    if pointer.is_empty() { "the value" } else { pointer }
 }
 
 fn said(did: &Did) -> String {
@@ -142,72 +160,4 @@ fn said(did: &Did) -> String {
         Did::Filtered => "filtered".to_owned(),
         Did::Exploded(count) => format!("became {count} events"),
     }
-}
-
-/// A trial as JSON. Payloads stand in it byte for byte.
-#[derive(Serialize)]
-struct Told<'t> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schema_microseconds: Option<f64>,
-    steps: Vec<ToldStep<'t>>,
-    stored: Vec<Option<Box<RawValue>>>,
-    filtered: Vec<ToldFiltered>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<&'t Refused>,
-}
-
-#[derive(Serialize)]
-struct ToldStep<'t> {
-    step: usize,
-    operation: &'static str,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    part: &'t [usize],
-    did: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'t str>,
-    microseconds: f64,
-    payload: Option<Box<RawValue>>,
-}
-
-#[derive(Serialize)]
-struct ToldFiltered {
-    step: usize,
-    operation: &'static str,
-}
-
-impl<'t> Told<'t> {
-    fn of(trial: &'t Trial) -> Self {
-        let End { stored, filtered, refused } = &trial.end;
-        Self {
-            schema_microseconds: trial.schema.map(microseconds),
-            steps: trial.steps.iter().map(ToldStep::of).collect(),
-            stored: stored.iter().map(|payload| raw(payload)).collect(),
-            filtered: filtered.iter().map(|by| ToldFiltered { step: by.step, operation: by.operation }).collect(),
-            refused: refused.as_ref(),
-        }
-    }
-}
-
-impl<'t> ToldStep<'t> {
-    fn of(traced: &'t Traced) -> Self {
-        let Traced { step, operation, part, did, took, payload } = traced;
-        let (did, detail) = match did {
-            Did::Done => ("done", None),
-            Did::NotMet => ("not_met", None),
-            Did::Skipped(why) => ("skipped", Some(why.as_str())),
-            Did::Refused(why) => ("refused", Some(why.as_str())),
-            Did::Filtered => ("filtered", None),
-            Did::Exploded(_) => ("exploded", None),
-        };
-        Self { step: *step, operation, part, did, detail, microseconds: microseconds(*took), payload: raw(payload) }
-    }
-}
-
-/// What comes out of steps is JSON.
-fn raw(payload: &str) -> Option<Box<RawValue>> {
-    serde_json::from_str::<&RawValue>(payload).and_then(to_raw_value).ok()
-}
-
-fn microseconds(took: Duration) -> f64 {
-    took.as_secs_f64() * 1e6
 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use event::TypeName;
 use pipeline::schema::Schema;
 use serde::Serialize;
 
 use crate::config::{Configuration, SinkName, TypeConfig, TypeSchema};
+use crate::trial::{self, UnknownType};
 
 /// Types by name; `*` stands for all others. Cheap to clone.
 #[derive(Clone, Default)]
@@ -44,7 +46,7 @@ impl TypeBoard {
     /// From now on these are taken.
     pub(crate) fn show(&self, configuration: &Configuration) {
         let named = configuration.types.iter().map(|(name, config)| (name.to_string(), config.clone()));
-        let others = configuration.other_types.iter().map(|config| ("*".to_owned(), config.clone()));
+        let others = configuration.other_types.iter().map(|config| (trial::OTHERS.to_owned(), config.clone()));
         let types = named.chain(others).collect();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = types;
     }
@@ -52,6 +54,16 @@ impl TypeBoard {
     pub(crate) fn list(&self) -> Vec<TypeJson> {
         let types = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         types.iter().map(|(name, config)| TypeJson::of(name, config)).collect()
+    }
+
+    /// What an event of this name is taken by.
+    ///
+    /// # Errors
+    /// Nothing takes it.
+    pub(crate) fn find(&self, name: &str) -> Result<(TypeName, TypeConfig), UnknownType> {
+        let types = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = types.iter().map(|(name, config)| (name.as_str(), config));
+        trial::find(name, all).map(|(name, config)| (name, config.clone()))
     }
 
     /// The schema of a type, if there is such a type, and if it has one.

@@ -12,7 +12,7 @@ use event::limits::REFUSALS_LISTED_MAX;
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{Batch, ContentHash, Earlier, Given, Own, Record};
 use pipeline::batch::Item;
-use pipeline::pointer::scalar_text;
+use pipeline::pointer::{JsonPointer, scalar_text};
 
 use crate::ack::Ack;
 use crate::answer::Refusal;
@@ -43,10 +43,22 @@ pub(crate) fn type_of(types: &mut TypeCache, payload: &str) -> Result<Slot, Prob
 /// # Errors
 /// What stands there can't be an id.
 pub(crate) fn own_id(source: &str, known: &Known, payload: &str) -> Result<Option<EventId>, Problem> {
-    let Some(pointer) = &known.rules.id else { return Ok(None) };
+    id_at(known.rules.id.as_ref(), (source, &known.name), payload)
+}
+
+/// The same for a payload of a source and a type, with the place of its id.
+///
+/// # Errors
+/// As [`own_id`].
+pub(crate) fn id_at(
+    pointer: Option<&JsonPointer>,
+    (source, name): (&str, &TypeName),
+    payload: &str,
+) -> Result<Option<EventId>, Problem> {
+    let Some(pointer) = pointer else { return Ok(None) };
     let Some(raw) = pointer.lookup(payload).filter(|raw| *raw != "null") else { return Ok(None) };
     let text = id_text(raw).map_err(|problem| problem.with_pointer(pointer.as_str()))?;
-    Ok(Some(KeyedIds::new(source, &known.name, text.as_bytes()).id(0)))
+    Ok(Some(KeyedIds::new(source, name, text.as_bytes()).id(0)))
 }
 
 fn id_text(raw: &str) -> Result<Cow<'_, str>, Problem> {

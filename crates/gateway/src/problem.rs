@@ -36,7 +36,7 @@ pub(crate) struct Problem {
 #[derive(Debug, Serialize)]
 pub(crate) struct FailedStep {
     /// From 1.
-    step: usize,
+    pub(crate) step: usize,
     operation: &'static str,
 }
 
@@ -47,7 +47,7 @@ const MEDIA_TYPE: &str = "application/problem+json";
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 #[derive(Serialize)]
-struct Document<'a> {
+pub(crate) struct Document<'a> {
     r#type: TypeUri,
     title: &'static str,
     status: u16,
@@ -161,7 +161,7 @@ impl Problem {
         self.code.status()
     }
 
-    fn document(&self) -> Document<'_> {
+    pub(crate) fn document(&self) -> Document<'_> {
         Document {
             r#type: TypeUri(self.code),
             title: self.title.unwrap_or_else(|| self.code.title()),

@@ -2,6 +2,7 @@
 
 mod case;
 mod difference;
+mod folding;
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -11,7 +12,7 @@ use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::TestFlags;
 use crate::config::{self, Configuration, Environment};
 use crate::output::Output;
-use case::{CASE_FILE, Case, CaseError};
+use case::{CASE_FILE, Case, CaseError, Output as CaseOutput};
 
 /// What the process exits with where a case fails.
 const EXIT_FAILED: u8 = 1;
@@ -94,13 +95,12 @@ fn run_case(folder: &Path, configuration: &Configuration, update: bool, coloured
     if update {
         return case.write(&came_out).map_err(told);
     }
-    let differences: String = case
-        .expected
-        .files()
-        .into_iter()
-        .zip(came_out.files())
-        .filter(|((_, expected), (_, found))| expected != found)
-        .map(|((name, expected), (_, found))| format!("{name}\n{}", difference::of(expected, found, coloured)))
-        .collect();
+    let mut differences = String::new();
+    for name in CaseOutput::names([&case.expected, &came_out]) {
+        let (expected, found) = (case.expected.text(&name), came_out.text(&name));
+        if expected != found {
+            differences += &format!("{name}\n{}", difference::of(expected, found, coloured));
+        }
+    }
     if differences.is_empty() { Ok(()) } else { Err(differences) }
 }

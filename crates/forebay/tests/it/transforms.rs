@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::support::{Folder, Server, exchange, forebay, payloads};
+use crate::trials;
 
 const CONFIG: &str = r#"
 [types.access]
@@ -141,8 +142,7 @@ fn what_is_tried_is_what_is_stored_byte_for_byte() {
         let status = stand.post("access", &event);
         assert_eq!(code, if status == 200 { 0 } else { 3 }, "{event}: {printed}{said}");
         refused += u32::from(status != 200);
-        let stored = printed.split("\"stored\":[").nth(1).unwrap().split("],\"filtered\"").next().unwrap();
-        expected.extend((!stored.is_empty()).then(|| stored.to_owned()));
+        expected.extend(trials::payloads_of(&printed));
     }
     assert!(refused > 20 && expected.len() > 20, "{refused} refused, {} stored", expected.len());
     expected.sort();
@@ -167,11 +167,15 @@ fn a_trial_shows_each_step() {
         "step 4    lookup: done",
         "step 5    filter: done",
         r#"stored    {"path":"/a","bytes":2000000,"client":"f5545939bbd24a61","slow":true}"#,
+        "          in local",
     ];
     assert_eq!(lines, known);
     folder.write("event.json", r#"{"bytes":2000000}"#);
     let (code, printed, _) = run(&folder, &["try", "--config", "forebay.toml", "access", "event.json"]);
-    assert!(code == 3 && printed.contains("refused   schema: expected a member \"path\""), "{printed}");
+    assert!(
+        code == 3 && printed.contains("refused   schema: the schema of type access: expected a member \"path\""),
+        "{printed}"
+    );
     let (code, _, said) = run(&folder, &["try", "--config", "forebay.toml", "unknown", "event.json"]);
     assert!(code == 1 && said.contains("[types.unknown]"), "{said}");
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use event::limits::TRACED_BYTES_MAX;
+
 use super::step::Step;
 use super::tree::Tree;
 
@@ -18,8 +20,8 @@ pub struct Traced {
     pub did: Did,
     /// How long it took.
     pub took: Duration,
-    /// The event behind it.
-    pub payload: String,
+    /// The event behind it; nothing where those before had [`TRACED_BYTES_MAX`] together.
+    pub payload: Option<String>,
 }
 
 /// What a step did.
@@ -65,19 +67,32 @@ pub(super) struct Watcher<'f> {
     clock: &'f dyn Fn() -> Duration,
     /// When the step began that is being done.
     began: Duration,
+    /// Bytes of payloads that may still be handed on: a look at each of a hundred steps would cost more than these.
+    left: usize,
 }
 
 impl<'f> Watcher<'f> {
     pub(super) fn new(clock: &'f dyn Fn() -> Duration, each: &'f mut dyn FnMut(Traced)) -> Self {
-        Self { each, part: Vec::new(), clock, began: clock() }
+        Self { each, part: Vec::new(), clock, began: clock(), left: TRACED_BYTES_MAX }
+    }
+}
+
+impl Watcher<'_> {
+    fn payload(&mut self, tree: &Tree) -> Option<String> {
+        if self.left == 0 {
+            return None;
+        }
+        let mut payload = String::new();
+        tree.write_document(&mut payload);
+        self.left = self.left.checked_sub(payload.len()).unwrap_or_default();
+        Some(payload)
     }
 }
 
 impl Observer for Watcher<'_> {
     fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree) {
         let took = (self.clock)().saturating_sub(self.began);
-        let mut payload = String::new();
-        tree.write_document(&mut payload);
+        let payload = self.payload(tree);
         let part = self.part.clone();
         (self.each)(Traced { step: step.number, operation: step.name, part, did: did(), took, payload });
         // What it takes to look on isn't the next step's.

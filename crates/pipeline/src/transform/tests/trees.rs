@@ -189,6 +189,17 @@ fn the_key_of_an_event_decides_a_sample_without_values() {
 }
 
 #[test]
+fn what_is_put_into_a_new_element_is_there() {
+    for (steps, event, wanted) in [
+        (r#"[{"set": "/-/a", "value": 1}]"#, "[null]", r#"[null,{"a":1}]"#),
+        (r#"[{"set": "/l/-/a/b", "value": 1}]"#, r#"{"l":[]}"#, r#"{"l":[{"a":{"b":1}}]}"#),
+        (r#"[{"set": "/-/a", "value": 1}, {"set": "/1/a", "value": 1}]"#, "[null]", r#"[null,{"a":1}]"#),
+    ] {
+        assert_eq!(run(steps, event).as_deref(), Ok(wanted), "{steps}");
+    }
+}
+
+#[test]
 fn a_trace_tells_what_each_step_did() {
     let steps = r#"[
         {"set": "/a", "value": 1},
@@ -205,7 +216,7 @@ fn a_trace_tells_what_each_step_did() {
     let outcome = transform.trace(event, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each);
     assert!(outcome.is_err());
     let wrong = "the value is a number, and should be a string".to_owned();
-    let told: Vec<_> = traced.into_iter().map(|step| (step.step, step.part, step.did, step.payload)).collect();
+    let told: Vec<_> = traced.into_iter().map(|step| (step.step, step.part, step.did, step.payload.unwrap())).collect();
     let whole = r#"{"n":1,"l":[2,3],"a":1}"#.to_owned();
     let third = r#"{"n":1,"l":3,"a":1}"#.to_owned();
     assert_eq!(
@@ -220,4 +231,18 @@ fn a_trace_tells_what_each_step_did() {
             (6, vec![1], Did::Refused(wrong), third),
         ]
     );
+}
+
+#[test]
+fn a_trace_shows_no_more_payloads_than_it_may() {
+    let steps: Vec<_> = (0..20).map(|n| format!(r#"{{"set": "/n", "value": {n}}}"#)).collect();
+    let transform = compiled(&format!("[{}]", steps.join(",")));
+    let (mut windows, mut scratch, mut shown) = (transform.windows(1), Scratch::default(), Vec::new());
+    let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
+    let each = &mut |step: Traced| shown.push(step.payload.map(|payload| payload.len()));
+    transform.trace(&payload, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each).unwrap();
+    assert_eq!(shown.len(), 20, "each step is told");
+    let (bytes, most) = (shown.iter().flatten().sum::<usize>(), event::limits::TRACED_BYTES_MAX);
+    assert!((most..most + payload.len() + 10).contains(&bytes), "{shown:?}");
+    assert!(shown[0].is_some() && shown[19].is_none(), "{shown:?}");
 }

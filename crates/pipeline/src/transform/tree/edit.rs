@@ -22,6 +22,8 @@ impl Tree {
             }
         };
         if self.put_part(at, last, json)? {
+            // By its own number: `-` leads to no element that is there already.
+            self.node_mut(at).stale = true;
             self.make_stale(way);
         }
         Ok(())

@@ -1,0 +1,204 @@
+//! The aggregates of a case, folded as in a server with one shard whose clock is the case's: no disk, and nothing waits.
+
+use std::collections::BTreeMap;
+
+use event::{Origin, Position, TypeName};
+use pipeline::aggregate::{Fold, Rules, WindowResult};
+
+/// Where the events of a case stand.
+const ORIGIN: Origin = Origin([0; 16]);
+const SHARD: u16 = 0;
+/// How often a server looks whether the clock ends windows: here at each full second.
+const LOOK_EVERY: i64 = 1_000_000;
+/// Results that are made at a time.
+const RESULTS_MAX: usize = 1_000;
+
+/// The aggregates of a type, while its events come.
+pub(super) struct Folding {
+    folds: Vec<Folded>,
+    /// How far the clock has come.
+    clock: Option<i64>,
+}
+
+struct Folded {
+    name: String,
+    fold: Fold,
+    /// The last position that was given.
+    sequence: u64,
+    /// A result a line.
+    results: String,
+}
+
+impl Folding {
+    /// Those of `of`, before anything has come.
+    pub(super) fn new<'r>(of: &str, rules: impl Iterator<Item = &'r Rules>) -> Self {
+        let folded = |rules: &Rules| Folded {
+            name: own_name(of, rules.name()).to_owned(),
+            fold: Fold::new(rules.clone(), ORIGIN, &[SHARD]),
+            sequence: 0,
+            results: String::new(),
+        };
+        Self { folds: rules.map(folded).collect(), clock: None }
+    }
+
+    /// The clock runs on up to this time, or is set back to it. What it passes again ends nothing: no frontier falls.
+    pub(super) fn run_to(&mut self, time: i64) {
+        let from = self.clock.replace(time).unwrap_or(time);
+        self.folds.iter_mut().for_each(|folded| folded.run(from, time));
+    }
+
+    /// An event as it is stored.
+    pub(super) fn take(&mut self, received: i64, payload: &str) {
+        for folded in &mut self.folds {
+            let (position, time) = (folded.next(), folded.fold.rules().time_of(payload));
+            folded.fold.take(position, time, received, payload);
+            folded.gather();
+        }
+    }
+
+    /// What each is called.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.folds.iter().map(|folded| folded.name.as_str())
+    }
+
+    /// What each has given out, by its own name.
+    pub(super) fn finish(self) -> BTreeMap<String, String> {
+        self.folds.into_iter().map(|folded| (folded.name, folded.results)).collect()
+    }
+}
+
+/// What an aggregate is called in the table of its type.
+fn own_name<'n>(of: &str, name: &'n TypeName) -> &'n str {
+    name.as_str().strip_prefix(of).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name.as_str())
+}
+
+impl Folded {
+    fn next(&mut self) -> Position {
+        self.sequence += 1;
+        Position { shard: SHARD, sequence: self.sequence }
+    }
+
+    /// Looks at each full second behind `from` and up to `to`. The longer nothing comes, the more there is to do, so that those
+    /// at which there is nothing can be left out.
+    fn run(&mut self, from: i64, to: i64) {
+        let (mut next, last) = (from.div_euclid(LOOK_EVERY) + 1, to.div_euclid(LOOK_EVERY));
+        while self.fold.windows() > 0
+            && let Some(look) = first(next, last, |look| !self.fold.ticks(look * LOOK_EVERY).is_empty())
+        {
+            for (_, time) in self.fold.ticks(look * LOOK_EVERY) {
+                let position = self.next();
+                self.fold.tick(position, time);
+            }
+            self.gather();
+            next = look + 1;
+        }
+    }
+
+    fn gather(&mut self) {
+        loop {
+            let results = self.fold.results(RESULTS_MAX);
+            if results.is_empty() {
+                return;
+            }
+            for result in &results {
+                self.results += &line(result);
+                self.results.push('\n');
+            }
+        }
+    }
+}
+
+/// The first of these numbers for which it is true, where it is true for all behind that too.
+fn first(mut least: i64, most: i64, is_true: impl Fn(i64) -> bool) -> Option<i64> {
+    if least > most || !is_true(most) {
+        return None;
+    }
+    let mut greatest = most;
+    while least < greatest {
+        let middle = least + (greatest - least) / 2;
+        if is_true(middle) {
+            greatest = middle;
+        } else {
+            least = middle + 1;
+        }
+    }
+    Some(least)
+}
+
+/// A result without what no case can foresee: the origin, which each data directory has of its own, and the state, which says
+/// the same as the measures in a form for machines.
+fn line(result: &WindowResult) -> String {
+    let mut payload = result.payload.clone();
+    // It is the last but one member. Whatever a measure holds stands before it.
+    let origin = format!(",\"origin\":\"{ORIGIN}\"");
+    if let Some(at) = payload.rfind(&origin) {
+        let before = payload[..at].rfind(STATE).filter(|state| is_state(&payload[state + STATE.len()..at]));
+        payload.replace_range(before.unwrap_or(at)..at + origin.len(), "");
+    }
+    payload
+}
+
+const STATE: &str = ",\"state\":\"";
+
+/// Whether these are the digits of a state and the quote behind them: they go up to the origin.
+fn is_state(text: &str) -> bool {
+    text.strip_suffix('"').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use pipeline::aggregate::Definition;
+
+    use super::*;
+
+    const SECOND: i64 = 1_000_000;
+
+    fn rules(window: &str, change: impl FnOnce(&mut Definition)) -> Rules {
+        let mut definition = Definition {
+            window: window.into(),
+            measures: vec![("n".into(), "count".into()), ("v".into(), "last:/v".into())],
+            lateness: Some(Duration::ZERO),
+            ..Definition::default()
+        };
+        change(&mut definition);
+        Rules::new(TypeName::new("a.b").unwrap(), &definition).unwrap()
+    }
+
+    fn results(rules: &Rules, events: &[(i64, &str)], until: i64) -> Vec<String> {
+        let mut folding = Folding::new("a", [rules].into_iter());
+        for (received, payload) in events {
+            folding.run_to(received * SECOND);
+            folding.take(received * SECOND, payload);
+        }
+        folding.run_to(until * SECOND);
+        folding.finish()["b"].lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_clock_ends_windows_when_all_is_quiet_and_not_before() {
+        let rules = rules("10s", |definition| definition.quiet = Some(Duration::from_mins(1)));
+        let events = [(5, "{\"v\":1}")];
+        assert_eq!(results(&rules, &events, 64), [""; 0]);
+        let found = results(&rules, &events, 65);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].ends_with(r#""group":{},"n":1,"v":1,"revision":1}"#), "{found:?}");
+    }
+
+    #[test]
+    fn a_year_of_silence_is_no_work() {
+        let rules = rules("100ms", |definition| definition.quiet = Some(Duration::from_secs(1)));
+        let events: Vec<_> = (0..50).map(|n| (n * 400 * 24 * 3600, "{}")).collect();
+        assert_eq!(results(&rules, &events, 60 * 400 * 24 * 3600).len(), 50);
+    }
+
+    #[test]
+    fn origin_and_state_are_left_out_and_values_that_look_like_them_are_not() {
+        let rules = rules("10s", |definition| definition.state = true);
+        let value = format!(r#"{{"v":{{"a":1,"state":"00","origin":"{ORIGIN}","revision":3}}}}"#);
+        let found = results(&rules, &[(5, value.as_str())], 1000);
+        let measures = format!(r#""v":{{"a":1,"state":"00","origin":"{ORIGIN}","revision":3}},"revision":1}}"#);
+        assert!(found[0].ends_with(&measures), "{found:?}");
+    }
+}

@@ -1,0 +1,367 @@
+//! `POST /api/try`: a payload tried out over the admin API is told what its sender would be told, and shows the bytes that would be stored.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::support::{Folder, HANGS, Server, exchange, forebay, payloads};
+
+const CONFIG: &str = r#"
+[types.access]
+id = "/id"
+schema = "access.json"
+transform = [
+  { drop = "/referrer", when = "referrer == null" },
+  { set = "/slow", to = "bytes > 1000000" },
+  { enrich = "/from", from = "header", header = "X-From" },
+  { filter = "path != '/health'" },
+]
+routes = ["local", "other"]
+
+[types.order]
+id = "/id"
+transform = [{ explode = "/items" }, { set = "/kind", value = "item" }]
+routes = ["local"]
+
+[types.once]
+transform = [{ dedupe = "/n", window = "1h" }]
+routes = ["local"]
+
+[types.counted]
+routes = ["local"]
+
+[types.counted.aggregate.hits]
+window = "1m"
+measures = { n = "count" }
+routes = ["local"]
+
+[sinks.local]
+kind = "sqlite"
+
+[sinks.other]
+kind = "null"
+"#;
+
+struct Stand {
+    /// Killed before its directory goes.
+    server: Server,
+    folder: Folder,
+}
+
+impl Stand {
+    fn start() -> Self {
+        let folder = Folder::new();
+        folder.write("forebay.toml", CONFIG);
+        let schema = r#"{"required": ["path"], "properties": {"path": {"type": "string"}, "bytes": {"minimum": 0}}}"#;
+        folder.write("access.json", schema);
+        let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
+        Self { server, folder }
+    }
+
+    fn attempt(&self, path: &str, body: &str) -> (u16, String) {
+        attempt(self.server.admin, path, "", body)
+    }
+
+    /// What is told of a payload that could be tried.
+    fn told(&self, path: &str, body: &str) -> Value {
+        let (status, told) = self.attempt(path, body);
+        assert_eq!(status, 200, "{told}");
+        serde_json::from_str(&told).unwrap()
+    }
+}
+
+fn attempt(admin: SocketAddr, path: &str, headers: &str, body: &str) -> (u16, String) {
+    let length = body.len();
+    let request = format!(
+        "POST /api/try{path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\nX-From: here\r\n{headers}Content-Length: \
+         {length}\r\n\r\n{body}"
+    );
+    exchange(admin, &request)
+}
+
+#[derive(Deserialize)]
+struct Told<'t> {
+    #[serde(borrow)]
+    stored: Vec<Stored<'t>>,
+    #[serde(borrow)]
+    refused: Option<&'t RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Stored<'t> {
+    id: Option<String>,
+    #[serde(borrow)]
+    payload: &'t RawValue,
+}
+
+/// The payloads that would be stored, byte for byte.
+pub(crate) fn payloads_of(told: &str) -> Vec<String> {
+    let told: Told<'_> = serde_json::from_str(told).unwrap();
+    told.stored.iter().map(|stored| stored.payload.get().to_owned()).collect()
+}
+
+#[test]
+fn each_stage_is_shown_with_what_it_took() {
+    let stand = Stand::start();
+    let event = r#"{ "id": 7, "path": "/a", "bytes": 2e6, "referrer": null }"#;
+    let told = stand.told("/access", event);
+    let steps = told["steps"].as_array().unwrap().iter().map(|step| {
+        assert!(step["microseconds"].as_f64().is_some(), "{step}");
+        format!("{} {} {} {}", step["step"], step["operation"], step["did"], step["payload"])
+    });
+    let steps: Vec<_> = steps.collect();
+    let whole = r#"{"bytes":2e6,"from":"here","id":7,"path":"/a","slow":true}"#.replace("2e6", "2000000.0");
+    assert_eq!(steps.len(), 4);
+    assert!(steps[0].starts_with("1 \"drop\" \"done\" {\"bytes\""), "{steps:?}");
+    assert_eq!(steps[3], format!("4 \"filter\" \"done\" {whole}"));
+    for stage in ["json_microseconds", "schema_microseconds", "ids_microseconds"] {
+        assert!(told[stage].as_f64().is_some(), "{stage}: {told}");
+    }
+    let stored = &told["stored"][0];
+    assert_eq!(stored["routes"], serde_json::json!(["local", "other"]));
+    assert!(stored["id"].as_str().unwrap().parse::<event::EventId>().is_ok(), "{stored}");
+    // An id of nobody is made when the event comes.
+    assert_eq!(stand.told("/once", "{}")["stored"][0]["id"], Value::Null);
+    assert_eq!(stand.told("/order", r#"{"items":[1,2]}"#)["stored"][1]["payload"]["items"], 2);
+    let filtered = stand.told("/access", r#"{"path":"/health","bytes":1}"#);
+    assert_eq!(filtered["filtered"], serde_json::json!([{"step": 4, "operation": "filter"}]));
+    assert_eq!(filtered["stored"], serde_json::json!([]));
+}
+
+#[test]
+fn what_stands_around_the_event_is_asked_for() {
+    let stand = Stand::start();
+    let config = CONFIG.replace(
+        "{ dedupe = \"/n\", window = \"1h\" }",
+        "{ enrich = \"/at\", from = \"received_time\" }, \
+         { enrich = \"/client\", from = \"client\" }, { enrich = \"/source\", from = \"source\" }",
+    );
+    stand.folder.write("forebay.toml", config);
+    let admin = stand.server.admin;
+    let reload = format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+    assert_eq!(exchange(admin, &reload).0, 200);
+    let query = "?received=2026-11-22T10:00:00Z&client=192.0.2.7&source=the%20shop&key=k1";
+    let (_, told) = stand.attempt(&format!("/once{query}"), "{}");
+    let wanted = r#"{"at":"2026-11-22T10:00:00.000000Z","client":"192.0.2.7","source":"the shop"}"#;
+    assert_eq!(payloads_of(&told), [wanted]);
+    let id = |told: &str| serde_json::from_str::<Told<'_>>(told).unwrap().stored[0].id.clone();
+    let (_, again) = stand.attempt(&format!("/once{query}"), "{}");
+    assert!(id(&told).is_some() && id(&told) == id(&again), "{told}");
+    for (query, wanted) in
+        [("client=x", "wanted an address"), ("received=now", "received=now"), ("form=1", "form is unknown")]
+    {
+        let (status, told) = stand.attempt(&format!("/once?{query}"), "{}");
+        assert!(status == 400 && told.contains(wanted), "{status} {told}");
+    }
+}
+
+/// Payloads of many kinds: sound, refused at each stage, filtered, and made several.
+fn events(seed: u64) -> Vec<(&'static str, String)> {
+    let mut state = seed;
+    let mut next = |most: usize| {
+        // Any numbers will do (Knuth's MMIX).
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % most
+    };
+    let values = [
+        "\"/a\"",
+        "\"/health\"",
+        "7",
+        "1e400",
+        "-0.0",
+        "2000000.50",
+        "null",
+        "[ 1, {} ]",
+        "\"\\u00e9 \\\" \\/\"",
+        "{\"b\" : 1}",
+        "\"\\ud800\"",
+        "tru",
+        "\"é\"",
+        "[]",
+        "[{\"id\":\"x\"},{\"id\":\"y\"}]",
+        "\"\"",
+        "true",
+    ];
+    let names = ["path", "bytes", "referrer", "items", "x", "id"];
+    // No id of another event: those that can't be one, or are none.
+    let ids = ["[]", "\"\"", "true", "null"];
+    let mut event = |number: usize| {
+        let (type_name, first) = match next(8) {
+            0..5 => ("access", "\"path\":\"/p\", \"bytes\": 12"),
+            5..7 => ("order", "\"items\" : [1, 2.50]"),
+            _ => ("once", ""),
+        };
+        // Ids that never come again, so that nothing is a duplicate.
+        let own = format!("\"id\": \"{seed}-{number}\"");
+        let mut members = vec![own, first.to_owned()];
+        for _ in 0..next(3) {
+            let name = names[next(names.len())];
+            let value = if name == "id" { ids[next(ids.len())] } else { values[next(values.len())] };
+            members.push(format!("{}\"{name}\"{}:{value}", [" ", "", "\t"][next(3)], ["", "  "][next(2)]));
+        }
+        members.retain(|member| !member.is_empty());
+        let broken = ["", "", "", "", "", "", "", "}", ","][next(9)];
+        (type_name, format!("{}{{{}}}{broken}{}", ["", " "][next(2)], members.join(","), ["", "\n"][next(2)]))
+    };
+    (0..150).map(&mut event).collect()
+}
+
+#[test]
+fn a_trial_and_a_post_come_to_the_same_bytes_ids_and_refusals() {
+    let stand = Stand::start();
+    let (mut expected, mut refused, mut taken) = (Vec::new(), 0, 0);
+    for (type_name, event) in [1, 2].into_iter().flat_map(events) {
+        let (status, told) = stand.attempt(&format!("/{type_name}"), &event);
+        assert_eq!(status, 200, "{told}");
+        let told: Told<'_> = serde_json::from_str(&told).unwrap();
+        let length = event.len();
+        let post = format!(
+            "POST /ingest/event/{type_name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-From: here\r\nAccept: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{event}"
+        );
+        let (status, answer) = exchange(stand.server.intake, &post);
+        match told.refused {
+            Some(rejection) => {
+                refused += 1;
+                assert_eq!(rejection.get(), answer.trim_end(), "{event}");
+            }
+            None => assert_eq!(status, 200, "{event}: {answer}"),
+        }
+        if let Some(Some(id)) = told.stored.first().map(|stored| &stored.id) {
+            taken += 1;
+            assert!(answer.contains(id), "{event}: {answer}, and not {id}");
+        }
+        expected.extend(told.stored.iter().map(|stored| stored.payload.get().to_owned()));
+    }
+    assert!(refused > 50 && taken > 100, "{refused} refused, {taken} with ids");
+    expected.sort();
+    stand.server.wait_delivered();
+    assert_eq!(payloads(&stand.folder.data()), expected);
+}
+
+#[test]
+fn nothing_is_counted_remembered_or_kept() {
+    let stand = Stand::start();
+    let figures = |metrics: &str| -> Vec<String> {
+        let counts = ["forebay_events_", "forebay_refusals_", "forebay_http_requests", "forebay_journal_records"];
+        let is_count = |line: &&str| counts.iter().any(|name| line.starts_with(name));
+        metrics.lines().filter(is_count).map(str::to_owned).collect()
+    };
+    let before = figures(&stand.server.metrics());
+    assert!(before.len() > 10, "{before:?}");
+    for _ in 0..2 {
+        assert_eq!(stand.told("/once", "{\"n\":1}")["stored"].as_array().unwrap().len(), 1, "it didn't come before");
+        assert_eq!(stand.told("/access", "{}")["refused"]["code"], "schema");
+        assert_eq!(stand.told("/access", r#"{"path":"/health","bytes":1}"#)["filtered"].as_array().unwrap().len(), 1);
+    }
+    assert_eq!(figures(&stand.server.metrics()), before);
+    assert_eq!(stand.server.post("/ingest/event/once", "{\"n\":1}").0, 200);
+    stand.server.wait_delivered();
+    assert_eq!(payloads(&stand.folder.data()), ["{\"n\":1}"], "no trial stands for it");
+}
+
+#[test]
+fn requests_that_can_not_be_are_told_why() {
+    let stand = Stand::start();
+    let admin = stand.server.admin;
+    for (path, status, wanted) in [
+        ("/unknown", 404, "the configuration has no [types.unknown], and none for others"),
+        ("/counted.hits", 404, "results of an aggregate"),
+        ("/A%20b", 404, "unknown_type"),
+        ("", 404, "/api/try/TYPE"),
+        ("/", 404, "/api/try/TYPE"),
+        ("ing/access", 404, "/api/try"),
+    ] {
+        let (found, told) = stand.attempt(path, "{}");
+        assert!(found == status && told.contains(wanted), "{path}: {found} {told}");
+    }
+    let (status, told) =
+        exchange(admin, &format!("GET /api/try/access HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"));
+    assert!(status == 405 && told.contains("only POST"), "{status} {told}");
+    let (status, told) = attempt(admin, "/access", "Content-Encoding: gzip\r\n", "x");
+    assert!(status == 415 && told.contains("content_encoding"), "{status} {told}");
+    let (status, _) = attempt(admin, "/access", "Origin: http://evil.example\r\n", "{}");
+    assert_eq!(status, 403, "pages of others");
+    let told = stand.told("/access", "not JSON");
+    assert_eq!((told["refused"]["code"].as_str(), told["refused"]["status"].as_u64()), (Some("json"), Some(400)));
+}
+
+#[test]
+fn a_payload_has_as_many_bytes_as_an_event_may_have() {
+    let stand = Stand::start();
+    let most = event::limits::EVENT_BYTES_MAX;
+    let of = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let (status, told) = stand.attempt("/once", &of(most));
+    assert_eq!((status, payloads_of(&told)), (200, vec![of(most)]));
+    for bytes in [most + 1, 3 * most] {
+        let (status, told) = stand.attempt("/once", &of(bytes));
+        assert!(status == 413 && told.contains("too_large"), "{status} {told}");
+    }
+    // In chunks nobody says before how much it is.
+    let mut stream = TcpStream::connect(stand.server.admin).unwrap();
+    stream.set_read_timeout(Some(HANGS)).unwrap();
+    let head = format!(
+        "POST /api/try/once HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
+        stand.server.admin
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    for _ in 0..20 {
+        let chunk = format!("10000\r\n{}\r\n", "1".repeat(0x10000));
+        stream.write_all(chunk.as_bytes()).unwrap();
+    }
+    stream.write_all(b"0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[test]
+fn an_explosion_is_shown_as_far_as_anybody_reads() {
+    let stand = Stand::start();
+    let items: Vec<String> = (0..5_000).map(|n| n.to_string()).collect();
+    let (status, told) = stand.attempt("/order", &format!("{{\"items\":[{}]}}", items.join(",")));
+    assert_eq!((status, payloads_of(&told).len()), (200, 5_000));
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((told["steps"].as_array().unwrap().len(), told["more_steps"].as_u64()), (1_000, Some(4_001)));
+}
+
+#[test]
+fn it_needs_a_token_for_the_admin_port_where_there_is_one() {
+    let folder = Folder::new();
+    let data = folder.text("data");
+    let token = |scope: &str| {
+        let output = forebay().args(["token", "new", scope, "--scope", scope, "--data", &data]).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap().lines().find(|line| line.contains("fb_")).unwrap().trim().to_owned()
+    };
+    let (reader, admin) = (token("read"), token("admin"));
+    let server = Server::start(&folder.data());
+    let with = |token: &str| attempt(server.admin, "/event", &format!("Authorization: Bearer {token}\r\n"), "{}").0;
+    assert_eq!(attempt(server.admin, "/event", "", "{}").0, 401);
+    assert_eq!((with(&reader), with(&admin)), (403, 200));
+}
+
+#[test]
+fn others_are_answered_while_a_payload_is_awaited() {
+    let stand = Stand::start();
+    let admin = stand.server.admin;
+    let head = format!("POST /api/try/once HTTP/1.1\r\nHost: {admin}\r\nContent-Length: 10\r\n\r\n");
+    let waiting: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = TcpStream::connect(admin).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    assert!(stand.server.metrics().contains("forebay_"), "no payload is there yet");
+    for mut stream in waiting {
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        stream.write_all(b"{\"n\": 1   ").unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+    }
+}

@@ -1,0 +1,229 @@
+//! A payload on the way that a posted one takes, as far as the journal and not into it: for people who try out what a configuration
+//! does. Nothing is counted, and nothing is remembered beyond one [`Rehearsal`].
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use event::limits::TRACED_STEPS_MAX;
+use event::{EventId, KeyedIds, TypeName};
+use pipeline::json;
+use pipeline::schema::Violation;
+use pipeline::transform::{Context, Filtered, Outcome, Scratch, Several, Traced, Windows};
+use serde::{Serialize, Serializer};
+
+use crate::encoder::id_at;
+use crate::problem::{Problem, Refused};
+use crate::request::check_key;
+use crate::type_table::TypeRules;
+
+/// What is given of an event beside its payload.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// When it is received, in microseconds since 1970.
+    pub received_at: i64,
+    /// The client's address.
+    pub client: Option<IpAddr>,
+    /// Who sends it.
+    pub source: String,
+    /// The `Idempotency-Key` of its request; empty for none.
+    pub key: String,
+    /// The headers of its request. Names are in small letters.
+    pub headers: Vec<(String, String)>,
+}
+
+/// What became of a payload, and how.
+#[derive(Debug, Default)]
+pub struct Rehearsed {
+    /// How long the check took whether it is JSON.
+    pub json: Duration,
+    /// How long the check against the schema took, if there is one.
+    pub schema: Option<Duration>,
+    /// What the steps did, as far as it is told: at most [`TRACED_STEPS_MAX`].
+    pub steps: Vec<Traced>,
+    /// How many more there were.
+    pub more_steps: usize,
+    /// How long it took to find its ids, if it came so far.
+    pub ids: Option<Duration>,
+    /// What became of it.
+    pub end: End,
+}
+
+/// What became of a payload.
+#[derive(Debug, Default)]
+pub struct End {
+    /// The events that would be journaled.
+    pub taken: Vec<TakenEvent>,
+    /// What steps took out.
+    pub filtered: Vec<Filtered>,
+    /// Why it would be refused.
+    pub refused: Option<Rejection>,
+}
+
+/// An event that would be journaled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenEvent {
+    /// Its id; nothing where one is made when it is taken.
+    pub id: Option<EventId>,
+    /// Its payload.
+    pub payload: String,
+}
+
+/// Why a payload would be refused: what its sender would be answered.
+#[derive(Debug)]
+pub struct Rejection(Refused);
+
+impl Rejection {
+    /// The code, such as `schema`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.0.code.as_str()
+    }
+
+    /// What is wrong, in words.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// Where in the payload, as a JSON pointer.
+    #[must_use]
+    pub fn pointer(&self) -> Option<&str> {
+        self.0.pointer.as_deref()
+    }
+
+    /// The step that refuses it, from 1.
+    #[must_use]
+    pub fn step(&self) -> Option<usize> {
+        self.0.step.as_ref().map(|failed| failed.step)
+    }
+
+    /// All that its schema finds wrong.
+    #[must_use]
+    pub fn errors(&self) -> &[Violation] {
+        &self.0.errors
+    }
+}
+
+impl Serialize for Rejection {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.document().serialize(serializer)
+    }
+}
+
+/// The events of a type, one after the other, as if nothing of it had come before.
+#[derive(Debug)]
+pub struct Rehearsal {
+    name: TypeName,
+    rules: TypeRules,
+    windows: Windows,
+    scratch: Scratch,
+}
+
+impl Rehearsal {
+    /// That of a type with these rules.
+    #[must_use]
+    pub fn new(name: TypeName, rules: TypeRules) -> Self {
+        let windows = rules.steps.as_ref().map(|steps| steps.transform().windows(0)).unwrap_or_default();
+        Self { name, rules, windows, scratch: Scratch::default() }
+    }
+
+    /// Takes a payload as far as the journal.
+    pub fn run(&mut self, bytes: &[u8], around: &Around) -> Rehearsed {
+        let mut told = Rehearsed::default();
+        match self.follow(bytes, around, &mut told) {
+            Ok(end) => Rehearsed { end, ..told },
+            Err(refused) => Rehearsed { end: End { refused: Some(Rejection(refused)), ..End::default() }, ..told },
+        }
+    }
+
+    /// In the order of [`crate::event_request`].
+    fn follow(&mut self, bytes: &[u8], around: &Around, told: &mut Rehearsed) -> Result<End, Refused> {
+        if !around.key.is_empty() {
+            check_key(around.key.as_bytes(), "the Idempotency-Key")?;
+        }
+        let began = Instant::now();
+        let checked = json::check(bytes);
+        told.json = began.elapsed();
+        let payload = checked.map_err(Problem::of_json)?;
+        if let Some(schema) = &self.rules.schema {
+            let began = Instant::now();
+            let checked = schema.check(payload);
+            told.schema = Some(began.elapsed());
+            checked.map_err(|violations| Problem::of_schema(&self.name, violations))?;
+        }
+        let made = self.step(payload, around, told)?;
+        let began = Instant::now();
+        let end = self.conclude(made, around);
+        told.ids = Some(began.elapsed());
+        // As if it were stored: only then a step remembers it.
+        end.inspect(|_| self.windows.keep())
+    }
+
+    fn step(&mut self, payload: &str, around: &Around, told: &mut Rehearsed) -> Result<Made, Refused> {
+        let Some(steps) = &self.rules.steps else { return Ok(Made::One(payload.to_owned())) };
+        let header = |name: &str| around.header(name);
+        let own = self.rules.id.as_ref().and_then(|id| id.lookup(payload)).filter(|raw| *raw != "null");
+        let context = Context {
+            received_at: around.received_at,
+            client: around.client,
+            source: &around.source,
+            event_type: self.name.as_str(),
+            key: own.unwrap_or(&around.key).as_bytes(),
+            header: &header,
+        };
+        let began = Instant::now();
+        let clock = || began.elapsed();
+        let each = &mut |step| {
+            if told.steps.len() < TRACED_STEPS_MAX {
+                told.steps.push(step);
+            } else {
+                told.more_steps += 1;
+            }
+        };
+        let outcome = steps.transform().trace(payload, &context, &mut self.windows, &mut self.scratch, &clock, each);
+        Ok(match outcome.map_err(Problem::of_step)? {
+            Outcome::Unchanged => Made::One(payload.to_owned()),
+            Outcome::Changed(changed) => Made::One(changed.to_owned()),
+            Outcome::Filtered(by) => Made::Nothing(by),
+            Outcome::Several(several) => Made::Several(several),
+        })
+    }
+
+    /// What has become of it, each with its id as [`crate::stepped`] and [`crate::encoder`] give it one.
+    fn conclude(&self, made: Made, around: &Around) -> Result<End, Refused> {
+        let own = |payload: &str| id_at(self.rules.id.as_ref(), (&around.source, &self.name), payload);
+        let keyed = || {
+            let key = Some(around.key.as_bytes()).filter(|key| !key.is_empty())?;
+            Some(KeyedIds::new(&around.source, &self.name, key).id(0))
+        };
+        match made {
+            Made::Nothing(by) => Ok(End { filtered: vec![by], ..End::default() }),
+            Made::One(payload) => {
+                let id = own(&payload)?.or_else(keyed);
+                Ok(End { taken: vec![TakenEvent { id, payload }], ..End::default() })
+            }
+            Made::Several(Several { events, filtered }) => {
+                let part = |(number, payload): (u32, String)| {
+                    let whole = own(&payload)?.or_else(keyed);
+                    let id = whole.map(|whole| KeyedIds::of_event(whole).id(number));
+                    Ok(TakenEvent { id, payload })
+                };
+                let taken = events.into_iter().map(part).collect::<Result<_, Refused>>()?;
+                Ok(End { taken, filtered, refused: None })
+            }
+        }
+    }
+}
+
+/// What steps make of a payload.
+enum Made {
+    One(String),
+    Nothing(Filtered),
+    Several(Several),
+}
+
+impl Around {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
