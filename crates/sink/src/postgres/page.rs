@@ -120,7 +120,7 @@ fn rows(table: &str, condition: &str, order: &str, query: &Query) -> String {
     // One more than there is room for tells whether there is a next page.
     let (count, bytes) = (query.limit.saturating_add(1), query.bytes_max);
     format!(
-        "select id, type, source, received_at, payload, place::text from \
+        "select id, type, source, received_at, payload, place::text as shown from \
          (select c.*, sum(octet_length(payload)) over (order by {order}) - octet_length(payload) as before from \
          (select id, coalesce(type, '') as type, coalesce(source, '') as source, received_at, payload::text as payload, \
          ctid as place from {table} where ({condition}) and payload is not null and received_at is not null \
