@@ -104,8 +104,8 @@ impl Table {
         let names = names.join(", ");
         let insert =
             format!("insert into {quoted} ({names}) values ({}) on conflict (id) do nothing", nulls(fields.len()));
-        // Never run: it tells whether the id is unique.
-        talk.wait(talk.client.prepare(&insert)).await.map_err(not_unique)?;
+        // Planned and not run: that tells whether the id is unique.
+        talk.order(&format!("explain {insert}")).await.map_err(not_unique)?;
         let place = "where origin = $1 and shard = $2 and sink = $3";
         let prepare = async |sql: String| talk.wait(talk.client.prepare(&sql)).await;
         Ok(Self {

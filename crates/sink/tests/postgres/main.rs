@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod conformance;
+mod events;
+mod faults;
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
+mod rows;
 mod stand;

@@ -46,6 +46,22 @@ impl Stand {
         Sink::new(SinkConfig::Postgres(self.config.clone()))
     }
 
+    /// The same table without the proxy.
+    pub(crate) fn past_the_proxy(&self, server: &PostgresServer) -> SinkConfig {
+        SinkConfig::Postgres(PostgresConfig { server: server.url().parse().unwrap(), ..self.config.clone() })
+    }
+
+    /// How many rows there are.
+    pub(crate) async fn count(&self, server: &PostgresServer) -> u64 {
+        let sql = format!("select to_regclass('{0}.events') is not null", self.schema);
+        let client = client(server).await;
+        if !client.query_one(&sql, &[]).await.unwrap().get::<_, bool>(0) {
+            return 0;
+        }
+        let sql = format!("select count(*) from {}.events", self.schema);
+        client.query_one(&sql, &[]).await.unwrap().get::<_, i64>(0).cast_unsigned()
+    }
+
     /// Ids and payloads, as they are in the table.
     pub(crate) async fn rows(&self, server: &PostgresServer) -> Vec<(EventId, Vec<u8>)> {
         let sql = format!("select id::text, payload::text from {}.events", self.schema);

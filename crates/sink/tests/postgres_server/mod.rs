@@ -23,6 +23,7 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 pub struct PostgresServer {
     folder: PathBuf,
     programs: PathBuf,
+    settings: Vec<String>,
     process: Mutex<Option<Child>>,
     /// Ends the server and removes its files as soon as this end of its pipe is closed.
     watcher: Child,
@@ -31,6 +32,12 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// A running server; `None`, and a message, where PostgreSQL isn't installed.
     pub fn start() -> Option<Self> {
+        // A process that is killed loses nothing of what the system has in memory: no need to wait for a disk.
+        Self::start_with(&["fsync=off", "shared_buffers=32MB"])
+    }
+
+    /// The same with settings of its own.
+    pub fn start_with(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             eprintln!("skipped: PostgreSQL isn't installed (apt install postgresql)");
             return None;
@@ -44,7 +51,8 @@ impl PostgresServer {
         }
         let script = "cat > /dev/null; kill -9 $(head -1 \"$1/data/postmaster.pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
-        let server = Self { folder, programs, process: Mutex::new(None), watcher };
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let server = Self { folder, programs, settings, process: Mutex::new(None), watcher };
         let mut initdb = server.command("initdb");
         initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
         let made = initdb.arg(server.folder.join("data")).output().unwrap();
@@ -70,10 +78,10 @@ impl PostgresServer {
             let log = File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
             let mut postgres = self.command("postgres");
             postgres.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
-            // A process that is killed loses nothing of what the system has in memory: no need to wait for a disk.
-            for setting in ["listen_addresses=", "fsync=off", "max_connections=100", "shared_buffers=32MB"] {
+            postgres.args(["-c", "listen_addresses="]);
+            self.settings.iter().for_each(|setting| {
                 postgres.args(["-c", setting]);
-            }
+            });
             let mut child = postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
             while child.try_wait().unwrap().is_none() {
                 assert!(Instant::now() < deadline, "PostgreSQL doesn't answer: {}", self.log());

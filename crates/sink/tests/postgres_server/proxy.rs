@@ -13,8 +13,8 @@ enum Mode {
     Open,
     /// So many bytes of answers still; then every connection is cut, and new ones are too.
     Until(usize),
-    /// Nothing goes either way, and nothing is lost.
-    Frozen,
+    /// So many bytes of answers still; then nothing goes either way, and nothing is lost.
+    FrozenAfter(usize),
 }
 
 struct State {
@@ -63,13 +63,13 @@ impl Proxy {
     fn pump<R: Read + End, W: Write + End>(&self, mut from: R, mut to: W, are_answers: bool) {
         let mut buffer = [0; 16 * 1024];
         while let Ok(count) = from.read(&mut buffer) {
-            let allowed = {
-                let (state, changed) = &*self.state;
-                let frozen = |state: &mut State| state.mode == Mode::Frozen;
-                let mut state = changed.wait_while(state.lock().unwrap(), frozen).unwrap();
-                if are_answers { state.spend(count) } else { count }
-            };
-            if count == 0 || to.write_all(&buffer[..allowed]).is_err() || allowed < count {
+            let (mut sent, mut ends) = (0, count == 0);
+            while sent < count && !ends {
+                let allowed = self.pass(count - sent, are_answers);
+                ends = allowed == 0 || to.write_all(&buffer[sent..sent + allowed]).is_err();
+                sent += allowed;
+            }
+            if ends {
                 break;
             }
         }
@@ -77,14 +77,22 @@ impl Proxy {
         to.end();
     }
 
+    /// How many of so many bytes may be handed on, as soon as any may; none where the connection is to be cut.
+    fn pass(&self, count: usize, are_answers: bool) -> usize {
+        let (state, changed) = &*self.state;
+        let frozen = |state: &mut State| state.mode == Mode::FrozenAfter(0);
+        let mut state = changed.wait_while(state.lock().unwrap(), frozen).unwrap();
+        if are_answers { state.spend(count) } else { count }
+    }
+
     /// Cuts all connections as soon as the server has answered so many bytes more.
     pub fn cut_after(&self, bytes: usize) -> Hindrance {
         self.set(Mode::Until(bytes))
     }
 
-    /// Stands still until the hindrance is dropped.
-    pub fn freeze(&self) -> Hindrance {
-        self.set(Mode::Frozen)
+    /// Stands still as soon as the server has answered so many bytes more, until the hindrance is dropped.
+    pub fn freeze_after(&self, bytes: usize) -> Hindrance {
+        self.set(Mode::FrozenAfter(bytes))
     }
 
     /// Bytes that the server has answered so far.
@@ -102,8 +110,8 @@ impl State {
     /// How many of so many bytes of answers go through.
     fn spend(&mut self, count: usize) -> usize {
         let allowed = match &mut self.mode {
-            Mode::Open | Mode::Frozen => count,
-            Mode::Until(left) => {
+            Mode::Open => count,
+            Mode::Until(left) | Mode::FrozenAfter(left) => {
                 let allowed = count.min(*left);
                 *left -= allowed;
                 allowed
