@@ -134,7 +134,7 @@ impl Sql {
             .enumerate()
             .map(|(at, field)| format!("${}::{}[]", at + 1, field.kind.name()))
             .collect();
-        let rows = format!("unnest({}) with ordinality as n ({columns}, n)", arrays.join(", "));
+        let rows = format!("unnest({}) with ordinality as n ({columns}, forebay_n)", arrays.join(", "));
         // When it was received isn't what an event is: what comes again comes later.
         let told = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
         let same: Vec<String> =
@@ -142,10 +142,10 @@ impl Sql {
         let others = table.fields.iter().filter(|field| field.content != Content::Id);
         let set: Vec<String> = others.map(|field| format!("{0} = excluded.{0}", field.quoted())).collect();
         let insert =
-            format!("insert into {to} ({columns}) select {columns} from {rows} order by id, n on conflict (id) do");
+            format!("insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do");
         Self {
             compare: format!(
-                "select n.n, t.id is null, coalesce({}, true) from {rows} left join {to} t on t.id = n.id order by n.n",
+                "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on t.id = n.id order by n.forebay_n",
                 if same.is_empty() { "true".to_owned() } else { same.join(" and ") }
             ),
             replace: format!("{insert} update set {}", set.join(", ")),
