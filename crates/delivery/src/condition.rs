@@ -19,8 +19,11 @@ impl FromStr for Condition {
 }
 
 impl Condition {
-    /// Whether it is true on an event with this payload; else why it is neither true nor false.
-    pub(crate) fn holds(&self, payload: &[u8]) -> Result<bool, String> {
+    /// Whether it is true on an event with this payload.
+    ///
+    /// # Errors
+    /// Why it is neither true nor false.
+    pub fn holds(&self, payload: &[u8]) -> Result<bool, String> {
         let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload is no text: {error}"))?;
         self.0.holds(payload).map_err(|error| format!("the condition of its route is neither true nor false: {error}"))
     }

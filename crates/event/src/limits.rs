@@ -165,6 +165,13 @@ pub const DELIVERY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of blocks that a delivered batch keeps in memory, unless its first block alone is larger. A block with a
 /// single small event takes a page: without this limit a batch of such would keep ten times its payload.
 pub const DELIVERY_HELD_BYTES_MAX: usize = 2 * DELIVERY_BYTES_MAX;
+/// How long a store over a network may take for one statement, unless the configuration says otherwise: a batch takes a
+/// fraction of a second, and a store that has stopped answering is to be noticed.
+pub const STORE_TIMEOUT: Duration = Duration::from_secs(30);
+/// What the configuration may say.
+pub const STORE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+/// See [`STORE_TIMEOUT_MIN`].
+pub const STORE_TIMEOUT_MAX: Duration = Duration::from_hours(1);
 /// Bytes of lines at which an object ends (a file of a directory sink), unless the configuration says otherwise.
 pub const OBJECT_BYTES: u64 = 32 * 1024 * 1024;
 /// What the configuration may say: smaller ones cost more for their names than for what is in them, and larger ones aren't

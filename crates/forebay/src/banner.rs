@@ -44,6 +44,9 @@ fn text(
                 format!("sqlite3 {} \"select payload from {}\"", sqlite.path.display(), sqlite.table.as_str())
             }
             SinkConfig::Directory(directory) => format!("ls {}", directory.path.display()),
+            // Its URL may hold a password.
+            #[cfg(feature = "postgres")]
+            SinkConfig::Postgres(_) => continue,
         };
         text += &format!("Look at what sink {name} has stored:\n  {look}\n");
     }

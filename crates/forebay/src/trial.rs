@@ -1,6 +1,8 @@
 //! One payload tried out, for the command and for the admin API: the gateway takes it as far as the journal, and here stands what is told
 //! of it.
 
+mod ways;
+
 use std::time::Duration;
 
 use event::TypeName;
@@ -9,7 +11,8 @@ use pipeline::transform::{Did, Filtered, Traced};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::config::{SinkName, TypeConfig};
+use crate::config::{Route, TypeConfig};
+use ways::Ways;
 
 /// What stands for all types that have no table of their own.
 pub(crate) const OTHERS: &str = "*";
@@ -76,8 +79,14 @@ impl<'c> Bench<'c> {
 /// What became of a payload.
 pub(crate) struct Trial<'c> {
     pub(crate) rehearsed: Rehearsed,
-    /// The sinks that would get what is left of it.
-    pub(crate) routes: &'c [SinkName],
+    routes: &'c [Route],
+}
+
+impl<'c> Trial<'c> {
+    /// Where an event that is left of it would go.
+    pub(crate) fn ways(&self, event: &TakenEvent) -> Ways<'c> {
+        Ways::of(self.routes, &event.payload)
+    }
 }
 
 /// A trial as JSON. Payloads stand in it byte for byte. Times are in microseconds.
@@ -116,7 +125,8 @@ struct StepJson<'t> {
 struct StoredJson<'t> {
     /// Nothing where an id is made when it is taken.
     id: Option<String>,
-    routes: Vec<&'t str>,
+    #[serde(flatten)]
+    ways: Ways<'t>,
     payload: Option<Box<RawValue>>,
 }
 
@@ -128,11 +138,10 @@ struct FilteredJson {
 
 impl<'t> TrialJson<'t> {
     pub(crate) fn of(trial: &'t Trial<'_>) -> Self {
-        let Trial { rehearsed: Rehearsed { json, schema, steps, more_steps, ids, end }, routes } = trial;
-        let routes: Vec<&str> = routes.iter().map(|name| &**name.as_arc()).collect();
+        let Rehearsed { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
         let stored = |taken: &TakenEvent| StoredJson {
             id: taken.id.map(|id| id.to_string()),
-            routes: routes.clone(),
+            ways: trial.ways(taken),
             payload: raw(&taken.payload),
         };
         let filtered = |by: &Filtered| FilteredJson { step: by.step, operation: by.operation };

@@ -128,10 +128,9 @@ fn as_text(received: &[u8], trial: &Trial<'_>) -> String {
 }
 
 fn end_as_text(end: &End, trial: &Trial<'_>) -> String {
-    let routes: Vec<&str> = trial.routes.iter().map(|name| &**name.as_arc()).collect();
-    let stored = |TakenEvent { id, payload }: &TakenEvent| {
-        let id = id.map_or_else(|| "a new id".to_owned(), |id| format!("the id {id}"));
-        format!("stored    {payload}\n          in {}, with {id}\n", routes.join(", "))
+    let stored = |taken: &TakenEvent| {
+        let id = taken.id.map_or_else(|| "a new id".to_owned(), |id| format!("the id {id}"));
+        format!("stored    {}\n          with {id}, in {}\n", taken.payload, trial.ways(taken))
     };
     let mut text: String = end.taken.iter().map(stored).collect();
     for Filtered { step, operation } in &end.filtered {

@@ -22,6 +22,9 @@ pub enum SinkConfig {
     Sqlite(SqliteConfig),
     /// Files of a directory.
     Directory(DirectoryConfig),
+    /// A table of a PostgreSQL server.
+    #[cfg(feature = "postgres")]
+    Postgres(crate::postgres::PostgresConfig),
 }
 
 /// A driver of one store.
@@ -39,6 +42,9 @@ pub enum Sink {
     Sqlite(Sqlite),
     /// Whole objects, such as files of a directory.
     Objects(ObjectStore),
+    /// A table of a PostgreSQL server. Each lane has a connection of its own.
+    #[cfg(feature = "postgres")]
+    Postgres(crate::postgres::Postgres),
 }
 
 impl Sink {
@@ -50,6 +56,8 @@ impl Sink {
             SinkConfig::Memory(handle) => Self::Memory(handle),
             SinkConfig::Sqlite(config) => Self::Sqlite(Sqlite::new(config)),
             SinkConfig::Directory(config) => Self::directory(config, Arc::new(OsFiles)),
+            #[cfg(feature = "postgres")]
+            SinkConfig::Postgres(config) => Self::Postgres(crate::postgres::Postgres::new(config)),
         }
     }
 
@@ -64,7 +72,7 @@ impl Sink {
     pub const fn objects(&self) -> Option<&ObjectStore> {
         match self {
             Self::Objects(store) => Some(store),
-            Self::Null | Self::Memory(_) | Self::Sqlite(_) => None,
+            _ => None,
         }
     }
 
@@ -79,6 +87,8 @@ impl Sink {
             Self::Memory(memory) => memory.connect(),
             Self::Sqlite(sqlite) => sqlite.connect().await,
             Self::Objects(ObjectStore::Directory(directory)) => directory.connect().await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.connect().await,
         }
     }
 
@@ -91,6 +101,8 @@ impl Sink {
             Self::Null | Self::Objects(_) => Ok(Cursor::Delivery),
             Self::Memory(memory) => memory.cursor(lane),
             Self::Sqlite(sqlite) => sqlite.cursor(lane).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.cursor(lane).await,
         }
     }
 
@@ -106,6 +118,8 @@ impl Sink {
             Self::Memory(memory) => memory.write(batch).await,
             Self::Sqlite(sqlite) => sqlite.write(batch).await,
             Self::Objects(store) => store.write(batch).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.write(batch).await,
         }
     }
 
@@ -119,15 +133,19 @@ impl Sink {
             Self::Objects(_) => Err(ReadError::Unavailable("a store of objects can't be read back".into())),
             Self::Memory(memory) => memory.read(&query),
             Self::Sqlite(sqlite) => sqlite.read(query).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.read(query).await,
         }
     }
 
     /// Whether what is stored can be read back.
     #[must_use]
-    pub const fn can_read(&self) -> bool {
+    pub fn can_read(&self) -> bool {
         match self {
             Self::Null | Self::Objects(_) => false,
             Self::Memory(_) | Self::Sqlite(_) => true,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.can_read(),
         }
     }
 
@@ -139,6 +157,11 @@ impl Sink {
         match self {
             Self::Null | Self::Memory(_) | Self::Objects(_) => Ok(()),
             Self::Sqlite(sqlite) => sqlite.close().await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => {
+                postgres.close().await;
+                Ok(())
+            }
         }
     }
 
@@ -149,6 +172,8 @@ impl Sink {
             (Self::Null, Self::Null) => true,
             (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
             (Self::Sqlite(one), Self::Sqlite(other)) => one.is_same(other),
+            #[cfg(feature = "postgres")]
+            (Self::Postgres(one), Self::Postgres(other)) => one.is_same(other),
             (Self::Objects(ObjectStore::Directory(one)), Self::Objects(ObjectStore::Directory(other))) => {
                 one.is_same(other)
             }
@@ -163,8 +188,11 @@ impl Sink {
             Self::Null | Self::Objects(_) => false,
             Self::Memory(memory) => memory.is_fenced(),
             Self::Sqlite(_) => true,
+            // A server that takes over may be behind the one that failed.
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => return Traits { settle: crate::postgres::SETTLE, fenced: true },
         };
-        // None of these stores fails over to an older copy of itself.
+        // None of the others fails over to an older copy of itself.
         Traits { settle: Duration::ZERO, fenced }
     }
 }

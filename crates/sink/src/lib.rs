@@ -9,7 +9,10 @@ mod driver;
 mod folder;
 pub mod memory;
 pub mod object;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod sqlite;
+mod table_name;
 
 pub use batch::{Batch, Record, Write};
 pub use contract::{Cursor, Reason, Refusal, Report, Retry, SinkError, Traits};
@@ -17,4 +20,5 @@ pub use driver::{Sink, SinkConfig};
 pub use memory::MemoryHandle;
 pub use object::directory::DirectoryConfig;
 pub use object::{Codec, Manifest, ObjectRules, ObjectStore, Parts};
-pub use sqlite::{InvalidTableName, Sqlite, SqliteConfig, TableName};
+pub use sqlite::{Sqlite, SqliteConfig};
+pub use table_name::{InvalidTableName, TableName};

@@ -57,6 +57,10 @@ impl ClientTls {
         if roots.is_empty() { Err(TrustError::NoSystemRoots) } else { Self::with(roots) }
     }
 
+    pub(crate) fn config(&self) -> &ClientConfig {
+        &self.0
+    }
+
     fn with(roots: RootCertStore) -> Result<Self, TrustError> {
         let builder = ClientConfig::builder_with_provider(PROVIDER.clone());
         let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| TrustError::Unusable)?;
@@ -81,7 +85,7 @@ impl ClientTls {
 }
 
 /// A server that isn't trusted is the one mistake that whoever calls can mend.
-fn explained(error: io::Error) -> io::Error {
+pub(crate) fn explained(error: io::Error) -> io::Error {
     let is_of_trust = |error: &rustls::Error| matches!(error, rustls::Error::InvalidCertificate(_));
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(inner) if is_of_trust(inner) => {

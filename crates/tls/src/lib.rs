@@ -1,12 +1,13 @@
-//! TLS 1.2 and 1.3 by rustls, as Forebay speaks it: a server's side for both ports, a client's for the commands. It takes
+//! TLS 1.2 and 1.3 by rustls, as Forebay speaks it: a server's side for both ports, a client's for the commands and for stores. It takes
 //! bytes of PEM files, never their paths, and none of its messages shows what is in them.
 //!
-//! Within TLS there is HTTP/1.1 and nothing else. Clients are known by tokens, not by certificates.
+//! Within TLS there is HTTP/1.1, or a store's own protocol. Clients are known by tokens, not by certificates.
 
 mod accept;
 mod client;
 mod identity;
 mod metered;
+mod over;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,8 @@ pub use identity::{Identity, IdentityError};
 pub use metered::Metered;
 pub use server::ServerTls;
 
+/// What a client has of a stream after the handshake over it.
+pub type OverStream<S> = tokio_rustls::client::TlsStream<S>;
 /// What a server has of a connection after the handshake.
 pub type SecureStream = tokio_rustls::server::TlsStream<Metered>;
 

@@ -16,6 +16,8 @@ mod log;
 mod needs_restart;
 mod origin;
 mod pointer;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod proxies;
 mod reader;
 mod report;
@@ -214,7 +216,7 @@ fn read_tables(
     let document = if named("types") || named("sinks") { file } else { built_in };
     let tables = reader.table(document, "sinks");
     let tables = reader.tables(&tables);
-    let sinks = sink::read(reader, &tables, inputs.data);
+    let sinks = sink::read(reader, &tables, inputs.folder, inputs.data);
     let mistakes_before = reader.mistakes();
     let tables = reader.table(document, "types");
     let tables = reader.tables(&tables);

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "postgres")]
+use ::sink::postgres::{Layout, PostgresConfig};
 use ::sink::{DirectoryConfig, SqliteConfig, TableName};
 use delivery::Begin;
 
@@ -18,6 +20,8 @@ use super::{directory, size};
 pub(super) const KINDS: &[(&str, &[&str])] = &[
     ("sqlite", &["kind", "from", "max_backlog", "path", "table"]),
     ("directory", directory::KEYS),
+    #[cfg(feature = "postgres")]
+    ("postgres", super::postgres::KEYS),
     ("null", &["kind", "from", "max_backlog"]),
 ];
 
@@ -31,7 +35,7 @@ const NAME_BYTES_MAX: usize = 64;
 pub(crate) struct SinkName(Arc<str>);
 
 impl SinkName {
-    fn new(text: &str) -> Option<Self> {
+    pub(crate) fn new(text: &str) -> Option<Self> {
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let first = text.bytes().next().is_some_and(letter);
         let good = first && text.len() <= NAME_BYTES_MAX && text.bytes().all(|b| letter(b) || b"_-".contains(&b));
@@ -83,6 +87,9 @@ pub(crate) enum SinkConfig {
     Sqlite(SqliteConfig),
     /// Files of a directory; its path likewise.
     Directory(DirectoryConfig),
+    /// A table of a PostgreSQL server.
+    #[cfg(feature = "postgres")]
+    Postgres(PostgresConfig),
 }
 
 impl SinkConfig {
@@ -91,6 +98,8 @@ impl SinkConfig {
         match self {
             Self::Null | Self::Directory(_) => false,
             Self::Sqlite(_) => true,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(config) => matches!(config.layout, Layout::Whole { .. }),
         }
     }
 
@@ -100,6 +109,8 @@ impl SinkConfig {
             Self::Null => ::sink::SinkConfig::Null,
             Self::Sqlite(config) => ::sink::SinkConfig::Sqlite(config.clone()),
             Self::Directory(config) => ::sink::SinkConfig::Directory(config.clone()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(config) => ::sink::SinkConfig::Postgres(config.clone()),
         }
     }
 }
@@ -114,6 +125,8 @@ impl fmt::Display for SinkConfig {
                 write!(f, "directory {}, codec {}, files of at most ", path.display(), rules.codec)?;
                 write!(f, "{} bytes, {} events, {age}", rules.bytes_max, rules.records_max)
             }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(config) => write!(f, "postgres {}, table {}", config.server, config.table),
         }
     }
 }
@@ -153,8 +166,8 @@ impl Sinks {
     }
 }
 
-/// Reads all sinks; relative paths lead from `data`.
-pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], data: &Path) -> Sinks {
+/// Reads all sinks; relative paths of stores lead from `data`, those of other files from `folder`.
+pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Path, data: &Path) -> Sinks {
     let mut sinks = Sinks::default();
     for section in tables {
         sinks.declared.insert(section.name().to_owned(), section.spot().clone());
@@ -164,7 +177,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], data: &Path)
             let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
             reader.push(Mistake::new(title, section.spot().clone(), label));
         }
-        if let (Some(config), Some(name)) = (read_one(reader, section, data), name) {
+        if let (Some(config), Some(name)) = (read_one(reader, section, folder, data), name) {
             sinks.valid.insert(name, config);
         }
     }
@@ -172,7 +185,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], data: &Path)
     sinks
 }
 
-fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SinkSettings> {
+fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data: &Path) -> Option<SinkSettings> {
     let mistakes_before = reader.mistakes();
     let kind = reader.text(section, "kind", kind);
     if kind.is_none() && reader.mistakes() == mistakes_before {
@@ -187,6 +200,8 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Opti
     let store = match kind {
         "null" => Some(SinkConfig::Null),
         "directory" => directory::read(reader, section, data).map(SinkConfig::Directory),
+        #[cfg(feature = "postgres")]
+        "postgres" => super::postgres::read(reader, section, folder).map(SinkConfig::Postgres),
         _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
     };
     // Without this, defaults in the place of wrong values would be held against other sinks.
@@ -243,6 +258,9 @@ fn table(text: &str) -> Result<TableName, Wrong> {
 enum Place<'a> {
     /// Two sinks on one table would refuse each other's events as duplicates.
     Table(&'a Path, String),
+    /// The same on a server.
+    #[cfg(feature = "postgres")]
+    ServerTable(String, String),
     /// In one directory nobody could tell whose files are missing.
     Directory(&'a Path),
 }
@@ -256,6 +274,10 @@ impl<'a> Place<'a> {
                 Some(Self::Table(path, table.as_str().to_ascii_lowercase()))
             }
             SinkConfig::Directory(config) => Some(Self::Directory(&config.path)),
+            #[cfg(feature = "postgres")]
+            SinkConfig::Postgres(config) => {
+                Some(Self::ServerTable(config.server.to_string(), config.table.to_string()))
+            }
         }
     }
 
@@ -263,6 +285,8 @@ impl<'a> Place<'a> {
     const fn words(&self) -> (&'static str, &'static str) {
         match self {
             Self::Table(..) => ("table", "another `path` or `table`"),
+            #[cfg(feature = "postgres")]
+            Self::ServerTable(..) => ("table", "another `url` or `table`"),
             Self::Directory(_) => ("directory", "another `path`"),
         }
     }

@@ -14,6 +14,11 @@ mod directory;
 mod load;
 mod load_where;
 mod output;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "postgres")]
+#[path = "../../../sink/tests/postgres_server/mod.rs"]
+mod postgres_server;
 mod read_back;
 mod reload;
 mod schemas;

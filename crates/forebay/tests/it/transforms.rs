@@ -167,7 +167,7 @@ fn a_trial_shows_each_step() {
         "step 4    lookup: done",
         "step 5    filter: done",
         r#"stored    {"path":"/a","bytes":2000000,"client":"f5545939bbd24a61","slow":true}"#,
-        "          in local",
+        "          with a new id",
     ];
     assert_eq!(lines, known);
     folder.write("event.json", r#"{"bytes":2000000}"#);

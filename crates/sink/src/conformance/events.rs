@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
 
+use super::Subject;
 use crate::{Batch, Record, Write};
 
 /// The type of the suite's events.
@@ -37,8 +38,8 @@ impl Event {
     }
 
     /// What shall stand in the store.
-    pub(super) fn row(&self) -> (EventId, Vec<u8>) {
-        (self.id, self.payload.clone().into_bytes())
+    pub(super) fn row<S: Subject>(&self) -> (EventId, Vec<u8>) {
+        (self.id, S::as_kept(self.payload.as_bytes()))
     }
 }
 

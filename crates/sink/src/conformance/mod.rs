@@ -29,6 +29,11 @@ pub trait Subject: Sized {
     /// What keeps the store from answering, until it is dropped.
     type Hindrance;
 
+    /// A payload as the store gives it back: byte for byte, unless it keeps values instead of texts.
+    fn as_kept(payload: &[u8]) -> Vec<u8> {
+        payload.to_vec()
+    }
+
     /// A store of its own, with nothing in it.
     fn fresh() -> impl Future<Output = Self>;
 

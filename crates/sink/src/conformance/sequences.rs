@@ -66,7 +66,7 @@ async fn play<S: Subject>(steps: &[Step]) {
             Step::Close => assert_eq!(stand.sink.close().await, Ok(())),
             Step::Abandon => stand.sink = stand.subject.sink(),
         }
-        let rows: Vec<_> = model.rows.iter().map(|(id, row)| (*id, row.payload.clone())).collect();
+        let rows: Vec<_> = model.rows.iter().map(|(id, row)| (*id, S::as_kept(&row.payload))).collect();
         assert!(stand.rows().await == rows, "the store differs from the model after {step:?}");
         for shard in 0..LANES {
             stand.expect_cursor(&lane(shard), model.cursor(shard)).await;

@@ -76,16 +76,17 @@ impl<S: Subject> Stand<S> {
         assert_eq!(self.sink.cursor(lane).await, Ok(expected), "the cursor of lane {lane}");
     }
 
-    /// What is in the store, sorted. An id must stand there once.
+    /// What is in the store, sorted, with payloads as they are kept. An id must stand there once.
     pub(super) async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
-        let mut rows = self.subject.rows().await;
+        let kept = |(id, payload): (EventId, Vec<u8>)| (id, S::as_kept(&payload));
+        let mut rows: Vec<_> = self.subject.rows().await.into_iter().map(kept).collect();
         rows.sort();
         assert!(rows.windows(2).all(|pair| pair[0].0 != pair[1].0), "an id is stored twice");
         rows
     }
 
     pub(super) async fn expect_rows(&self, events: &[Event]) {
-        let mut expected: Vec<_> = events.iter().map(Event::row).collect();
+        let mut expected: Vec<_> = events.iter().map(Event::row::<S>).collect();
         expected.sort();
         let rows = self.rows().await;
         assert_eq!(rows.len(), expected.len(), "how many events are stored");

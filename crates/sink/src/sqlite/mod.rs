@@ -10,7 +10,6 @@ mod page;
 mod reader;
 mod rows;
 mod schema;
-mod table;
 mod transaction;
 mod writer;
 
@@ -22,9 +21,7 @@ use event::Lane;
 use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
-pub use table::{InvalidTableName, TableName};
-
-use crate::{Batch, Cursor, Report, SinkError};
+use crate::{Batch, Cursor, Report, SinkError, TableName};
 use reader::ReadThread;
 use writer::{Job, Reply, Writer};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Bytes of a table's name: what every store of ours takes.
 const NAME_BYTES_MAX: usize = 63;
-/// What SQLite keeps for itself, and what Forebay does.
+/// What stores keep for themselves, and what Forebay does.
 const RESERVED: [&str; 2] = ["sqlite_", "forebay_"];
 
 /// A table's name: `[A-Za-z_][A-Za-z0-9_]{0,62}`, not beginning with `sqlite_` or `forebay_` in any case.
@@ -54,7 +54,7 @@ impl TableName {
     }
 
     /// The name as it stands in SQL. The grammar has no quote, so there is nothing to escape.
-    pub(super) fn quoted(&self) -> String {
+    pub(crate) fn quoted(&self) -> String {
         format!("\"{}\"", self.0)
     }
 }

@@ -1,0 +1,133 @@
+//! What sinks of kind `postgres` have: where the server is, which table, and what its columns hold.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::sink::TableName;
+use ::sink::postgres::{
+    Column, InvalidServer, Kind, Layout, PayloadKind, PostgresConfig, QualifiedName, Server, UnknownKind,
+};
+use event::limits;
+
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::Section;
+use super::{duration, pointer};
+
+/// The settings.
+pub(super) const KEYS: &[&str] =
+    &["kind", "from", "max_backlog", "url", "ca", "table", "columns", "payload", "payload_type", "timeout"];
+/// Those of a column.
+const COLUMN_KEYS: &[&str] = &["pointer", "type"];
+const TABLE: &str = "events";
+/// Columns that Forebay fills by itself.
+const OWN: &[&str] = &["id", "received_at", "payload"];
+
+/// Reads them; a relative `ca` leads from `folder`.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
+    let mistakes_before = reader.mistakes();
+    let server = reader.text(section, "url", server);
+    if server.is_none() && reader.mistakes() == mistakes_before {
+        let title = format!("`{}` is missing", section.key_path("url"));
+        let mistake = Mistake::new(title, section.spot().clone(), "has no `url`");
+        reader.push(mistake.help("add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"".to_owned()));
+    }
+    let ca = reader.text(section, "ca", file).map(|found| {
+        let is_of_file = found.spot.source == section.spot().source;
+        if is_of_file { folder.join(found.value) } else { found.value }
+    });
+    let table = reader.text_or(section, "table", TABLE, table);
+    let timeout = reader.text(section, "timeout", timeout).map_or(limits::STORE_TIMEOUT, |found| found.value);
+    let layout = layout(reader, section);
+    Some(PostgresConfig { server: server?.value, ca, table: table?, layout, timeout })
+}
+
+fn server(text: &str) -> Result<Server, Wrong> {
+    text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a PostgreSQL server", error.to_string()))
+}
+
+fn file(text: &str) -> Result<PathBuf, Wrong> {
+    if text.is_empty() || text.contains('\0') {
+        return Err(Wrong::new("is no path", "wanted the path of a PEM file"));
+    }
+    Ok(text.into())
+}
+
+fn table(text: &str) -> Result<QualifiedName, Wrong> {
+    text.parse().map_err(|error: ::sink::InvalidTableName| {
+        Wrong::new("can't be the name of a table", error.to_string())
+            .help("a table, or a schema and a table: logs.access")
+    })
+}
+
+fn timeout(text: &str) -> Result<Duration, Wrong> {
+    duration::within(text, limits::STORE_TIMEOUT_MIN, limits::STORE_TIMEOUT_MAX)
+}
+
+fn payload_kind(text: &str) -> Result<PayloadKind, Wrong> {
+    match text {
+        "jsonb" => Ok(PayloadKind::Jsonb),
+        "text" => Ok(PayloadKind::Text),
+        _ => Err(Wrong::new("is no type for payloads", "wanted \"jsonb\" or \"text\"")),
+    }
+}
+
+fn layout(reader: &mut Reader<'_>, section: &Section<'_>) -> Layout {
+    let kind = reader.text(section, "payload_type", payload_kind).map(|found| found.value).unwrap_or_default();
+    let payload = reader.boolean(section, "payload");
+    let columns = columns(reader, section);
+    if !columns.is_empty() {
+        let wanted = payload.is_some_and(|payload| payload.value);
+        return Layout::Columns { columns, payload: wanted.then_some(kind) };
+    }
+    if let Some(payload) = payload.filter(|payload| !payload.value) {
+        let title = format!("`{}` leaves nothing to store", section.key_path("payload"));
+        let mistake = Mistake::new(title, payload.spot, "without `columns` the payload is what is stored");
+        reader.push(mistake.help("name columns, as in columns = { status = \"/status\" }".to_owned()));
+    }
+    Layout::Whole { payload: kind }
+}
+
+fn columns(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<Column> {
+    let table = reader.table(section, "columns");
+    let mut columns = Vec::new();
+    for (key, value) in table.entries() {
+        let name: &str = key.get_ref();
+        let checked = match TableName::new(name) {
+            Ok(_) if OWN.contains(&name) => Err("this column is Forebay's own".to_owned()),
+            checked => checked.map_err(|error| error.to_string().replace("table name", "column name")),
+        };
+        if let Err(why) = &checked {
+            let title = format!("`{}` can't be the name of a column", table.key_path(name));
+            reader.push(Mistake::new(title, table.spot_of(key), why.clone()));
+        }
+        let (pointer, kind) = match value.get_ref().as_table() {
+            Some(entries) => {
+                let column = Section::child(&table, key, entries);
+                reader.check_keys(&column, COLUMN_KEYS);
+                let kind = reader.text(&column, "type", column_kind).map(|found| found.value);
+                (required_pointer(reader, &column), kind)
+            }
+            None => (reader.text(&table, name, pointer::parse).map(|found| found.value), None),
+        };
+        if let (Ok(name), Some(pointer)) = (checked, pointer) {
+            columns.push(Column { name, pointer, kind });
+        }
+    }
+    columns
+}
+
+fn required_pointer(reader: &mut Reader<'_>, column: &Section<'_>) -> Option<pipeline::pointer::JsonPointer> {
+    let mistakes_before = reader.mistakes();
+    let found = reader.text(column, "pointer", pointer::parse);
+    if found.is_none() && reader.mistakes() == mistakes_before {
+        let title = format!("`{}` is missing", column.key_path("pointer"));
+        let mistake = Mistake::new(title, column.spot().clone(), "has no `pointer`");
+        reader.push(mistake.help("say where its values stand, as in pointer = \"/status\"".to_owned()));
+    }
+    found.map(|found| found.value)
+}
+
+fn column_kind(text: &str) -> Result<Kind, Wrong> {
+    text.parse().map_err(|error: UnknownKind| Wrong::new("is not a type of column", error.to_string()))
+}

@@ -1,0 +1,88 @@
+//! PostgreSQL behind the real program: from a request to a row and back, with both processes killed.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::postgres_server::PostgresServer;
+use crate::support::{Folder, Server, exchange, wait_until};
+
+fn start(folder: &Folder, postgres: &PostgresServer) -> Server {
+    let configuration = format!(
+        "[types.\"*\"]\nroutes = [\"warehouse\"]\n[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{}\"\npayload_type = \"text\"\n",
+        postgres.url()
+    );
+    let configuration = folder.write("forebay.toml", configuration);
+    Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))
+}
+
+/// Posts an event whose key is its number.
+fn post(server: &Server, number: usize) -> u16 {
+    let body = format!("{{\"number\":  {number}}}");
+    let length = body.len();
+    let request = format!(
+        "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k{number}\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    exchange(server.intake, &request).0
+}
+
+#[test]
+fn what_was_acknowledged_is_a_row_once_though_both_are_killed() {
+    let Some(postgres) = PostgresServer::start() else { return };
+    let folder = Folder::new();
+    let mut server = start(&folder, &postgres);
+    let mut number = 0;
+    for _ in 0..4 {
+        for _ in 0..30 {
+            assert_eq!(post(&server, number), 200);
+            number += 1;
+        }
+        // Whatever is on its way now is stored or not: nobody knows.
+        postgres.kill();
+        for _ in 0..10 {
+            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            number += 1;
+        }
+        drop(server);
+        postgres.run();
+        server = start(&folder, &postgres);
+        // Some come again, as from a client that got no answer.
+        for again in (0..number).step_by(7) {
+            assert_eq!(post(&server, again), 200);
+        }
+    }
+    server.wait_delivered();
+    let rows = postgres.psql("select payload from events order by (payload::jsonb->>'number')::int");
+    let expected: Vec<String> = (0..number).map(|number| format!("{{\"number\":  {number}}}")).collect();
+    assert_eq!(rows, expected.join("\n"));
+    assert_eq!(server.metric("forebay_events_accepted_total{"), number as u64);
+    assert_eq!(server.metric("forebay_events_stored_total{"), number as u64);
+}
+
+#[test]
+fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
+    let Some(postgres) = PostgresServer::start() else { return };
+    let folder = Folder::new();
+    postgres.psql(
+        "create table events (id uuid primary key, type text, source text, received_at timestamptz, payload jsonb
+         check (payload->>'a' <> 'bad'))",
+    );
+    let server = start(&folder, &postgres);
+    assert_eq!(server.post("/ingest/batch/access", "{\"a\": 1}\n{\"a\": \"bad\"}\n{\"a\": 3}\n").0, 200);
+    server.wait_delivered();
+    assert_eq!(server.metric("forebay_events_dead_total{"), 1);
+    assert_eq!(server.metric("forebay_events_stored_total{"), 2);
+    let mut answer = (0, String::new());
+    let has_both = wait_until(|| {
+        answer = exchange(server.intake, "GET /events?type=access HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        answer.0 == 200
+    });
+    assert!(has_both, "{answer:?}");
+    let page: Value = serde_json::from_str(&answer.1).unwrap();
+    let payloads: Vec<&Value> = page["events"].as_array().unwrap().iter().map(|event| &event["payload"]["a"]).collect();
+    assert_eq!(payloads, [1, 3]);
+    assert_eq!(server.stop("-TERM"), Some(0));
+    let log = std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(!log.contains("panicked"), "{log}");
+}

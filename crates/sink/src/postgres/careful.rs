@@ -1,0 +1,247 @@
+//! A batch that can't be written as it is: with a look at which ids are there, and in halves of halves where the server
+//! refuses one, until the rows are found that it refuses.
+
+use std::collections::HashSet;
+
+use event::EventId;
+use tokio_postgres::types::ToSql;
+
+use super::failure::Failure;
+use super::kind::Kind;
+use super::row::{Array, Id, put_value};
+use super::session::Talk;
+use super::table::{Content, Field, Table};
+use crate::{Reason, Record, Refusal, Write};
+
+/// A record with its index within the batch.
+type Indexed<'a> = (usize, Record<'a>);
+
+/// Writes what can be written within the open transaction, and says which records can't.
+pub(super) async fn write(talk: &Talk, table: &Table, records: Vec<Indexed<'_>>) -> Result<Vec<Refusal>, Failure> {
+    // What would be found wrong at the end only is to be found while it can be told whose fault it is.
+    talk.order("set constraints all immediate").await?;
+    let sql = Sql::new(table);
+    let mut refused = Vec::new();
+    let (mut new, mut results) = (Vec::new(), Vec::new());
+    for (index, record) in records {
+        match check(&table.fields, &record) {
+            Err(why) => refused.push(refusal(index, &record, &why)),
+            Ok(()) if record.write == Write::Insert => new.push((index, record)),
+            Ok(()) => results.push((index, record)),
+        }
+    }
+    // In the order of ids, so that two lanes with the same ids never wait for each other in a circle.
+    new.sort_by_key(|(index, record)| (record.id, *index));
+    find(talk, &sql, &table.fields, &new, Step::Insert, &mut refused).await?;
+    let results = newest(results);
+    find(talk, &sql, &table.fields, &results, Step::Replace, &mut refused).await?;
+    refused.sort_by_key(|refusal| refusal.index);
+    Ok(refused)
+}
+
+/// Whether the record can be a row at all.
+fn check(fields: &[Field], record: &Record<'_>) -> Result<(), String> {
+    let mut row = Vec::new();
+    fields.iter().try_for_each(|field| {
+        row.clear();
+        put_value(field, record, &mut row)
+    })
+}
+
+fn refusal(index: usize, record: &Record<'_>, why: &str) -> Refusal {
+    let reason: Reason = format!("the table doesn't take event {}: {why}", record.id).into();
+    Refusal { index, reason }
+}
+
+/// Of each id the highest revision, the first of equal ones; the others have no effect.
+fn newest(mut results: Vec<Indexed<'_>>) -> Vec<Indexed<'_>> {
+    results.sort_by_key(|(index, record)| (record.id, std::cmp::Reverse(revision(record)), *index));
+    results.dedup_by_key(|(_, record)| record.id);
+    results
+}
+
+const fn revision(record: &Record<'_>) -> u64 {
+    match record.write {
+        Write::Insert => 0,
+        Write::Upsert(revision) => revision,
+    }
+}
+
+/// How records are written.
+#[derive(Clone, Copy)]
+enum Step {
+    /// As new ones.
+    Insert,
+    /// In the place of older revisions.
+    Replace,
+}
+
+/// Writes `records` but for those that the server refuses, which are found by halving.
+async fn find(
+    talk: &Talk,
+    sql: &Sql,
+    fields: &[Field],
+    records: &[Indexed<'_>],
+    step: Step,
+    refused: &mut Vec<Refusal>,
+) -> Result<(), Failure> {
+    let mut parts = vec![records];
+    while let Some(part) = parts.pop() {
+        if part.is_empty() {
+            continue;
+        }
+        talk.order("savepoint part").await?;
+        let written = match step {
+            Step::Insert => insert(talk, sql, fields, part).await,
+            Step::Replace => replace(talk, sql, fields, part).await,
+        };
+        match written {
+            Ok(taken) => {
+                refused.extend(taken);
+                talk.order("release savepoint part").await?;
+            }
+            Err(failure) => {
+                let Some(why) = failure.of_a_row() else { return Err(failure) };
+                talk.order("rollback to savepoint part; release savepoint part").await?;
+                match part {
+                    [(index, record)] => refused.push(refusal(*index, record, &why)),
+                    _ => {
+                        let (first, second) = part.split_at(part.len() / 2);
+                        parts.extend([second, first]);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The statements of the careful way.
+struct Sql {
+    insert: String,
+    compare: String,
+    replace: String,
+    advance: String,
+}
+
+impl Sql {
+    fn new(table: &Table) -> Self {
+        let quoted: Vec<String> = table.fields.iter().map(Field::quoted).collect();
+        let (columns, to) = (quoted.join(", "), &table.quoted);
+        let arrays: Vec<String> = table
+            .fields
+            .iter()
+            .enumerate()
+            .map(|(at, field)| format!("${}::{}[]", at + 1, field.kind.name()))
+            .collect();
+        let rows = format!("unnest({}) with ordinality as n ({columns}, forebay_n)", arrays.join(", "));
+        // When it was received isn't what an event is: what comes again comes later.
+        let told = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
+        let same: Vec<String> =
+            told.map(|field| format!("{} is not distinct from {}", as_text(field, "t"), as_text(field, "n"))).collect();
+        let others = table.fields.iter().filter(|field| field.content != Content::Id);
+        let set: Vec<String> = others.map(|field| format!("{0} = excluded.{0}", field.quoted())).collect();
+        let insert = format!(
+            "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do"
+        );
+        Self {
+            compare: format!(
+                "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on t.id = n.id order by n.forebay_n",
+                if same.is_empty() { "true".to_owned() } else { same.join(" and ") }
+            ),
+            replace: format!("{insert} update set {}", set.join(", ")),
+            insert: format!("{insert} nothing returning id"),
+            advance: format!(
+                "insert into {0} as r (\"table\", id, revision) \
+                 select '{1}', id, revision from unnest($1::uuid[], $2::bigint[]) as n (id, revision) order by id \
+                 on conflict (\"table\", id) do update set revision = excluded.revision \
+                 where r.revision < excluded.revision returning id, xmax = 0",
+                table.revisions, table.name
+            ),
+        }
+    }
+}
+
+/// A column as it can be compared: `json` has no equality.
+fn as_text(field: &Field, of: &str) -> String {
+    let cast = if field.kind == Kind::Json { "::text" } else { "" };
+    format!("{of}.{}{cast}", field.quoted())
+}
+
+/// The columns of the records, each as one parameter.
+fn arrays(fields: &[Field], records: &[Indexed<'_>]) -> Vec<Array> {
+    let column = |field: &Field| {
+        let mut values = Vec::new();
+        for (_, record) in records {
+            // Each was made before, to see whether it can be.
+            let _ = put_value(field, record, &mut values);
+        }
+        Array::new(field.kind.oid(), records.len(), &values)
+    };
+    fields.iter().map(column).collect()
+}
+
+fn parameters(arrays: &[Array]) -> Vec<&(dyn ToSql + Sync)> {
+    arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect()
+}
+
+/// Adds the records whose ids are new, and looks at what stands under the others.
+async fn insert(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_>]) -> Result<Vec<Refusal>, Failure> {
+    let values = arrays(fields, records);
+    let rows = talk.wait(talk.client.query(&sql.insert, &parameters(&values))).await?;
+    let mut added: HashSet<EventId> =
+        rows.iter().map(|row| Ok(row.try_get::<_, Id>(0)?.0)).collect::<Result<_, tokio_postgres::Error>>()?;
+    // Of several with one id the first was added.
+    let known: Vec<Indexed<'_>> = records.iter().filter(|(_, record)| !added.remove(&record.id)).copied().collect();
+    if known.is_empty() { Ok(Vec::new()) } else { compare(talk, sql, fields, &known).await }
+}
+
+/// Tells a repetition, which has taken effect already, from another event under the same id.
+async fn compare(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_>]) -> Result<Vec<Refusal>, Failure> {
+    let values = arrays(fields, records);
+    let rows = talk.wait(talk.client.query(&sql.compare, &parameters(&values))).await?;
+    let mut refused = Vec::new();
+    for row in rows {
+        let (number, is_missing, is_same): (i64, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        let at = usize::try_from(number - 1).ok().and_then(|at| records.get(at));
+        let Some((index, record)) = at else { return Err(Failure::Odd("a row has a number that none was given")) };
+        if is_missing {
+            refused.push(refusal(*index, record, "a trigger left it out"));
+        } else if !is_same {
+            refused.push(refusal(
+                *index,
+                record,
+                "its id is taken, another payload, type or source is stored under it",
+            ));
+        }
+    }
+    Ok(refused)
+}
+
+/// Writes results in the place of older revisions. An id's first revision is an insert, so that an event is never
+/// replaced by a result.
+async fn replace(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_>]) -> Result<Vec<Refusal>, Failure> {
+    let ids = Array::of_ids(records.iter().map(|(_, record)| record.id));
+    // No result is revised so often that the sign would matter.
+    let revisions: Vec<i64> =
+        records.iter().map(|(_, record)| i64::try_from(revision(record)).unwrap_or(i64::MAX)).collect();
+    let rows = talk.wait(talk.client.query(&sql.advance, &[&ids, &revisions])).await?;
+    let (mut first, mut later) = (HashSet::new(), HashSet::new());
+    for row in rows {
+        let id = row.try_get::<_, Id>(0)?.0;
+        if row.try_get(1)? {
+            first.insert(id)
+        } else {
+            later.insert(id)
+        };
+    }
+    let of = |ids: &HashSet<EventId>| {
+        records.iter().filter(|(_, record)| ids.contains(&record.id)).copied().collect::<Vec<_>>()
+    };
+    let (first, later) = (of(&first), of(&later));
+    if !later.is_empty() {
+        let values = arrays(fields, &later);
+        talk.wait(talk.client.execute(&sql.replace, &parameters(&values))).await?;
+    }
+    if first.is_empty() { Ok(Vec::new()) } else { insert(talk, sql, fields, &first).await }
+}

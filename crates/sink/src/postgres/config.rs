@@ -1,0 +1,213 @@
+//! What is known of a PostgreSQL sink before it connects: where the servers are, which table, which columns.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use pipeline::pointer::JsonPointer;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
+
+use super::kind::Kind;
+use crate::{InvalidTableName, TableName};
+
+/// How long a server may take to accept a connection, unless its URL says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Which table of which server, and how it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostgresConfig {
+    /// Where the servers are and who asks.
+    pub server: Server,
+    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    pub ca: Option<PathBuf>,
+    /// The table. It is made if it is missing; its schema isn't.
+    pub table: QualifiedName,
+    /// What the table's columns hold.
+    pub layout: Layout,
+    /// How long the server may take for one statement; a lock is waited for as long at most.
+    pub timeout: Duration,
+}
+
+/// Servers of which one takes writes, with the account to use: a `postgres://` URL.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server(tokio_postgres::Config);
+
+/// Why a text is no URL of a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidServer {
+    /// The text doesn't begin as such a URL does.
+    #[error("wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    Scheme,
+    /// The text is no URL, or has a parameter that isn't known.
+    #[error("{0}")]
+    Url(String),
+    /// Nobody to connect to.
+    #[error("it names no host: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    NoHost,
+    /// Nobody to connect as.
+    #[error("it names no user: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    NoUser,
+}
+
+impl FromStr for Server {
+    type Err = InvalidServer;
+
+    fn from_str(text: &str) -> Result<Self, InvalidServer> {
+        if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
+            return Err(InvalidServer::Scheme);
+        }
+        // Where TLS is spoken at all, certificates are verified: there is no weaker form to ask for.
+        let text =
+            text.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
+        let mut config: tokio_postgres::Config =
+            text.parse().map_err(|error: tokio_postgres::Error| InvalidServer::Url(words(&error)))?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(InvalidServer::NoHost);
+        }
+        if config.get_user().is_none() {
+            return Err(InvalidServer::NoUser);
+        }
+        // A server that takes no writes is of no use: of several the one that does is looked for.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("forebay");
+        }
+        Ok(Self(config))
+    }
+}
+
+/// The driver's words and those of what is behind it. A URL's own text isn't among them.
+fn words(error: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+impl Server {
+    pub(super) const fn driver(&self) -> &tokio_postgres::Config {
+        &self.0
+    }
+
+    /// How long all hosts together may take to accept a connection.
+    pub(super) fn connect_max(&self) -> Duration {
+        let hosts = self.0.get_hosts().len().max(self.0.get_hostaddrs().len()).max(1);
+        let each = self.0.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+        each.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX)).saturating_add(each)
+    }
+}
+
+/// Hosts and database, never the password.
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ports = self.0.get_ports();
+        let addresses = self.0.get_hostaddrs().iter().map(ToString::to_string);
+        let named = self.0.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let hosts: Vec<String> = if self.0.get_hosts().is_empty() { addresses.collect() } else { named.collect() };
+        for (at, host) in hosts.iter().enumerate() {
+            let port = ports.get(at).or_else(|| ports.first()).copied().unwrap_or(5432);
+            write!(f, "{}{host}:{port}", if at == 0 { "" } else { "," })?;
+        }
+        write!(f, "/{}", self.0.get_dbname().or_else(|| self.0.get_user()).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({self})")
+    }
+}
+
+/// A table's name, with its schema or without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QualifiedName {
+    schema: Option<TableName>,
+    table: TableName,
+}
+
+impl FromStr for QualifiedName {
+    type Err = InvalidTableName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTableName> {
+        Ok(match text.split_once('.') {
+            Some((schema, table)) => Self { schema: Some(TableName::new(schema)?), table: TableName::new(table)? },
+            None => Self { schema: None, table: TableName::new(text)? },
+        })
+    }
+}
+
+impl QualifiedName {
+    /// The name as it stands in SQL.
+    pub(super) fn quoted(&self) -> String {
+        self.beside(&self.table.quoted())
+    }
+
+    /// A name in the same schema, as it stands in SQL.
+    pub(super) fn beside(&self, name: &str) -> String {
+        match &self.schema {
+            Some(schema) => format!("{}.{name}", schema.quoted()),
+            None => name.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for QualifiedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.schema.as_ref().map_or(Ok(()), |schema| write!(f, "{schema}."))?;
+        write!(f, "{}", self.table)
+    }
+}
+
+/// What the columns of a table hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `id`, `type`, `source`, `received_at` and `payload`: such a table can be read back.
+    Whole {
+        /// The type of `payload` in a table that is made.
+        payload: PayloadKind,
+    },
+    /// `id` and `received_at`, then values out of payloads.
+    Columns {
+        /// Those values, at least one.
+        columns: Vec<Column>,
+        /// The type of `payload` in a table that is made, if there is to be one.
+        payload: Option<PayloadKind>,
+    },
+}
+
+/// How payloads are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PayloadKind {
+    /// As values that can be searched: `jsonb`. Blanks, the order of members and all but the last of equal names are lost.
+    #[default]
+    Jsonb,
+    /// Byte for byte: `text`.
+    Text,
+}
+
+impl PayloadKind {
+    pub(super) const fn kind(self) -> Kind {
+        match self {
+            Self::Jsonb => Kind::Jsonb,
+            Self::Text => Kind::Text,
+        }
+    }
+}
+
+/// A column that holds a value out of payloads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: TableName,
+    /// Where its values stand. What isn't there, or is `null`, is null.
+    pub pointer: JsonPointer,
+    /// Its type in a table that is made; `jsonb` without one. A table that is there keeps its own.
+    pub kind: Option<Kind>,
+}

@@ -1,0 +1,162 @@
+//! The types of columns that are written, and a JSON value as each has it on the wire.
+
+use std::str::FromStr;
+
+use bytes::BufMut;
+use event::{EventId, rfc3339};
+use tokio_postgres::types::Type;
+
+use super::numeric;
+
+/// Microseconds from 1970 to 2000, where PostgreSQL's times begin.
+const EPOCH: i64 = 946_684_800_000_000;
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `boolean`
+    Boolean,
+    /// `smallint`
+    Smallint,
+    /// `integer`
+    Integer,
+    /// `bigint`
+    Bigint,
+    /// `real`
+    Real,
+    /// `double precision`
+    Double,
+    /// `numeric`
+    Numeric,
+    /// `text`
+    Text,
+    /// `character varying`
+    Varchar,
+    /// `uuid`
+    Uuid,
+    /// `timestamp with time zone`
+    Timestamptz,
+    /// `json`
+    Json,
+    /// `jsonb`
+    Jsonb,
+}
+
+/// Each with its name, how else it is called, and what the driver calls it.
+const KINDS: [(Kind, &str, &[&str], Type); 13] = [
+    (Kind::Boolean, "boolean", &["bool"], Type::BOOL),
+    (Kind::Smallint, "smallint", &["int2"], Type::INT2),
+    (Kind::Integer, "integer", &["int", "int4"], Type::INT4),
+    (Kind::Bigint, "bigint", &["int8"], Type::INT8),
+    (Kind::Real, "real", &["float4"], Type::FLOAT4),
+    (Kind::Double, "double precision", &["float8"], Type::FLOAT8),
+    (Kind::Numeric, "numeric", &["decimal"], Type::NUMERIC),
+    (Kind::Text, "text", &[], Type::TEXT),
+    (Kind::Varchar, "varchar", &["character varying"], Type::VARCHAR),
+    (Kind::Uuid, "uuid", &[], Type::UUID),
+    (Kind::Timestamptz, "timestamptz", &["timestamp with time zone"], Type::TIMESTAMPTZ),
+    (Kind::Json, "json", &[], Type::JSON),
+    (Kind::Jsonb, "jsonb", &[], Type::JSONB),
+];
+
+/// A text that names no type that is written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("wanted one of {}", Kind::names())]
+pub struct UnknownKind;
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        let is = |name: &str| name.eq_ignore_ascii_case(text);
+        let known = KINDS.iter().find(|(_, name, others, _)| is(name) || others.iter().any(|other| is(other)));
+        known.map(|(kind, ..)| *kind).ok_or(UnknownKind)
+    }
+}
+
+impl Kind {
+    /// All types, by name, for messages.
+    #[must_use]
+    pub fn names() -> String {
+        KINDS.map(|(_, name, ..)| name).join(", ")
+    }
+
+    /// As it stands in SQL.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        KINDS.iter().find(|(kind, ..)| *kind == self).map_or("text", |(_, name, ..)| *name)
+    }
+
+    /// The type with this number in the server's catalogue.
+    pub(super) fn of_oid(oid: u32) -> Option<Self> {
+        KINDS.iter().find(|(.., of)| of.oid() == oid).map(|(kind, ..)| *kind)
+    }
+
+    pub(super) fn oid(self) -> u32 {
+        KINDS.iter().find(|(kind, ..)| *kind == self).map_or(0, |(.., of)| of.oid())
+    }
+
+    /// Writes the JSON value `raw` as this type has it.
+    ///
+    /// # Errors
+    /// Why it can't be one: goes on behind the column's name.
+    pub(super) fn put(self, raw: &str, out: &mut Vec<u8>) -> Result<(), String> {
+        match self {
+            Self::Jsonb => put_jsonb(raw.as_bytes(), out),
+            Self::Json => out.put_slice(raw.as_bytes()),
+            Self::Text | Self::Varchar => out.put_slice(text(raw)?.as_bytes()),
+            Self::Boolean => out.put_u8(u8::from(self.parsed::<bool>(raw)?)),
+            Self::Smallint => out.put_i16(self.parsed(raw)?),
+            Self::Integer => out.put_i32(self.parsed(raw)?),
+            Self::Bigint => out.put_i64(self.parsed(raw)?),
+            Self::Real => out.put_f32(self.finite::<f32>(raw, |number| number.is_finite())?),
+            Self::Double => out.put_f64(self.finite::<f64>(raw, |number| number.is_finite())?),
+            Self::Numeric => numeric::put(&text(raw)?, out).ok_or_else(|| self.not_one(raw))?,
+            Self::Uuid => out.put_slice(&self.parsed::<EventId>(&raw.to_ascii_lowercase())?.0),
+            Self::Timestamptz => {
+                let time = rfc3339::parse(&text(raw)?).map_err(|why| format!("{} ({why})", self.not_one(raw)))?;
+                put_time(time, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn parsed<T: FromStr>(self, raw: &str) -> Result<T, String> {
+        text(raw)?.parse().map_err(|_| self.not_one(raw))
+    }
+
+    fn finite<T: FromStr>(self, raw: &str, is_finite: impl Fn(&T) -> bool) -> Result<T, String> {
+        Some(self.parsed(raw)?).filter(is_finite).ok_or_else(|| self.not_one(raw))
+    }
+
+    fn not_one(self, raw: &str) -> String {
+        const SHOWN: usize = 60;
+        let shown = raw.char_indices().nth(SHOWN).map_or(raw, |(at, _)| &raw[..at]);
+        format!("is {} and {shown}{} can't be one", self.name(), if shown.len() < raw.len() { "…" } else { "" })
+    }
+}
+
+/// A value's text: a string's own, any other as it was written.
+fn text(raw: &str) -> Result<std::borrow::Cow<'_, str>, String> {
+    match pipeline::pointer::scalar_text(raw) {
+        Some(text) => Ok(text),
+        None if raw.starts_with('"') => Err("can't hold a lone surrogate".to_owned()),
+        None => Ok(raw.into()),
+    }
+}
+
+/// The version of the format stands before the text.
+pub(super) fn put_jsonb(json: &[u8], out: &mut Vec<u8>) {
+    out.put_u8(1);
+    out.put_slice(json);
+}
+
+/// Microseconds since 1970. What no table holds becomes the time that is next to it.
+pub(super) fn put_time(microseconds: i64, out: &mut Vec<u8>) {
+    out.put_i64(microseconds.saturating_sub(EPOCH));
+}
+
+/// Microseconds since 1970, as [`put_time`] has written them.
+pub(super) fn time(bytes: [u8; 8]) -> i64 {
+    i64::from_be_bytes(bytes).saturating_add(EPOCH)
+}

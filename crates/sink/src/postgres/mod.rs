@@ -1,0 +1,93 @@
+//! PostgreSQL: a table of a server, or of whichever of several takes writes.
+//!
+//! Fenced: a lane's cursor is set in the transaction of its rows. Each lane has a connection of its own, and so have
+//! reads; a connection begins with the first call.
+
+mod careful;
+mod config;
+mod failure;
+mod kind;
+mod lanes;
+mod numeric;
+mod page;
+mod reader;
+mod row;
+mod session;
+mod table;
+mod transaction;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event::Lane;
+use event::read::{Page, Query, ReadError};
+
+pub use config::{Column, InvalidServer, Layout, PayloadKind, PostgresConfig, QualifiedName, Server};
+pub use kind::{Kind, UnknownKind};
+
+use crate::{Batch, Cursor, Report, SinkError};
+use lanes::Lanes;
+use reader::Reader;
+
+/// How long a standby may be behind when it takes over, without an event being lost: segments stay for as long.
+pub(crate) const SETTLE: Duration = Duration::from_mins(1);
+
+/// The sink's handle. Cheap to clone.
+#[derive(Clone)]
+pub struct Postgres {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: PostgresConfig,
+    lanes: Lanes,
+    reader: Reader,
+}
+
+impl Postgres {
+    pub(crate) fn new(config: PostgresConfig) -> Self {
+        Self { shared: Arc::new(Shared { config, lanes: Lanes::default(), reader: Reader::default() }) }
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Whether the table has all that an event is.
+    pub(crate) fn can_read(&self) -> bool {
+        matches!(self.shared.config.layout, Layout::Whole { .. })
+    }
+
+    pub(crate) async fn connect(&self) -> Result<(), SinkError> {
+        let Shared { config, lanes, .. } = &*self.shared;
+        lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
+        let Shared { config, lanes, .. } = &*self.shared;
+        let position = lanes.cursor(config, lane).await.map_err(|failure| failure.into_sink_error(config))?;
+        Ok(Cursor::Store(position))
+    }
+
+    pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+        let Shared { config, lanes, .. } = &*self.shared;
+        lanes.write(config, batch).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        let Shared { config, reader, .. } = &*self.shared;
+        reader.read(config, &query).await
+    }
+
+    pub(crate) async fn close(&self) {
+        self.shared.reader.close().await;
+        self.shared.lanes.close().await;
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Postgres").field(&self.shared.config).finish()
+    }
+}

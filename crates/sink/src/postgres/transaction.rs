@@ -1,0 +1,173 @@
+//! One batch, one transaction: the rows and the lane's cursor, or nothing.
+//!
+//! The cursor's row is locked before anything else, so that a twin that was held up finds either the lock or a cursor
+//! that is past its batch.
+
+use bytes::Bytes;
+use event::Lane;
+use futures_util::SinkExt;
+use futures_util::future::try_join;
+use tokio_postgres::types::ToSql;
+
+use super::careful;
+use super::failure::Failure;
+use super::row::{COPY_HEADER, COPY_TRAILER, put_row};
+use super::session::Talk;
+use super::table::Table;
+use crate::{Batch, Record, Report, Write};
+
+/// Not what the database's default may be: a lock that was waited for must show what its last holder committed.
+const BEGIN: &str = "begin isolation level read committed read write";
+/// Bytes of rows that are handed on at a time: the server reads while the next are made.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A lane as it stands in the table of cursors.
+struct Key<'a> {
+    origin: &'a [u8],
+    shard: i32,
+    sink: &'a str,
+}
+
+impl<'a> Key<'a> {
+    fn of(lane: &'a Lane) -> Self {
+        Self { origin: &lane.origin.0, shard: i32::from(lane.shard), sink: &lane.sink }
+    }
+
+    fn parameters(&self) -> [&(dyn ToSql + Sync); 3] {
+        [&self.origin, &self.shard, &self.sink]
+    }
+}
+
+/// Up to where `lane` is stored; 0 for a lane that was never written.
+pub(super) async fn read_cursor(talk: &Talk, table: &Table, lane: &Lane) -> Result<u64, Failure> {
+    let key = Key::of(lane);
+    let row = talk.wait(talk.client.query_opt(&table.read_cursor, &key.parameters())).await?;
+    row.map_or(Ok(0), |row| Ok(row.try_get::<_, i64>(0)?.cast_unsigned()))
+}
+
+/// Begins a transaction that holds the lane's cursor.
+async fn begin(talk: &Talk, table: &Table, lane: &Lane) -> Result<u64, Failure> {
+    let key = Key::of(lane);
+    let parameters = key.parameters();
+    let lock = || talk.client.query_opt(&table.lock_cursor, &parameters);
+    // Both are sent at once, and done in this order.
+    let (_, locked) = talk.wait(try_join(talk.client.batch_execute(BEGIN), lock())).await?;
+    let row = match locked {
+        Some(row) => row,
+        None => {
+            talk.wait(talk.client.execute(&table.add_cursor, &parameters)).await?;
+            talk.wait(lock()).await?.ok_or(Failure::Odd("a lane's cursor was added and isn't there"))?
+        }
+    };
+    // The server's integers have a sign: the bits are kept as they are, and only this program compares them.
+    Ok(row.try_get::<_, i64>(0)?.cast_unsigned())
+}
+
+/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`.
+pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, at_least: u64) -> Result<Report, Failure> {
+    // Revisions are compared with what is there: a COPY can't.
+    if is_new_only(batch) {
+        match attempt(talk, table, batch, at_least, Way::Copy).await {
+            Err(failure) if failure.of_a_row().is_some() => talk.order("rollback").await?,
+            Ok(None) => {}
+            Ok(Some(report)) => return Ok(report),
+            Err(failure) => return Err(failure),
+        }
+    }
+    let report = attempt(talk, table, batch, at_least, Way::Careful).await?;
+    report.ok_or(Failure::Odd("a batch that was looked at row by row has no outcome"))
+}
+
+fn is_new_only(batch: &Batch) -> bool {
+    batch.records().all(|record| record.write == Write::Insert)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// All rows as new ones.
+    Copy,
+    /// With a look at what is there.
+    Careful,
+}
+
+/// One transaction; `None` where nothing was written, and another way must be tried.
+async fn attempt(
+    talk: &Talk,
+    table: &Table,
+    batch: &Batch,
+    at_least: u64,
+    way: Way,
+) -> Result<Option<Report>, Failure> {
+    let cursor = begin(talk, table, batch.lane()).await?;
+    if cursor < at_least || batch.last() <= cursor {
+        talk.order("rollback").await?;
+        let lost = Failure::LostTail { position: cursor, stored: at_least };
+        return if cursor < at_least { Err(lost) } else { Ok(Some(Report::Stored)) };
+    }
+    let refused = match way {
+        Way::Copy if copy(talk, table, batch, cursor).await? => Vec::new(),
+        Way::Copy => {
+            talk.order("rollback").await?;
+            return Ok(None);
+        }
+        Way::Careful => careful::write(talk, table, beyond(batch, cursor)).await?,
+    };
+    if !refused.is_empty() {
+        talk.order("rollback").await?;
+        return Ok(Some(Report::Withheld { refused }));
+    }
+    set_cursor(talk, table, batch).await?;
+    talk.order("commit").await?;
+    Ok(Some(Report::Stored))
+}
+
+async fn set_cursor(talk: &Talk, table: &Table, batch: &Batch) -> Result<(), Failure> {
+    let (key, position) = (Key::of(batch.lane()), batch.last().cast_signed());
+    let [origin, shard, sink] = key.parameters();
+    let set = talk.wait(talk.client.execute(&table.set_cursor, &[origin, shard, sink, &position])).await?;
+    // A rule or a trigger of somebody's own could do so: without its cursor a batch would be written again.
+    if set == 1 { Ok(()) } else { Err(Failure::Unfit("its table forebay_cursors doesn't keep what is written".into())) }
+}
+
+/// The records that the store doesn't have, each with its index.
+fn beyond(batch: &Batch, cursor: u64) -> Vec<(usize, Record<'_>)> {
+    batch.records().enumerate().filter(|(_, record)| record.sequence > cursor).collect()
+}
+
+/// Writes all rows as new ones; `false` where one can't be made, or the server left one out.
+async fn copy(talk: &Talk, table: &Table, batch: &Batch, cursor: u64) -> Result<bool, Failure> {
+    if batch.is_empty() {
+        return Ok(true);
+    }
+    let mut sink = Box::pin(talk.wait(talk.client.copy_in::<_, Bytes>(&table.copy)).await?);
+    let (mut index, mut count) = (0, 0);
+    let mut rows = COPY_HEADER.to_vec();
+    while index < batch.len() {
+        let Some((next, added)) = fill(table, batch, cursor, index, &mut rows) else { return Ok(false) };
+        (index, count) = (next, count + added);
+        if index == batch.len() {
+            rows.extend_from_slice(COPY_TRAILER);
+        }
+        let chunk = Bytes::from(std::mem::replace(&mut rows, Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 4)));
+        talk.wait(sink.send(chunk)).await?;
+    }
+    Ok(talk.wait(sink.as_mut().finish()).await? == count)
+}
+
+/// Adds rows from a record on until there are enough to be sent: which record is next, and how many were added. `None`
+/// where a record can't be a row.
+fn fill(table: &Table, batch: &Batch, cursor: u64, from: usize, rows: &mut Vec<u8>) -> Option<(usize, u64)> {
+    let mut added = 0;
+    for index in from..batch.len() {
+        let record = batch.get(index)?;
+        if record.sequence <= cursor {
+            continue;
+        }
+        put_row(&table.fields, &record, rows).ok()?;
+        added += 1;
+        if rows.len() >= CHUNK_BYTES {
+            return Some((index + 1, added));
+        }
+    }
+    Some((batch.len(), added))
+}

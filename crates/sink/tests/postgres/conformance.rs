@@ -1,0 +1,115 @@
+//! The suite that every sink must pass, with payloads as `text` and as `jsonb`.
+
+use event::EventId;
+use serde_json::Value;
+use sink::Sink;
+use sink::conformance::{Case, Subject, check, sequences};
+use sink::postgres::PayloadKind;
+use tokio_postgres::Client;
+
+use crate::postgres_server::PostgresServer;
+use crate::postgres_server::proxy::Hindrance;
+use crate::stand::{Stand, client, server};
+
+/// Random sequences for each kind of payload.
+const SEQUENCES: u32 = 24;
+/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+const CUTS: usize = 24;
+const CUT_STEP: usize = 61;
+
+struct Subjected<const TEXT: bool>(Stand);
+
+/// What keeps the server from answering, until it is dropped.
+enum Hindered {
+    Cut { _proxy: Hindrance },
+    Locked { _connection: Client },
+}
+
+fn known() -> &'static PostgresServer {
+    server().expect("asked before")
+}
+
+impl<const TEXT: bool> Subjected<TEXT> {
+    /// Holds a lock that no batch gets past until the connection ends. Who reads doesn't notice.
+    async fn lock(&self) -> Hindered {
+        let connection = client(known()).await;
+        let sql = format!("begin; lock table {}.forebay_cursors in exclusive mode", self.0.schema);
+        connection.batch_execute(&sql).await.unwrap();
+        Hindered::Locked { _connection: connection }
+    }
+}
+
+impl<const TEXT: bool> Subject for Subjected<TEXT> {
+    const COMPARES: bool = true;
+    type Hindrance = Hindered;
+
+    /// `jsonb` keeps values.
+    fn as_kept(payload: &[u8]) -> Vec<u8> {
+        if TEXT {
+            return payload.to_vec();
+        }
+        match serde_json::from_slice(payload).unwrap() {
+            Value::Number(number) => (number.as_f64().unwrap() + 0.0).to_string().into_bytes(),
+            value => value.to_string().into_bytes(),
+        }
+    }
+
+    async fn fresh() -> Self {
+        let payload = if TEXT { PayloadKind::Text } else { PayloadKind::Jsonb };
+        Self(Stand::new(known(), payload).await)
+    }
+
+    fn sink(&self) -> Sink {
+        self.0.sink()
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        self.0.rows(known()).await
+    }
+
+    async fn spoil(&self, id: EventId) {
+        let schema = &self.0.schema;
+        let sql = format!(
+            "create function {schema}.spoil() returns trigger language plpgsql as $$
+             begin if new.id = '{id}' then raise exception 'spoilt'; end if; return new; end $$;
+             create trigger spoil before insert on {schema}.events for each row execute function {schema}.spoil()"
+        );
+        client(known()).await.batch_execute(&sql).await.unwrap();
+    }
+
+    async fn outage(&self, stage: usize) -> Option<Hindered> {
+        (stage < CUTS).then(|| Hindered::Cut { _proxy: self.0.proxy.cut_after(stage * CUT_STEP) })
+    }
+
+    async fn stall(&self) -> Hindered {
+        self.lock().await
+    }
+}
+
+#[test]
+fn text_passes_each_case() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Subjected<true>>);
+    }
+}
+
+#[test]
+fn jsonb_passes_each_case() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Subjected<false>>);
+    }
+}
+
+#[test]
+fn text_follows_the_model() {
+    if server().is_some() {
+        sequences::<Subjected<true>>(SEQUENCES);
+    }
+}
+
+#[test]
+fn jsonb_follows_the_model() {
+    if server().is_some() {
+        sequences::<Subjected<false>>(SEQUENCES);
+    }
+}

@@ -1,0 +1,62 @@
+//! Events and batches, and what delivery does with an answer.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use event::{EventId, Lane, Origin};
+use sink::{Batch, Cursor, Record, Report, Sink, SinkError, Write};
+
+pub(crate) fn lane(shard: u16) -> Lane {
+    Lane { origin: Origin([9; 16]), shard, sink: "warehouse".into() }
+}
+
+/// The id of the event at this place of a shard.
+pub(crate) fn id(shard: u16, sequence: u64) -> EventId {
+    let mut id = [0x80; 16];
+    id[6..8].copy_from_slice(&shard.to_be_bytes());
+    id[8..].copy_from_slice(&sequence.to_be_bytes());
+    EventId(id)
+}
+
+/// A batch with these payloads at the places from `first` on.
+pub(crate) fn batch(shard: u16, first: u64, payloads: &[&str]) -> Batch {
+    let mut batch = Batch::new(lane(shard), first);
+    for (sequence, payload) in (first..).zip(payloads) {
+        let block = Bytes::from(format!("access{payload}"));
+        let type_name = std::str::from_utf8(&block[..6]).unwrap();
+        let record = Record {
+            sequence,
+            id: id(shard, sequence),
+            type_name,
+            source: "",
+            received_at: 1_760_000_000_000_000 + sequence.cast_signed(),
+            event_time: None,
+            write: Write::Insert,
+            payload: &block[6..],
+        };
+        batch.push(&block, &record);
+    }
+    batch
+}
+
+/// A batch of plain events.
+pub(crate) fn plain(shard: u16, first: u64, count: usize) -> Batch {
+    batch(shard, first, &vec!["{\"status\": 200}"; count])
+}
+
+/// Sends a batch until it is stored, as delivery does: after a failure it asks where the store stands.
+pub(crate) async fn deliver(sink: &Sink, batch: &Batch) {
+    loop {
+        match sink.write(batch).await {
+            Ok(report) => return assert_eq!(report, Report::Stored),
+            Err(SinkError::Misconfigured(reason)) => panic!("{reason}"),
+            Err(SinkError::Unavailable(_)) => {}
+        }
+        if let Ok(Cursor::Store(position)) = sink.cursor(batch.lane()).await
+            && position >= batch.last()
+        {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

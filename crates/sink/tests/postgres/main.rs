@@ -1,0 +1,10 @@
+//! The sink for PostgreSQL on a server of its own: the suite of all sinks, and what can only go wrong with this store.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+mod conformance;
+mod events;
+mod faults;
+#[path = "../postgres_server/mod.rs"]
+mod postgres_server;
+mod rows;
+mod stand;

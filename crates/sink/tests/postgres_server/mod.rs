@@ -1,0 +1,177 @@
+//! A PostgreSQL server of a test's own: a data directory under the temporary one, a socket in it, and a proxy before it that
+//! cuts and freezes connections. Used by the tests of several crates; it needs nothing but std.
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by it, and says why it is skipped")]
+
+pub mod proxy;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// A server that ends with its test, however that ends.
+pub struct PostgresServer {
+    folder: PathBuf,
+    programs: PathBuf,
+    settings: Vec<String>,
+    process: Mutex<Option<Child>>,
+    /// Ends the server and removes its files as soon as this end of its pipe is closed.
+    watcher: Child,
+}
+
+impl PostgresServer {
+    /// A running server; `None`, and a message, where PostgreSQL isn't installed.
+    pub fn start() -> Option<Self> {
+        // A process that is killed loses nothing of what the system has in memory: no need to wait for a disk.
+        Self::start_with(&["fsync=off", "shared_buffers=32MB"])
+    }
+
+    /// The same with settings of its own.
+    pub fn start_with(settings: &[&str]) -> Option<Self> {
+        let Some(programs) = programs() else {
+            eprintln!("skipped: PostgreSQL isn't installed (apt install postgresql)");
+            return None;
+        };
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("forebay-postgres-{}-{number}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        if let Some((user, group)) = account() {
+            chown(&folder, Some(user), Some(group)).unwrap();
+        }
+        let script = "cat > /dev/null; kill -9 $(head -1 \"$1/data/postmaster.pid\") 2> /dev/null; rm -rf \"$1\"";
+        let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let server = Self { folder, programs, settings, process: Mutex::new(None), watcher };
+        let mut initdb = server.command("initdb");
+        initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
+        let made = initdb.arg(server.folder.join("data")).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        server.run();
+        Some(server)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.current_dir(&self.folder);
+        if let Some((user, group)) = account() {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    /// Starts the server over its data, and waits until it answers.
+    pub fn run(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut process = self.process.lock().unwrap();
+        loop {
+            let log = File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
+            let mut postgres = self.command("postgres");
+            postgres.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
+            postgres.args(["-c", "listen_addresses="]);
+            self.settings.iter().for_each(|setting| {
+                postgres.args(["-c", setting]);
+            });
+            let mut child = postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+            while child.try_wait().unwrap().is_none() {
+                assert!(Instant::now() < deadline, "PostgreSQL doesn't answer: {}", self.log());
+                if self.is_ready() {
+                    *process = Some(child);
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            // The processes of the one before may not have noticed its end yet.
+            assert!(Instant::now() < deadline, "PostgreSQL doesn't start: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.command("pg_isready").arg("-q").arg("-h").arg(&self.folder).status().is_ok_and(|status| status.success())
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Ends all processes of the server at once, as a crash would.
+    pub fn kill(&self) {
+        let Some(mut child) = self.process.lock().unwrap().take() else { return };
+        let id = child.id();
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        child.kill().unwrap();
+        for other in children.split_whitespace() {
+            let _ = Command::new("kill").args(["-9", other]).stderr(Stdio::null()).status();
+        }
+        child.wait().unwrap();
+    }
+
+    /// The folder that the socket is in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(".s.PGSQL.5432")
+    }
+
+    pub fn connect(&self) -> std::io::Result<UnixStream> {
+        UnixStream::connect(self.socket())
+    }
+
+    /// What a sink connects to.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@{}/postgres", self.folder.display().to_string().replace('/', "%2F"))
+    }
+
+    /// What `psql` answers to `sql`: rows as lines, columns between bars.
+    pub fn psql(&self, sql: &str) -> String {
+        let mut psql = self.command("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", "postgres", "-h"]);
+        let mut psql = psql.arg(&self.folder).args(["-f", "-"]);
+        psql = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = psql.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.kill();
+        drop(self.watcher.stdin.take());
+        let _ = self.watcher.wait();
+    }
+}
+
+/// Where the newest version's programs are.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let version = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
+    let newest = versions.filter_map(|entry| Some(entry.ok()?.path())).max_by_key(version)?.join("bin");
+    newest.join("postgres").exists().then_some(newest)
+}
+
+/// The account to run as, where the server would refuse: it doesn't run as root.
+fn account() -> Option<(u32, u32)> {
+    use std::os::unix::fs::MetadataExt;
+    if fs::metadata("/proc/self").ok()?.uid() != 0 {
+        return None;
+    }
+    let accounts = fs::read_to_string("/etc/passwd").ok()?;
+    let mut fields = accounts.lines().find(|line| line.starts_with("postgres:"))?.split(':').skip(2);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}

@@ -1,0 +1,151 @@
+//! A proxy before the server: it counts what the server answers, cuts connections after so many bytes, and stands still
+//! when it is told to.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+
+/// What the proxy lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Open,
+    /// So many bytes of answers still; then every connection is cut, and new ones are too.
+    Until(usize),
+    /// So many bytes of answers still; then nothing goes either way, and nothing is lost.
+    FrozenAfter(usize),
+}
+
+struct State {
+    mode: Mode,
+    answered: usize,
+}
+
+/// The proxy. Its threads end with the connections.
+#[derive(Clone)]
+pub struct Proxy {
+    address: SocketAddr,
+    state: Arc<(Mutex<State>, Condvar)>,
+}
+
+impl Proxy {
+    /// A proxy to the server behind this socket.
+    pub fn start(socket: &Path) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new((Mutex::new(State { mode: Mode::Open, answered: 0 }), Condvar::new()));
+        let proxy = Self { address, state };
+        let (accepting, socket) = (proxy.clone(), PathBuf::from(socket));
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                accepting.serve(client.unwrap(), &socket);
+            }
+        });
+        proxy
+    }
+
+    /// What a sink connects to.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@{}/postgres?sslmode=disable", self.address)
+    }
+
+    fn serve(&self, client: TcpStream, socket: &Path) {
+        // A server that is down is one that cuts at once.
+        let Ok(server) = UnixStream::connect(socket) else { return };
+        let (proxy, from, to) = (self.clone(), client.try_clone().unwrap(), server.try_clone().unwrap());
+        std::thread::spawn(move || proxy.pump(from, to, false));
+        let proxy = self.clone();
+        std::thread::spawn(move || proxy.pump(server, client, true));
+    }
+
+    /// Hands on until one side ends or the proxy cuts.
+    fn pump<R: Read + End, W: Write + End>(&self, mut from: R, mut to: W, are_answers: bool) {
+        let mut buffer = [0; 16 * 1024];
+        while let Ok(count) = from.read(&mut buffer) {
+            let (mut sent, mut ends) = (0, count == 0);
+            while sent < count && !ends {
+                let allowed = self.pass(count - sent, are_answers);
+                ends = allowed == 0 || to.write_all(&buffer[sent..sent + allowed]).is_err();
+                sent += allowed;
+            }
+            if ends {
+                break;
+            }
+        }
+        from.end();
+        to.end();
+    }
+
+    /// How many of so many bytes may be handed on, as soon as any may; none where the connection is to be cut.
+    fn pass(&self, count: usize, are_answers: bool) -> usize {
+        let (state, changed) = &*self.state;
+        let frozen = |state: &mut State| state.mode == Mode::FrozenAfter(0);
+        let mut state = changed.wait_while(state.lock().unwrap(), frozen).unwrap();
+        if are_answers { state.spend(count) } else { count }
+    }
+
+    /// Cuts all connections as soon as the server has answered so many bytes more.
+    pub fn cut_after(&self, bytes: usize) -> Hindrance {
+        self.set(Mode::Until(bytes))
+    }
+
+    /// Stands still as soon as the server has answered so many bytes more, until the hindrance is dropped.
+    pub fn freeze_after(&self, bytes: usize) -> Hindrance {
+        self.set(Mode::FrozenAfter(bytes))
+    }
+
+    /// Bytes that the server has answered so far.
+    pub fn answered(&self) -> usize {
+        self.state.0.lock().unwrap().answered
+    }
+
+    fn set(&self, mode: Mode) -> Hindrance {
+        self.state.0.lock().unwrap().mode = mode;
+        Hindrance(self.clone())
+    }
+}
+
+impl State {
+    /// How many of so many bytes of answers go through.
+    fn spend(&mut self, count: usize) -> usize {
+        let allowed = match &mut self.mode {
+            Mode::Open => count,
+            Mode::Until(left) | Mode::FrozenAfter(left) => {
+                let allowed = count.min(*left);
+                *left -= allowed;
+                allowed
+            }
+        };
+        self.answered += allowed;
+        allowed
+    }
+}
+
+/// Opens the proxy again when it goes.
+pub struct Hindrance(Proxy);
+
+impl Drop for Hindrance {
+    fn drop(&mut self) {
+        let (state, changed) = &*self.0.state;
+        state.lock().unwrap().mode = Mode::Open;
+        changed.notify_all();
+    }
+}
+
+/// A stream that can be cut while another thread waits for it.
+trait End {
+    fn end(&self);
+}
+
+impl End for TcpStream {
+    fn end(&self) {
+        let _ = self.shutdown(Shutdown::Both);
+    }
+}
+
+impl End for UnixStream {
+    fn end(&self) {
+        let _ = self.shutdown(Shutdown::Both);
+    }
+}
