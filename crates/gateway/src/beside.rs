@@ -1,8 +1,10 @@
 //! Work that would hold up a shard is done on a thread beside it, one piece at a time for each shard: small events never wait for
 //! large ones, and large ones wait for each other.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use pipeline::json::JsonErrorKind;
 use pipeline::transform::{Outcome, Scratch, Several};
 use pipeline::{json, transform};
 
@@ -56,7 +58,7 @@ pub(crate) async fn take<'w>(
     };
     // The configuration may be another one by now.
     worker.types().get(slot).check()?;
-    let stepped = Stepped { slot, windows, refused_commits };
+    let stepped = Stepped { slot, windows, refused_commits, is_storable: true };
     stepped::conclude(worker, wishes, envelope, stepped, (outcome, &payload, &|| content))
 }
 
@@ -82,19 +84,30 @@ fn examine(
     key: Vec<u8>,
     refused_commits: u64,
 ) -> Result<Examined, Refused> {
-    let payload = json::check(bytes).map_err(Problem::of_json)?;
+    let mended;
+    let payload = match json::check(bytes) {
+        Ok(payload) => payload,
+        Err(error) => {
+            let is_mended = error.kind == JsonErrorKind::Surrogate && known.rules.texts.repair;
+            mended = if is_mended { json::mend(bytes) } else { return Err(Problem::of_json(error)) };
+            &mended
+        }
+    };
     known.check_payload(payload)?;
     let Some(steps) = &known.rules.steps else {
         return Ok(Examined {
-            payload: payload.to_owned(),
+            payload: known.storable(payload)?.into_owned(),
             made: Made::Unchanged,
             windows: transform::Windows::default(),
         });
     };
     let (mut windows, mut scratch) = (steps.windows(refused_commits), Scratch::default());
     let made = match steps.run(payload, (envelope, known, || key), &mut windows, &mut scratch)? {
-        Outcome::Unchanged => Made::Unchanged,
-        Outcome::Changed(changed) => Made::Changed(changed.to_owned()),
+        Outcome::Unchanged => match known.storable(payload)? {
+            Cow::Borrowed(_) => Made::Unchanged,
+            Cow::Owned(repaired) => Made::Changed(repaired),
+        },
+        Outcome::Changed(changed) => Made::Changed(known.storable(changed)?.into_owned()),
         Outcome::Filtered(by) => Made::Filtered(by),
         Outcome::Several(several) => Made::Several(several),
     };

@@ -1,5 +1,6 @@
 //! Which types are taken, and what is known of each.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,11 +11,22 @@ use event::read::Reader;
 use eventlog::{Gate, TypeId, Types};
 use pipeline::pointer::JsonPointer;
 use pipeline::schema::Schema;
+use pipeline::storable::{self, Flaws};
 
 use crate::code::Code;
 use crate::effort;
 use crate::problem::Problem;
+use crate::type_choice::TypeChoice;
 use crate::type_steps::TypeSteps;
+
+/// What is looked for in the payloads of a type, as they are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextRule {
+    /// What isn't to be in them.
+    pub flaws: Flaws,
+    /// Whether it is repaired; else such payloads are refused.
+    pub repair: bool,
+}
 
 /// What a gateway does with the events of a type.
 #[derive(Clone, Default)]
@@ -25,6 +37,8 @@ pub struct TypeRules {
     pub schema: Option<Arc<Schema>>,
     /// The steps that they are taken through, if there are any.
     pub steps: Option<Arc<TypeSteps>>,
+    /// What is done about what not every store can take.
+    pub texts: TextRule,
     /// Whether they may be answered before they are durable, where a client asks for it.
     pub ack_memory: bool,
     /// Whom to ask for events that are stored, if anybody.
@@ -38,6 +52,7 @@ impl fmt::Debug for TypeRules {
             .field("id", &self.id)
             .field("schema", &self.schema)
             .field("steps", &self.steps)
+            .field("texts", &self.texts)
             .field("ack_memory", &self.ack_memory)
             .field("reader", &reader)
             .finish()
@@ -55,6 +70,10 @@ pub struct GatewayTypes {
     pub open: Option<TypeRules>,
     /// Where an event's type stands in its payload, if neither path nor header names it.
     pub type_pointer: Option<JsonPointer>,
+    /// What events are that nobody names the type of.
+    pub choice: TypeChoice,
+    /// The type as which events of unknown types are taken, if they are.
+    pub unknown: Option<TypeName>,
 }
 
 impl GatewayTypes {
@@ -74,6 +93,8 @@ impl GatewayTypes {
             results: self.results.union(&others.results).cloned().collect(),
             open: self.open.clone().filter(|_| others.open.is_some()),
             type_pointer: self.type_pointer.clone(),
+            choice: self.choice.clone(),
+            unknown: self.unknown.clone(),
         }
     }
 }
@@ -111,7 +132,10 @@ impl Known {
     pub(crate) fn is_much_work(&self, bytes: usize) -> bool {
         match &self.rules.steps {
             Some(steps) => steps.effort().is_much(bytes),
-            None => self.rules.schema.is_some() && effort::is_much_by_size(bytes),
+            None => {
+                let is_read = self.rules.schema.is_some() || !self.rules.texts.flaws.is_none();
+                is_read && effort::is_much_by_size(bytes)
+            }
         }
     }
 
@@ -122,6 +146,32 @@ impl Known {
     pub(crate) fn check_payload(&self, payload: &str) -> Result<(), Problem> {
         let Some(schema) = &self.rules.schema else { return Ok(()) };
         schema.check(payload).map_err(|violations| Problem::of_schema(&self.name, violations))
+    }
+
+    /// Whether a payload is taken in which nothing is at fault but this half of a surrogate pair, and which was mended.
+    ///
+    /// # Errors
+    /// The fault, where payloads of the type aren't repaired.
+    pub(crate) fn check_mended(&self, fault: Option<Problem>) -> Result<(), Problem> {
+        fault.filter(|_| !self.rules.texts.repair).map_or(Ok(()), Err)
+    }
+
+    /// A payload as the stores of the type can take it.
+    ///
+    /// # Errors
+    /// They can't, and it isn't to be repaired.
+    pub(crate) fn storable<'p>(&self, payload: &'p str) -> Result<Cow<'p, str>, Problem> {
+        let TextRule { flaws, repair } = self.rules.texts;
+        if flaws.is_none() {
+            return Ok(Cow::Borrowed(payload));
+        }
+        if repair {
+            return Ok(storable::repair(payload, flaws).map_or(Cow::Borrowed(payload), Cow::Owned));
+        }
+        match storable::find(payload, flaws) {
+            Some(flaw) => Err(Problem::of_flaw(&self.name, flaw)),
+            None => Ok(Cow::Borrowed(payload)),
+        }
     }
 
     /// What is said of a type that was taken when the request began.
@@ -138,6 +188,10 @@ pub(crate) struct TypeTable {
     results: BTreeSet<TypeName>,
     open: Option<Arc<TypeRules>>,
     pub(crate) type_pointer: Option<JsonPointer>,
+    pub(crate) choice: TypeChoice,
+    unknown: Option<TypeName>,
+    /// Whether there is a type whose payloads are repaired.
+    pub(crate) repairs: bool,
     /// The headers that steps ask for, in small letters.
     pub(crate) headers: Box<[Box<str>]>,
     types: Arc<Types>,
@@ -151,16 +205,47 @@ impl TypeTable {
             seen.intern(name);
         });
         let all = types.named.values().chain(&types.open);
+        let repairs = all.clone().any(|rules| rules.texts.repair);
         let headers: BTreeSet<Box<str>> =
             all.flat_map(|rules| &rules.steps).flat_map(|steps| steps.headers()).map(Into::into).collect();
         Self {
             headers: headers.into_iter().collect(),
+            repairs,
             named: types.named.into_iter().map(|(name, rules)| (name, Arc::new(rules))).collect(),
             results: types.results,
             open: types.open.map(Arc::new),
             type_pointer: types.type_pointer,
+            choice: types.choice,
+            unknown: types.unknown,
             types: seen.clone(),
             opening: Mutex::new(()),
+        }
+    }
+
+    /// Whether payloads are looked at to know their types.
+    pub(crate) const fn reads_payloads(&self) -> bool {
+        self.type_pointer.is_some() || !self.choice.is_empty()
+    }
+
+    /// The type as which events are taken that have this name as their type.
+    ///
+    /// # Errors
+    /// It is the name of no type that is taken, and unknown ones aren't taken either.
+    pub(crate) fn find(&self, text: &str) -> Result<Known, Problem> {
+        self.find_own(text).or_else(|problem| {
+            let is_result = TypeName::new(text).is_ok_and(|name| self.results.contains(&name));
+            if is_result { Err(problem) } else { self.take_unknown(problem) }
+        })
+    }
+
+    /// The type as which an event is taken whose type is unknown, as the problem says.
+    ///
+    /// # Errors
+    /// The problem, if it is another one, and where such events aren't taken.
+    pub(crate) fn take_unknown(&self, problem: Problem) -> Result<Known, Problem> {
+        match &self.unknown {
+            Some(name) if problem.code == Code::UnknownType => self.find_own(name.as_str()),
+            _ => Err(problem),
         }
     }
 
@@ -168,7 +253,7 @@ impl TypeTable {
     ///
     /// # Errors
     /// The text is no name, or the name of no type that is taken.
-    pub(crate) fn find(&self, text: &str) -> Result<Known, Problem> {
+    pub(crate) fn find_own(&self, text: &str) -> Result<Known, Problem> {
         let unknown = |detail: String| Problem::new(Code::UnknownType, detail);
         let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
         if let Some(rules) = self.named.get(&name) {

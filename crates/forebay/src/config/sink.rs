@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ::sink::{DirectoryConfig, SqliteConfig, TableName};
 use delivery::Begin;
+use pipeline::storable::Flaws;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
@@ -91,6 +92,13 @@ impl SinkConfig {
         match self {
             Self::Null | Self::Directory(_) => false,
             Self::Sqlite(_) => true,
+        }
+    }
+
+    /// What of JSON it can't store: types with a route to it refuse that before they are answered, unless they say otherwise.
+    pub(crate) const fn cannot_take(&self) -> Flaws {
+        match self {
+            Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
         }
     }
 
