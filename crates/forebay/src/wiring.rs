@@ -109,10 +109,14 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         ack_memory: config.ack_memory,
         reader: config.read.as_ref().and_then(reader),
     };
+    let of_results = |aggregate: &AggregateConfig| {
+        let rules = TypeRules { reader: aggregate.read.as_ref().and_then(reader), ..TypeRules::default() };
+        (aggregate.rules.name().clone(), rules)
+    };
     let naming = &configuration.gateway.naming;
     let results = configuration.types.values().flat_map(|config| &config.aggregates);
     GatewayTypes {
-        results: results.map(|aggregate| aggregate.rules.name().clone()).collect(),
+        results: results.map(of_results).collect(),
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),
         type_pointer: configuration.gateway.type_pointer.clone(),

@@ -52,7 +52,6 @@ mod worker;
 pub use code::Code;
 pub use control::GatewayControl;
 pub use counters::{GatewayCounters, StatusClass};
-pub use filter_counts::FilteredEvents;
 pub use gateway::{Gateway, GatewayOptions};
 pub use request::DEFAULT_TYPE;
 pub use route::RouteName;

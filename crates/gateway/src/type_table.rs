@@ -64,8 +64,9 @@ impl fmt::Debug for TypeRules {
 pub struct GatewayTypes {
     /// The types that have a table of their own.
     pub named: BTreeMap<TypeName, TypeRules>,
-    /// Types that nobody posts, though there are rules for others: results of aggregates.
-    pub results: BTreeSet<TypeName>,
+    /// Types that nobody posts, though there are rules for others: results of aggregates. Of their rules only whom to ask for
+    /// them means anything.
+    pub results: BTreeMap<TypeName, TypeRules>,
     /// The rules for all others (`"*"`), of which at most [`OPEN_TYPES_MAX`] are taken; `None` if they are unknown.
     pub open: Option<TypeRules>,
     /// Where an event's type stands in its payload, if neither path nor header names it.
@@ -79,7 +80,7 @@ pub struct GatewayTypes {
 impl GatewayTypes {
     /// The rules for the events of a type, if it is taken.
     fn rules(&self, name: &TypeName) -> Option<&TypeRules> {
-        self.named.get(name).or(self.open.as_ref().filter(|_| !self.results.contains(name)))
+        self.named.get(name).or(self.open.as_ref().filter(|_| !self.results.contains_key(name)))
     }
 
     /// The types that these take and `others` too, with the rules of these.
@@ -90,7 +91,7 @@ impl GatewayTypes {
             |name: &TypeName| Some((name.clone(), others.rules(name).and_then(|_| self.rules(name))?.clone()));
         Self {
             named: names.filter_map(in_both).collect(),
-            results: self.results.union(&others.results).cloned().collect(),
+            results: others.results.clone().into_iter().chain(self.results.clone()).collect(),
             open: self.open.clone().filter(|_| others.open.is_some()),
             type_pointer: self.type_pointer.clone(),
             choice: self.choice.clone(),
@@ -185,7 +186,7 @@ impl Known {
 #[derive(Debug)]
 pub(crate) struct TypeTable {
     named: BTreeMap<TypeName, Arc<TypeRules>>,
-    results: BTreeSet<TypeName>,
+    results: BTreeMap<TypeName, TypeRules>,
     open: Option<Arc<TypeRules>>,
     pub(crate) type_pointer: Option<JsonPointer>,
     pub(crate) choice: TypeChoice,
@@ -233,7 +234,7 @@ impl TypeTable {
     /// It is the name of no type that is taken, and unknown ones aren't taken either.
     pub(crate) fn find(&self, text: &str) -> Result<Known, Problem> {
         self.find_own(text).or_else(|problem| {
-            let is_result = TypeName::new(text).is_ok_and(|name| self.results.contains(&name));
+            let is_result = TypeName::new(text).is_ok_and(|name| self.results.contains_key(&name));
             if is_result { Err(problem) } else { self.take_unknown(problem) }
         })
     }
@@ -259,7 +260,7 @@ impl TypeTable {
         if let Some(rules) = self.named.get(&name) {
             return Ok(self.known(name.clone(), self.types.intern(&name), rules));
         }
-        if self.results.contains(&name) {
+        if self.results.contains_key(&name) {
             return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
         }
         let Some(rules) = &self.open else {
@@ -278,7 +279,8 @@ impl TypeTable {
     /// # Errors
     /// The type isn't taken, or its events can't be read back.
     pub(crate) fn reader_of(&self, name: &TypeName) -> Result<Arc<dyn Reader>, Problem> {
-        let rules = self.named.get(name).or(self.open.as_ref()).ok_or_else(|| unknown_type(name))?;
+        let posted = self.named.get(name).map(Arc::as_ref).or_else(|| self.results.get(name));
+        let rules = posted.or(self.open.as_deref()).ok_or_else(|| unknown_type(name))?;
         rules.reader.clone().ok_or_else(|| {
             Problem::new(Code::NotReadable, format!("the events of type {name} go to no sink that can be read"))
         })
@@ -287,7 +289,8 @@ impl TypeTable {
     /// Whom to ask for events of all types, each once.
     pub(crate) fn readers(&self) -> Vec<Arc<dyn Reader>> {
         let mut readers: Vec<Arc<dyn Reader>> = Vec::new();
-        for reader in self.named.values().chain(&self.open).filter_map(|rules| rules.reader.as_ref()) {
+        let all = self.named.values().chain(&self.open).map(Arc::as_ref).chain(self.results.values());
+        for reader in all.filter_map(|rules| rules.reader.as_ref()) {
             if !readers.iter().any(|known| known.name() == reader.name()) {
                 readers.push(reader.clone());
             }
@@ -322,7 +325,7 @@ mod tests {
 
     #[test]
     fn results_of_aggregates_can_not_be_posted() {
-        let results = [TypeName::new("a.hits").unwrap()].into();
+        let results = [(TypeName::new("a.hits").unwrap(), TypeRules::default())].into();
         let types = GatewayTypes { open: Some(TypeRules::default()), results, ..named(&["a"]) };
         let without = GatewayTypes { open: Some(TypeRules::default()), ..named(&["a"]) };
         assert_eq!(without.that_are_also_in(&types).results.len(), 1, "as soon as they are such");

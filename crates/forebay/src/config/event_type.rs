@@ -198,7 +198,7 @@ fn read_sink(
 }
 
 /// The first that has all events, or else the first that has some.
-fn first_readable(routes: &[Route], sinks: &Sinks) -> Option<SinkName> {
+pub(super) fn first_readable(routes: &[Route], sinks: &Sinks) -> Option<SinkName> {
     let can_be_read = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.can_be_read());
     let has_all = |route: &&Route| can_be_read(route) && route.when.is_none();
     routes.iter().find(has_all).or_else(|| routes.iter().find(can_be_read)).map(|route| route.to.clone())

@@ -23,3 +23,4 @@ mod support;
 mod tls;
 mod tokens;
 mod transforms;
+mod types;

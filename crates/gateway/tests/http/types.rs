@@ -1,7 +1,7 @@
 //! Types by rule, and what becomes of events whose type is unknown.
 
 use event::TypeName;
-use gateway::{GatewayOptions, GatewayTypes, TypeChoice};
+use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
 
 use crate::stand::{Stand, named_types};
 
@@ -51,7 +51,7 @@ fn a_rule_holds_where_nobody_names_the_type() {
 fn unknown_types_are_taken_as_another_one_where_that_is_said() {
     let types = GatewayTypes {
         unknown: Some(name("other")),
-        results: [name("a.hits")].into(),
+        results: [(name("a.hits"), TypeRules::default())].into(),
         type_pointer: Some("/t".parse().unwrap()),
         ..types(&["a", "other"])
     };
