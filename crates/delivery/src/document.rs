@@ -4,6 +4,7 @@
 //! forebay-ledger 1                     the version
 //! counted 120,80                       by shard: the last sequence that `accepted` counts
 //! accepted access 200                  events of a type
+//! filtered access 3 dedupe 12          type, step, what it does, events that it took out
 //! route access local,search            a type's own routes
 //! others local                         the routes of all other types
 //! condition access search status>=500  a condition of one of these routes; of all other types with `*` as its type
@@ -23,6 +24,7 @@ use std::fmt::Write;
 use std::str::{FromStr, SplitWhitespace};
 
 use event::TypeName;
+use eventlog::FilterStep;
 
 use crate::SinkName;
 use crate::book::{Book, Closed, LaneBook, Outcomes, Pair, SinkBook};
@@ -37,6 +39,7 @@ const OTHERS: &str = "*";
 pub(crate) struct Document {
     pub(crate) counted_up_to: Vec<u64>,
     pub(crate) accepted: Vec<(TypeName, u64)>,
+    pub(crate) filtered: Vec<(FilterStep, u64)>,
     pub(crate) book: Book,
 }
 
@@ -51,6 +54,9 @@ impl Document {
     fn encode_facts(&self, text: &mut String) -> std::fmt::Result {
         for (name, events) in &self.accepted {
             writeln!(text, "accepted {name} {events}")?;
+        }
+        for (FilterStep { type_name, step, operation }, events) in &self.filtered {
+            writeln!(text, "filtered {type_name} {step} {operation} {events}")?;
         }
         for (name, sinks) in self.book.routes.named() {
             writeln!(text, "route {name} {}", list(sinks))?;
@@ -95,6 +101,11 @@ impl Document {
         match words.next()? {
             "counted" => self.counted_up_to = numbers(words.next()?)?,
             "accepted" => self.accepted.push((type_name(&mut words)?, number(&mut words)?)),
+            "filtered" => {
+                let (type_name, step) = (type_name(&mut words)?, word(&mut words)?);
+                let step = FilterStep { type_name, step, operation: words.next()?.to_owned().into() };
+                self.filtered.push((step, number(&mut words)?));
+            }
             "route" => {
                 let name = type_name(&mut words)?;
                 self.book.routes = std::mem::take(&mut self.book.routes).with(name, names(words.next()?));
@@ -253,7 +264,8 @@ mod tests {
         let sinks = BTreeMap::from([("x".into(), sink), ("y".into(), SinkBook::default())]);
         let derived = [name("c"), name("d.e")].into();
         let book = Book { routes: routes.with_others(["y".into()]), sinks, derived };
-        Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], book }
+        let filtered = vec![(FilterStep { type_name: name("c"), step: 3, operation: "dedupe".into() }, 12)];
+        Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], filtered, book }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::cells::Counter;
 use event::{Lane, TypeName};
-use eventlog::{Accepted, AcceptedCounts, Asked, EventLog, Outcomes as Waiting, Pending, Types};
+use eventlog::{Accepted, AcceptedCounts, Asked, EventLog, FilterStep, Outcomes as Waiting, Pending, Types};
 
 use crate::SinkName;
 use crate::book::{Book, LaneBook, Outcomes, SinkBook};
@@ -58,6 +58,10 @@ pub(crate) fn sink_row(sink: &SinkName, book: &SinkBook, name: &TypeName, accept
     let Outcomes { stored, dead, skipped } = outcomes;
     let (pending, removed) = (pending.unwrap_or(0), pair.closed.is_some());
     Some((SinkRow { sink: sink.clone(), stored, dead, skipped, pending, removed }, is_right))
+}
+
+fn filtered(counts: &AcceptedCounts) -> Vec<(FilterStep, u64)> {
+    counts.filtered.iter().map(|(step, events)| (step.clone(), *events)).collect()
 }
 
 /// What a batch comes to: how many events of each type had which outcome.
@@ -113,13 +117,19 @@ impl Ledger {
     /// The counts at this moment: a row for each type, by name.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Row> {
+        self.snapshot_with_filtered().0
+    }
+
+    /// The same, and how many events each step has taken out at that moment.
+    #[must_use]
+    pub fn snapshot_with_filtered(&self) -> (Vec<Row>, Vec<(FilterStep, u64)>) {
         let (accepted, mut held) = self.hold();
         let names = held.meet_all(&self.types);
         let count = |index: usize| accepted.by_type.get(index).copied().unwrap_or(0);
         let rows = names.into_iter().enumerate().map(|(index, name)| self.row(&held.book, name, count(index)));
         let mut rows: Vec<Row> = rows.collect();
         rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
-        rows
+        (rows, filtered(&accepted))
     }
 
     /// Times that the outcomes were found to be more than the events, or fewer than were taken back: a bug.
@@ -188,6 +198,7 @@ impl Ledger {
         Document {
             counted_up_to: accepted.counted_up_to.clone(),
             accepted: names.into_iter().zip(counts).collect(),
+            filtered: filtered(&accepted),
             book: held.book.clone(),
         }
     }

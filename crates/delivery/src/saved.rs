@@ -127,6 +127,7 @@ impl Saved {
         LogOptions {
             shards,
             accepted: document.accepted.clone(),
+            filtered: document.filtered.clone(),
             counted_up_to: document.counted_up_to.clone(),
             cursors,
             ..LogOptions::default()

@@ -1,8 +1,24 @@
-//! How many events were accepted, by type: counted when they are durable, before anybody is told.
+//! How many events were accepted, by type: counted when they are durable, before anybody is told. And how many steps took
+//! out, which are never journaled: they are counted here, so that both are seen at one moment and saved together.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use event::TypeName;
+
 use crate::type_registry::TypeId;
+
+/// A step of a type that takes events out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FilterStep {
+    /// The type.
+    pub type_name: TypeName,
+    /// The step, from 1.
+    pub step: usize,
+    /// What it does, in one word: `filter`, `sample`, `dedupe`, or `explode` where there was nothing in the array.
+    pub operation: Cow<'static, str>,
+}
 
 /// The counts at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +27,8 @@ pub struct AcceptedCounts {
     pub by_type: Vec<u64>,
     /// For each shard the last sequence that is counted.
     pub counted_up_to: Vec<u64>,
+    /// Events that steps took out, since the data directory began.
+    pub filtered: BTreeMap<FilterStep, u64>,
 }
 
 /// The counts of all shards. Whoever holds the guard sees them at one moment: a delivery that reads its own counts

@@ -21,7 +21,7 @@ mod turn;
 mod type_registry;
 mod wall_clock;
 
-pub use accepted::{Accepted, AcceptedCounts};
+pub use accepted::{Accepted, AcceptedCounts, FilterStep};
 pub use duplicates::{Batch, ContentHash, Earlier, Own};
 pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};

@@ -10,7 +10,7 @@ use event::{Origin, TypeName};
 use journal::{CommitError, DataDirectory, Finding, OpenError, OpenShard, Reader, Segments, ShardOptions, open_shard};
 use tokio::sync::watch;
 
-use crate::accepted::{Accepted, AcceptedCounts, TypeCounts};
+use crate::accepted::{Accepted, AcceptedCounts, FilterStep, TypeCounts};
 use crate::duplicates::{ContentHash, Memory};
 use crate::outcomes::Outcomes;
 use crate::room::Room;
@@ -27,6 +27,8 @@ pub struct LogOptions {
     pub accepted: Vec<(TypeName, u64)>,
     /// For each shard the last sequence that `accepted` counts.
     pub counted_up_to: Vec<u64>,
+    /// Events that steps took out before, as they were last saved.
+    pub filtered: Vec<(FilterStep, u64)>,
     /// For each shard the greatest cursor that any sink has been seen at: new events stand behind it.
     pub cursors: Vec<u64>,
     /// Bytes of a shard's first segment; tests take small ones.
@@ -50,6 +52,7 @@ impl Default for LogOptions {
         Self {
             shards: 1,
             accepted: Vec::new(),
+            filtered: Vec::new(),
             counted_up_to: none(),
             cursors: none(),
             first_segment_bytes: SEGMENT_BYTES_MIN,
@@ -227,7 +230,8 @@ fn open_with_reserve(directory: &DataDirectory, options: &ShardOptions) -> Resul
 }
 
 fn saved_counts(types: &Types, options: &LogOptions) -> AcceptedCounts {
-    let mut counts = AcceptedCounts { by_type: Vec::new(), counted_up_to: options.counted_up_to.clone() };
+    let filtered = options.filtered.iter().cloned().collect();
+    let mut counts = AcceptedCounts { by_type: Vec::new(), counted_up_to: options.counted_up_to.clone(), filtered };
     counts.counted_up_to.resize(usize::from(options.shards), 0);
     let mut saved = TypeCounts::default();
     for (name, events) in &options.accepted {

@@ -7,8 +7,8 @@ use delivery::{
     AggregateBoard, AggregateFigures, AggregateStatus, DeadCounters, DeadLetterOffice, Delivery, KeeperCounters,
     LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
 };
-use eventlog::{EventLog, Shard, unix_microseconds};
-use gateway::{Code, FilteredEvents, GatewayCounters, RouteName, StatusClass};
+use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
+use gateway::{Code, GatewayCounters, RouteName, StatusClass};
 
 use crate::exposition::{Exposition, Series};
 use crate::log;
@@ -42,8 +42,9 @@ impl Metrics {
     /// The metrics of this moment as text.
     pub(crate) fn render(&self) -> String {
         let mut text = Exposition::new();
-        let rows = self.ledger.snapshot();
+        let (rows, filtered) = self.ledger.snapshot_with_filtered();
         ledger(&mut text, &rows);
+        self::filtered(&mut text, &filtered);
         dead_letters(&mut text, &rows, &self.dead_letters);
         text.counter("forebay_ledger_errors_total", "Times that the ledger didn't add up: a bug.", |series| {
             series.count(&[], self.ledger.errors().get());
@@ -135,6 +136,16 @@ impl Metrics {
     }
 }
 
+fn filtered(text: &mut Exposition, steps: &[(FilterStep, u64)]) {
+    let help = "Events that a step of their type's transform took out, by type, step and what it does.";
+    text.counter("forebay_events_filtered_total", help, |series| {
+        for (FilterStep { type_name, step, operation }, events) in steps {
+            let step = step.to_string();
+            series.count(&[("type", type_name.as_str()), ("step", &step), ("operation", operation)], *events);
+        }
+    });
+}
+
 fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.counter("forebay_events_accepted_total", "Events that were made durable, by type.", |series| {
         let accepted = |row: &Row| if row.derived { 0 } else { row.accepted };
@@ -196,13 +207,6 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     });
     text.counter("forebay_refusals_total", "Requests and records of batches refused, by code.", |series| {
         Code::ALL.into_iter().for_each(|code| series.count(&[("code", code.as_str())], gateway.refusals(code)));
-    });
-    let help = "Events that a step of their type's transform took out, by type, step and what it does.";
-    text.counter("forebay_events_filtered_total", help, |series| {
-        for FilteredEvents { type_name, step, operation, events } in gateway.filtered() {
-            let step = step.to_string();
-            series.count(&[("type", type_name.as_str()), ("step", &step), ("operation", operation)], events);
-        }
     });
     text.histogram("forebay_http_request_seconds", "Time from a request's head to its answer.", |series| {
         series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());

@@ -64,6 +64,7 @@ impl<'c> Bench<'c> {
             id: config.id.clone(),
             schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
             steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
+            texts: config.texts,
             ..TypeRules::default()
         };
         Self { config, rehearsal: Rehearsal::new(name, rules) }

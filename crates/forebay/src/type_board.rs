@@ -75,7 +75,7 @@ impl TypeBoard {
 
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
-        let TypeConfig { id, time, schema, transform, ack_memory, routes, aggregates, read } = config;
+        let TypeConfig { id, time, schema, transform, texts: _, ack_memory, routes, aggregates, read } = config;
         Self {
             r#type: name.to_owned(),
             id: id.as_ref().map(ToString::to_string),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
 use event::read::Reader;
-use gateway::{GatewayOptions, GatewayTypes, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
 use sink::Sink;
 
 use crate::config::{self, AggregateConfig, Configuration, TypeConfig};
@@ -105,14 +105,22 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         id: config.id.clone(),
         schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
         steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
+        texts: config.texts,
         ack_memory: config.ack_memory,
         reader: config.read.as_ref().and_then(reader),
     };
+    let of_results = |aggregate: &AggregateConfig| {
+        let rules = TypeRules { reader: aggregate.read.as_ref().and_then(reader), ..TypeRules::default() };
+        (aggregate.rules.name().clone(), rules)
+    };
+    let naming = &configuration.gateway.naming;
     let results = configuration.types.values().flat_map(|config| &config.aggregates);
     GatewayTypes {
-        results: results.map(|aggregate| aggregate.rules.name().clone()).collect(),
+        results: results.map(of_results).collect(),
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),
         type_pointer: configuration.gateway.type_pointer.clone(),
+        choice: TypeChoice::new(naming.rules.iter().map(|rule| (rule.of.clone(), rule.when.clone()))),
+        unknown: naming.unknown.clone(),
     }
 }

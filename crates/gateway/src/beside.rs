@@ -1,10 +1,11 @@
 //! Work that would hold up a shard is done on a thread beside it, one piece at a time for each shard: small events never wait for
 //! large ones, and large ones wait for each other.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use pipeline::transform;
 use pipeline::transform::{Outcome, Scratch, Several};
-use pipeline::{json, transform};
 
 use crate::admission::Permit;
 use crate::code::Code;
@@ -59,7 +60,7 @@ pub(crate) async fn take<'w>(
     let (Examined { payload, made, windows }, content) = examined.await??;
     // The configuration may be another one by now.
     worker.types().get(slot).check()?;
-    let stepped = Stepped { slot, windows, refused_commits };
+    let stepped = Stepped { slot, windows, refused_commits, is_storable: true };
     let made = match made {
         Made::One(made) => made,
         Made::Several(several) => {
@@ -105,19 +106,23 @@ fn examine(
     key: Vec<u8>,
     refused_commits: u64,
 ) -> Result<Examined, Refused> {
-    let payload = json::check(bytes).map_err(Problem::of_json)?;
+    let payload = known.rules.texts.payload(bytes)?;
+    let payload = &*payload;
     known.check_payload(payload)?;
     let Some(steps) = &known.rules.steps else {
         return Ok(Examined {
-            payload: payload.to_owned(),
+            payload: known.storable(payload)?.into_owned(),
             made: Made::One(One::Unchanged),
             windows: transform::Windows::default(),
         });
     };
     let (mut windows, mut scratch) = (steps.windows(refused_commits), Scratch::default());
     let made = match steps.run(payload, (envelope, known, || key), &mut windows, &mut scratch)? {
-        Outcome::Unchanged => Made::One(One::Unchanged),
-        Outcome::Changed(changed) => Made::One(One::Changed(changed.to_owned())),
+        Outcome::Unchanged => Made::One(match known.storable(payload)? {
+            Cow::Borrowed(_) => One::Unchanged,
+            Cow::Owned(repaired) => One::Changed(repaired),
+        }),
+        Outcome::Changed(changed) => Made::One(One::Changed(known.storable(changed)?.into_owned())),
         Outcome::Filtered(by) => Made::One(One::Filtered(by)),
         Outcome::Several(several) => Made::Several(several),
     };

@@ -27,6 +27,8 @@ pub enum Code {
     Schema,
     /// A step of the transform of its type can't be done on the payload.
     Transform,
+    /// There is something in the payload that a store of its type can't take.
+    Unstorable,
     /// The key, or the id in the payload, can't be one.
     Key,
     /// The key, or the id in the payload, came before with other bytes.
@@ -81,7 +83,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -92,6 +94,7 @@ impl Code {
         Self::TooManyTypes,
         Self::Schema,
         Self::Transform,
+        Self::Unstorable,
         Self::Key,
         Self::IdReused,
         Self::AckMemory,
@@ -133,6 +136,7 @@ impl Code {
             Self::TooManyTypes => "too_many_types",
             Self::Schema => "schema",
             Self::Transform => "transform",
+            Self::Unstorable => "unstorable",
             Self::Key => "key",
             Self::IdReused => "id_reused",
             Self::AckMemory => "ack_memory",
@@ -183,7 +187,7 @@ impl Code {
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::IdReused => StatusCode::CONFLICT,
             Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Schema | Self::Transform | Self::AckMemory => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Schema | Self::Transform | Self::Unstorable | Self::AckMemory => StatusCode::UNPROCESSABLE_ENTITY,
             Self::DeadLetter => StatusCode::FAILED_DEPENDENCY,
             Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
@@ -210,6 +214,7 @@ impl Code {
             Self::TooManyTypes => "There are too many types",
             Self::Schema => "The payload doesn't follow the schema of its type",
             Self::Transform => "The payload can't be transformed",
+            Self::Unstorable => "The payload has what a store can't take",
             Self::Key => "The key can't be used",
             Self::IdReused => "The id was used for something else",
             Self::AckMemory => "The type is not acknowledged from memory",

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use event::cells::{Counter, Histogram, HistogramSnapshot};
+use eventlog::{Accepted, FilterStep};
 use http::StatusCode;
 
 use crate::admission::Admission;
 use crate::code::Code;
-use crate::filter_counts::{FilterCounts, FilteredEvents};
+use crate::filter_counts::FilterCounts;
 use crate::route::RouteName;
 
 /// The first digit of a status.
@@ -101,13 +102,13 @@ pub struct GatewayCounters {
 }
 
 impl GatewayCounters {
-    pub(crate) fn new(shards: usize, admission: Arc<Admission>) -> Self {
+    pub(crate) fn new(shards: usize, admission: Arc<Admission>, accepted: Arc<Accepted>) -> Self {
         let shards = (0..shards).map(|_| ShardCells::default()).collect();
         let [accept_errors, connections_accepted, connections_refused] = Default::default();
         Self {
             shards,
             admission,
-            filters: FilterCounts::default(),
+            filters: FilterCounts::new(accepted),
             accept_errors,
             connections_accepted,
             connections_refused,
@@ -158,9 +159,9 @@ impl GatewayCounters {
         self.sum(|cells| &cells.body_bytes)
     }
 
-    /// Events that steps took out, by type and step; those of named types are listed from the start.
+    /// Events that steps took out since the data directory began, by type and step; those of named types are listed from the start.
     #[must_use]
-    pub fn filtered(&self) -> Vec<FilteredEvents> {
+    pub fn filtered(&self) -> Vec<(FilterStep, u64)> {
         self.filters.list()
     }
 

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use event::limits::REFUSALS_LISTED_MAX;
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{Batch, ContentHash, Earlier, Given, Own, Record};
+use pipeline::RefusalCode;
 use pipeline::batch::Item;
+use pipeline::json;
 use pipeline::pointer::{JsonPointer, scalar_text};
 
 use crate::ack::Ack;
@@ -25,16 +27,21 @@ use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::{Known, TypeTable};
 use stepping::Stepping;
 
-/// The type that a payload names, by the configured pointer.
+/// The type that a payload names by the configured pointer, or that it has by a rule.
 ///
 /// # Errors
-/// What stands there names no type that is taken.
+/// It is none that is taken.
 pub(crate) fn type_of(types: &mut TypeCache, payload: &str) -> Result<Slot, Problem> {
     let table = types.table().clone();
     let found = table.type_pointer.as_ref().and_then(|pointer| Some((pointer, pointer.lookup(payload)?)));
-    let Some((pointer, raw)) = found else { return types.find(DEFAULT_TYPE) };
+    let Some((pointer, raw)) = found else {
+        return types.find(table.choice.type_of(payload).map_or(DEFAULT_TYPE, TypeName::as_str));
+    };
     let not_text = || Problem::new(Code::UnknownType, "the value is no text, so it names no type");
-    let result = scalar_text(raw).ok_or_else(not_text).and_then(|name| types.find(&name));
+    let result = match scalar_text(raw) {
+        Some(name) => types.find(&name),
+        None => types.take_unknown(not_text()),
+    };
     result.map_err(|problem| problem.with_pointer(pointer.as_str()))
 }
 
@@ -205,13 +212,16 @@ impl Encoder {
 
     /// Takes the next record of the batch.
     pub(crate) fn take(&mut self, item: Item<'_>) {
-        let Item { line, ordinal, record } = item;
+        let Item { line, ordinal, record, raw } = item;
         let result = match record {
-            Ok(payload) => self.add(payload, line, ordinal).map_err(|problem| Refusal::of_problem(line, problem)),
-            Err(refusal) => Err(refusal.into()),
+            Ok(payload) => self.add(payload, (line, ordinal), None),
+            Err(refusal) if refusal.code == RefusalCode::Surrogate && self.types.table().repairs => {
+                self.add(&json::mend(raw), (line, ordinal), Some(Problem::of_refusal(refusal)))
+            }
+            Err(refusal) => return self.refuse(refusal.into()),
         };
-        if let Err(refusal) = result {
-            self.refuse(refusal);
+        if let Err(problem) = result {
+            self.refuse(Refusal::of_problem(line, problem));
         }
     }
 
@@ -227,12 +237,14 @@ impl Encoder {
         self.refused.push(refusal);
     }
 
-    fn add(&mut self, payload: &str, line: u32, number: u32) -> Result<(), Problem> {
+    /// Adds what came as this line and record. It may be mended: then that is its fault.
+    fn add(&mut self, payload: &str, (line, number): (u32, u32), fault: Option<Problem>) -> Result<(), Problem> {
         let slot = match self.slot {
             Some(slot) => slot,
             None => type_of(&mut self.types, payload)?,
         };
         self.types.get(slot).check()?;
+        self.types.get(slot).check_mended(fault)?;
         self.ack.check(self.types.get(slot))?;
         self.types.get(slot).check_payload(payload)?;
         let sent = Sent { slot, bytes: SentBytes::These(payload.as_bytes()), line, number };
@@ -247,9 +259,11 @@ impl Encoder {
 
     /// Adds a record with this payload for what was sent.
     pub(super) fn put(&mut self, sent: &Sent<'_>, payload: &str) -> Result<(), Problem> {
-        let own = own_id(&self.envelope.source, self.types.get(sent.slot), payload)?;
+        let known = self.types.get(sent.slot);
+        let payload = known.storable(payload)?;
+        let own = own_id(&self.envelope.source, known, &payload)?;
         let id = own.unwrap_or_else(|| self.made_id(sent));
-        self.push(sent, id, own.is_some(), payload);
+        self.push(sent, id, own.is_some(), &payload);
         Ok(())
     }
 

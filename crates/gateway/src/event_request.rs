@@ -3,7 +3,7 @@
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, KeyedIds, Position};
 use eventlog::{AppendError, Record, Taken};
-use pipeline::json;
+use pipeline::json::{self, JsonErrorKind};
 
 use crate::code::Code;
 use crate::encoder::{Envelope, own_id, type_of};
@@ -90,13 +90,22 @@ pub(crate) fn append<'w>(
         wishes.ack.check(types.get(slot))?;
         return Ok(Came::Much(slot, bytes.to_vec()));
     }
-    let payload = json::check(bytes).map_err(Problem::of_json)?;
+    let mended;
+    let (payload, fault) = match json::check(bytes) {
+        Ok(payload) => (payload, None),
+        Err(error) if error.kind == JsonErrorKind::Surrogate && types.table().repairs => {
+            mended = json::mend(bytes);
+            (mended.as_str(), Some(*Problem::of_json(error)))
+        }
+        Err(error) => return Err(Problem::of_json(error)),
+    };
     let slot = match wishes.slot {
         Some(slot) => slot,
         None => type_of(&mut types, payload)?,
     };
     let known = types.get(slot);
     known.check()?;
+    known.check_mended(fault)?;
     wishes.ack.check(known)?;
     if wishes.slot.is_none() && known.is_much_work(bytes.len()) {
         return Ok(Came::Much(slot, bytes.to_vec()));
@@ -106,7 +115,8 @@ pub(crate) fn append<'w>(
         drop(types);
         return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes)).map(Came::Done);
     }
-    let given = given_id(wishes, envelope, known, payload)?;
+    let payload = known.storable(payload)?;
+    let given = given_id(wishes, envelope, known, &payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let content = given.map(|_| worker.content_hash().of(bytes));
     let record = Record { content, ..envelope.record(known, id, payload.as_bytes()) };

@@ -103,7 +103,7 @@ impl Gateway {
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let admission = Arc::new(Admission::new(log.shards().len(), options.in_flight_bytes_max));
-        let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone()));
+        let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone(), log.accepted().clone()));
         let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();
         let outcomes = log.outcomes().clone();

@@ -7,6 +7,7 @@ use http::StatusCode;
 use pipeline::batch::BodyError;
 use pipeline::json::JsonError;
 use pipeline::schema::{Violation, Violations};
+use pipeline::storable::Flaw;
 use pipeline::transform::StepError;
 use serde::Serialize;
 
@@ -128,6 +129,11 @@ impl Problem {
         Box::new(Self { offset: Some(offset), ..Self::new(code, detail) })
     }
 
+    /// A record of a batch isn't taken as it is.
+    pub(crate) fn of_refusal(refusal: pipeline::Refusal) -> Self {
+        Self { offset: refusal.offset, ..Self::new(refusal.code.into(), refusal.detail) }
+    }
+
     /// A payload isn't what the schema of its type wants: the first error is told in words, all of them are listed.
     pub(crate) fn of_schema(type_name: &TypeName, violations: Violations) -> Self {
         let Violations { list, is_cut } = violations;
@@ -148,6 +154,13 @@ impl Problem {
         let StepError { step, operation, pointer, .. } = error;
         let pointer = pointer.map(Into::into);
         Box::new(Self { pointer, step: Some(Box::new(FailedStep { step, operation })), ..problem })
+    }
+
+    /// There is something in a payload that a store of its type can't take.
+    pub(crate) fn of_flaw(type_name: &TypeName, flaw: Flaw) -> Self {
+        let detail = format!("the payload has {flaw}, which isn't taken for type {type_name}");
+        let Flaw { offset, pointer, .. } = flaw;
+        Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(Code::Unstorable, detail) }
     }
 
     pub(crate) fn of_body(error: BodyError) -> Refused {

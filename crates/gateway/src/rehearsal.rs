@@ -1,12 +1,12 @@
 //! A payload on the way that a posted one takes, as far as the journal and not into it: for people who try out what a configuration
 //! does. Nothing is counted, and nothing is remembered beyond one [`Rehearsal`].
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use event::limits::TRACED_STEPS_MAX;
 use event::{EventId, KeyedIds, TypeName};
-use pipeline::json;
 use pipeline::schema::Violation;
 use pipeline::transform::{Context, Filtered, Outcome, Scratch, Several, Traced, Windows};
 use serde::{Serialize, Serializer};
@@ -142,9 +142,9 @@ impl Rehearsal {
             check_key(around.key.as_bytes(), "the Idempotency-Key")?;
         }
         let began = Instant::now();
-        let checked = json::check(bytes);
+        let checked = self.rules.texts.payload(bytes);
         told.json = began.elapsed();
-        let payload = checked.map_err(Problem::of_json)?;
+        let payload = &*checked?;
         if let Some(schema) = &self.rules.schema {
             let began = Instant::now();
             let checked = schema.check(payload);
@@ -189,6 +189,11 @@ impl Rehearsal {
         })
     }
 
+    fn storable(&self, payload: String) -> Result<String, Refused> {
+        let storable = self.rules.texts.storable(&self.name, &payload)?;
+        Ok(if let Cow::Owned(repaired) = storable { repaired } else { payload })
+    }
+
     /// What has become of it, each with its id as [`crate::stepped`] and [`crate::encoder`] give it one.
     fn conclude(&self, made: Made, around: &Around) -> Result<End, Refused> {
         let own = |payload: &str| id_at(self.rules.id.as_ref(), (&around.source, &self.name), payload);
@@ -199,11 +204,13 @@ impl Rehearsal {
         match made {
             Made::Nothing(by) => Ok(End { filtered: vec![by], ..End::default() }),
             Made::One(payload) => {
+                let payload = self.storable(payload)?;
                 let id = own(&payload)?.or_else(keyed);
                 Ok(End { taken: vec![TakenEvent { id, payload }], ..End::default() })
             }
             Made::Several(Several { events, filtered }) => {
                 let part = |(number, payload): (u32, String)| {
+                    let payload = self.storable(payload)?;
                     let whole = own(&payload)?.or_else(keyed);
                     let id = whole.map(|whole| KeyedIds::of_event(whole).id(number));
                     Ok(TakenEvent { id, payload })

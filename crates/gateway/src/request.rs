@@ -87,7 +87,7 @@ impl Wishes {
         let header_type = || fields.type_name.map(|value| str::from_utf8(value).unwrap_or_default());
         let slot = match path_type.or_else(header_type) {
             Some(name) => Some(types.find(name)?),
-            None if types.table().type_pointer.is_some() => None,
+            None if types.table().reads_payloads() => None,
             None => Some(types.find(DEFAULT_TYPE)?),
         };
         // Only a batch cares for the form.

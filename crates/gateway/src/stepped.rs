@@ -1,5 +1,7 @@
 //! A single event whose type has steps: it goes on, is taken out, or becomes several.
 
+use std::borrow::Cow;
+
 use eventlog::{AppendError, Given, Record, Taken};
 use pipeline::transform::{Filtered, Outcome, Several, Windows};
 
@@ -36,6 +38,8 @@ pub(crate) struct Stepped {
     pub(crate) windows: Windows,
     /// Commits that had been refused before.
     pub(crate) refused_commits: u64,
+    /// What became of it is known to be what stores can take.
+    pub(crate) is_storable: bool,
 }
 
 /// Takes an event, which came as `bytes`, through its type's steps, and appends what becomes of it.
@@ -54,7 +58,7 @@ pub(crate) fn append<'w>(
         let key = || wishes.key.as_deref().map(<[u8]>::to_vec).unwrap_or_default();
         steps.run(payload, (envelope, types.get(slot), key), &mut windows, &mut buffers)?
     };
-    let stepped = Stepped { slot, windows, refused_commits };
+    let stepped = Stepped { slot, windows, refused_commits, is_storable: false };
     conclude(worker, wishes, envelope, stepped, (outcome, payload, &|| worker.content_hash().of(bytes)))
 }
 
@@ -77,7 +81,8 @@ pub(crate) fn conclude<'w>(
     };
     let types = worker.types();
     let known = types.get(slot);
-    let given = given_id(wishes, envelope, known, payload)?;
+    let payload = if stepped.is_storable { Cow::Borrowed(payload) } else { known.storable(payload)? };
+    let given = given_id(wishes, envelope, known, &payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let record = Record { content: given.map(|_| content()), ..envelope.record(known, id, payload.as_bytes()) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
@@ -102,7 +107,7 @@ fn become_several<'w>(
 
 /// What takes the events that one has become.
 pub(crate) fn encoder_of_several(worker: &Worker, wishes: &Wishes, envelope: &Envelope, stepped: Stepped) -> Encoder {
-    let Stepped { slot, windows, refused_commits } = stepped;
+    let Stepped { slot, windows, refused_commits, .. } = stepped;
     let mut encoder = batch::new_encoder(worker, wishes, Some(slot), envelope.clone()).with_windows(windows);
     encoder.refused_commits = refused_commits;
     encoder

@@ -30,7 +30,7 @@ impl TypeCache {
     /// Goes on with another table. Places stay what they are: a type that is gone is known to be.
     pub(crate) fn renew(&mut self, table: Arc<TypeTable>) {
         for known in &mut self.known {
-            match table.find(known.name.as_str()) {
+            match table.find_own(known.name.as_str()) {
                 Ok(newer) => *known = newer,
                 Err(_) => known.is_gone = true,
             }
@@ -43,7 +43,7 @@ impl TypeCache {
         if Arc::ptr_eq(&self.table, table) {
             return None;
         }
-        self.known.iter().find(|known| table.find(known.name.as_str()).is_err())
+        self.known.iter().find(|known| table.find_own(known.name.as_str()).is_err())
     }
 
     pub(crate) const fn table(&self) -> &Arc<TypeTable> {
@@ -60,11 +60,28 @@ impl TypeCache {
         }
         let slot = match self.by_name.get(name) {
             Some(slot) if !self.known[slot.0].is_gone => *slot,
-            Some(slot) => return Err(self.known[slot.0].is_unknown()),
-            None => self.add(self.table.find(name)?),
+            _ => self.found(self.table.find(name)?)?,
         };
         self.last = slot.0;
         Ok(slot)
+    }
+
+    /// The type as which an event is taken whose type is unknown.
+    ///
+    /// # Errors
+    /// As [`TypeTable::take_unknown`].
+    pub(crate) fn take_unknown(&mut self, problem: Problem) -> Result<Slot, Problem> {
+        let known = self.table.take_unknown(problem)?;
+        self.found(known)
+    }
+
+    /// The place of a type that the table knows; it may be that of another name.
+    fn found(&mut self, known: Known) -> Result<Slot, Problem> {
+        match self.by_name.get(known.name.as_str()) {
+            Some(slot) if !self.known[slot.0].is_gone => Ok(*slot),
+            Some(slot) => Err(self.known[slot.0].is_unknown()),
+            None => Ok(self.add(known)),
+        }
     }
 
     /// Adds a type that is not there yet.

@@ -1,5 +1,6 @@
 //! Which types are taken, and what is known of each.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,13 +9,57 @@ use event::TypeName;
 use event::limits::OPEN_TYPES_MAX;
 use event::read::Reader;
 use eventlog::{Gate, TypeId, Types};
+use pipeline::json::{self, JsonErrorKind};
 use pipeline::pointer::JsonPointer;
 use pipeline::schema::Schema;
+use pipeline::storable::{self, Flaws};
 
 use crate::code::Code;
 use crate::effort;
 use crate::problem::Problem;
+use crate::type_choice::TypeChoice;
 use crate::type_steps::TypeSteps;
+
+/// What is looked for in the payloads of a type, as they are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextRule {
+    /// What isn't to be in them.
+    pub flaws: Flaws,
+    /// Whether it is repaired; else such payloads are refused.
+    pub repair: bool,
+}
+
+impl TextRule {
+    /// The payload that came as these bytes; with halves of surrogate pairs mended, where that is the rule.
+    ///
+    /// # Errors
+    /// It is no JSON.
+    pub(crate) fn payload(self, bytes: &[u8]) -> Result<Cow<'_, str>, Box<Problem>> {
+        match json::check(bytes) {
+            Ok(payload) => Ok(Cow::Borrowed(payload)),
+            Err(error) if error.kind == JsonErrorKind::Surrogate && self.repair => Ok(Cow::Owned(json::mend(bytes))),
+            Err(error) => Err(Problem::of_json(error)),
+        }
+    }
+
+    /// A payload as the stores of a type of this name can take it.
+    ///
+    /// # Errors
+    /// They can't, and it isn't to be repaired.
+    pub(crate) fn storable<'p>(self, name: &TypeName, payload: &'p str) -> Result<Cow<'p, str>, Problem> {
+        let Self { flaws, repair } = self;
+        if flaws.is_none() {
+            return Ok(Cow::Borrowed(payload));
+        }
+        if repair {
+            return Ok(storable::repair(payload, flaws).map_or(Cow::Borrowed(payload), Cow::Owned));
+        }
+        match storable::find(payload, flaws) {
+            Some(flaw) => Err(Problem::of_flaw(name, flaw)),
+            None => Ok(Cow::Borrowed(payload)),
+        }
+    }
+}
 
 /// What a gateway does with the events of a type.
 #[derive(Clone, Default)]
@@ -25,6 +70,8 @@ pub struct TypeRules {
     pub schema: Option<Arc<Schema>>,
     /// The steps that they are taken through, if there are any.
     pub steps: Option<Arc<TypeSteps>>,
+    /// What is done about what not every store can take.
+    pub texts: TextRule,
     /// Whether they may be answered before they are durable, where a client asks for it.
     pub ack_memory: bool,
     /// Whom to ask for events that are stored, if anybody.
@@ -38,6 +85,7 @@ impl fmt::Debug for TypeRules {
             .field("id", &self.id)
             .field("schema", &self.schema)
             .field("steps", &self.steps)
+            .field("texts", &self.texts)
             .field("ack_memory", &self.ack_memory)
             .field("reader", &reader)
             .finish()
@@ -49,18 +97,23 @@ impl fmt::Debug for TypeRules {
 pub struct GatewayTypes {
     /// The types that have a table of their own.
     pub named: BTreeMap<TypeName, TypeRules>,
-    /// Types that nobody posts, though there are rules for others: results of aggregates.
-    pub results: BTreeSet<TypeName>,
+    /// Types that nobody posts, though there are rules for others: results of aggregates. Of their rules only whom to ask for
+    /// them means anything.
+    pub results: BTreeMap<TypeName, TypeRules>,
     /// The rules for all others (`"*"`), of which at most [`OPEN_TYPES_MAX`] are taken; `None` if they are unknown.
     pub open: Option<TypeRules>,
     /// Where an event's type stands in its payload, if neither path nor header names it.
     pub type_pointer: Option<JsonPointer>,
+    /// What events are that nobody names the type of.
+    pub choice: TypeChoice,
+    /// The type as which events of unknown types are taken, if they are.
+    pub unknown: Option<TypeName>,
 }
 
 impl GatewayTypes {
     /// The rules for the events of a type, if it is taken.
     fn rules(&self, name: &TypeName) -> Option<&TypeRules> {
-        self.named.get(name).or(self.open.as_ref().filter(|_| !self.results.contains(name)))
+        self.named.get(name).or(self.open.as_ref().filter(|_| !self.results.contains_key(name)))
     }
 
     /// The types that these take and `others` too, with the rules of these.
@@ -71,9 +124,11 @@ impl GatewayTypes {
             |name: &TypeName| Some((name.clone(), others.rules(name).and_then(|_| self.rules(name))?.clone()));
         Self {
             named: names.filter_map(in_both).collect(),
-            results: self.results.union(&others.results).cloned().collect(),
+            results: others.results.clone().into_iter().chain(self.results.clone()).collect(),
             open: self.open.clone().filter(|_| others.open.is_some()),
             type_pointer: self.type_pointer.clone(),
+            choice: self.choice.clone(),
+            unknown: self.unknown.clone(),
         }
     }
 }
@@ -111,7 +166,10 @@ impl Known {
     pub(crate) fn is_much_work(&self, bytes: usize) -> bool {
         match &self.rules.steps {
             Some(steps) => steps.effort().is_much(bytes),
-            None => self.rules.schema.is_some() && effort::is_much_by_size(bytes),
+            None => {
+                let is_read = self.rules.schema.is_some() || !self.rules.texts.flaws.is_none();
+                is_read && effort::is_much_by_size(bytes)
+            }
         }
     }
 
@@ -122,6 +180,22 @@ impl Known {
     pub(crate) fn check_payload(&self, payload: &str) -> Result<(), Problem> {
         let Some(schema) = &self.rules.schema else { return Ok(()) };
         schema.check(payload).map_err(|violations| Problem::of_schema(&self.name, violations))
+    }
+
+    /// Whether a payload is taken in which nothing is at fault but this half of a surrogate pair, and which was mended.
+    ///
+    /// # Errors
+    /// The fault, where payloads of the type aren't repaired.
+    pub(crate) fn check_mended(&self, fault: Option<Problem>) -> Result<(), Problem> {
+        fault.filter(|_| !self.rules.texts.repair).map_or(Ok(()), Err)
+    }
+
+    /// A payload as the stores of the type can take it.
+    ///
+    /// # Errors
+    /// They can't, and it isn't to be repaired.
+    pub(crate) fn storable<'p>(&self, payload: &'p str) -> Result<Cow<'p, str>, Problem> {
+        self.rules.texts.storable(&self.name, payload)
     }
 
     /// What is said of a type that was taken when the request began.
@@ -135,9 +209,13 @@ impl Known {
 #[derive(Debug)]
 pub(crate) struct TypeTable {
     named: BTreeMap<TypeName, Arc<TypeRules>>,
-    results: BTreeSet<TypeName>,
+    results: BTreeMap<TypeName, TypeRules>,
     open: Option<Arc<TypeRules>>,
     pub(crate) type_pointer: Option<JsonPointer>,
+    pub(crate) choice: TypeChoice,
+    unknown: Option<TypeName>,
+    /// Whether there is a type whose payloads are repaired.
+    pub(crate) repairs: bool,
     /// The headers that steps ask for, in small letters.
     pub(crate) headers: Box<[Box<str>]>,
     types: Arc<Types>,
@@ -151,16 +229,47 @@ impl TypeTable {
             seen.intern(name);
         });
         let all = types.named.values().chain(&types.open);
+        let repairs = all.clone().any(|rules| rules.texts.repair);
         let headers: BTreeSet<Box<str>> =
             all.flat_map(|rules| &rules.steps).flat_map(|steps| steps.headers()).map(Into::into).collect();
         Self {
             headers: headers.into_iter().collect(),
+            repairs,
             named: types.named.into_iter().map(|(name, rules)| (name, Arc::new(rules))).collect(),
             results: types.results,
             open: types.open.map(Arc::new),
             type_pointer: types.type_pointer,
+            choice: types.choice,
+            unknown: types.unknown,
             types: seen.clone(),
             opening: Mutex::new(()),
+        }
+    }
+
+    /// Whether payloads are looked at to know their types.
+    pub(crate) const fn reads_payloads(&self) -> bool {
+        self.type_pointer.is_some() || !self.choice.is_empty()
+    }
+
+    /// The type as which events are taken that have this name as their type.
+    ///
+    /// # Errors
+    /// It is the name of no type that is taken, and unknown ones aren't taken either.
+    pub(crate) fn find(&self, text: &str) -> Result<Known, Problem> {
+        self.find_own(text).or_else(|problem| {
+            let is_result = TypeName::new(text).is_ok_and(|name| self.results.contains_key(&name));
+            if is_result { Err(problem) } else { self.take_unknown(problem) }
+        })
+    }
+
+    /// The type as which an event is taken whose type is unknown, as the problem says.
+    ///
+    /// # Errors
+    /// The problem, if it is another one, and where such events aren't taken.
+    pub(crate) fn take_unknown(&self, problem: Problem) -> Result<Known, Problem> {
+        match &self.unknown {
+            Some(name) if problem.code == Code::UnknownType => self.find_own(name.as_str()),
+            _ => Err(problem),
         }
     }
 
@@ -168,13 +277,13 @@ impl TypeTable {
     ///
     /// # Errors
     /// The text is no name, or the name of no type that is taken.
-    pub(crate) fn find(&self, text: &str) -> Result<Known, Problem> {
+    pub(crate) fn find_own(&self, text: &str) -> Result<Known, Problem> {
         let unknown = |detail: String| Problem::new(Code::UnknownType, detail);
         let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
         if let Some(rules) = self.named.get(&name) {
             return Ok(self.known(name.clone(), self.types.intern(&name), rules));
         }
-        if self.results.contains(&name) {
+        if self.results.contains_key(&name) {
             return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
         }
         let Some(rules) = &self.open else {
@@ -193,7 +302,8 @@ impl TypeTable {
     /// # Errors
     /// The type isn't taken, or its events can't be read back.
     pub(crate) fn reader_of(&self, name: &TypeName) -> Result<Arc<dyn Reader>, Problem> {
-        let rules = self.named.get(name).or(self.open.as_ref()).ok_or_else(|| unknown_type(name))?;
+        let posted = self.named.get(name).map(Arc::as_ref).or_else(|| self.results.get(name));
+        let rules = posted.or(self.open.as_deref()).ok_or_else(|| unknown_type(name))?;
         rules.reader.clone().ok_or_else(|| {
             Problem::new(Code::NotReadable, format!("the events of type {name} go to no sink that can be read"))
         })
@@ -202,7 +312,8 @@ impl TypeTable {
     /// Whom to ask for events of all types, each once.
     pub(crate) fn readers(&self) -> Vec<Arc<dyn Reader>> {
         let mut readers: Vec<Arc<dyn Reader>> = Vec::new();
-        for reader in self.named.values().chain(&self.open).filter_map(|rules| rules.reader.as_ref()) {
+        let all = self.named.values().chain(&self.open).map(Arc::as_ref).chain(self.results.values());
+        for reader in all.filter_map(|rules| rules.reader.as_ref()) {
             if !readers.iter().any(|known| known.name() == reader.name()) {
                 readers.push(reader.clone());
             }
@@ -237,7 +348,7 @@ mod tests {
 
     #[test]
     fn results_of_aggregates_can_not_be_posted() {
-        let results = [TypeName::new("a.hits").unwrap()].into();
+        let results = [(TypeName::new("a.hits").unwrap(), TypeRules::default())].into();
         let types = GatewayTypes { open: Some(TypeRules::default()), results, ..named(&["a"]) };
         let without = GatewayTypes { open: Some(TypeRules::default()), ..named(&["a"]) };
         assert_eq!(without.that_are_also_in(&types).results.len(), 1, "as soon as they are such");

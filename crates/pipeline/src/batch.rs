@@ -29,6 +29,8 @@ pub struct Item<'a> {
     /// The value without the whitespace around it, or why it isn't taken. Offsets within it count from the
     /// start of the line or element.
     pub record: Result<&'a str, Refusal>,
+    /// The bytes of the line or element as they came; none of one that is too large.
+    pub raw: &'a [u8],
 }
 
 /// Why a body as a whole isn't taken. Records that were given before count for nothing.

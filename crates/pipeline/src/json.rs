@@ -15,6 +15,9 @@ use serde::de::IgnoredAny;
 
 pub use error::{JsonError, JsonErrorKind};
 
+/// The escape of U+FFFD, which stands for what is no character.
+pub(crate) const REPLACEMENT: &[u8] = b"\\ufffd";
+
 /// Checks one JSON text, a value of any kind, and gives the value without the whitespace around it.
 ///
 /// Numbers are not converted: they may have any size and any number of digits.
@@ -26,6 +29,20 @@ pub use error::{JsonError, JsonErrorKind};
 pub fn check(text: &[u8]) -> Result<&str, JsonError> {
     let value = trim(text);
     check_value(value).map_err(|error| error.moved_by(leading_whitespace(text, value)))
+}
+
+/// The text of a payload in which [`check`] has found nothing worse than halves of surrogate pairs, with U+FFFD in the place of
+/// each. The escapes are of one length: everything else stays where it stands.
+#[must_use]
+pub fn mend(text: &[u8]) -> String {
+    let mut mended = trim(text).to_vec();
+    let mut from = 0;
+    while let Some(at) = scan::lone_surrogate(&mended, from) {
+        from = at + REPLACEMENT.len();
+        mended[at..from].copy_from_slice(REPLACEMENT);
+    }
+    // One escape took the place of another.
+    String::from_utf8(mended).unwrap_or_default()
 }
 
 fn check_value(value: &[u8]) -> Result<&str, JsonError> {
@@ -56,7 +73,7 @@ fn check_limits(value: &str) -> Result<(), JsonError> {
     if let Some(offset) = scan::too_deep(bytes, JSON_DEPTH_MAX) {
         return Err(JsonError::of_depth(offset));
     }
-    match scan::lone_surrogate(bytes) {
+    match scan::lone_surrogate(bytes, 0) {
         Some(offset) => Err(JsonError::of_surrogate(offset)),
         None => Ok(()),
     }

@@ -4,12 +4,14 @@
 
 pub mod aggregate;
 pub mod batch;
+pub mod choice;
 pub mod expression;
 pub mod json;
 mod pattern;
 pub mod pointer;
 mod refusal;
 pub mod schema;
+pub mod storable;
 pub mod transform;
 
 pub use refusal::{Refusal, RefusalCode};

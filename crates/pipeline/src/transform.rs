@@ -15,7 +15,7 @@ mod options;
 mod outcome;
 mod run;
 mod sample;
-mod scan;
+pub(crate) mod scan;
 mod spec;
 mod step;
 mod tables;

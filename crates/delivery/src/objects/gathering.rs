@@ -84,23 +84,23 @@ impl Gathering {
         if sequence < self.next {
             return true;
         }
-        if let Some(slot) = rules.slot_of(record.type_name, sequence) {
-            if !self.leaves_out(slot, sequence, record, rules, buried) {
-                let bytes = line_bytes(record.type_name, record.source, record.payload);
-                if self.records > 0 && (self.records >= limits.records_max || self.bytes + bytes > limits.bytes_max) {
-                    return false;
-                }
-                if self.records == 0 {
-                    self.received_at = Some(record.received_at);
-                    self.since = Instant::now();
-                }
-                self.records += 1;
-                self.bytes += bytes;
-                if self.slots.len() <= slot {
-                    self.slots.resize(slot + 1, false);
-                }
-                self.slots[slot] = true;
+        if let Some(slot) = rules.slot_of(record.type_name, sequence)
+            && !self.leaves_out(slot, sequence, record, rules, buried)
+        {
+            let bytes = line_bytes(record.type_name, record.source, record.payload);
+            if self.records > 0 && (self.records >= limits.records_max || self.bytes + bytes > limits.bytes_max) {
+                return false;
             }
+            if self.records == 0 {
+                self.received_at = Some(record.received_at);
+                self.since = Instant::now();
+            }
+            self.records += 1;
+            self.bytes += bytes;
+            if self.slots.len() <= slot {
+                self.slots.resize(slot + 1, false);
+            }
+            self.slots[slot] = true;
         }
         self.next = sequence + 1;
         true

@@ -2,6 +2,7 @@
 
 use event::limits::HANDOVER_BYTES_MAX;
 use event::{Lane, Origin};
+use eventlog::FilterStep;
 
 use super::world::{FENCED, KEYED, World, id, name, run, seconds};
 use crate::{Begin, LaneState, Routes, SinkRow};
@@ -414,4 +415,31 @@ fn the_older_generation_of_the_ledger_finds_its_events() {
             world.check_all().await;
         });
     }
+}
+
+#[test]
+fn what_steps_took_out_is_counted_through_crashes() {
+    run(async {
+        let mut world = World::new(90);
+        world.start();
+        let step = FilterStep { type_name: name("x"), step: 2, operation: "filter".into() };
+        let count = |world: &World, events: u64| {
+            *world.process().log.accepted().hold().filtered.entry(step.clone()).or_default() += events;
+        };
+        let counted = |world: &World| world.process().ledger.snapshot_with_filtered().1;
+        count(&world, 3);
+        seconds(1).await;
+        for seed in 0..5 {
+            if seed % 2 == 0 {
+                world.kill(seed).await
+            } else {
+                world.power_cut(seed).await
+            }
+            world.start();
+            assert_eq!(counted(&world), [(step.clone(), 3 + 4 * seed)]);
+            count(&world, 4);
+            seconds(1).await;
+        }
+        world.stop().await;
+    });
 }

@@ -6,11 +6,12 @@ use event::TypeName;
 use pipeline::aggregate::{Definition, Emit, Late, Rules, TimeBasis};
 use pipeline::pointer::JsonPointer;
 
+use super::event_type::first_readable;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::route::{self, Route};
 use super::section::Section;
-use super::sink::Sinks;
+use super::sink::{SinkName, Sinks};
 use super::{duration, size};
 
 /// The table with the aggregates of a type.
@@ -31,6 +32,8 @@ pub(crate) struct AggregateConfig {
     pub(crate) rules: Rules,
     /// The sinks that store the results: at least one, each once.
     pub(crate) routes: Vec<Route>,
+    /// The sink that results are read back from: one of them, if any can be read.
+    pub(crate) read: Option<SinkName>,
 }
 
 impl PartialEq for AggregateConfig {
@@ -91,7 +94,9 @@ fn read_one(
         return None;
     }
     match Rules::new(name?, &definition) {
-        Ok(rules) => Some(AggregateConfig { window: definition.window, rules, routes }),
+        Ok(rules) => {
+            Some(AggregateConfig { window: definition.window, rules, read: first_readable(&routes, sinks), routes })
+        }
         Err(mistakes) => {
             for mistake in mistakes {
                 let (key, inner) = parts(&mistake.setting);

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use event::TypeName;
+use gateway::TextRule;
 use pipeline::pointer::JsonPointer;
+use pipeline::storable::Flaws;
 
 use super::aggregate::{self, AggregateConfig};
 use super::pointer;
-use super::reader::Reader;
+use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::route::{self, Route, Written};
 use super::schema::{self, Schemas, TypeSchema};
@@ -19,7 +21,7 @@ use super::transform::{self, TypeTransform};
 
 /// The settings of `[types.X]`.
 pub(super) const KEYS: &[&str] =
-    &["id", "time", "schema", "schema_formats", "transform", aggregate::TABLE, "ack_memory", "read", "routes"];
+    &["id", "time", "schema", "schema_formats", "transform", "text", aggregate::TABLE, "ack_memory", "read", "routes"];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -35,6 +37,8 @@ pub(crate) struct TypeConfig {
     pub(crate) schema: Option<TypeSchema>,
     /// The steps that they are taken through.
     pub(crate) transform: Option<TypeTransform>,
+    /// What is looked for in their payloads, which not every store can take.
+    pub(crate) texts: TextRule,
     /// Whether its events may be answered before they are durable.
     pub(crate) ack_memory: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
@@ -129,7 +133,26 @@ fn read_one(
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
     let (aggregates, spots) = read_aggregates(reader, section, sinks, time.as_ref());
-    (TypeConfig { id, time, schema, transform, ack_memory, routes, aggregates, read }, spots)
+    let texts = reader.text(section, "text", text).map(|found| found.value);
+    let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
+    (TypeConfig { id, time, schema, transform, texts, ack_memory, routes, aggregates, read }, spots)
+}
+
+/// What is done about texts that not every store can take.
+fn text(text: &str) -> Result<TextRule, Wrong> {
+    match text {
+        "any" => Ok(TextRule { flaws: Flaws::NONE, repair: false }),
+        "refuse" => Ok(TextRule { flaws: Flaws::ALL, repair: false }),
+        "repair" => Ok(TextRule { flaws: Flaws::ALL, repair: true }),
+        _ => Err(Wrong::new("is not what can be done", "wanted \"any\", \"refuse\" or \"repair\"")),
+    }
+}
+
+/// What the stores can't take that the events go to, and that get what is made of them.
+fn flaws(routes: &[Route], aggregates: &[AggregateConfig], sinks: &Sinks) -> Flaws {
+    let routes = routes.iter().chain(aggregates.iter().flat_map(|aggregate| &aggregate.routes));
+    let stores = routes.filter_map(|route| sinks.valid.get(&route.to));
+    stores.fold(Flaws::NONE, |flaws, settings| flaws | settings.store.cannot_take())
 }
 
 fn read_aggregates(
@@ -175,7 +198,7 @@ fn read_sink(
 }
 
 /// The first that has all events, or else the first that has some.
-fn first_readable(routes: &[Route], sinks: &Sinks) -> Option<SinkName> {
+pub(super) fn first_readable(routes: &[Route], sinks: &Sinks) -> Option<SinkName> {
     let can_be_read = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.can_be_read());
     let has_all = |route: &&Route| can_be_read(route) && route.when.is_none();
     routes.iter().find(has_all).or_else(|| routes.iter().find(can_be_read)).map(|route| route.to.clone())

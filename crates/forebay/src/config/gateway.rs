@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use pipeline::pointer::JsonPointer;
 
 use super::Inputs;
+use super::naming::{self, Naming};
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
@@ -23,6 +24,8 @@ pub(super) const KEYS: &[&str] = &[
     "open",
     "shards",
     "type_pointer",
+    naming::RULES,
+    "unknown_type",
     "cors_origins",
     "trusted_proxies",
     "max_connections",
@@ -55,6 +58,8 @@ pub(crate) struct Gateway {
     pub(crate) shards: Option<NonZeroU16>,
     /// The JSON pointer to an event's type within its payload.
     pub(crate) type_pointer: Option<JsonPointer>,
+    /// What the type of an event is where nobody names one that is known.
+    pub(crate) naming: Naming,
     /// The origins whose web pages may post.
     pub(crate) cors_origins: Vec<String>,
     /// The proxies that are believed to say whose requests they send.
@@ -125,6 +130,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         open: is_open,
         shards: shards.map(|found| found.value),
         type_pointer: type_pointer.map(|found| found.value),
+        // Read when the types are known.
+        naming: Naming::default(),
         cors_origins,
         trusted_proxies,
         max_connections: max_connections.map(|found| found.value),
@@ -217,6 +224,7 @@ mod tests {
             open: false,
             shards: NonZeroU16::new(shards),
             type_pointer: None,
+            naming: Naming::default(),
             cors_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             max_connections: None,

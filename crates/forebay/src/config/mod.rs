@@ -6,6 +6,7 @@
 
 mod admin;
 mod aggregate;
+mod conditional;
 mod directory;
 mod duration;
 mod environment;
@@ -13,6 +14,7 @@ mod event_type;
 mod gateway;
 mod journal;
 mod log;
+mod naming;
 mod needs_restart;
 mod origin;
 mod pointer;
@@ -204,7 +206,8 @@ fn read_tables(
 ) -> Configuration {
     reader.check_keys(file, TABLES);
     let section = reader.table(file, "gateway");
-    let gateway = gateway::read(reader, &section, inputs);
+    let mut gateway = gateway::read(reader, &section, inputs);
+    let gateway_section = section;
     let section = reader.table(file, "admin");
     let admin = admin::read(reader, &section, inputs.folder);
     let section = reader.table(file, "journal");
@@ -227,6 +230,7 @@ fn read_tables(
     let lookup = reader.tables(&lookup);
     let lookup = table::read(reader, &lookup, inputs.folder);
     let types = event_type::read(reader, &tables, &sinks, &lookup, inputs.folder);
+    gateway.naming = naming::read(reader, &gateway_section, &types);
     if reader.mistakes() == 0 {
         warn_of_unused(reader, &types, &sinks);
     }
@@ -280,7 +284,7 @@ impl fmt::Display for Configuration {
             let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
             let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
             writeln!(f, "type    {name} → {routes}{schema}{transform}")?;
-            for AggregateConfig { window, rules, routes } in &config.aggregates {
+            for AggregateConfig { window, rules, routes, .. } in &config.aggregates {
                 let routes = route::listed(routes);
                 writeln!(f, "type    {} → {routes}, of {name} in windows of {window}", rules.name())?;
             }

@@ -3,18 +3,20 @@
 use std::fmt;
 
 use delivery::Condition;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
+use super::conditional::{self, Form};
 use super::reader::Reader;
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
-use super::suggest::nearest;
 
 const KEY: &str = "routes";
-/// What a route with a condition is made of.
-const PARTS: &[&str] = &["to", "when"];
-const EXAMPLE: &str = "{ to = \"search\", when = \"status >= 500\" }";
+const FORM: Form = Form {
+    key: "to",
+    what: "sink",
+    example: "a route with a condition is { to = \"search\", when = \"status >= 500\" }",
+};
 
 /// A way to a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,52 +49,13 @@ pub(super) struct Written {
 pub(super) fn written(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Found<Vec<Found<Written>>>> {
     let plain = |to: String| Written { to, when: None };
     let element = |reader: &mut Reader<'_>, name: &str, spot: Spot, value: &DeValue<'_>| match value.as_table() {
-        Some(entries) => table(reader, name, spot, entries),
+        Some(entries) => {
+            let (Found { value: to, spot }, when) = conditional::read(reader, &FORM, (name, spot), entries)?;
+            Some(Found { value: Written { to, when }, spot })
+        }
         None => reader.string(name, spot, value).map(|found| Found { value: plain(found.value), spot: found.spot }),
     };
     reader.list(section, KEY, "a list of names of sinks", element, plain)
-}
-
-fn table(reader: &mut Reader<'_>, name: &str, spot: Spot, entries: &DeTable<'_>) -> Option<Found<Written>> {
-    let (mut to, mut when) = (None, None);
-    let mistakes_before = reader.mistakes();
-    for (key, value) in entries {
-        let at = |span| Spot { source: spot.source, span };
-        let part: &str = key.get_ref();
-        let path = format!("{name}.{part}");
-        match part {
-            "to" => to = reader.string(&path, at(value.span()), value.get_ref()),
-            "when" => {
-                let text = reader.string(&path, at(value.span()), value.get_ref());
-                when = text.and_then(|text| condition(reader, &path, &text));
-            }
-            _ => {
-                let help = match nearest(part, PARTS.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("a route with a condition is {EXAMPLE}"),
-                };
-                let title = format!("`{path}` is not a setting");
-                reader.push(Mistake::new(title, at(key.span()), "unknown").help(help));
-            }
-        }
-    }
-    if to.is_none() && reader.mistakes() == mistakes_before {
-        let title = format!("`{name}` names no sink");
-        let help = format!("a route with a condition is {EXAMPLE}");
-        reader.push(Mistake::new(title, spot, "has no `to`").help(help));
-    }
-    to.map(|Found { value, spot }| Found { value: Written { to: value, when }, spot })
-}
-
-fn condition(reader: &mut Reader<'_>, path: &str, text: &Found<String>) -> Option<Condition> {
-    match text.value.parse() {
-        Ok(condition) => Some(condition),
-        Err(invalid) => {
-            let at = reader.within(&text.spot, &text.value, invalid.place());
-            reader.push(Mistake::new(format!("`{path}` is no condition"), at, invalid.message()));
-            None
-        }
-    }
 }
 
 /// The routes to sinks that there are, each sink once.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ::sink::postgres::{Layout, PostgresConfig};
 use ::sink::{DirectoryConfig, SqliteConfig, TableName};
 use delivery::Begin;
+use pipeline::storable::Flaws;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
@@ -100,6 +101,22 @@ impl SinkConfig {
             Self::Sqlite(_) => true,
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => matches!(config.layout, Layout::Whole { .. }),
+        }
+    }
+
+    /// What of JSON it can't store: types with a route to it refuse that before they are answered, unless they say otherwise.
+    pub(crate) const fn cannot_take(&self) -> Flaws {
+        match self {
+            Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
+            // Neither jsonb nor text has it, and only payloads that are text byte for byte keep it as an escape.
+            #[cfg(feature = "postgres")]
+            Self::Postgres(config) => {
+                if config.keeps_escapes() {
+                    Flaws::NONE
+                } else {
+                    Flaws::NUL
+                }
+            }
         }
     }
 

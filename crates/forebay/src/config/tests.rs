@@ -108,9 +108,9 @@ fn every_setting_is_documented() {
     let page = fs::read_to_string(folder("../../docs/configuration.md")).unwrap();
     let sinks = sink::KINDS.iter().flat_map(|(_, keys)| keys.iter()).filter(|key| **key != "columns");
     let sinks = sinks.map(|key| ("sinks", "X", *key));
-    let gateway = gateway::KEYS.iter().map(|key| ("gateway", "", *key));
     // A list of tables has no variable, and aggregates have settings of their own.
-    let has_row = |key: &&&str| ![aggregate::TABLE, "transform"].contains(*key);
+    let has_row = |key: &&&str| ![aggregate::TABLE, "transform", naming::RULES].contains(*key);
+    let gateway = gateway::KEYS.iter().filter(has_row).map(|key| ("gateway", "", *key));
     let types = event_type::KEYS.iter().filter(has_row).map(|key| ("types", "X", *key));
     let tables = table::KEYS.iter().map(|key| ("tables", "X", *key));
     let log = log::KEYS.iter().map(|key| ("log", "", *key));

@@ -79,12 +79,16 @@ impl Encoder {
     fn put_several(&mut self, sent: &Sent<'_>, several: &Several) -> Result<(), Problem> {
         let Several { events, filtered } = several;
         self.check_room(events.len(), events.iter().map(|(_, event)| event.len()).sum())?;
-        let own = |event: &str| own_id(&self.envelope.source, self.types.get(sent.slot), event);
-        let own: Vec<_> = events.iter().map(|(_, event)| own(event)).collect::<Result<_, _>>()?;
+        let known = self.types.get(sent.slot);
+        let mut taken = Vec::with_capacity(events.len());
+        for (number, event) in events {
+            let event = known.storable(event)?;
+            taken.push((*number, own_id(&self.envelope.source, known, &event)?, event));
+        }
         let parent = self.made_id(sent);
-        for ((number, event), own) in events.iter().zip(own) {
-            let id = self.id_of_part(*number, own, parent);
-            self.push(sent, id, own.is_some(), event);
+        for (number, own, event) in taken {
+            let id = self.id_of_part(number, own, parent);
+            self.push(sent, id, own.is_some(), &event);
         }
         filtered.iter().for_each(|by| self.stepping.take_out(sent.slot, *by));
         self.filtered += u64::from(events.is_empty());

@@ -17,6 +17,8 @@ mod probes;
 mod schemas;
 mod stand;
 mod steps;
+mod storable;
 mod tls;
 mod tokens;
 mod trouble;
+mod types;

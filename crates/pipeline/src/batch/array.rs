@@ -131,7 +131,7 @@ impl Array {
     fn give_kept(&mut self, start: usize, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
         if let Place::Element { size: Size::TooLarge, .. } = self.place {
             let number = self.next_number()?;
-            sink(Item { line: number, ordinal: number, record: Err(too_large(number)) });
+            sink(Item { line: number, ordinal: number, record: Err(too_large(number)), raw: &[] });
             return Ok(());
         }
         let mut element = std::mem::take(&mut self.carry);
@@ -144,7 +144,7 @@ impl Array {
     fn give(&mut self, start: usize, element: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
         let number = self.next_number()?;
         let record = judge(start, json::check(element))?.map_err(|error| Refusal::of_json(number, error));
-        sink(Item { line: number, ordinal: number, record });
+        sink(Item { line: number, ordinal: number, record, raw: element });
         Ok(())
     }
 

@@ -60,7 +60,7 @@ impl Lines {
         }
         self.keep(rest);
         if std::mem::take(&mut self.skipping) {
-            return self.give(Err(too_large(self.ended)), sink);
+            return self.give(Err(too_large(self.ended)), &[], sink);
         }
         let mut line = std::mem::take(&mut self.carry);
         self.take(&line, sink)?;
@@ -72,22 +72,27 @@ impl Lines {
     fn take(&mut self, line: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.len() > EVENT_BYTES_MAX {
-            return self.give(Err(too_large(self.ended)), sink);
+            return self.give(Err(too_large(self.ended)), &[], sink);
         }
         if json::first_byte(line).is_none() {
             return Ok(());
         }
         let number = self.ended;
-        self.give(json::check(line).map_err(|error| Refusal::of_json(number, error)), sink)
+        self.give(json::check(line).map_err(|error| Refusal::of_json(number, error)), line, sink)
     }
 
-    fn give(&mut self, record: Result<&str, Refusal>, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BodyError> {
+    fn give(
+        &mut self,
+        record: Result<&str, Refusal>,
+        raw: &[u8],
+        sink: &mut impl FnMut(Item<'_>),
+    ) -> Result<(), BodyError> {
         if self.given == BATCH_RECORDS_MAX {
             return Err(BodyError::TooManyRecords);
         }
         self.given += 1;
         let ordinal = u32::try_from(self.given).expect("the limit of records has 17 bits");
-        sink(Item { line: self.ended, ordinal, record });
+        sink(Item { line: self.ended, ordinal, record, raw });
         Ok(())
     }
 }

@@ -24,9 +24,8 @@ pub(crate) fn too_deep(json: &[u8], depth_max: usize) -> Option<usize> {
     None
 }
 
-/// Where the first escape stands that names half of a surrogate pair without its other half.
-pub(super) fn lone_surrogate(json: &[u8]) -> Option<usize> {
-    let mut from = 0;
+/// Where the first escape behind `from` stands that names half of a surrogate pair without its other half.
+pub(super) fn lone_surrogate(json: &[u8], mut from: usize) -> Option<usize> {
     while let Some(found) = memchr::memchr(b'\\', &json[from..]) {
         let at = from + found;
         from = at

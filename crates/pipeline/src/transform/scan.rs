@@ -19,7 +19,7 @@ pub(super) fn value_end(json: &[u8], at: usize) -> usize {
 }
 
 /// The offset behind the string that begins at `at`, and whether there are escapes in it.
-pub(super) fn string_end(json: &[u8], at: usize) -> (usize, bool) {
+pub(crate) fn string_end(json: &[u8], at: usize) -> (usize, bool) {
     let (mut end, mut escaped) = (at + 1, false);
     loop {
         end += text_length(json.get(end..).unwrap_or_default());

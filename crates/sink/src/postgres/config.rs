@@ -182,6 +182,14 @@ pub enum Layout {
     },
 }
 
+impl PostgresConfig {
+    /// Whether nothing of a payload is kept but the payload, byte for byte: then it may have `\u0000` in it.
+    #[must_use]
+    pub const fn keeps_escapes(&self) -> bool {
+        matches!(self.layout, Layout::Whole { payload: PayloadKind::Text })
+    }
+}
+
 /// How payloads are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PayloadKind {

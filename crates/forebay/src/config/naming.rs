@@ -1,0 +1,115 @@
+//! `type_rules` and `unknown_type` of `[gateway]`: what events are that nobody names the type of, and those of unknown types.
+
+use event::TypeName;
+use pipeline::expression::Expression;
+use toml::de::DeValue;
+
+use super::conditional::{self, Form};
+use super::event_type::Types;
+use super::reader::{Reader, Wrong};
+use super::report::{Mistake, Spot};
+use super::section::{Found, Section};
+use super::suggest::nearest;
+
+/// The setting that is a list of tables.
+pub(super) const RULES: &str = "type_rules";
+/// As many rules as are asked of an event.
+const RULES_MAX: usize = 64;
+const FORM: Form =
+    Form { key: "type", what: "type", example: "a rule is { type = \"access\", when = \"has(method)\" }" };
+
+/// What the type of an event is where that isn't plain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Naming {
+    /// Asked in this order.
+    pub(crate) rules: Vec<TypeRule>,
+    /// As what events of unknown types are taken, if they are.
+    pub(crate) unknown: Option<TypeName>,
+}
+
+/// Events on which the condition is true are of this type.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeRule {
+    pub(crate) of: TypeName,
+    pub(crate) when: Expression,
+}
+
+impl PartialEq for TypeRule {
+    fn eq(&self, other: &Self) -> bool {
+        self.of == other.of && self.when.to_string() == other.when.to_string()
+    }
+}
+
+impl Eq for TypeRule {}
+
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Naming {
+    Naming { rules: rules(reader, section, types), unknown: unknown(reader, section, types) }
+}
+
+fn rules(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Vec<TypeRule> {
+    let Some((spot, value)) = section.get(RULES) else { return Vec::new() };
+    let path = section.key_path(RULES);
+    let Some(list) = value.as_array() else {
+        reader.wrong_kind::<()>(
+            &path,
+            spot,
+            value,
+            "a list of rules, such as [{ type = \"access\", when = \"has(method)\" }]",
+        );
+        return Vec::new();
+    };
+    if list.len() > RULES_MAX {
+        let title = format!("`{path}` has {} rules", list.len());
+        reader.push(Mistake::new(title, spot, format!("at most {RULES_MAX} are asked")));
+    }
+    let rules = list.iter().enumerate().filter_map(|(index, element)| {
+        let at = (format!("{path}[{index}]"), section.spot_of(element));
+        rule(reader, at, element.get_ref(), types)
+    });
+    rules.collect()
+}
+
+fn rule(reader: &mut Reader<'_>, (path, spot): (String, Spot), value: &DeValue<'_>, types: &Types) -> Option<TypeRule> {
+    let Some(entries) = value.as_table() else {
+        return reader.wrong_kind(&path, spot, value, "a rule, such as { type = \"access\", when = \"has(method)\" }");
+    };
+    let mistakes_before = reader.mistakes();
+    let (of, when) = conditional::read(reader, &FORM, (&path, spot.clone()), entries)?;
+    if when.is_none() && reader.mistakes() == mistakes_before {
+        let title = format!("`{path}` has no condition");
+        reader.push(Mistake::new(title, spot, "has no `when`").help(FORM.example.to_owned()));
+    }
+    Some(TypeRule { of: known(reader, &format!("{path}.type"), of, types)?, when: when? })
+}
+
+fn unknown(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Option<TypeName> {
+    let found = reader.text(section, "unknown_type", |text| Ok::<_, Wrong>(text.to_owned()))?;
+    let path = section.key_path("unknown_type");
+    if types.others.is_some() {
+        let title = format!("`{path}` is never used");
+        let help = "[types.\"*\"] takes events of every type: remove the one or the other".to_owned();
+        reader.push(Mistake::new(title, found.spot, "no type is unknown").help(help));
+        return None;
+    }
+    known(reader, &path, found, types)
+}
+
+/// A type that events are taken as.
+fn known(reader: &mut Reader<'_>, path: &str, found: Found<String>, types: &Types) -> Option<TypeName> {
+    let name = match TypeName::new(&found.value) {
+        Ok(name) if types.named.contains_key(&name) || types.others.is_some() => return Some(name),
+        Ok(name) => name,
+        Err(error) => {
+            let title = format!("`{path}` can't be the name of a type");
+            reader.push(Mistake::new(title, found.spot, error.to_string()));
+            return None;
+        }
+    };
+    let title = format!("`{path}` names a type that doesn't exist");
+    let help = match nearest(name.as_str(), types.named.keys().map(TypeName::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("add [types.{name}]"),
+    };
+    reader.push(Mistake::new(title, found.spot, "no such type").help(help));
+    None
+}

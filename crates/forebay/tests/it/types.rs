@@ -1,0 +1,118 @@
+//! Types by rule, unknown types, and what is done about texts that stores can't take: from the file to the rows of a store.
+
+use serde_json::Value;
+
+use crate::support::{Folder, Server, exchange, payloads, wait_until};
+
+const CONFIG: &str = r#"
+[gateway]
+shards = 1
+unknown_type = "other"
+[[gateway.type_rules]]
+type = "access"
+when = "has(method)"
+[types.access]
+time = "/time"
+text = "repair"
+transform = [{ filter = "method != 'OPTIONS'" }]
+routes = ["local"]
+[types.access.aggregate.hits]
+window = "1m"
+quiet = "1day"
+measures = { requests = "count" }
+routes = [{ to = "results", when = "requests > 1" }]
+[types.other]
+text = "refuse"
+routes = ["local"]
+[sinks.local]
+kind = "sqlite"
+[sinks.results]
+kind = "sqlite"
+table = "results"
+"#;
+
+struct Stand {
+    /// Killed before its directory goes.
+    server: Option<Server>,
+    folder: Folder,
+}
+
+impl Stand {
+    fn new() -> Self {
+        let folder = Folder::new();
+        folder.write("forebay.toml", CONFIG);
+        let mut stand = Self { server: None, folder };
+        stand.start();
+        stand
+    }
+
+    fn start(&mut self) {
+        let (config, log) = (self.folder.path("forebay.toml"), self.folder.path("log"));
+        self.server = Some(Server::start_configured(&self.folder.data(), &config, &log));
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    fn get(&self, path: &str) -> (u16, Value) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let (status, answer) = exchange(self.server().intake, &request);
+        (status, serde_json::from_str(&answer).unwrap_or_default())
+    }
+}
+
+#[test]
+fn events_are_of_the_type_that_a_rule_says_and_their_texts_are_mended() {
+    let stand = Stand::new();
+    let post = |path: &str, body: &str| stand.server().post(path, body).0;
+    assert_eq!(post("/ingest/event", r#"{"method":"GET","a":1,"a":"\u0000\ud800"}"#), 200);
+    assert_eq!(post("/ingest/event", r#"{"b":1,"b":2}"#), 422, "it is of type event, which is unknown");
+    assert_eq!(post("/ingest/event/nobody.knows", r#"{"b":2}"#), 200);
+    stand.server().wait_delivered();
+    assert_eq!(payloads(&stand.folder.data()), [r#"{"b":2}"#, r#"{"method":"GET","a":"\ufffd\ufffd"}"#]);
+    assert_eq!(stand.server().metric("forebay_events_accepted_total{type=\"other\"}"), 1);
+    let (_, answer) = stand.get("/events?type=other");
+    assert_eq!(answer["events"][0]["payload"], serde_json::json!({"b": 2}));
+}
+
+#[test]
+fn what_was_filtered_is_known_after_a_restart() {
+    let mut stand = Stand::new();
+    for method in ["OPTIONS", "GET", "OPTIONS"] {
+        assert_eq!(stand.server().post("/ingest/event", &format!(r#"{{"method":"{method}"}}"#)).0, 200);
+    }
+    let series = "forebay_events_filtered_total{type=\"access\",step=\"1\",operation=\"filter\"}";
+    assert_eq!(stand.server().metric(series), 2);
+    let saves = stand.server().metric("forebay_ledger_saves_total");
+    // The ledger changes when the event is stored, at the latest.
+    stand.server().post("/ingest/event", r#"{"method":"PUT"}"#);
+    stand.server().wait_delivered();
+    stand.server().wait("forebay_ledger_saves_total", |now| now > saves + 1);
+    drop(stand.server.take());
+    stand.start();
+    assert_eq!(stand.server().metric(series), 2);
+}
+
+#[test]
+fn results_of_an_aggregate_are_read_from_its_own_routes() {
+    let stand = Stand::new();
+    let hit = |time: &str| {
+        let body = format!(r#"{{"method":"GET","time":"2026-11-20T{time}Z"}}"#);
+        assert_eq!(stand.server().post("/ingest/event/access", &body).0, 200);
+    };
+    // The window of two hits is stored, that of one isn't.
+    for time in ["10:00:20", "10:00:40", "10:01:00", "10:09:00"] {
+        hit(time);
+    }
+    let mut answer = Value::Null;
+    let found = wait_until(|| {
+        answer = stand.get("/events?type=access.hits").1;
+        answer["events"].as_array().is_some_and(|events| !events.is_empty())
+    });
+    assert!(found, "{answer}");
+    assert_eq!(answer["events"][0]["payload"]["requests"], 2);
+    let skipped = "forebay_events_skipped_total{type=\"access.hits\",sink=\"results\"}";
+    stand.server().wait(skipped, |skipped| skipped == 1);
+    assert_eq!(stand.get("/events?type=access.hits").1["events"].as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,33 @@
+//! Types by rule: what an event is, by what stands in its payload, where neither path, header nor pointer names a type.
+
+use event::TypeName;
+use pipeline::choice::Choice;
+use pipeline::expression::Expression;
+
+/// Rules in their order: each a condition, and the type of the events on which it is the first that is true.
+#[derive(Clone, Debug, Default)]
+pub struct TypeChoice {
+    choice: Choice,
+    types: Vec<TypeName>,
+}
+
+impl TypeChoice {
+    /// These rules.
+    #[must_use]
+    pub fn new(rules: impl IntoIterator<Item = (TypeName, Expression)>) -> Self {
+        let (types, conditions): (Vec<_>, Vec<_>) = rules.into_iter().unzip();
+        Self { choice: Choice::new(conditions), types }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// The type of an event with this payload, which was checked; none where no rule is of it.
+    pub(crate) fn type_of(&self, payload: &str) -> Option<&TypeName> {
+        if self.is_empty() {
+            return None;
+        }
+        self.types.get(self.choice.first(payload)?)
+    }
+}

@@ -1,0 +1,104 @@
+//! What a store can't take is refused before it is answered, or repaired, however the events come.
+
+use std::sync::Arc;
+
+use event::limits::EVENT_BYTES_MAX;
+use gateway::{GatewayOptions, GatewayTypes, TextRule, TypeSteps};
+use pipeline::storable::Flaws;
+use pipeline::transform::{StepSpec, Tables, Transform};
+
+use crate::stand::{Stand, named_types};
+
+const FLAWED: &str = r#"{"a":1,"b":"x\u0000","a":2}"#;
+const REPAIRED: &str = r#"{"b":"x\ufffd","a":2}"#;
+
+fn stand(flaws: Flaws, repair: bool) -> Stand {
+    stand_with(flaws, repair, "[]")
+}
+
+fn stand_with(flaws: Flaws, repair: bool, steps: &str) -> Stand {
+    let specs: Vec<StepSpec> = serde_json::from_str(steps).unwrap();
+    let steps = (!specs.is_empty()).then(|| Transform::compile(&specs, &Tables::default()).unwrap());
+    let steps = steps.map(|steps| Arc::new(TypeSteps::new(steps, 7)));
+    let mut types: GatewayTypes = named_types(&[("a", None), ("free", None)]);
+    types.named.iter_mut().filter(|(name, _)| name.as_str() == "a").for_each(|(_, rules)| {
+        rules.texts = TextRule { flaws, repair };
+        rules.steps.clone_from(&steps);
+    });
+    Stand::with(types, GatewayOptions::default())
+}
+
+#[test]
+fn what_a_store_can_not_take_is_refused_with_its_place() {
+    let stand = stand(Flaws::ALL, false);
+    let answer = stand.post("/ingest/event/a", "", FLAWED);
+    assert_eq!((answer.status, answer.code().as_str()), (422, "unstorable"));
+    assert_eq!((answer.json()["pointer"].clone(), answer.json()["offset"].clone()), ("/b".into(), 13.into()));
+    let answer = stand.post("/ingest/event/a", "", r#"{"a":1,"a":2}"#);
+    assert_eq!((answer.status, answer.json()["pointer"].clone()), (422, "/a".into()));
+    let batch = format!("1\n{FLAWED}\n{{\"b\":2,\"b\":3}}\n");
+    let answer = stand.post("/ingest/batch/a", "", &batch);
+    assert_eq!(answer.status, 207);
+    let refused = answer.json()["refused"].clone();
+    assert_eq!((refused[0]["line"].clone(), refused[0]["code"].clone()), (2.into(), "unstorable".into()));
+    assert_eq!((refused[1]["line"].clone(), refused[1]["pointer"].clone()), (3.into(), "/b".into()));
+    assert_eq!(stand.post("/ingest/event/free", "", FLAWED).status, 200, "another type has another rule");
+    assert_eq!(stand.payloads(), ["1", FLAWED]);
+}
+
+#[test]
+fn only_what_is_looked_for_is_refused() {
+    let stand = stand(Flaws::NUL, false);
+    assert_eq!(stand.post("/ingest/event/a", "", r#"{"a":1,"a":2}"#).status, 200);
+    assert_eq!(stand.post("/ingest/event/a", "", r#""\\u0000""#).status, 200);
+    assert_eq!(stand.post("/ingest/event/a", "", r#""\u0000""#).status, 422);
+}
+
+#[test]
+fn what_is_repaired_is_stored_like_that_and_all_else_as_it_came() {
+    let stand = stand(Flaws::ALL, true);
+    let sound = r#"{ "n" : 1.50e0, "s":"\u00e9\\u0000" }"#;
+    for payload in [FLAWED, sound] {
+        assert_eq!(stand.post("/ingest/event/a", "", payload).status, 200);
+    }
+    assert_eq!(stand.post("/ingest/batch/a", "", format!("{FLAWED}\n{sound}\n")).status, 200);
+    assert_eq!(stand.payloads(), [REPAIRED, sound, REPAIRED, sound]);
+    // So large that it is worked on beside the shard.
+    let long = "x".repeat(EVENT_BYTES_MAX - 100);
+    assert_eq!(stand.post("/ingest/event/a", "", format!(r#"{{"a":1,"l":"{long}","a":2}}"#)).status, 200);
+    assert_eq!(stand.payloads()[4], format!(r#"{{"l":"{long}","a":2}}"#));
+}
+
+#[test]
+fn halves_of_surrogate_pairs_are_repaired_for_no_other_type() {
+    let stand = stand(Flaws::ALL, true);
+    let payload = r#" {"a":"\ud800x\udc00\ud83d\ude00","b":"\ud800"} "#;
+    let mended = r#"{"a":"\ufffdx\ufffd\ud83d\ude00","b":"\ufffd"}"#;
+    assert_eq!(stand.post("/ingest/event/a", "", payload).status, 200);
+    let answer = stand.post("/ingest/event/free", "", payload);
+    assert_eq!((answer.status, answer.code().as_str(), answer.json()["offset"].clone()), (400, "surrogate", 7.into()));
+    for (of, status) in [("a", 200), ("free", 422)] {
+        assert_eq!(stand.post(&format!("/ingest/batch/{of}"), "", format!("{payload}\n")).status, status);
+        assert_eq!(stand.post(&format!("/ingest/batch/{of}"), "", format!("[{payload}]")).status, status);
+    }
+    assert_eq!(stand.payloads(), [mended, mended, mended]);
+    let long = "x".repeat(EVENT_BYTES_MAX - 100);
+    assert_eq!(stand.post("/ingest/event/a", "", format!(r#"["\ud800","{long}"]"#)).status, 200);
+    assert_eq!(stand.payloads()[3], format!(r#"["\ufffd","{long}"]"#));
+}
+
+#[test]
+fn what_steps_make_is_looked_at_and_not_what_they_take_away() {
+    let steps = r#"[{"drop": "/x"}, {"explode": "/items", "when": "items != null"}]"#;
+    let refusing = stand_with(Flaws::ALL, false, steps);
+    assert_eq!(refusing.post("/ingest/event/a", "", r#"{"x":"\u0000","y":1}"#).status, 200);
+    for body in [r#"{"y":"\u0000"}"#, r#"{"items":[1,"\u0000"]}"#] {
+        assert_eq!(refusing.post("/ingest/event/a", "", body).status, 422, "{body}");
+        assert_eq!(refusing.post("/ingest/batch/a", "", body).status, 422, "{body}");
+    }
+    assert_eq!(refusing.payloads(), [r#"{"y":1}"#]);
+    let repairing = stand_with(Flaws::ALL, true, steps);
+    assert_eq!(repairing.post("/ingest/event/a", "", r#"{"items":[1,"\u0000"]}"#).status, 200);
+    assert_eq!(repairing.post("/ingest/batch/a", "", r#"{"x":1,"y":"\u0000"}"#).status, 200);
+    assert_eq!(repairing.payloads(), [r#"{"items":1}"#, r#"{"items":"\ufffd"}"#, r#"{"y":"\ufffd"}"#]);
+}

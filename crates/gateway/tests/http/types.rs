@@ -1,0 +1,91 @@
+//! Types by rule, and what becomes of events whose type is unknown.
+
+use event::TypeName;
+use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
+
+use crate::stand::{Stand, named_types};
+
+fn name(text: &str) -> TypeName {
+    TypeName::new(text).unwrap()
+}
+
+fn choice(rules: &[(&str, &str)]) -> TypeChoice {
+    TypeChoice::new(rules.iter().map(|(of, when)| (name(of), when.parse().unwrap())))
+}
+
+fn types(names: &[&str]) -> GatewayTypes {
+    named_types(&names.iter().map(|name| (*name, None)).collect::<Vec<_>>())
+}
+
+fn stored(stand: &Stand) -> Vec<String> {
+    stand.stored().into_iter().map(|event| event.type_name).collect()
+}
+
+#[test]
+fn a_rule_holds_where_nobody_names_the_type() {
+    let choice = choice(&[("access", "status >= 100"), ("order", "has(order)"), ("access", "has(method)")]);
+    let types = GatewayTypes {
+        choice,
+        type_pointer: Some("/t".parse().unwrap()),
+        ..types(&["access", "order", "named", "event"])
+    };
+    let stand = Stand::with(types, GatewayOptions::default());
+    for (path, headers, payload) in [
+        ("/ingest/event", "", r#"{"status":200,"order":1}"#),
+        ("/ingest/event", "", r#"{"order":1}"#),
+        ("/ingest/event", "", r#"{"method":"GET"}"#),
+        ("/ingest/event", "", "7"),
+        ("/ingest/event", "", r#"{"t":"named","order":1}"#),
+        ("/ingest/event", "Forebay-Type: named\r\n", r#"{"order":1}"#),
+        ("/ingest/event/named", "", r#"{"order":1}"#),
+    ] {
+        assert_eq!(stand.post(path, headers, payload).status, 200, "{payload}");
+    }
+    assert_eq!(stored(&stand), ["access", "order", "access", "event", "named", "named", "named"]);
+    let batch = "{\"order\":2}\n{\"status\":200}\n{}\n{\"order\":3}\n";
+    assert_eq!(stand.post("/ingest/batch", "", batch).status, 200);
+    assert_eq!(stored(&stand)[7..], ["order", "access", "event", "order"]);
+}
+
+#[test]
+fn unknown_types_are_taken_as_another_one_where_that_is_said() {
+    let types = GatewayTypes {
+        unknown: Some(name("other")),
+        results: [(name("a.hits"), TypeRules::default())].into(),
+        type_pointer: Some("/t".parse().unwrap()),
+        ..types(&["a", "other"])
+    };
+    let stand = Stand::with(types, GatewayOptions::default());
+    for (path, headers, payload, status) in [
+        ("/ingest/event/a", "", "1", 200),
+        ("/ingest/event/b", "", "1", 200),
+        ("/ingest/event/No%20Name", "", "1", 200),
+        ("/ingest/event", "Forebay-Type: c\r\n", "1", 200),
+        ("/ingest/event", "", r#"{"t":"Page View"}"#, 200),
+        ("/ingest/event", "", r#"{"t":7}"#, 200),
+        ("/ingest/event", "", r#"{"t":[]}"#, 200),
+        ("/ingest/event", "", "{}", 200),
+        ("/ingest/event/a.hits", "", "1", 404),
+    ] {
+        let answer = stand.post(path, headers, payload);
+        assert_eq!(answer.status, status, "{path} {headers} {payload}");
+    }
+    let batch: String = (0..100).map(|number| format!("{{\"t\":\"t{number}\"}}\n")).collect();
+    assert_eq!(stand.post("/ingest/batch", "", &batch).status, 200);
+    let stored = stored(&stand);
+    assert_eq!((stored[0].as_str(), stored.len()), ("a", 108));
+    assert!(stored[1..].iter().all(|name| name == "other"), "{stored:?}");
+    assert_eq!(stand.stored()[5].payload, r#"{"t":7}"#, "the name stays where it stands");
+}
+
+#[test]
+fn a_type_that_goes_is_unknown_from_then_on() {
+    let with = |names: &[&str]| GatewayTypes { unknown: Some(name("other")), ..types(names) };
+    let stand = Stand::with(with(&["a", "b", "other"]), GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/event/b", "", "1").status, 200);
+    stand.gateway().control().configure(&with(&["a", "other"]), &GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/event/b", "", "2").status, 200);
+    stand.gateway().control().configure(&types(&["a"]), &GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/event/b", "", "3").status, 404);
+    assert_eq!(stored(&stand), ["b", "other"]);
+}
