@@ -104,7 +104,7 @@ pub(crate) fn append<'w>(
     known.check_payload(payload)?;
     if let Some(steps) = known.rules.steps.clone() {
         drop(types);
-        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes)).map(Came::Done);
+        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes));
     }
     let given = given_id(wishes, envelope, known, payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
