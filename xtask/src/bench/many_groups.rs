@@ -121,7 +121,9 @@ impl Seen {
 
     fn of_groups(server: &Server, intake: SocketAddr, options: &Options, has_groups: bool) -> Result<Self> {
         batch::send(intake, &batches(options.groups), 1, Until::Sent(options.groups))?;
-        let figure = |text: &str, name: &str| metrics::sum(text, &format!("forebay_aggregate_{name}{{aggregate=\"visit.users\"}}"));
+        let figure = |text: &str, name: &str| {
+            metrics::sum(text, &format!("forebay_aggregate_{name}{{aggregate=\"visit.users\"}}"))
+        };
         if has_groups {
             wait(|| Ok(figure(&server.metrics()?, "events_total") >= options.groups as f64))?;
         }
@@ -212,7 +214,8 @@ fn batches(groups: u64) -> Vec<batch::Batch> {
 
 /// Says to each shard that the window is over.
 fn end_window(server: SocketAddr) -> Result<()> {
-    let request = http::post("/ingest/event/visit", &[], format!("{{\"time\":\"{WINDOW_END}\",\"user\":\"end\"}}").as_bytes());
+    let request =
+        http::post("/ingest/event/visit", &[], format!("{{\"time\":\"{WINDOW_END}\",\"user\":\"end\"}}").as_bytes());
     let mut connections = (0..CONNECTIONS).map(|_| Connection::open(server)).collect::<std::io::Result<Vec<_>>>()?;
     connections.iter_mut().try_for_each(|connection| match connection.send(&request)?.status {
         200 => Ok(()),

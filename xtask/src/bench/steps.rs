@@ -75,7 +75,11 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     }
     server.stop()?;
     let of = |figure: fn(&(f64, f64)) -> f64| median(turns.iter().map(figure).collect());
-    println!("CPU of an event: {:.2} µs without schema and steps, {:.2} µs with them", of(|turn| turn.1), of(|turn| turn.0));
+    println!(
+        "CPU of an event: {:.2} µs without schema and steps, {:.2} µs with them",
+        of(|turn| turn.1),
+        of(|turn| turn.0)
+    );
     Ok(vec![Row {
         what: "schema and five steps, CPU of an event".into(),
         measured: of(|turn| turn.0 - turn.1),

@@ -179,7 +179,8 @@ impl<'d> View<'d> {
             return self.text(at) == text;
         }
         let length = (node.end - node.start) as usize;
-        length == text.len() + 2 && self.text.as_bytes().get(node.start as usize + 1..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
+        length == text.len() + 2
+            && self.text.as_bytes().get(node.start as usize + 1..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
     /// The first value behind this one that isn't within it.

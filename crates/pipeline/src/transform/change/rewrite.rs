@@ -97,7 +97,12 @@ fn replace_text(text: &str, needle: &str, with: &str) -> Result<Option<String>, 
     Ok((end > 0).then_some(out))
 }
 
-fn replace_pattern(text: &str, scout: &mut Scout<'_>, with: &str, budget: &mut Budget) -> Result<Option<String>, String> {
+fn replace_pattern(
+    text: &str,
+    scout: &mut Scout<'_>,
+    with: &str,
+    budget: &mut Budget,
+) -> Result<Option<String>, String> {
     let (mut out, mut end, mut from) = (String::new(), None, 0);
     while from <= text.len() {
         let Scouted { operations, may_find } = scout.look(text, from, budget.left());

@@ -43,10 +43,18 @@ fn hostile_steps_are_refused_before_they_cost_much() {
     let on_each = vec![r#"{"lower": "/l/x"}"#; 99].join(",");
     let after_explosion = format!("[{{\"explode\":\"/l\"}},{on_each}]");
     for (what, steps, event) in [
-        ("compares the whole again and again", many(|_| r#"{"set": "/x", "to": "payload == payload"}"#.to_owned()), &names),
+        (
+            "compares the whole again and again",
+            many(|_| r#"{"set": "/x", "to": "payload == payload"}"#.to_owned()),
+            &names,
+        ),
         ("compares many small objects", many(|_| r#"{"filter": "payload == payload"}"#.to_owned()), &list),
         ("counts the whole again and again", many(|_| r#"{"set": "/-", "to": "size(payload)"}"#.to_owned()), &list),
-        ("looks for a member among many", many(|number| format!(r#"{{"set": "/new{number}", "to": "member1 == 1"}}"#)), &names),
+        (
+            "looks for a member among many",
+            many(|number| format!(r#"{{"set": "/new{number}", "to": "member1 == 1"}}"#)),
+            &names,
+        ),
         ("copies the whole again and again", many(|_| r#"{"copy": "/s", "to": "/t"}"#.to_owned()), &text),
         ("hashes the whole again and again", many(|_| r#"{"hash": "/s", "to": "/h"}"#.to_owned()), &text),
         ("flattens what is deep", r#"[{"flatten": "", "arrays": true}]"#.to_owned(), &deep()),
@@ -86,7 +94,8 @@ fn a_large_event_passes_through_heavy_steps() {
         let (high, low) = (number / 256 % 256, number % 256);
         text.push_str(&format!("request {number} of 192.0.{high}.{low} by user{number}@example.org took 17 ms; "));
     }
-    let rows: Vec<_> = (0..2_000).map(|number| format!("{{\"id\":{number},\"host\":\"WEB-01\",\"ms\":{number}}}")).collect();
+    let rows: Vec<_> =
+        (0..2_000).map(|number| format!("{{\"id\":{number},\"host\":\"WEB-01\",\"ms\":{number}}}")).collect();
     let event = format!("{{\"rows\":[{}],\"text\":\"{text}\"}}", rows.join(","));
     let steps = r#"[
         {"redact": "/text", "what": ["email", "ipv4"]},
