@@ -154,7 +154,8 @@ impl Keeper {
         self.look_at_backlogs(&document.book);
         self.remember(&document);
         let passed = Reached::of(&document);
-        if !(is_known && self.newer == passed && self.older == self.newer) && !self.save(&document, &passed) {
+        let is_saved = is_known && self.newer == passed && self.older == self.newer;
+        if !is_saved && !self.save(&document, &passed) {
             return false;
         }
         self.last = Some((stamp, document));

@@ -1,18 +1,18 @@
-//! How long the payloads of a type take in their steps. What would hold up a shard is worked on beside it.
+//! How much work the payloads of a type are for their steps. What would hold up a shard is worked on beside it.
+//!
+//! Operations are counted and not time: a thread that had to wait for its core has found out nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-/// Work that is thought to take longer is done beside the shard: others wait for a shard that long at most.
-const INLINE_MAX: Duration = Duration::from_micros(500);
-/// What a byte is thought to cost at least, in picoseconds: a large payload is much work whatever small ones of its type cost.
-const LEAST: u64 = 10_000;
-/// The mean follows a new figure by one part in so many, and no figure counts as more than so many times the mean: a
-/// thread that had to wait for its core has found out nothing.
+/// Work that takes more is done beside the shard: others wait for a shard that long at most, half a millisecond about.
+pub(crate) const INLINE_OPERATIONS: usize = 100_000;
+/// Operations of a thousand bytes at least, the JSON check included: a large payload is much work whatever small ones of its
+/// type cost.
+const LEAST: u64 = 2_000;
+/// The mean follows a new figure by one part in so many.
 const SMOOTHING: u64 = 8;
-const GROWTH_MAX: u64 = 4;
 
-/// The usual cost of a byte, in picoseconds. Threads that learn at once may lose what one of them has learnt.
+/// The usual operations of a thousand bytes. Threads that learn at once may lose what one of them has learnt.
 #[derive(Debug)]
 pub(crate) struct Effort(AtomicU64);
 
@@ -26,11 +26,10 @@ impl Effort {
         is_much(bytes, self.0.load(Ordering::Relaxed))
     }
 
-    /// So many bytes took so long.
-    pub(crate) fn learn(&self, bytes: usize, took: Duration) {
+    /// So many bytes took so many operations.
+    pub(crate) fn learn(&self, bytes: usize, operations: usize) {
         let mean = self.0.load(Ordering::Relaxed);
-        let cost = picoseconds(took) / (bytes as u64).max(1);
-        let cost = cost.clamp(LEAST, mean.saturating_mul(GROWTH_MAX));
+        let cost = (operations as u64 * 1000 / (bytes as u64).max(1)).max(LEAST);
         // To learn the same again and again would have shards pass the cell to and fro.
         if cost.abs_diff(mean) > mean / 4 {
             self.0.store((mean * (SMOOTHING - 1) + cost) / SMOOTHING, Ordering::Relaxed);
@@ -43,12 +42,8 @@ pub(crate) fn is_much_by_size(bytes: usize) -> bool {
     is_much(bytes, LEAST)
 }
 
-fn is_much(bytes: usize, picoseconds_each: u64) -> bool {
-    (bytes as u64).saturating_mul(picoseconds_each) > picoseconds(INLINE_MAX)
-}
-
-fn picoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 1000).saturating_mul(1000)
+fn is_much(bytes: usize, operations_of_thousand: u64) -> bool {
+    (bytes as u64).saturating_mul(operations_of_thousand) / 1000 > INLINE_OPERATIONS as u64
 }
 
 #[cfg(test)]
@@ -56,14 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_slow_is_much_work_and_what_is_quick_no_more() {
+    fn what_was_much_work_is_so_again_and_what_is_little_no_more() {
         let effort = Effort::new();
         assert!(!effort.is_much(1000) && effort.is_much(100_000));
-        effort.learn(1000, Duration::from_secs(1));
-        assert!(!effort.is_much(1000), "once is an accident");
-        (0..40).for_each(|_| effort.learn(1000, Duration::from_millis(2)));
-        assert!(effort.is_much(1000));
-        (0..80).for_each(|_| effort.learn(1000, Duration::from_micros(1)));
+        effort.learn(1000, 10_000_000);
+        assert!(effort.is_much(1000), "operations are no accident");
+        (0..80).for_each(|_| effort.learn(1000, 500));
         assert!(!effort.is_much(1000) && effort.is_much(100_000));
     }
 }

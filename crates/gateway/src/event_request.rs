@@ -113,7 +113,7 @@ pub(crate) fn append<'w>(
     known.check_payload(payload)?;
     if let Some(steps) = known.rules.steps.clone() {
         drop(types);
-        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes)).map(Came::Done);
+        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes));
     }
     let payload = known.storable(payload)?;
     let given = given_id(wishes, envelope, known, &payload)?;

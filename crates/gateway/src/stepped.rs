@@ -9,12 +9,12 @@ use crate::ack::Ack;
 use crate::acknowledgement::{self, SingleEvent};
 use crate::admission::Permit;
 use crate::encoder::{Encoder, Envelope};
-use crate::event_request::{Appended, Done, given_id, key_id, of_append, other_bytes};
+use crate::event_request::{Appended, Came, Done, given_id, key_id, of_append, other_bytes};
 use crate::http1::response::Response;
 use crate::problem::Refused;
 use crate::request::Wishes;
 use crate::type_cache::Slot;
-use crate::type_steps::TypeSteps;
+use crate::type_steps::{Ran, TypeSteps};
 use crate::worker::Worker;
 use crate::{answer, batch, stored};
 
@@ -42,24 +42,25 @@ pub(crate) struct Stepped {
     pub(crate) is_storable: bool,
 }
 
-/// Takes an event, which came as `bytes`, through its type's steps, and appends what becomes of it.
+/// Takes an event, which came as `bytes`, through its type's steps, and appends what becomes of it; unless it is much work.
 pub(crate) fn append<'w>(
     worker: &'w Worker,
     wishes: &Wishes,
     envelope: &Envelope,
     slot: Slot,
     (steps, payload, bytes): (&TypeSteps, &str, &[u8]),
-) -> Result<Done<'w>, Refused> {
+) -> Result<Came<'w>, Refused> {
     let refused_commits = worker.refused_commits();
     let mut windows = steps.windows(refused_commits);
     let mut buffers = worker.step_buffers();
     let outcome = {
         let types = worker.types();
         let key = || wishes.key.as_deref().map(<[u8]>::to_vec).unwrap_or_default();
-        steps.run(payload, (envelope, types.get(slot), key), &mut windows, &mut buffers)?
+        steps.run_inline(payload, (envelope, types.get(slot), key), &mut windows, &mut buffers)?
     };
+    let Ran::Done(outcome) = outcome else { return Ok(Came::Much(slot, bytes.to_vec())) };
     let stepped = Stepped { slot, windows, refused_commits, is_storable: false };
-    conclude(worker, wishes, envelope, stepped, (outcome, payload, &|| worker.content_hash().of(bytes)))
+    conclude(worker, wishes, envelope, stepped, (outcome, payload, &|| worker.content_hash().of(bytes))).map(Came::Done)
 }
 
 /// Appends what has become of a payload. `content` is the hash of the bytes that came.

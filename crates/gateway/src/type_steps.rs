@@ -2,14 +2,22 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
+use event::limits::TRANSFORM_WORK_MAX;
 use pipeline::transform::{Context, Filtered, Outcome, Scratch, Transform, Windows};
 
-use crate::effort::Effort;
+use crate::code::Code;
+use crate::effort::{self, Effort};
 use crate::encoder::Envelope;
 use crate::problem::{Problem, Refused};
 use crate::type_table::Known;
+
+/// What came of a payload that was to be no burden to its shard.
+pub(crate) enum Ran<'s> {
+    Done(Outcome<'s>),
+    /// It is one: it takes more operations than others should wait for.
+    Stopped,
+}
 
 /// The steps of a type. All shards share what they remember.
 pub struct TypeSteps {
@@ -84,10 +92,36 @@ impl TypeSteps {
     pub(crate) fn run<'s>(
         &self,
         payload: &str,
-        (envelope, known, key): (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
+        around: (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,
     ) -> Result<Outcome<'s>, Refused> {
+        match self.run_within(TRANSFORM_WORK_MAX, payload, around, windows, scratch)? {
+            Ran::Done(outcome) => Ok(outcome),
+            // With all operations that there may be nothing is stopped that isn't refused.
+            Ran::Stopped => Err(Problem::boxed(Code::Transform, "the steps take too many operations on this event")),
+        }
+    }
+
+    /// The same where it would hold up a shard: what takes longer than others should wait is stopped, and has left nothing behind.
+    pub(crate) fn run_inline<'s>(
+        &self,
+        payload: &str,
+        around: (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
+        windows: &mut Windows,
+        scratch: &'s mut Scratch,
+    ) -> Result<Ran<'s>, Refused> {
+        self.run_within(effort::INLINE_OPERATIONS, payload, around, windows, scratch)
+    }
+
+    fn run_within<'s>(
+        &self,
+        most: usize,
+        payload: &str,
+        (envelope, known, key): (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
+        windows: &mut Windows,
+        scratch: &'s mut Scratch,
+    ) -> Result<Ran<'s>, Refused> {
         let own = || known.rules.id.as_ref()?.lookup(payload).filter(|raw| *raw != "null");
         let key = if self.asks_for_key { own().map_or_else(key, |raw| raw.as_bytes().to_vec()) } else { Vec::new() };
         let header = |name: &str| envelope.headers.get(name);
@@ -99,9 +133,12 @@ impl TypeSteps {
             key: &key,
             header: &header,
         };
-        let began = Instant::now();
-        let outcome = self.transform.run(payload, &context, windows, scratch);
-        self.effort.learn(payload.len(), began.elapsed());
-        outcome.map_err(Problem::of_step)
+        let mut spent = most;
+        let outcome = self.transform.run_within(&mut spent, payload, &context, windows, scratch);
+        self.effort.learn(payload.len(), spent);
+        if outcome.as_ref().is_err_and(|error| error.exhausted) && most < TRANSFORM_WORK_MAX {
+            return Ok(Ran::Stopped);
+        }
+        outcome.map(Ran::Done).map_err(Problem::of_step)
     }
 }

@@ -37,6 +37,8 @@ pub use window::{Mark, Windows};
 
 use std::time::Duration;
 
+use event::limits::TRANSFORM_WORK_MAX;
+
 use budget::Budget;
 use context::Fact;
 use run::{End, Gathered, check_length};
@@ -56,15 +58,6 @@ pub struct Scratch {
     tree: Tree,
     made: String,
     output: String,
-    operations: usize,
-}
-
-impl Scratch {
-    /// Operations that the last event took, of [`event::limits::TRANSFORM_WORK_MAX`].
-    #[must_use]
-    pub const fn operations(&self) -> usize {
-        self.operations
-    }
 }
 
 impl Transform {
@@ -119,7 +112,23 @@ impl Transform {
         windows: &mut Windows,
         scratch: &'s mut Scratch,
     ) -> Result<Outcome<'s>, StepError> {
-        self.observed(payload, context, windows, scratch, &mut Nobody)
+        self.run_within(&mut { TRANSFORM_WORK_MAX }, payload, context, windows, scratch)
+    }
+
+    /// The same with fewer `operations` than there may be, which become those that it has taken: an event that takes more is stopped,
+    /// and can be taken again.
+    ///
+    /// # Errors
+    /// As [`Transform::run`], and a [`StepError`] that is [exhausted](StepError::exhausted) where it was stopped.
+    pub fn run_within<'s>(
+        &self,
+        operations: &mut usize,
+        payload: &str,
+        context: &Context<'_>,
+        windows: &mut Windows,
+        scratch: &'s mut Scratch,
+    ) -> Result<Outcome<'s>, StepError> {
+        self.observed((payload, operations), context, windows, scratch, &mut Nobody)
     }
 
     /// The same, and hands over what each step did and how long it took by `clock`.
@@ -135,29 +144,34 @@ impl Transform {
         clock: &dyn Fn() -> Duration,
         each: &mut dyn FnMut(Traced),
     ) -> Result<Outcome<'s>, StepError> {
-        self.observed(payload, context, windows, scratch, &mut Watcher::new(clock, each))
+        self.observed((payload, &mut { TRANSFORM_WORK_MAX }), context, windows, scratch, &mut Watcher::new(clock, each))
     }
 
     fn observed<'s, O: Observer>(
         &self,
-        payload: &str,
+        (payload, operations): (&str, &mut usize),
         context: &Context<'_>,
         windows: &mut Windows,
         scratch: &'s mut Scratch,
         observer: &mut O,
     ) -> Result<Outcome<'s>, StepError> {
-        let Some(last) = self.steps.last() else { return Ok(Outcome::Unchanged) };
+        let Some(last) = self.steps.last() else {
+            *operations = 0;
+            return Ok(Outcome::Unchanged);
+        };
         let mark = windows.mark();
-        let Scratch { tree, made, output, operations } = scratch;
+        let Scratch { tree, made, output } = scratch;
         for buffer in [&mut *made, &mut *output] {
             buffer.clear();
             buffer.shrink_to(tree::KEPT_BYTES);
         }
         tree.read(payload);
         let mut gathered = Gathered::default();
-        let mut run = Run { context, tree, made, windows, budget: Budget::FULL, received: payload };
+        let mut run = Run { context, tree, made, windows, budget: Budget::new(*operations), received: payload };
         let end = run.steps(&self.steps, &mut gathered, observer);
         *operations = run.budget.spent();
+        let exhausted = run.budget.is_exhausted();
+        let end = end.map_err(|error| StepError { exhausted, ..error });
         let outcome = end.and_then(|end| match end {
             End::Whole if !tree.is_changed() => Ok(Outcome::Unchanged),
             End::Whole => {

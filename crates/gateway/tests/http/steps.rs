@@ -365,3 +365,22 @@ fn large_events_come_out_like_small_ones() {
     let expected = [",\"s\":\"a\"", ",\"l\":1", ",\"l\":2", ",\"d\":1", ",\"s\":\"b\""].map(large);
     assert_eq!(stand.payloads(), expected);
 }
+
+/// What takes too many operations on the shard is stopped there and taken again beside it: nothing may be left of the first time.
+#[test]
+fn a_small_event_that_is_much_work_comes_out_as_any_other() {
+    let on_each = vec![r#"{"lower": "/l/x"}"#; 90].join(",");
+    let stand = stand(rules(&format!(
+        r#"[{{"dedupe": "/d", "window": "1h"}}, {{"when": "l != null", "explode": "/l"}}, {on_each}]"#
+    )));
+    let event = |number: u32| format!("{{\"d\":{number},\"l\":[{}0]}}", "0,".repeat(399));
+    for number in 0..3 {
+        let answer = stand.post("/ingest/event/t", ACCEPT, event(number)).json();
+        assert_eq!(answer["events"], 400, "{answer}");
+        assert!(stand.post("/ingest/event/t", ACCEPT, event(number)).json().get("filtered").is_some());
+        assert_eq!(stand.post("/ingest/event/t", "", format!("{{\"small\":{number}}}")).status, 200);
+    }
+    let lines = format!("{}\n{}\n", event(7), event(8));
+    assert_eq!(stand.post("/ingest/batch/t", NDJSON, lines).status, 200);
+    assert_eq!(stand.payloads().len(), 5 * 400 + 3);
+}

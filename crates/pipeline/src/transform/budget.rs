@@ -14,12 +14,16 @@ const COPIED_BYTES: usize = 4;
 /// What there is left to spend on one event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
+    most: usize,
     left: usize,
     is_exhausted: bool,
 }
 
 impl Budget {
-    pub(super) const FULL: Self = Self { left: TRANSFORM_WORK_MAX, is_exhausted: false };
+    pub(super) fn new(operations: usize) -> Self {
+        let most = operations.min(TRANSFORM_WORK_MAX);
+        Self { most, left: most, is_exhausted: false }
+    }
 
     /// Operations that there are still.
     pub(super) const fn left(&self) -> usize {
@@ -28,7 +32,7 @@ impl Budget {
 
     /// Operations that were taken.
     pub(super) const fn spent(&self) -> usize {
-        TRANSFORM_WORK_MAX - self.left
+        self.most - self.left
     }
 
     /// Whether more was asked for than there was: whatever a step says of failures, the event is refused.

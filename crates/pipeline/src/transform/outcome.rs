@@ -53,6 +53,8 @@ pub struct StepError {
     pub pointer: Option<String>,
     /// What is wrong.
     pub detail: String,
+    /// Whether it would have taken more operations than there were.
+    pub exhausted: bool,
 }
 
 impl fmt::Display for StepError {

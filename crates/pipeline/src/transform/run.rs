@@ -172,6 +172,12 @@ impl Step {
     }
 
     pub(super) fn error(&self, failure: Failure) -> StepError {
-        StepError { step: self.number, operation: self.name, pointer: failure.pointer, detail: failure.detail }
+        StepError {
+            step: self.number,
+            operation: self.name,
+            pointer: failure.pointer,
+            detail: failure.detail,
+            exhausted: false,
+        }
     }
 }

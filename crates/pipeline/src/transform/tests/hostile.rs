@@ -9,9 +9,9 @@ use super::compiled;
 fn taken(steps: &str, event: &str) -> (Result<bool, String>, usize) {
     let transform = compiled(steps);
     let (mut windows, mut scratch) = (transform.windows(1), Scratch::default());
-    let outcome = transform.run(event, &Context::UNKNOWN, &mut windows, &mut scratch);
-    let outcome = outcome.map(|outcome| outcome.goes_on()).map_err(|error| error.to_string());
-    (outcome, scratch.operations())
+    let mut operations = TRANSFORM_WORK_MAX;
+    let outcome = transform.run_within(&mut operations, event, &Context::UNKNOWN, &mut windows, &mut scratch);
+    (outcome.map(|outcome| outcome.goes_on()).map_err(|error| error.to_string()), operations)
 }
 
 fn is_too_much(outcome: &Result<bool, String>) -> bool {
