@@ -6,6 +6,7 @@ pub mod aggregate;
 pub mod batch;
 pub mod expression;
 pub mod json;
+mod nearest;
 mod pattern;
 pub mod pointer;
 mod refusal;

@@ -12,6 +12,7 @@ mod extract;
 mod mistake;
 mod options;
 mod outcome;
+mod reach;
 mod run;
 mod sample;
 mod scan;

@@ -17,6 +17,7 @@ mod needs_restart;
 mod origin;
 mod pointer;
 mod proxies;
+mod reach;
 mod reader;
 mod report;
 mod schema;

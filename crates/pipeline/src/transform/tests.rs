@@ -2,6 +2,7 @@
 
 mod mistakes;
 mod properties;
+mod reach;
 mod trees;
 
 use std::time::Duration;
