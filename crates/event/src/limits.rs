@@ -91,6 +91,9 @@ pub const EXPLODE_MAX: usize = 10_000;
 pub const TRACED_STEPS_MAX: usize = 1_000;
 /// See [`TRACED_STEPS_MAX`].
 pub const TRACED_BYTES_MAX: usize = 8 * EVENT_BYTES_MAX;
+/// Rules of a schema that are looked at to find what a configuration names and can't be there: for each type, and beyond
+/// it nothing is said.
+pub const SCHEMA_LOOKS_MAX: usize = 200_000;
 /// Bytes of a table that values are looked up in: it is kept in memory.
 pub const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Values that a step remembers to leave out what comes again, and those it remembers unless it says how many.

@@ -12,6 +12,7 @@ mod evaluate;
 mod literal;
 pub(crate) mod number;
 mod parse;
+mod places;
 #[cfg(test)]
 mod tests;
 mod token;

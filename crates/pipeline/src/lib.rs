@@ -7,6 +7,7 @@ pub mod batch;
 pub mod choice;
 pub mod expression;
 pub mod json;
+mod nearest;
 mod pattern;
 pub mod pointer;
 mod refusal;

@@ -92,6 +92,13 @@ impl JsonPointer {
         self.steps.starts_with(&other.steps)
     }
 
+    /// The pointer to what this stands in; none for the whole value.
+    pub(crate) fn parent(&self) -> Option<Self> {
+        let end = self.text.rfind('/')?;
+        let steps = self.steps.split_last()?.1.to_vec();
+        Some(Self { text: self.text[..end].to_owned(), steps })
+    }
+
     /// The pointer to a member of what stands here.
     pub(crate) fn member(&self, name: &str) -> Result<Self, InvalidPointer> {
         format!("{self}/{}", name.replace('~', "~0").replace('/', "~1")).parse()

@@ -18,9 +18,10 @@ mod library;
 mod members;
 mod number;
 mod pattern;
+mod reach;
 mod same;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tree;
 mod uri;
 
@@ -31,6 +32,7 @@ use compile::Compiled;
 pub use difference::{Difference, differences};
 pub use error::{InvalidSchema, Violation, Violations};
 pub use infer::Samples;
+pub use reach::{Reach, Unreachable};
 
 /// Documents by the names by which schemas may refer to them.
 pub type Documents = BTreeMap<String, String>;

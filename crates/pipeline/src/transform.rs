@@ -13,6 +13,7 @@ mod extract;
 mod mistake;
 mod options;
 mod outcome;
+mod reach;
 mod run;
 mod sample;
 pub(crate) mod scan;

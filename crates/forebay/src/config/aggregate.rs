@@ -5,8 +5,10 @@ use std::time::Duration;
 use event::TypeName;
 use pipeline::aggregate::{Definition, Emit, Late, Rules, TimeBasis};
 use pipeline::pointer::JsonPointer;
+use pipeline::schema::Reach;
 
 use super::event_type::first_readable;
+use super::reach;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::route::{self, Route};
@@ -45,19 +47,34 @@ impl PartialEq for AggregateConfig {
 
 impl Eq for AggregateConfig {}
 
-/// The aggregates of the type in `section`, whose events have their times at `time`.
+/// The aggregates of the type in `section`, whose events have their times at `time`, and nothing where `reach` says so.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
-    time: Option<&JsonPointer>,
+    (time, mut reach): (Option<&JsonPointer>, Option<&mut Reach<'_>>),
 ) -> Vec<(AggregateConfig, Spot)> {
     let tables = reader.table(section, TABLE);
     let tables = reader.tables(&tables);
-    tables
-        .iter()
-        .filter_map(|table| Some((read_one(reader, section, table, sinks, time)?, table.spot().clone())))
-        .collect()
+    let mut found = Vec::new();
+    for table in &tables {
+        let Some(aggregate) = read_one(reader, section, table, sinks, time) else { continue };
+        if let Some(reach) = &mut reach {
+            warn(reader, table, &aggregate.rules, reach);
+        }
+        found.push((aggregate, table.spot().clone()));
+    }
+    found
+}
+
+/// Warns of groups and measures of what no event can have.
+fn warn(reader: &mut Reader<'_>, section: &Section<'_>, rules: &Rules, reach: &mut Reach<'_>) {
+    for (setting, pointer) in rules.places() {
+        let (key, inner) = parts(&setting);
+        let name = if key == "measures" { format!(".{}", inner.unwrap_or_default()) } else { String::new() };
+        let name = section.key_path(key) + &name;
+        reach::place(reader, &name, (spot(section, &setting), pointer), reach);
+    }
 }
 
 fn read_one(
@@ -185,10 +202,13 @@ fn parts(setting: &str) -> (&str, Option<&str>) {
     setting.split_once('.').map_or((setting, None), |(key, inner)| (key, Some(inner)))
 }
 
-/// Where a setting such as `group_by` or `measures.requests` stands, or the aggregate where it isn't there.
+/// Where a setting such as `group_by`, `group_by.0` or `measures.requests` stands, or the aggregate where it isn't there.
 fn spot(section: &Section<'_>, setting: &str) -> Spot {
     let (key, inner) = parts(setting);
     let Some((spot, value)) = section.get(key) else { return section.spot().clone() };
-    let inner = inner.and_then(|inner| value.as_table()?.get(inner));
-    inner.map_or(spot, |value| section.spot_of(value))
+    let within = |inner: &str| match value.as_array() {
+        Some(elements) => inner.parse().ok().and_then(|number: usize| elements.get(number)),
+        None => value.as_table()?.get(inner),
+    };
+    inner.and_then(within).map_or(spot, |value| section.spot_of(value))
 }

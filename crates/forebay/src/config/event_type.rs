@@ -6,10 +6,12 @@ use std::path::Path;
 use event::TypeName;
 use gateway::TextRule;
 use pipeline::pointer::JsonPointer;
+use pipeline::schema::Reach;
 use pipeline::storable::Flaws;
 
 use super::aggregate::{self, AggregateConfig};
 use super::pointer;
+use super::reach;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::route::{self, Route, Written};
@@ -114,10 +116,20 @@ fn read_one(
     schemas: &mut Schemas<'_>,
 ) -> (TypeConfig, Vec<Spot>) {
     reader.check_keys(section, KEYS);
-    let id = reader.text(section, "id", pointer::parse).map(|found| found.value);
-    let time = reader.text(section, "time", pointer::parse).map(|found| found.value);
+    let id = reader.text(section, "id", pointer::parse);
+    let time = reader.text(section, "time", pointer::parse);
     let schema = schema::read(reader, section, schemas);
     let transform = transform::read(reader, section, lookup);
+    // What steps with mistakes would make isn't known.
+    let is_whole = transform.is_some() == section.get("transform").is_some();
+    let mut reach = schema.as_ref().filter(|_| is_whole).map(|schema| Reach::new(&schema.compiled));
+    if let Some(reach) = &mut reach {
+        transform.iter().for_each(|transform| transform::warn(reader, section, transform, reach));
+        // These are looked up in what comes out of the steps.
+        reach::pointer(reader, section, ("id", id.as_ref()), reach);
+        reach::pointer(reader, section, ("time", time.as_ref()), reach);
+    }
+    let (id, time) = (id.map(|found| found.value), time.map(|found| found.value));
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
 
     let mistakes_before = reader.mistakes();
@@ -132,7 +144,7 @@ fn read_one(
         reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
-    let (aggregates, spots) = read_aggregates(reader, section, sinks, time.as_ref());
+    let (aggregates, spots) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
     let texts = reader.text(section, "text", text).map(|found| found.value);
     let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
     (TypeConfig { id, time, schema, transform, texts, ack_memory, routes, aggregates, read }, spots)
@@ -159,10 +171,10 @@ fn read_aggregates(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
-    time: Option<&JsonPointer>,
+    events: (Option<&JsonPointer>, Option<&mut Reach<'_>>),
 ) -> (Vec<AggregateConfig>, Vec<Spot>) {
     if section.name() != OTHERS {
-        return aggregate::read(reader, section, sinks, time).into_iter().unzip();
+        return aggregate::read(reader, section, sinks, events).into_iter().unzip();
     }
     if let Some((key, _)) = section.entry(aggregate::TABLE) {
         let title = "events of any type can't be aggregated together".to_owned();

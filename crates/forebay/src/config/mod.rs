@@ -21,6 +21,7 @@ mod pointer;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod proxies;
+mod reach;
 mod reader;
 mod report;
 mod route;

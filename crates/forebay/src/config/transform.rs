@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use gateway::TypeSteps;
+use pipeline::schema::Reach;
 use pipeline::transform::{self as steps, Setting, StepSpec, Transform};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::reach;
 use super::reader::Reader;
 use super::report::{Mistake, Spot};
 use super::section::Section;
@@ -90,6 +92,18 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
             }
             None
         }
+    }
+}
+
+/// Warns of steps that look at what no event can have, and follows what they do.
+pub(super) fn warn(reader: &mut Reader<'_>, section: &Section<'_>, transform: &TypeTransform, reach: &mut Reach<'_>) {
+    let name = section.key_path("transform");
+    for steps::Mistake { step, at, message, help } in transform.steps.transform().unreachable(reach) {
+        let Some((spot, value)) = section.get("transform") else { return };
+        let element = value.as_array().and_then(|elements| elements.get(step - 1));
+        let place = element.and_then(|element| Some((element, element.get_ref().as_table()?)));
+        let at = place.map_or(spot, |place| place_of(reader, section, place, &at));
+        reach::warn(reader, format!("step {step} of `{name}` names what no event can have"), (at, message), help);
     }
 }
 

@@ -90,3 +90,23 @@ fn a_variable_that_sets_nothing_is_told_with_the_one_that_was_meant() {
     }
     assert!(shown.ends_with("3 warnings\n") && !shown.contains("0.0.0.0"), "{shown}");
 }
+
+#[test]
+fn what_no_event_can_have_is_warned_of_as_the_page_shows_it() {
+    const PAGE: &str = include_str!("../../../../docs/trying.md");
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    let shown = PAGE.split("```text\nwarning: ").nth(1).unwrap().split("```").next().unwrap();
+    write("access.json", r#"{"properties": {"method": {"type": "string"}}, "additionalProperties": false}"#);
+    let transform = "transform = [{ lower = \"/methd\" }]";
+    let config = |transform: &str| {
+        format!("[types.access]\nschema = \"access.json\"\n{transform}\nroutes = [\"s\"]\n[sinks.s]\nkind = \"null\"\n")
+    };
+    write("forebay.toml", &config(transform));
+    let output = check(directory.path(), &["--config", "forebay.toml"], &[]);
+    assert_eq!(output.status.code(), Some(0), "it is no mistake");
+    assert_eq!(text(&output.stderr), format!("warning: {shown}\n1 warning\n"));
+    assert!(text(&output.stdout).starts_with("ok\n"));
+    write("forebay.toml", &config(&transform.replace("methd", "method")));
+    assert_eq!(text(&check(directory.path(), &["--config", "forebay.toml"], &[]).stderr), "");
+}

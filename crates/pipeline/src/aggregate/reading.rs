@@ -38,6 +38,11 @@ impl Reading {
         self.pointers.len() - 1
     }
 
+    /// The pointer at a place among those that are read.
+    pub(super) fn pointer(&self, at: usize) -> &JsonPointer {
+        &self.pointers[at].whole
+    }
+
     /// What stands at each pointer in a payload that was checked; nothing where it is absent or null.
     pub(super) fn read<'p>(&self, payload: &'p str) -> Vec<Option<&'p str>> {
         let found = fields(payload, &self.members);

@@ -201,6 +201,16 @@ impl Rules {
         self.fingerprint
     }
 
+    /// The places in events that it reads, each with the setting that names it: `group_by.0`, `measures.requests`.
+    pub fn places(&self) -> impl Iterator<Item = (String, &JsonPointer)> {
+        let groups = self.group_pointers.iter().enumerate().map(|(number, at)| (format!("group_by.{number}"), *at));
+        let measures = self.measures.iter().filter_map(|named| {
+            let slot = self.slots.get(named.slot?)?;
+            Some((format!("measures.{}", named.name), slot.pointer))
+        });
+        groups.chain(measures).map(|(setting, at)| (setting, self.reading.pointer(at)))
+    }
+
     /// The time that an event says of itself, where the pointer leads to one.
     #[must_use]
     pub fn time_of(&self, payload: &str) -> Option<i64> {

@@ -182,7 +182,7 @@ impl Node {
 }
 
 impl NodeKind {
-    fn children(&self) -> Box<dyn Iterator<Item = &Node> + '_> {
+    pub(super) fn children(&self) -> Box<dyn Iterator<Item = &Node> + '_> {
         match self {
             Self::Null | Self::Bool(_) | Self::Int(_) | Self::Double(_) | Self::Text(_) => Box::new([].into_iter()),
             Self::Document | Self::Field(_) | Self::HasField(_) | Self::Variable(_) => Box::new([].into_iter()),

@@ -3,6 +3,7 @@
 mod hostile;
 mod numbers;
 mod random;
+pub(crate) mod reach;
 
 use super::*;
 

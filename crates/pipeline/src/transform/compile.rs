@@ -7,11 +7,12 @@ use std::collections::HashSet;
 
 use event::limits::TRANSFORM_STEPS_MAX;
 
-use super::mistake::{Mistake, Spot, nearest};
+use super::mistake::{Mistake, Spot};
 use super::options::Options;
 use super::spec::StepSpec;
 use super::step::{OnError, Operation, Step};
 use super::tables::Tables;
+use crate::nearest::nearest;
 
 /// Reads an operation out of its keys; none where that went wrong, which was told.
 type Read = fn(&mut Options<'_>, &mut Around<'_>) -> Option<Operation>;

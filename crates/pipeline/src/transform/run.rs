@@ -9,7 +9,7 @@ use super::trace::{Did, Observer};
 use crate::pointer::JsonPointer;
 
 /// The array in which steps with `on_error = "mark"` say what failed.
-const ERRORS: &str = "/transform_errors";
+pub(super) const ERRORS: &str = "/transform_errors";
 
 /// How a document comes to its end.
 pub(super) enum End {

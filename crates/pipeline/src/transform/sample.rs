@@ -30,6 +30,10 @@ impl Sample {
         let below = (part * u64::MAX as f64) as u64;
         Some(Self { below: (part > 0.0).then_some(below), by })
     }
+
+    pub(super) fn by(&self) -> &[JsonPointer] {
+        &self.by
+    }
 }
 
 impl Run<'_, '_> {

@@ -3,6 +3,7 @@
 mod hostile;
 mod mistakes;
 mod properties;
+mod reach;
 mod trees;
 
 use std::time::Duration;

@@ -84,7 +84,7 @@ impl Watcher<'_> {
         }
         let mut payload = String::new();
         tree.write_document(&mut payload);
-        self.left = self.left.checked_sub(payload.len()).unwrap_or_default();
+        self.left = self.left.saturating_sub(payload.len());
         Some(payload)
     }
 }

@@ -7,7 +7,7 @@ use super::{compile, compile_with};
 use crate::schema::{Documents, Samples, differences};
 
 /// Values from so few that schemas often meet them.
-fn value() -> impl Strategy<Value = Value> {
+pub(super) fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -55,7 +55,7 @@ fn keyword() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn schema() -> impl Strategy<Value = Value> {
+pub(super) fn schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![1 => any::<bool>().prop_map(Value::from), 6 => keyword()];
     leaf.prop_recursive(3, 16, 3, |inner| {
         let list = prop::collection::vec(inner.clone(), 1..3);

@@ -1,11 +1,12 @@
 //! Steps that make another value of one.
 
 use super::Around;
+use crate::nearest::nearest;
 use crate::transform::change::{
     Change, Coerce, DIGITS, Flatten, Hash, Kind, Lookup, Mask, Needle, Parse, Redact, Replace, Syntax, Truncate,
     Unflatten, literal,
 };
-use crate::transform::mistake::{Spot, nearest};
+use crate::transform::mistake::Spot;
 use crate::transform::options::Options;
 use crate::transform::spec::Setting;
 use crate::transform::step::Operation;

@@ -1,0 +1,39 @@
+//! Warns of settings that name a place in events which the schema of their type never lets be there: they do nothing, and are most
+//! often a slip. It is a warning and no mistake: the same configuration was taken before, and does no harm.
+
+use pipeline::pointer::JsonPointer;
+use pipeline::schema::{Reach, Unreachable};
+
+use super::reader::Reader;
+use super::report::{Mistake, Spot};
+use super::section::{Found, Section};
+
+/// Warns of a setting that is a pointer.
+pub(super) fn pointer(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    (key, found): (&str, Option<&Found<JsonPointer>>),
+    reach: &mut Reach<'_>,
+) {
+    if let Some(found) = found {
+        place(reader, &section.key_path(key), (found.spot.clone(), &found.value), reach);
+    }
+}
+
+/// Warns of a place that a setting names.
+pub(super) fn place(
+    reader: &mut Reader<'_>,
+    setting: &str,
+    (spot, pointer): (Spot, &JsonPointer),
+    reach: &mut Reach<'_>,
+) {
+    if let Err(Unreachable { why, nearest }) = reach.find(pointer) {
+        let help = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+        warn(reader, format!("`{setting}` names what no event can have"), (spot, why), help);
+    }
+}
+
+/// Warns with these words.
+pub(super) fn warn(reader: &mut Reader<'_>, title: String, (spot, why): (Spot, String), help: Option<String>) {
+    reader.push(Mistake::warning(title, spot, why).help(help));
+}
