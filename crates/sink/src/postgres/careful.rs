@@ -141,8 +141,9 @@ impl Sql {
             told.map(|field| format!("{} is not distinct from {}", as_text(field, "t"), as_text(field, "n"))).collect();
         let others = table.fields.iter().filter(|field| field.content != Content::Id);
         let set: Vec<String> = others.map(|field| format!("{0} = excluded.{0}", field.quoted())).collect();
-        let insert =
-            format!("insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do");
+        let insert = format!(
+            "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do"
+        );
         Self {
             compare: format!(
                 "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on t.id = n.id order by n.forebay_n",
