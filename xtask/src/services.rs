@@ -29,6 +29,11 @@ const SERVICES: &[Service] = &[
     Service { program: "haproxy", package: "haproxy", purpose: "another one" },
     Service { program: "rg", package: "ripgrep", purpose: "what `load --match` is measured against" },
     Service { program: "pip3", package: "python3-pip", purpose: "fetches the JSON-Schema-Test-Suite" },
+    Service {
+        program: "pg_createcluster",
+        package: "postgresql",
+        purpose: "a store to test the sink for PostgreSQL on",
+    },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

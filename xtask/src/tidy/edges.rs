@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &["event"]),
     ("eventlog", &["event", "journal"]),
     ("pipeline", &["event"]),
-    ("sink", &["event"]),
+    ("sink", &["event", "pipeline", "tls"]),
     ("delivery", &["event", "eventlog", "pipeline", "sink"]),
     ("tls", &[]),
     ("gateway", &["access", "event", "pipeline", "eventlog", "tls"]),

@@ -31,7 +31,7 @@ pub struct PostgresConfig {
 
 /// Servers of which one takes writes, with the account to use: a `postgres://` URL.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Server(tokio_postgres::Config);
+pub struct Server(Box<tokio_postgres::Config>);
 
 /// Why a text is no URL of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,7 +76,7 @@ impl FromStr for Server {
         if config.get_application_name().is_none() {
             config.application_name("forebay");
         }
-        Ok(Self(config))
+        Ok(Self(Box::new(config)))
     }
 }
 
@@ -89,7 +89,7 @@ fn words(error: &tokio_postgres::Error) -> String {
 }
 
 impl Server {
-    pub(super) const fn driver(&self) -> &tokio_postgres::Config {
+    pub(super) fn driver(&self) -> &tokio_postgres::Config {
         &self.0
     }
 

@@ -1,5 +1,6 @@
 //! What PostgreSQL's errors mean for delivery, in words for the person who must act.
 
+use std::io;
 use std::time::Duration;
 
 use event::read::ReadError;
@@ -28,6 +29,8 @@ pub(super) enum Failure {
         /// Up to where it was stored.
         stored: u64,
     },
+    /// The operating system gave no thread.
+    NoThread(io::Error),
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -66,6 +69,9 @@ impl Failure {
                 "{place} has a lane up to position {position}, and {stored} was stored: it is another server now, or an \
                  older copy; the lane's place is to be asked for again"
             )),
+            Self::NoThread(error) => {
+                unavailable(format!("{place}: no thread to read with ({error}): raise the limit on threads"))
+            }
             Self::Odd(what) => unavailable(format!("{place}: {what}, which is a bug: please report it")),
         }
     }

@@ -1,7 +1,7 @@
 //! PostgreSQL: a table of a server, or of whichever of several takes writes.
 //!
 //! Fenced: a lane's cursor is set in the transaction of its rows. Each lane has a connection of its own, and so have
-//! reads; a connection begins with the first call.
+//! reads, which are done on a thread of their own; a connection begins with the first call.
 
 mod careful;
 mod config;
@@ -77,7 +77,7 @@ impl Postgres {
 
     pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
         let Shared { config, reader, .. } = &*self.shared;
-        reader.read(config, &query).await
+        reader.read(config, query).await
     }
 
     pub(crate) async fn close(&self) {
