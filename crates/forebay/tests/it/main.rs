@@ -30,4 +30,4 @@ mod tls;
 mod tokens;
 mod transforms;
 mod trials;
-mod types;
+mod type_rules;

@@ -21,4 +21,4 @@ mod storable;
 mod tls;
 mod tokens;
 mod trouble;
-mod types;
+mod type_rules;
