@@ -1,6 +1,6 @@
 //! The process's allocator: the C library's, told to keep one heap and to give back what isn't used.
 //!
-//! This is the project's one audited use of `unsafe`: two calls that no safe crate has. See docs/decisions/009.
+//! One of the project's audited modules with `unsafe`: two calls that no safe crate has. See docs/decisions/009.
 #![cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
     allow(unsafe_code, reason = "mallopt and malloc_trim, which touch no memory of ours")

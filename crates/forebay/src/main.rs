@@ -17,6 +17,7 @@ mod interrupt;
 mod journal_command;
 mod load_command;
 mod log;
+mod mapped_code;
 mod metrics;
 mod output;
 mod ports_tls;

@@ -29,7 +29,7 @@ use crate::tls_files::TlsFilesError;
 use crate::token_file::{TokenFile, TokenFileError};
 use crate::token_watch::TokenWatch;
 use crate::type_board::TypeBoard;
-use crate::{admin, allocator, banner, log, wiring};
+use crate::{admin, allocator, banner, log, mapped_code, wiring};
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -136,6 +136,7 @@ async fn serve(configuration: Configuration, inputs: Inputs) -> Result<u8, Serve
     let counters = running.reloads.clone();
     let reloader = Reloader { inputs, parts: running.parts(tls), current: configuration, sinks, counters };
     let reloads = tokio::spawn(reloader.follow(hangup, asked));
+    mapped_code::let_go();
 
     tokio::select! {
         () = signals.next() => {}
