@@ -80,6 +80,8 @@ struct Held {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     counted_up_to: Vec<u64>,
+    /// Events that steps took out, of all types.
+    filtered: u64,
     types: usize,
     changes: u64,
 }
@@ -207,7 +209,8 @@ impl Ledger {
     pub(crate) fn stamp(&self) -> Stamp {
         let (accepted, held) = self.hold();
         let counted_up_to = accepted.counted_up_to.clone();
-        Stamp { counted_up_to, types: self.types.len(), changes: held.changes }
+        let filtered = accepted.filtered.values().sum();
+        Stamp { counted_up_to, filtered, types: self.types.len(), changes: held.changes }
     }
 
     fn with_lane<T>(&self, lane: &Lane, change: impl FnOnce(&mut LaneBook) -> T) -> T {
