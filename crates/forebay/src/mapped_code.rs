@@ -40,15 +40,16 @@ impl Pages {
 }
 
 /// The ranges of a file that are read-only or code, in which the process has no pages of its own. A range begins with a line such as
-/// `55d0-55f0 r-xp 00001000 fe:00 1234  /usr/bin/x`; what is said of it follows, a fact a line.
+/// `55d0-55f0 r-xp 00001000 fe:00 1234  /usr/bin/x`; what is said of it follows, a fact a line. Pages of its own are anonymous, or
+/// swapped out; a kernel that tells only one of the two is believed in nothing.
 fn pages_of_files(text: &str) -> Vec<Pages> {
-    let mut found = Vec::new();
-    let mut last = None;
+    let (mut found, mut last, mut none_of_its_own) = (Vec::new(), None, 0);
     for line in text.lines() {
         if let Some(range) = range(line) {
-            last = range;
-        } else if let Some(own) = line.strip_prefix("Anonymous:") {
-            found.extend(last.take().filter(|_| own.trim() == "0 kB"));
+            (last, none_of_its_own) = (range, 0);
+        } else if let Some(own) = line.strip_prefix("Anonymous:").or_else(|| line.strip_prefix("Swap:")) {
+            none_of_its_own += u8::from(own.trim() == "0 kB");
+            found.extend(last.take_if(|_| none_of_its_own == 2));
         }
     }
     found
@@ -71,12 +72,15 @@ mod tests {
 
     #[test]
     fn only_what_is_the_files_own_is_let_go() {
-        let range =
-            |line: &str, own: &str| format!("{line}\nSize: 8 kB\nRss: 8 kB\nAnonymous:      {own}\nVmFlags: rd ex\n");
+        let facts = |line: &str, own: &str, swap: &str| {
+            format!("{line}\nSize: 8 kB\nRss: 8 kB\nAnonymous:      {own}\nSwap:    {swap}\nVmFlags: rd ex\n")
+        };
+        let range = |line: &str, own: &str| facts(line, own, "0 kB");
         let text = [
             range("1000-3000 r--p 00000000 fe:00 12                 /bin/x", "0 kB"),
             range("3000-4000 r-xp 00002000 fe:00 12                 /bin/x", "0 kB"),
             range("4000-6000 r--p 00003000 fe:00 12                 /bin/x", "4 kB"),
+            facts("5000-6000 r--p 00003000 fe:00 12                 /bin/y", "0 kB", "4 kB"),
             range("6000-7000 rw-p 00005000 fe:00 12                 /bin/x", "0 kB"),
             range("7000-8000 r--s 00000000 fe:00 13                 /tmp/shared", "0 kB"),
             range("8000-9000 r-xp 00000000 00:00 0                  [vdso]", "0 kB"),

@@ -214,9 +214,10 @@ impl Encoder {
     pub(crate) fn take(&mut self, item: Item<'_>) {
         let Item { line, ordinal, record, raw } = item;
         let result = match record {
-            Ok(payload) => self.add(payload, (line, ordinal), None),
+            Ok(payload) => self.add((payload, payload.as_bytes()), (line, ordinal), None),
             Err(refusal) if refusal.code == RefusalCode::Surrogate && self.types.table().repairs => {
-                self.add(&json::mend(raw), (line, ordinal), Some(Problem::of_refusal(refusal)))
+                let came = (&*json::mend(raw), raw.trim_ascii());
+                self.add(came, (line, ordinal), Some(Problem::of_refusal(refusal)))
             }
             Err(refusal) => return self.refuse(refusal.into()),
         };
@@ -237,8 +238,13 @@ impl Encoder {
         self.refused.push(refusal);
     }
 
-    /// Adds what came as this line and record. It may be mended: then that is its fault.
-    fn add(&mut self, payload: &str, (line, number): (u32, u32), fault: Option<Problem>) -> Result<(), Problem> {
+    /// Adds what came, in these bytes, as this line and record. The payload may be mended: then that is its fault.
+    fn add(
+        &mut self,
+        (payload, bytes): (&str, &[u8]),
+        (line, number): (u32, u32),
+        fault: Option<Problem>,
+    ) -> Result<(), Problem> {
         let slot = match self.slot {
             Some(slot) => slot,
             None => type_of(&mut self.types, payload)?,
@@ -247,7 +253,7 @@ impl Encoder {
         self.types.get(slot).check_mended(fault)?;
         self.ack.check(self.types.get(slot))?;
         self.types.get(slot).check_payload(payload)?;
-        let sent = Sent { slot, bytes: SentBytes::These(payload.as_bytes()), line, number };
+        let sent = Sent { slot, bytes: SentBytes::These(bytes), line, number };
         if self.types.get(slot).rules.steps.is_some() {
             self.step(&sent, payload)?
         } else {

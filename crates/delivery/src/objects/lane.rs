@@ -151,6 +151,7 @@ impl Lane {
             let (_, last) = run.gathering.run();
             self.settle_up_to(last, &run.gathering.left_out(&run.rules), run.gathering.lost());
             run.gathering = Gathering::new(last + 1);
+            Self::forget_buried(run, last);
         }
     }
 
@@ -173,7 +174,16 @@ impl Lane {
         self.put(&run.store, &commitment, &run.buried, run.way.rest.as_ref()).await?;
         self.status.batch_records.record(run.gathering.records());
         run.gathering = Gathering::new(commitment.manifest.last + 1);
+        Self::forget_buried(run, commitment.manifest.last);
         Ok(())
+    }
+
+    /// Forgets the dead letters that the lane has passed.
+    fn forget_buried(run: &mut Run, passed: u64) {
+        if run.buried.first().is_some_and(|first| *first <= passed) {
+            let kept = Arc::make_mut(&mut run.buried).split_off(&(passed + 1));
+            run.buried = Arc::new(kept);
+        }
     }
 
     /// Writes a committed object, however often it takes, and goes on behind it.

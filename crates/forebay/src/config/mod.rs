@@ -26,6 +26,7 @@ mod reader;
 mod report;
 mod route;
 mod schema;
+mod secrets;
 mod section;
 mod sink;
 mod size;

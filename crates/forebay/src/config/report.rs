@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::secrets;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// Mistakes that are shown one by one; the others are only counted. Nobody reads more at a time.
@@ -154,7 +155,7 @@ impl Report {
 
     fn snippet(&self, spot: &Spot) -> Snippet<'_, Annotation<'_>> {
         let source = &self.sources[spot.source.0];
-        Snippet::source(source.text.as_str()).path(source.name.as_str())
+        Snippet::source(secrets::hidden(&source.text)).path(source.name.as_str())
     }
 
     fn summary(&self) -> String {

@@ -12,7 +12,13 @@ pub(crate) const HANGS: Duration = Duration::from_secs(120);
 
 /// The program.
 pub(crate) fn forebay() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_forebay"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    // What it is told is the test's, not whoever's runs it.
+    let own = std::env::vars_os().map(|(name, _)| name);
+    for name in own.filter(|name| name.as_encoded_bytes().starts_with(b"FOREBAY_")) {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// The program as it begins after a command of the shell.
