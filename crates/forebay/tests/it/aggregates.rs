@@ -9,13 +9,8 @@ use std::time::SystemTime;
 use event::rfc3339;
 use serde_json::Value;
 
-use crate::support::{Folder, Server, wait_until};
-
-struct Stand {
-    /// Killed before its directory goes.
-    server: Option<Server>,
-    folder: Folder,
-}
+use crate::stand::Stand;
+use crate::support::wait_until;
 
 /// One shard, so that it is known what comes before what; no tick comes in between.
 fn config(aggregate: &str) -> String {
@@ -29,23 +24,6 @@ const MINUTES: &str = "window = \"1m\"\ngroup_by = [\"/status\"]\nlateness = \"1
                        measures = { requests = \"count\", bytes = \"sum:/bytes\", clients = \"distinct:/client\" }";
 
 impl Stand {
-    fn new(config: &str) -> Self {
-        let folder = Folder::new();
-        folder.write("forebay.toml", config);
-        let mut stand = Self { server: None, folder };
-        stand.start();
-        stand
-    }
-
-    fn start(&mut self) {
-        let (config, log) = (self.folder.path("forebay.toml"), self.folder.path("log"));
-        self.server = Some(Server::start_configured(&self.folder.data(), &config, &log));
-    }
-
-    fn server(&self) -> &Server {
-        self.server.as_ref().unwrap()
-    }
-
     fn kill(&mut self) {
         drop(self.server.take());
     }

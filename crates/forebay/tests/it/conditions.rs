@@ -3,13 +3,8 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, Server, exchange};
-
-struct Stand {
-    /// Killed before its directory goes.
-    server: Option<Server>,
-    folder: Folder,
-}
+use crate::stand::Stand;
+use crate::support::exchange;
 
 fn config(condition: &str) -> String {
     format!(
@@ -19,34 +14,11 @@ fn config(condition: &str) -> String {
 }
 
 impl Stand {
-    fn new(config: &str) -> Self {
-        let folder = Folder::new();
-        folder.write("forebay.toml", config);
-        let mut stand = Self { server: None, folder };
-        stand.start();
-        stand
-    }
-
-    fn start(&mut self) {
-        let (config, log) = (self.folder.path("forebay.toml"), self.folder.path("log"));
-        self.server = Some(Server::start_configured(&self.folder.data(), &config, &log));
-    }
-
-    fn server(&self) -> &Server {
-        self.server.as_ref().unwrap()
-    }
-
     /// Posts an event and waits until it has its end.
     fn post(&self, body: &str) -> (u16, Value) {
         let head = "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nForebay-Ack: stored\r\n";
         let length = body.len();
         let request = format!("{head}Accept: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
-        let (status, answer) = exchange(self.server().intake, &request);
-        (status, serde_json::from_str(&answer).unwrap_or_default())
-    }
-
-    fn get(&self, path: &str) -> (u16, Value) {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         let (status, answer) = exchange(self.server().intake, &request);
         (status, serde_json::from_str(&answer).unwrap_or_default())
     }

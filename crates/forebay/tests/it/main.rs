@@ -24,6 +24,7 @@ mod reload;
 mod schemas;
 mod secrets;
 mod serve;
+mod stand;
 mod stop;
 mod support;
 mod tls;

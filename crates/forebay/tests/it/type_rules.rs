@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, Server, exchange, payloads, wait_until};
+use crate::stand::Stand;
+use crate::support::{payloads, wait_until};
 
 const CONFIG: &str = r#"
 [gateway]
@@ -31,40 +32,9 @@ kind = "sqlite"
 table = "results"
 "#;
 
-struct Stand {
-    /// Killed before its directory goes.
-    server: Option<Server>,
-    folder: Folder,
-}
-
-impl Stand {
-    fn new() -> Self {
-        let folder = Folder::new();
-        folder.write("forebay.toml", CONFIG);
-        let mut stand = Self { server: None, folder };
-        stand.start();
-        stand
-    }
-
-    fn start(&mut self) {
-        let (config, log) = (self.folder.path("forebay.toml"), self.folder.path("log"));
-        self.server = Some(Server::start_configured(&self.folder.data(), &config, &log));
-    }
-
-    fn server(&self) -> &Server {
-        self.server.as_ref().unwrap()
-    }
-
-    fn get(&self, path: &str) -> (u16, Value) {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        let (status, answer) = exchange(self.server().intake, &request);
-        (status, serde_json::from_str(&answer).unwrap_or_default())
-    }
-}
-
 #[test]
 fn events_are_of_the_type_that_a_rule_says_and_their_texts_are_mended() {
-    let stand = Stand::new();
+    let stand = Stand::new(CONFIG);
     let post = |path: &str, body: &str| stand.server().post(path, body).0;
     assert_eq!(post("/ingest/event", r#"{"method":"GET","a":1,"a":"\u0000\ud800"}"#), 200);
     assert_eq!(post("/ingest/event", r#"{"b":1,"b":2}"#), 422, "it is of type event, which is unknown");
@@ -78,7 +48,7 @@ fn events_are_of_the_type_that_a_rule_says_and_their_texts_are_mended() {
 
 #[test]
 fn what_was_filtered_is_known_after_a_restart() {
-    let mut stand = Stand::new();
+    let mut stand = Stand::new(CONFIG);
     for method in ["OPTIONS", "GET", "OPTIONS"] {
         assert_eq!(stand.server().post("/ingest/event", &format!(r#"{{"method":"{method}"}}"#)).0, 200);
     }
@@ -96,7 +66,7 @@ fn what_was_filtered_is_known_after_a_restart() {
 
 #[test]
 fn results_of_an_aggregate_are_read_from_its_own_routes() {
-    let stand = Stand::new();
+    let stand = Stand::new(CONFIG);
     let hit = |time: &str| {
         let body = format!(r#"{{"method":"GET","time":"2026-11-20T{time}Z"}}"#);
         assert_eq!(stand.server().post("/ingest/event/access", &body).0, 200);

@@ -1,0 +1,36 @@
+//! A server with a configuration and a directory of its own, which may be killed and started again.
+
+use serde_json::Value;
+
+use crate::support::{Folder, Server, exchange};
+
+pub(crate) struct Stand {
+    /// Killed before its directory goes.
+    pub(crate) server: Option<Server>,
+    pub(crate) folder: Folder,
+}
+
+impl Stand {
+    pub(crate) fn new(config: &str) -> Self {
+        let folder = Folder::new();
+        folder.write("forebay.toml", config);
+        let mut stand = Self { server: None, folder };
+        stand.start();
+        stand
+    }
+
+    pub(crate) fn start(&mut self) {
+        let (config, log) = (self.folder.path("forebay.toml"), self.folder.path("log"));
+        self.server = Some(Server::start_configured(&self.folder.data(), &config, &log));
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> (u16, Value) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let (status, answer) = exchange(self.server().intake, &request);
+        (status, serde_json::from_str(&answer).unwrap_or_default())
+    }
+}
