@@ -6,6 +6,7 @@ mod bench;
 mod bench_report;
 mod campaign;
 mod ci;
+mod cores;
 mod http;
 mod metrics;
 mod priority;

@@ -20,15 +20,20 @@ use crate::priority::come_last;
 const STEPS: usize = 500;
 const STEP: Duration = Duration::from_millis(2);
 const READY_MAX: usize = 1024;
+/// The server looks once a second.
+pub(super) const EARLY_MAX: Duration = Duration::from_millis(1500);
 
 /// How long those of one kind were borne.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Borne {
     pub(super) cut: u64,
     /// Of those: how many were told 408.
     pub(super) told: u64,
     pub(super) shortest: Option<Duration>,
     pub(super) longest: Duration,
+    /// How many were cut too early, and what the server said to the last of them.
+    pub(super) early: u64,
+    pub(super) early_words: String,
 }
 
 impl Borne {
@@ -157,7 +162,15 @@ impl Members {
                 && let Seen::Cut { told } = slow.look(broken)
             {
                 let (kind, time) = (slow.kind, slow.since.elapsed());
-                self.borne[kind as usize].add(time, told);
+                let borne = &mut self.borne[kind as usize];
+                borne.add(time, told);
+                if time + EARLY_MAX < kind.deadline() {
+                    borne.early += 1;
+                    borne.early_words = slow.last_words();
+                }
+                // Closing alone doesn't end the watch where a process that another thread starts has the descriptor as well until
+                // it is a program of its own: what is told of the old connection would be taken for the new one's.
+                epoll::delete(&self.epoll, slow.stream.as_fd())?;
                 self.slow[at] = self.come(at)?;
             }
         }

@@ -90,6 +90,17 @@ impl Slow {
         }
     }
 
+    /// What the server said to one that was cut too early: its last status line, and how the connection ended.
+    pub(super) fn last_words(&mut self) -> String {
+        let ended = match self.stream.read_to_end(&mut self.answer) {
+            Ok(_) => "an end".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let answer = String::from_utf8_lossy(&self.answer);
+        let status = answer.lines().rfind(|line| line.starts_with("HTTP/1.1 ")).unwrap_or("no answer");
+        format!("{status:?} in {} bytes, then {ended}", self.answer.len())
+    }
+
     /// Looks what epoll has told of.
     pub(super) fn look(&mut self, broken: bool) -> Seen {
         if self.kind == Kind::Reader {
