@@ -6,6 +6,7 @@ mod dead;
 mod entrance;
 mod event_type;
 mod guard;
+mod payload;
 mod query;
 mod routes;
 mod secured;
@@ -39,6 +40,7 @@ use crate::reload::ReloadDesk;
 use crate::type_board::TypeBoard;
 use answer::Answer;
 pub(crate) use entrance::Entrance;
+pub(crate) use payload::Payloads;
 pub(crate) use query::DeadQuery;
 pub(crate) use routes::Routes;
 use secured::Opened;
@@ -58,6 +60,7 @@ pub(crate) struct Admin {
     pub(crate) routes: Routes,
     pub(crate) types: TypeBoard,
     pub(crate) trials: Trials,
+    pub(crate) payloads: Payloads,
     pub(crate) reload: ReloadDesk,
     pub(crate) origin: Origin,
     pub(crate) entrance: Entrance,
@@ -159,13 +162,14 @@ async fn respond_api(request: &mut Request<Incoming>, admin: &Admin, needs_token
 async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> Answer {
     if let Some(rest) = request.uri().path().strip_prefix(trial::PATH).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
-        return admin.trials.respond(&rest, request).await;
+        return admin.trials.respond(&rest, request, &admin.payloads).await;
+    }
+    if let Some(rest) = request.uri().path().strip_prefix(dead::PATH).filter(|rest| is_below(rest)) {
+        let rest = rest.to_owned();
+        return dead::respond(&rest, request, admin).await;
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
-    if let Some(rest) = below(dead::PATH) {
-        return dead::respond(method, rest, query, &admin.dead_letters, admin.origin).await;
-    }
     if let Some(rest) = below(routes::PATH) {
         return admin.routes.respond(method, rest, query, admin.origin).await;
     }

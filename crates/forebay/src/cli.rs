@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::Flags;
 pub(crate) use bench::BenchFlags;
-pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
+pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
 pub(crate) use route::{RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};

@@ -56,14 +56,15 @@ pub(crate) struct OutcomeJson {
     pub(crate) stored: u64,
     pub(crate) refused: u64,
     pub(crate) dropped: u64,
+    pub(crate) edited: u64,
     pub(crate) left: u64,
     pub(crate) failure: Option<String>,
 }
 
 impl OutcomeJson {
     pub(crate) fn of(outcome: DeadOutcome) -> Self {
-        let DeadOutcome { sink, stored, refused, dropped, left, failure } = outcome;
-        Self { sink: sink.to_string(), stored, refused, dropped, left, failure }
+        let DeadOutcome { sink, stored, refused, dropped, edited, left, failure } = outcome;
+        Self { sink: sink.to_string(), stored, refused, dropped, edited, left, failure }
     }
 }
 

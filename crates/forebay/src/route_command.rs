@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::admin::DeadQuery;
 use crate::cli::{RouteCommand, RouteDrop, RouteList};
-use crate::dead_command::{Answered, DeadCommandError, Place, ask, output_error};
+use crate::dead_command::{Answered, Call, DeadCommandError, Place, ask, output_error};
 use crate::output::Output;
 use crate::route_json::{GivenUpJson, RouteJson, RoutesJson};
 
@@ -28,7 +28,8 @@ fn run_list(list: &RouteList) -> Result<u8, DeadCommandError> {
         Place::Directory(directory) => RoutesJson::of(&Saved::load(&directory)?.rows(), &[]),
         Place::Server(server, origin) => {
             let query = DeadQuery { origin, ..DeadQuery::default() };
-            match ask(&server, "GET", &format!("/api/routes{}", query.write()), &list.at)? {
+            let target = format!("/api/routes{}", query.write());
+            match ask(&server, Call { method: "GET", target: &target, body: &[] }, &list.at)? {
                 Answered::Json(routes) => routes,
                 Answered::NoLetter => RoutesJson { routes: Vec::new() },
             }
@@ -51,7 +52,8 @@ fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);
             let filter = DeadFilter { sink: Some(drop.sink.clone()), type_name, ..DeadFilter::default() };
             let query = DeadQuery { filter, origin, ..DeadQuery::default() };
-            match ask(&server, "POST", &format!("/api/routes/drop{}", query.write()), &drop.at)? {
+            let target = format!("/api/routes/drop{}", query.write());
+            match ask(&server, Call { method: "POST", target: &target, body: &[] }, &drop.at)? {
                 Answered::Json(given_up) => given_up,
                 Answered::NoLetter => GivenUpJson { routes: Vec::new(), lanes: 0 },
             }

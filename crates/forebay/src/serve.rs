@@ -18,7 +18,7 @@ use journal::DataDirectory;
 use journal::disk::OsDisk;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::admin::{Admin, Entrance, Routes, Trials};
+use crate::admin::{Admin, Entrance, Payloads, Routes, Trials};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{Configuration, Environment, LoadError};
@@ -225,6 +225,7 @@ impl Running {
             routes: Routes::new(&delivery),
             types: types.clone(),
             trials: Trials::new(types.clone()),
+            payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable()),

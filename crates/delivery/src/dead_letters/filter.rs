@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use event::{EventId, Position};
 use eventlog::Record;
 
-use crate::SinkName;
+use crate::{Condition, SinkName};
 
 /// A choice of dead letters: those that fit all that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,10 @@ pub struct DeadFilter {
     pub since: Option<i64>,
     /// Received before this time: microseconds since 1970, UTC.
     pub until: Option<i64>,
+    /// Refused for a reason that has this in it.
+    pub reason: Option<String>,
+    /// With a payload on which this is true; where it is neither true nor false the letter isn't meant.
+    pub condition: Option<Condition>,
 }
 
 impl DeadFilter {
@@ -34,6 +38,8 @@ impl DeadFilter {
             && self.id.is_none_or(|wanted| wanted == record.id)
             && self.since.is_none_or(|since| record.received_at >= since)
             && self.until.is_none_or(|until| record.received_at < until)
+            && self.reason.as_deref().is_none_or(|part| record.dead.is_some_and(|dead| dead.reason.contains(part)))
+            && self.condition.as_ref().is_none_or(|condition| condition.holds(record.payload).unwrap_or(false))
     }
 }
 

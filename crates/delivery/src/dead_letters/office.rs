@@ -1,4 +1,4 @@
-//! The door to the dead letters of all sinks: lists, shows, replays and drops them.
+//! The door to the dead letters of all sinks: lists, shows, edits, replays and drops them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -60,14 +60,14 @@ impl DeadLetterOffice {
         Ok(found)
     }
 
-    /// Replays or drops the letters that are held now and fit the filter, at most `limit` of each sink, and says what
+    /// Replays, drops or edits the letters that are held now and fit the filter, at most `limit` of each sink, and says what
     /// became of them. The work goes on where nobody waits for it.
-    pub async fn act(&self, action: DeadAction, filter: &DeadFilter, limit: u64) -> Vec<DeadOutcome> {
+    pub async fn act(&self, action: &DeadAction, filter: &DeadFilter, limit: u64) -> Vec<DeadOutcome> {
         let mut outcomes = Vec::new();
         for desk in self.chosen(filter) {
             let Desk { dead, orders, .. } = &*desk;
             let (reply, answer) = oneshot::channel();
-            let order = DeadOrder { action, filter: filter.clone(), limit, reply };
+            let order = DeadOrder { action: action.clone(), filter: filter.clone(), limit, reply };
             let sent = orders.send(order).await.is_ok();
             let outcome = if sent { answer.await.ok() } else { None };
             outcomes.push(outcome.unwrap_or_else(|| DeadOutcome {
@@ -75,6 +75,7 @@ impl DeadLetterOffice {
                 stored: 0,
                 refused: 0,
                 dropped: 0,
+                edited: 0,
                 left: 0,
                 failure: Some("it was broken off, because Forebay is stopping".into()),
             }));

@@ -48,12 +48,15 @@ use crate::{Ledger, SinkName};
 const ORDERS_MAX: usize = 16;
 
 /// What is to be done with dead letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadAction {
     /// Sent to their sink again.
     Replay,
     /// Given up.
     Drop,
+    /// The one letter of a sink that is meant has this payload from now on: JSON, which nothing checks any more. It keeps
+    /// its id, and is still a letter.
+    Edit(Arc<[u8]>),
 }
 
 /// What became of the letters of one sink.
@@ -67,6 +70,8 @@ pub struct DeadOutcome {
     pub refused: u64,
     /// Letters that were given up.
     pub dropped: u64,
+    /// Letters that have another payload.
+    pub edited: u64,
     /// Letters that stay as they were: the store takes them later, or their lane isn't done with them.
     pub left: u64,
     /// Why the work broke off, if it did. What was done until then stands.
@@ -192,6 +197,7 @@ impl Clerk {
                 stored: 0,
                 refused: 0,
                 dropped: 0,
+                edited: 0,
                 left: 0,
                 failure,
             };
@@ -222,11 +228,11 @@ impl Clerk {
             if room == 0 {
                 break;
             }
-            if page.is_full() {
-                self.handle(order.action, std::mem::take(&mut page), outcome).await?;
+            if page.is_full() && !matches!(order.action, DeadAction::Edit(_)) {
+                self.handle(&order.action, std::mem::take(&mut page), outcome).await?;
             }
         }
-        self.handle(order.action, page, outcome).await
+        self.handle(&order.action, page, outcome).await
     }
 
     /// Adds the letters of a stretch that are wanted to the page.
@@ -265,7 +271,7 @@ impl Clerk {
         letter.dead.is_some_and(|dead| self.ledger.has_passed(self.dead.sink(), dead.shard, dead.sequence))
     }
 
-    async fn handle(&self, action: DeadAction, page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
+    async fn handle(&self, action: &DeadAction, page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
         if page.letters.is_empty() {
             return Ok(());
         }
@@ -278,7 +284,20 @@ impl Clerk {
                 self.dead.counters.dropped.add(records.len() as u64);
                 Ok(())
             }
+            DeadAction::Edit(payload) => self.edit(&page, payload, outcome),
         }
+    }
+
+    /// Writes the letter once more, with another payload: what stands last is the letter. Between two orders, so that no
+    /// replay has the old payload in its hands meanwhile.
+    fn edit(&self, page: &Page, payload: &[u8], outcome: &mut DeadOutcome) -> Result<(), String> {
+        let records = page.records(&page.letters);
+        let [letter] = records.as_slice() else {
+            return Err("several letters of this sink fit: choose one, by the time of its receipt or its reason".into());
+        };
+        self.dead.amend(&[Record { payload, ..*letter }]).map_err(|error| error.to_string())?;
+        outcome.edited += 1;
+        Ok(())
     }
 
     async fn replay(&self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {

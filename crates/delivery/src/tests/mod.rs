@@ -7,6 +7,7 @@ mod archive;
 mod changes;
 mod conditions;
 mod dead_letters;
+mod edits;
 mod objects;
 mod replays;
 mod sequences;

@@ -98,7 +98,7 @@ fn only_what_fits_the_filter_is_replayed() {
         let filter = DeadFilter { sink: Some(KEYED.into()), ..only(5) };
         assert_eq!(world.act(DeadAction::Replay, &filter).await.stored, 1);
         assert_eq!((world.held(FENCED), world.held(KEYED)), (vec![2, 5], vec![2]));
-        let outcomes = world.process().office.act(DeadAction::Replay, &all(), 1).await;
+        let outcomes = world.process().office.act(&DeadAction::Replay, &all(), 1).await;
         assert_eq!(outcomes.iter().map(|outcome| outcome.stored).collect::<Vec<_>>(), [1, 1]);
         assert_eq!((world.held(FENCED), world.held(KEYED)), (vec![5], vec![]));
         world.check_all().await;
@@ -250,7 +250,7 @@ async fn crash_at(operation: u64, action: DeadAction, then: DeadAction) -> bool 
     let mut world = with_one_letter(operation).await;
     world.fenced.heal();
     world.disk.fail_power_at(operation);
-    let outcome = world.act(action, &all()).await;
+    let outcome = world.act(action.clone(), &all()).await;
     let interrupted = outcome.failure.is_some();
     // Some of the calls are the keeper's.
     seconds(2).await;
@@ -263,7 +263,7 @@ async fn crash_at(operation: u64, action: DeadAction, then: DeadAction) -> bool 
         world.dropped.insert((FENCED.into(), id(2)));
     }
     let stored = world.fenced.get(id(2)).is_some();
-    world.act(if stored { DeadAction::Replay } else { then }, &all()).await;
+    world.act(if stored { DeadAction::Replay } else { then.clone() }, &all()).await;
     if then == DeadAction::Drop && !stored {
         world.dropped.insert((FENCED.into(), id(2)));
     }
@@ -276,7 +276,7 @@ async fn crash_at(operation: u64, action: DeadAction, then: DeadAction) -> bool 
 fn a_crash_at_any_step_leaves_each_event_once_and_the_ledger_right() {
     for action in [DeadAction::Replay, DeadAction::Drop] {
         for then in [DeadAction::Replay, DeadAction::Drop] {
-            let interrupted = |operation| run(crash_at(operation, action, then));
+            let interrupted = |operation| run(crash_at(operation, action.clone(), then.clone()));
             let outcomes: Vec<bool> = (1..30).map(interrupted).collect();
             assert!(outcomes[0] && !outcomes[28], "from the first call to beyond the last: {outcomes:?}");
         }

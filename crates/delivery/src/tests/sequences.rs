@@ -182,7 +182,7 @@ fn without(routes: &Routes, gone: &str) -> Routes {
 
 async fn replay(world: &World) {
     // It fails where the store does; the letters stay.
-    drop(world.process().office.act(DeadAction::Replay, &DeadFilter::default(), u64::MAX).await);
+    drop(world.process().office.act(&DeadAction::Replay, &DeadFilter::default(), u64::MAX).await);
 }
 
 /// Drops a letter whose event its store doesn't have: the ledger counts the others as dead for good.

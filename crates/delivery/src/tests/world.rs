@@ -483,12 +483,13 @@ impl World {
 
     /// Replays or drops, and sums up.
     pub(super) async fn act(&self, action: DeadAction, filter: &DeadFilter) -> DeadOutcome {
-        let outcomes = self.process().office.act(action, filter, u64::MAX).await;
+        let outcomes = self.process().office.act(&action, filter, u64::MAX).await;
         let mut sum = outcomes[0].clone();
         for other in &outcomes[1..] {
             sum.stored += other.stored;
             sum.refused += other.refused;
             sum.dropped += other.dropped;
+            sum.edited += other.edited;
             sum.left += other.left;
             sum.failure = sum.failure.or_else(|| other.failure.clone());
         }

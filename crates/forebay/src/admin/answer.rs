@@ -27,6 +27,10 @@ pub(super) fn problem(status: StatusCode, code: &str, detail: String) -> Answer 
     json(status, &ProblemJson { status: status.as_u16(), code: code.into(), detail })
 }
 
+pub(super) fn stopping() -> Answer {
+    problem(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping".into())
+}
+
 pub(super) fn json(status: StatusCode, body: &impl Serialize) -> Answer {
     // Texts and numbers can't fail to be written.
     let body = serde_json::to_string(body).unwrap_or_default() + "\n";

@@ -1,16 +1,18 @@
-//! `/api/dead`: lists, shows, replays and drops dead letters.
+//! `/api/dead`: lists, shows, edits, replays and drops dead letters.
 //!
 //! | request | answer |
 //! |---|---|
 //! | `GET /api/dead?…` | `{"letters": […], "more": false}`, without payloads |
 //! | `GET /api/dead/ID?sink=` | the same with payloads, 404 where there is none |
-//! | `POST /api/dead/replay?…` | `{"sinks": [{"sink", "stored", "refused", "dropped", "left", "failure"}]}` |
+//! | `PUT /api/dead/ID?sink=` | the letters of this event have the payload that is sent: as `replay`; 404 where there is none |
+//! | `POST /api/dead/replay?…` | `{"sinks": [{"sink", "stored", "refused", "dropped", "edited", "left", "failure"}]}` |
 //! | `POST /api/dead/drop?…` | the same; without a filter only with `all=true` |
 
-use delivery::{DeadAction, DeadFilter, DeadLetterOffice, DeadList};
-use event::Origin;
-use hyper::{Method, StatusCode};
+use delivery::{DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome};
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
 
+use super::Admin;
 use super::answer::{Answer, json, not_allowed, other_origin, problem};
 use super::query::DeadQuery;
 use crate::dead_json::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
@@ -19,37 +21,63 @@ use crate::dead_json::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
 const LIST_DEFAULT: u64 = 100;
 /// Letters in a list at most: it is built in memory.
 const LIST_MAX: u64 = 10_000;
+/// Of each sink; more than one is refused.
+const EDITED_MAX: u64 = 2;
 
 /// The beginning of all paths here.
 pub(super) const PATH: &str = "/api/dead";
 
 /// Answers a request whose path goes on with `rest` behind [`PATH`].
-pub(super) async fn respond(
-    method: &Method,
-    rest: &str,
-    query: Option<&str>,
-    office: &DeadLetterOffice,
-    origin: Origin,
-) -> Answer {
-    let query = match DeadQuery::read(query.unwrap_or_default()) {
+pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: &Admin) -> Answer {
+    let query = match DeadQuery::read(request.uri().query().unwrap_or_default()) {
         Ok(query) => query,
         Err(detail) => return problem(StatusCode::BAD_REQUEST, "query", detail),
     };
-    if query.origin.as_ref().is_some_and(|wanted| *wanted != origin.to_string()) {
+    if query.origin.as_ref().is_some_and(|wanted| *wanted != admin.origin.to_string()) {
         return other_origin();
     }
-    let reads = *method == Method::GET || *method == Method::HEAD;
+    let (office, method) = (&admin.dead_letters, request.method().clone());
+    let reads = method == Method::GET || method == Method::HEAD;
     match rest {
         "" if reads => list(office, query.filter, query.limit, false).await,
-        "/replay" if *method == Method::POST => act(office, DeadAction::Replay, &query).await,
-        "/drop" if *method == Method::POST => act(office, DeadAction::Drop, &query).await,
+        "" => not_allowed("GET, HEAD"),
+        "/replay" if method == Method::POST => act(office, DeadAction::Replay, &query).await,
+        "/drop" if method == Method::POST => act(office, DeadAction::Drop, &query).await,
         "/replay" | "/drop" => not_allowed("POST"),
-        _ if !reads => not_allowed("GET, HEAD"),
+        _ if !reads && method != Method::PUT => not_allowed("GET, HEAD, PUT"),
         rest => match rest.trim_start_matches('/').parse() {
-            Ok(id) => list(office, DeadFilter { id: Some(id), ..query.filter }, query.limit, true).await,
+            Ok(id) => {
+                let filter = DeadFilter { id: Some(id), ..query.filter };
+                if reads {
+                    return list(office, filter, query.limit, true).await;
+                }
+                edit(request, admin, &filter).await.unwrap_or_else(|refused| refused)
+            }
             Err(error) => problem(StatusCode::NOT_FOUND, "id", format!("{error}")),
         },
     }
+}
+
+/// Gives the letters of one event the payload that is sent. What it must be for a store only a replay can tell.
+async fn edit(request: &mut Request<Incoming>, admin: &Admin, filter: &DeadFilter) -> Result<Answer, Answer> {
+    let (bytes, _place) = admin.payloads.read(request).await?;
+    let payload = pipeline::json::check(&bytes).map_err(|error| {
+        problem(StatusCode::UNPROCESSABLE_ENTITY, "json", format!("the payload is no event: {error}"))
+    })?;
+    let action = DeadAction::Edit(payload.as_bytes().into());
+    let outcomes = admin.dead_letters.act(&action, filter, EDITED_MAX).await;
+    if outcomes.iter().all(|outcome| outcome.edited == 0 && outcome.failure.is_none()) {
+        return Err(no_letter());
+    }
+    Ok(answer(outcomes))
+}
+
+fn no_letter() -> Answer {
+    problem(StatusCode::NOT_FOUND, "letter", "no dead letter that is held has this id".into())
+}
+
+fn answer(outcomes: Vec<DeadOutcome>) -> Answer {
+    json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
 }
 
 /// On a thread of its own: the letters are read from disk.
@@ -58,9 +86,7 @@ async fn list(office: &DeadLetterOffice, filter: DeadFilter, limit: Option<u64>,
     let office = office.clone();
     let listed = tokio::task::spawn_blocking(move || office.list(&filter, limit, with_payload)).await;
     match listed {
-        Ok(Ok(DeadList { letters, .. })) if with_payload && letters.is_empty() => {
-            problem(StatusCode::NOT_FOUND, "letter", "no dead letter that is held has this id".into())
-        }
+        Ok(Ok(DeadList { letters, .. })) if with_payload && letters.is_empty() => no_letter(),
         Ok(Ok(DeadList { letters, more })) => {
             json(StatusCode::OK, &ListJson { letters: letters.iter().map(LetterJson::of).collect(), more })
         }
@@ -74,9 +100,9 @@ async fn act(office: &DeadLetterOffice, action: DeadAction, query: &DeadQuery) -
         let detail = "this would drop all dead letters: say which, or add all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());
     }
-    let outcomes = office.act(action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;
+    let outcomes = office.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;
     if let Some(sink) = query.filter.sink.as_ref().filter(|_| outcomes.is_empty()) {
         return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
     }
-    json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
+    answer(outcomes)
 }

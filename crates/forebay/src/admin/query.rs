@@ -29,12 +29,14 @@ impl DeadQuery {
                 "id" => filter.id = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
                 "since" => filter.since = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
                 "until" => filter.until = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
+                "reason" => filter.reason = Some(value),
+                "where" => filter.condition = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
                 "limit" => query.limit = Some(value.parse().map_err(|_| wrong("wanted a number"))?),
                 "all" => query.all = value.parse().map_err(|_| wrong("wanted true or false"))?,
                 "origin" => query.origin = Some(value),
                 _ => {
                     return Err(format!(
-                        "{key} is unknown: there are sink, type, id, since, until, limit, all and origin"
+                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all and origin"
                     ));
                 }
             }
@@ -44,13 +46,15 @@ impl DeadQuery {
 
     /// Writes it, with the question mark.
     pub(crate) fn write(&self) -> String {
-        let DeadFilter { sink, type_name, id, since, until } = &self.filter;
+        let DeadFilter { sink, type_name, id, since, until, reason, condition } = &self.filter;
         let pairs = [
             ("sink", sink.clone()),
             ("type", type_name.clone()),
             ("id", id.map(|id| id.to_string())),
             ("since", since.map(rfc3339::format)),
             ("until", until.map(rfc3339::format)),
+            ("reason", reason.clone()),
+            ("where", condition.as_ref().map(ToString::to_string)),
             ("limit", self.limit.map(|limit| limit.to_string())),
             ("all", self.all.then(|| "true".to_owned())),
             ("origin", self.origin.clone()),
@@ -81,6 +85,8 @@ mod tests {
             id,
             since: Some(1_000_000),
             until: Some(2),
+            reason: Some("no \"x\" & y".into()),
+            condition: "status == 200 && path != 'ü'".parse().ok(),
         };
         let query = DeadQuery { filter, limit: Some(3), all: true, origin: Some("0f".into()) };
         let text = query.write();
@@ -94,6 +100,7 @@ mod tests {
             ("sinks=a", "sinks is unknown"),
             ("id=1", "a UUID"),
             ("since=now", "wanted a time"),
+            ("where=status%20%3D", "status ="),
             ("limit=-1", "wanted a number"),
             ("all=yes", "true or false"),
             ("sink=%f", "percent"),

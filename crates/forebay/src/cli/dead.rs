@@ -1,8 +1,10 @@
 //! What can be typed after `forebay dead`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use delivery::Condition;
 use event::{EventId, rfc3339};
 use load::{Target, TargetError};
 
@@ -23,6 +25,12 @@ pub(crate) enum DeadCommand {
     /// newer reason. Exits with 0 if all were stored, and with 1 if some stay.
     #[command(after_help = "Example: forebay dead replay --sink local --type access")]
     Replay(DeadReplay),
+    /// Gives a letter another payload, which a replay then sends under the same id
+    ///
+    /// Without --payload the payload is opened in the editor that VISUAL or EDITOR names, and nothing changes where it is left as it
+    /// is.
+    #[command(after_help = "Example: forebay dead edit 2651fa94-4d60-8482-855f-ec6e00000007 --payload mended.json")]
+    Edit(DeadEdit),
     /// Gives the events up for good; they stay counted as dead
     #[command(after_help = "Example: forebay dead drop --id 2651fa94-4d60-8482-855f-ec6e00000007")]
     Drop(DeadDrop),
@@ -60,6 +68,12 @@ pub(crate) struct DeadChoice {
     /// Only those received before this time (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
     pub(crate) until: Option<i64>,
+    /// Only those whose reason has this in it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Only those whose payload this is true of, as in: status == 500 && path.startsWith("/api")
+    #[arg(long = "where", value_name = "CEL")]
+    pub(crate) condition: Option<Condition>,
 }
 
 /// `forebay dead list`.
@@ -102,6 +116,21 @@ pub(crate) struct DeadReplay {
     /// At most so many of each sink
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
+}
+
+/// `forebay dead edit`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DeadEdit {
+    #[command(flatten)]
+    pub(crate) at: DeadAt,
+    /// The event's id
+    pub(crate) id: EventId,
+    /// Only the letter that this sink refused
+    #[arg(long)]
+    pub(crate) sink: Option<String>,
+    /// A file with the new payload; - reads the standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) payload: Option<PathBuf>,
 }
 
 /// `forebay dead drop`.

@@ -14,15 +14,26 @@ pub(super) struct Answer {
     pub(super) body: String,
 }
 
-/// Sends a request without a body, and waits for its answer as long as that takes.
-pub(super) fn call(server: &Server, method: &str, target: &str, token: Option<&str>) -> io::Result<Answer> {
+/// What is asked of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) body: &'a [u8],
+}
+
+/// Sends a request, and waits for its answer as long as that takes.
+pub(super) fn call(server: &Server, call: Call<'_>, token: Option<&str>) -> io::Result<Answer> {
+    let Call { method, target, body } = call;
     let mut wire = server.connect(CONNECT_MAX, None)?;
     let authorization = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
     let head = format!(
-        "{method} {target} HTTP/1.1\r\nHost: {}\r\n{authorization}Connection: close\r\nContent-Length: 0\r\n\r\n",
-        server.target().authority()
+        "{method} {target} HTTP/1.1\r\nHost: {}\r\n{authorization}Connection: close\r\nContent-Length: {}\r\n\r\n",
+        server.target().authority(),
+        body.len()
     );
     wire.write_all(head.as_bytes())?;
+    wire.write_all(body)?;
     wire.flush()?;
     let mut text = String::new();
     wire.read_to_string(&mut text)?;

@@ -1,9 +1,10 @@
-//! `forebay dead …`: looks at dead letters, sends them again, gives them up.
+//! `forebay dead …`: looks at dead letters, mends them, sends them again, gives them up.
 //!
 //! A running server has the data directory to itself, so it is asked over its admin port. Where none runs, the letters
-//! are read from the directory; replaying and dropping are the server's.
+//! are read from the directory; all else is the server's.
 
 mod client;
+mod edit;
 mod print;
 
 use std::io::{self, BufWriter, Write};
@@ -21,6 +22,7 @@ use crate::cli::{CaError, DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, W
 use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::log;
 use crate::output::Output;
+pub(crate) use client::Call;
 
 const ADMIN_DEFAULT: &str = "http://127.0.0.1:9000";
 /// Letters of one event: one for each sink, unless ids were used twice.
@@ -44,7 +46,9 @@ pub(crate) enum DeadCommandError {
     #[error(transparent)]
     Directory(DirectoryError),
     /// No server works on the directory.
-    #[error("no Forebay is running on {0}: start it, and then replay or drop; only list and show work without it")]
+    #[error(
+        "no Forebay is running on {0}: start it, and then edit, replay or drop; only list and show work without it"
+    )]
     NotRunning(PathBuf),
     /// The server can't be asked.
     #[error("can't ask the server at {address}: {source}; name the admin address of the running one with --admin")]
@@ -68,6 +72,9 @@ pub(crate) enum DeadCommandError {
         /// Its words.
         detail: String,
     },
+    /// The editor can't be used.
+    #[error("{0}")]
+    Editor(String),
     /// Something can't be read or written.
     #[error("{path}: {source}")]
     Io {
@@ -86,6 +93,7 @@ pub(crate) fn run(command: &DeadCommand) -> Result<u8, DeadCommandError> {
     match command {
         DeadCommand::List(list) => run_list(list),
         DeadCommand::Show(show) => run_show(show),
+        DeadCommand::Edit(edit) => edit::run(edit),
         DeadCommand::Replay(replay) => act(&replay.at, "replay", query(&replay.choice, replay.limit, false)),
         DeadCommand::Drop(drop) => act(&drop.at, "drop", query(&drop.choice, drop.limit, drop.all)),
     }
@@ -130,8 +138,9 @@ fn origin(path: &Path) -> Result<String, DeadCommandError> {
 }
 
 fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
-    let DeadChoice { sink, type_name, id, since, until } = choice.clone();
-    DeadQuery { filter: DeadFilter { sink, type_name, id, since, until }, limit, all, origin: None }
+    let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
+    let filter = DeadFilter { sink, type_name, id, since, until, reason, condition };
+    DeadQuery { filter, limit, all, origin: None }
 }
 
 fn run_list(list: &DeadList) -> Result<u8, DeadCommandError> {
@@ -168,7 +177,8 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
     match Place::find(at)? {
         Place::Server(server, origin) => {
             query.origin = origin;
-            match ask(&server, "GET", &format!("/api/dead{path}{}", query.write()), at)? {
+            let target = format!("/api/dead{path}{}", query.write());
+            match ask(&server, Call { method: "GET", target: &target, body: &[] }, at)? {
                 Answered::Json(list) => Ok(list),
                 Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false }),
             }
@@ -182,7 +192,12 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
     }
 }
 
-fn act(at: &DeadAt, action: &str, mut query: DeadQuery) -> Result<u8, DeadCommandError> {
+fn act(at: &DeadAt, action: &str, query: DeadQuery) -> Result<u8, DeadCommandError> {
+    order(at, "POST", action, query, &[])
+}
+
+/// Has the running server do something with letters, and prints what became of them.
+fn order(at: &DeadAt, method: &str, path: &str, mut query: DeadQuery, body: &[u8]) -> Result<u8, DeadCommandError> {
     let server = match Place::find(at)? {
         Place::Server(server, origin) => {
             query.origin = origin;
@@ -190,8 +205,13 @@ fn act(at: &DeadAt, action: &str, mut query: DeadQuery) -> Result<u8, DeadComman
         }
         Place::Directory(directory) => return Err(DeadCommandError::NotRunning(directory.path().into())),
     };
-    let answered = ask::<OutcomesJson>(&server, "POST", &format!("/api/dead/{action}{}", query.write()), at)?;
-    let Answered::Json(OutcomesJson { sinks }) = answered else { return Ok(EXIT_SOME_STAY) };
+    let target = format!("/api/dead/{path}{}", query.write());
+    let Answered::Json(OutcomesJson { sinks }) = ask(&server, Call { method, target: &target, body }, at)? else {
+        log::warning("no dead letter that is held has this id");
+        return Ok(EXIT_SOME_STAY);
+    };
+    let sinks: Vec<_> =
+        sinks.into_iter().filter(|sink| method != "PUT" || sink.edited > 0 || sink.failure.is_some()).collect();
     let mut output = BufWriter::new(Output::lock());
     let printed = sinks.iter().try_for_each(|outcome| print::outcome(&mut output, outcome));
     printed.and_then(|()| output.flush()).map_err(output_error)?;
@@ -212,13 +232,12 @@ pub(crate) enum Answered<T> {
 /// It can't be asked, or said no.
 pub(crate) fn ask<T: DeserializeOwned>(
     server: &Server,
-    method: &str,
-    target: &str,
+    call: Call<'_>,
     at: &DeadAt,
 ) -> Result<Answered<T>, DeadCommandError> {
     let address = || server.target().clone();
     let failed = |source| DeadCommandError::Call { address: address(), source };
-    let answer = client::call(server, method, target, at.token.token()?).map_err(failed)?;
+    let answer = client::call(server, call, at.token.token()?).map_err(failed)?;
     if answer.status == 200 {
         return serde_json::from_str(&answer.body).map(Answered::Json).map_err(|error| failed(error.into()));
     }

@@ -39,8 +39,12 @@ pub(super) fn json(output: &mut impl Write, letter: &LetterJson) -> io::Result<(
 
 /// What became of a sink's letters.
 pub(super) fn outcome(output: &mut impl Write, outcome: &OutcomeJson) -> io::Result<()> {
-    let OutcomeJson { sink, stored, refused, dropped, left, failure } = outcome;
-    write!(output, "{sink}: {stored} stored, {refused} refused again, {dropped} dropped, {left} left for later")?;
+    let OutcomeJson { sink, stored, refused, dropped, edited, left, failure } = outcome;
+    if *edited > 0 {
+        write!(output, "{sink}: {edited} edited")?;
+    } else {
+        write!(output, "{sink}: {stored} stored, {refused} refused again, {dropped} dropped, {left} left for later")?;
+    }
     match failure {
         Some(failure) => writeln!(output, "; it broke off: {}", on_one_line(failure)),
         None => writeln!(output),

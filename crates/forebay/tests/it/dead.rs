@@ -176,8 +176,8 @@ fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
         stand.stop(signal);
         let offline = [stand.command(&["list"]).1, stand.command(&["show", &id]).1];
         assert_eq!(offline, online, "after {signal}");
-        for action in ["replay", "drop"] {
-            let (code, _, error) = stand.command(&[action]);
+        for action in [&["replay"] as &[_], &["drop"], &["edit", &id, "--payload", "/dev/null"]] {
+            let (code, _, error) = stand.command(action);
             assert!(code == 1 && error.contains("no Forebay is running on") && error.contains("start it"), "{error}");
         }
         stand.start();
@@ -205,6 +205,12 @@ fn the_api_refuses_what_it_should() {
     assert_eq!(code("GET", "/api/dead/x", ""), refused(404, "id"));
     assert_eq!(code("GET", "/api/dead?what=1", ""), refused(400, "query"));
     assert_eq!(code("POST", "/api/dead", ""), refused(405, "method"));
+    assert_eq!(code("PUT", "/api/dead", ""), refused(405, "method"));
+    assert_eq!(code("PUT", nobody, ""), refused(422, "json"));
+    assert_eq!(
+        code("PUT", nobody, "Content-Length: 40000000\r\nContent-Encoding: gzip\r\n"),
+        refused(415, "content_encoding")
+    );
     assert_eq!(code("GET", "/api/dead/drop", ""), refused(405, "method"));
     assert_eq!(code("POST", "/api/dead/drop", ""), refused(400, "all"));
     assert_eq!(code("POST", "/api/dead/drop?sink=other", ""), refused(404, "sink"));
@@ -215,4 +221,50 @@ fn the_api_refuses_what_it_should() {
     let (status, body) = stand.api("POST", "/api/dead/drop?all=true", "");
     assert!(status == 200 && body.contains("\"dropped\":2"), "{body}");
     assert_eq!(stand.api("GET", "/api/dead", ""), (200, "{\"letters\":[],\"more\":false}\n".to_owned()));
+}
+
+#[test]
+fn a_letter_is_mended_and_then_stored() {
+    let stand = Stand::new();
+    stand.post_three();
+    let id = stand.id_of("job");
+    let file = stand.folder.data().join("mended.json");
+    std::fs::write(&file, "not JSON").unwrap();
+    let admin = stand.server().admin.to_string();
+    let edit = |arguments: &[&str]| stand.command(&[&["edit", &id, "--admin", &admin], arguments].concat());
+    let path = file.display().to_string();
+    let (code, _, error) = edit(&["--payload", &path]);
+    assert!(code == 1 && error.contains("the payload is no event"), "{error}");
+    std::fs::write(&file, " {\"mended\": 3}\n").unwrap();
+    let (code, text, error) = edit(&["--payload", &path, "--sink", "other"]);
+    assert_eq!((code, &*text), (1, ""));
+    assert!(error.contains("no dead letter"), "{error}");
+    assert_eq!(edit(&["--payload", &path]), (0, "local: 1 edited\n".to_owned(), String::new()));
+    let (code, text) = stand.dead(&["replay", "--where", "mended == 3", "--reason", "no bad"]);
+    assert_eq!((code, &*text), (0, "local: 1 stored, 0 refused again, 0 dropped, 0 left for later\n"));
+    assert_eq!(payloads(&stand.folder.data()), ["{\"mended\": 3}", "{\"n\":1}"]);
+    assert_eq!(edit(&["--payload", &path]).0, 1, "it is no letter any more");
+    let (code, _, error) = stand.command(&["list", "--where", "mended ="]);
+    assert!(code == 2 && error.contains("mended ="), "{error}");
+}
+
+#[test]
+fn an_editor_is_shown_the_payload_and_what_it_leaves_counts() {
+    let stand = Stand::new();
+    stand.post_three();
+    let id = stand.id_of("access");
+    let admin = stand.server().admin.to_string();
+    let edit = |editor: &str| {
+        let mut command = forebay();
+        command.args(["dead", "edit", &id, "--admin", &admin]).env_remove("VISUAL").env("EDITOR", editor);
+        let output = command.arg("--data").arg(stand.folder.data()).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (editor, wanted) in [("true", "left as it is"), ("false", "nothing is changed"), ("", "--payload FILE")] {
+        let (code, error) = edit(editor);
+        assert!(code == 1 && error.contains(wanted), "{editor}: {error}");
+    }
+    assert_eq!(edit("sed -i s/bad/good/"), (0, String::new()));
+    assert!(stand.dead(&["replay", "--type", "access"]).1.starts_with("local: 1 stored"));
+    assert_eq!(payloads(&stand.folder.data()), ["{\"good\" : 2}", "{\"n\":1}"]);
 }

@@ -1,0 +1,109 @@
+//! `forebay dead edit`: another payload for a letter, from a file or from an editor.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{DeadCommandError, EXIT_SOME_STAY, order, query, read};
+use crate::cli::{DeadChoice, DeadEdit};
+use crate::log;
+
+/// Letters of one event that are looked at: one too many for an editor.
+const SHOWN_MAX: u64 = 2;
+const OWNER_ONLY: u32 = 0o600;
+
+pub(super) fn run(edit: &DeadEdit) -> Result<u8, DeadCommandError> {
+    let payload = match &edit.payload {
+        Some(path) => Some(read_payload(path)?),
+        None => edited(edit)?,
+    };
+    let Some(payload) = payload else { return Ok(EXIT_SOME_STAY) };
+    order(&edit.at, "PUT", &edit.id.to_string(), query(&choice(edit), None, false), &payload)
+}
+
+/// The id stands in the path.
+fn choice(edit: &DeadEdit) -> DeadChoice {
+    DeadChoice { sink: edit.sink.clone(), ..DeadChoice::default() }
+}
+
+fn read_payload(path: &Path) -> Result<Vec<u8>, DeadCommandError> {
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        io::stdin().lock().read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
+    };
+    read.map_err(|source| DeadCommandError::Io { path: path.into(), source })?;
+    Ok(bytes)
+}
+
+/// What a person makes of the letter's payload; nothing where they leave it as it is, or there is no such letter.
+fn edited(edit: &DeadEdit) -> Result<Option<Vec<u8>>, DeadCommandError> {
+    let found = read(&edit.at, query(&choice(edit), Some(SHOWN_MAX), false), &format!("/{}", edit.id))?;
+    let payload = match found.letters.as_slice() {
+        [] => {
+            log::warning(format_args!("no dead letter that is held has the id {}", edit.id));
+            return Ok(None);
+        }
+        [letter] => letter.payload.as_ref().map_or("", |payload| payload.get()),
+        _ => {
+            let detail =
+                "several sinks hold this event: choose one with --sink, or give them all the same with --payload FILE";
+            return Err(DeadCommandError::Editor(detail.into()));
+        }
+    };
+    let text = in_editor(payload)?;
+    let is_changed = text.trim_ascii() != payload.trim().as_bytes();
+    if !is_changed {
+        log::warning("the payload was left as it is: nothing is changed");
+    }
+    Ok(is_changed.then_some(text))
+}
+
+/// Lets a person edit a text in a file that nobody else may read.
+fn in_editor(text: &str) -> Result<Vec<u8>, DeadCommandError> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).ok_or_else(|| {
+        DeadCommandError::Editor(
+            "neither VISUAL nor EDITOR names an editor: set one, or give the payload with --payload FILE".into(),
+        )
+    })?;
+    let kept = Kept::write(text)?;
+    // As other programs do it: the variable may hold flags too.
+    let mut command = Command::new("sh");
+    command.arg("-c").arg("eval \"$0 \\\"\\$1\\\"\"").arg(&editor).arg(&kept.0);
+    let ended =
+        command.status().map_err(|error| DeadCommandError::Editor(format!("can't start the editor: {error}")))?;
+    if !ended.success() {
+        let detail = format!("the editor {} ended with {ended}: nothing is changed", editor.display());
+        return Err(DeadCommandError::Editor(detail));
+    }
+    read_payload(&kept.0)
+}
+
+/// A file that is removed when it isn't needed any more.
+struct Kept(PathBuf);
+
+impl Kept {
+    fn write(text: &str) -> Result<Self, DeadCommandError> {
+        let path = env::temp_dir().join(format!("forebay-letter-{}.json", std::process::id()));
+        let mut options = File::options();
+        // Never one that is there already: it may be another's link.
+        let opened = options.write(true).create_new(true).mode(OWNER_ONLY).open(&path);
+        let failed = |source| DeadCommandError::Io { path: path.clone(), source };
+        let mut file = opened.map_err(failed)?;
+        let kept = Self(path.clone());
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        Ok(kept)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // It may be gone, if the editor or its user took it away.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
