@@ -4,6 +4,7 @@
 
 pub mod cells;
 pub mod id;
+pub mod length;
 pub mod limits;
 mod name;
 pub mod percent;

@@ -15,6 +15,7 @@ pub(crate) const EXIT_CONFIGURATION: u8 = 2;
 /// # Errors
 /// The outputs can't be written.
 pub(crate) fn run(common: &Common, environment: &Environment) -> io::Result<u8> {
+    common.warn_of_overlooked();
     match config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory) {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {

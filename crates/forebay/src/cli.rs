@@ -10,11 +10,15 @@ mod shown_token;
 mod token;
 mod trial;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::Flags;
+use crate::log;
+
+/// What people call a configuration.
+const USUAL_NAME: &str = "forebay.toml";
 pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
@@ -125,6 +129,14 @@ impl Common {
     /// The settings among the flags.
     pub(crate) fn flags(&self) -> Flags {
         Flags { listen: self.listen.clone(), admin: self.admin.clone(), log_level: self.log_level.clone() }
+    }
+
+    /// Says so where a file of the usual name lies in the working directory and no configuration is named: whoever wrote it
+    /// may think that it is read.
+    pub(crate) fn warn_of_overlooked(&self) {
+        if self.config.is_none() && Path::new(USUAL_NAME).is_file() {
+            log::warning(format_args!("{USUAL_NAME} lies here, and isn't read: name it with --config {USUAL_NAME}"));
+        }
     }
 }
 

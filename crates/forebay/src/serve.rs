@@ -96,6 +96,7 @@ pub(crate) enum ServeError {
 /// [`ServeError`] says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
     let system = |what| move |source| ServeError::System { what, source };
+    common.warn_of_overlooked();
     let inputs = Inputs { common: common.clone(), environment: environment.clone() };
     let configuration = match inputs.load() {
         Ok((configuration, warnings)) => {

@@ -43,6 +43,7 @@ pub(crate) enum TryError {
 /// # Errors
 /// [`TryError`] says what stands in the way.
 pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, TryError> {
+    flags.common.warn_of_overlooked();
     let common = &flags.common;
     let loaded = config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory);
     let (configuration, _) = match loaded {

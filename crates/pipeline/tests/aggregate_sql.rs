@@ -107,7 +107,7 @@ fn is_near(found: &Value, exact: &str, error: f64) -> bool {
 const FIGURES: &str =
     "select w, status, count(*), sum(bytes), min(bytes), max(bytes), avg(bytes), count(distinct client)
   from r group by w, status order by w, status;";
-const QUANTILES: &str = "select w, status, max(case when n = (c - 1) / 2 then bytes end), max(case when n = (c - 1) * 99 / 100 then bytes end)
+const QUANTILES: &str = "select w, status, max(case when n = (c + 1) / 2 - 1 then bytes end), max(case when n = (c * 99 + 99) / 100 - 1 then bytes end)
   from (select w, status, bytes, row_number() over (partition by w, status order by bytes) - 1 as n,
     count(*) over (partition by w, status) as c from r where bytes is not null) group by w, status;";
 const FIRST: &str = "select w, status, path from (select w, status, path, row_number() over (partition by w, status

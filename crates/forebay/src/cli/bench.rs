@@ -33,7 +33,7 @@ pub(crate) struct BenchFlags {
     #[arg(long, value_name = "R", value_parser = rate)]
     pub(crate) rate: Option<f64>,
     /// How long to send
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = event::length::parse)]
     pub(crate) duration: Duration,
     /// Send batches of so many events; without it each is posted alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use event::length;
+
 use super::reader::Wrong;
 
 /// Reads a number with a unit, of at least `min` and at most `max`.
 pub(super) fn within(text: &str, min: Duration, max: Duration) -> Result<Duration, Wrong> {
-    let duration = humantime::parse_duration(text).map_err(|_| {
-        Wrong::new("is not a time", "wanted a number with a unit").help("for example 10s, 1500ms or 2min")
-    })?;
+    let duration =
+        length::parse(text).map_err(|why| Wrong::new("is not a time", why).help("for example 10s, 1500ms or 2min"))?;
     if (min..=max).contains(&duration) {
         return Ok(duration);
     }

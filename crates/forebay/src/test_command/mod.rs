@@ -43,6 +43,7 @@ pub(crate) enum TestError {
 /// # Errors
 /// [`TestError`] says what stands in the way.
 pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> Result<u8, TestError> {
+    flags.common.warn_of_overlooked();
     let common = &flags.common;
     let loaded = config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory);
     let (configuration, _) = match loaded {

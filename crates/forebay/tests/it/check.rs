@@ -31,6 +31,17 @@ fn what_is_right_ends_with_0() {
 }
 
 #[test]
+fn a_file_of_the_usual_name_that_is_not_read_is_told_of() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("forebay.toml"), "wrong").unwrap();
+    let output = check(directory.path(), &[], &[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("isn't read: name it with --config forebay.toml"), "{output:?}");
+    let output = check(directory.path(), &["--config", "forebay.toml"], &[]);
+    assert!(!text(&output.stderr).contains("isn't read"), "{output:?}");
+}
+
+#[test]
 fn what_is_wrong_ends_with_2_and_is_shown() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("f.toml"), "[gateway]\nlisten = 1\nopen = 2\n").unwrap();

@@ -271,7 +271,7 @@ fn a_load_whose_terminal_ends_says_so_unless_it_was_told_to_go_on() {
         let mut errors = BufReader::new(process.0.stderr.take().unwrap());
         let mut line = String::new();
         errors.read_line(&mut line).unwrap();
-        assert!(line.contains("trying again until it answers"), "{line}");
+        assert!(line.contains("and again until it answers"), "{line}");
         (process, errors)
     };
     let (mut process, mut errors) = start("true");

@@ -16,6 +16,8 @@ const WAIT_MIN: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// However long a server asks to wait, somebody may have started it again.
 const RETRY_AFTER_MAX_SECONDS: u64 = 60;
+/// A server that stays away is told of again after so many attempts: about once a minute.
+const TOLD_EACH: u32 = 16;
 /// How soon a waiting sender hears that it is time to stop.
 const STEP: Duration = Duration::from_millis(50);
 
@@ -61,9 +63,9 @@ impl<'a> Sender<'a> {
             };
             attempt += 1;
             Counters::add(&self.post.counters.batches_again, 1);
-            // The first failures may be a server that is started anew: not worth a message.
-            if attempt == 4 {
-                (self.post.notify)(&format!("{}: {why}; trying again until it answers", self.post.server.target()));
+            if is_told(attempt) {
+                let target = self.post.server.target();
+                (self.post.notify)(&format!("{target}: {why}; tried {attempt} times, and again until it answers"));
             }
             if !sleep(wait(key, attempt, retry_after), halt) {
                 return Ok(None);
@@ -108,6 +110,11 @@ impl<'a> Sender<'a> {
         }
         Ok(attempt)
     }
+}
+
+/// The first failures may be a server that is started anew: not worth a message. One that stays away is told of again.
+const fn is_told(attempt: u32) -> bool {
+    attempt == 4 || attempt.is_multiple_of(TOLD_EACH)
 }
 
 fn failed(error: &io::Error) -> Attempt {

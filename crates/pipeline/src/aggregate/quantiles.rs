@@ -69,14 +69,15 @@ impl Quantiles {
         }
     }
 
-    /// About the number below which the part `of_one` of all lies; none where there is none.
+    /// About the smallest number that is at least as large as the part `of_one` of all (the nearest rank, as
+    /// `percentile_disc` of SQL has it); none where there is none.
     pub(super) fn quantile(&self, of_one: f64) -> Option<f64> {
         let all = self.bins.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
-        let rank = of_one * all.checked_sub(1)? as f64;
+        let rank = nearest_rank(of_one, all)?;
         let mut below = 0_u64;
         let found = self.bins.iter().find(|(_, count)| {
             below = below.saturating_add(*count);
-            below as f64 > rank
+            below >= rank
         });
         found.or(self.bins.last()).map(|(bin, _)| middle(*bin))
     }
@@ -108,6 +109,15 @@ impl Quantiles {
     }
 }
 
+/// Which of so many numbers in order the quantile is, from 1; none where there is none.
+fn nearest_rank(of_one: f64, all: u64) -> Option<u64> {
+    // What is a whole number but for a rounding, as 0.07 × 100, is that number.
+    let rank = (of_one * all as f64 * (1.0 - f64::EPSILON * 4.0)).ceil();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to `all`")]
+    let rank = rank as u64;
+    (all > 0).then(|| rank.clamp(1, all))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +136,13 @@ mod tests {
     fn no_numbers_have_no_quantile() {
         assert_eq!(Quantiles::default().quantile(0.5), None);
         assert_eq!(of(&[0.0, -0.0]).quantile(0.5), Some(0.0));
+    }
+
+    #[test]
+    fn the_rank_is_the_nearest() {
+        let ranks = [(0.0, 5), (0.2, 5), (0.21, 5), (0.5, 2), (0.99, 2), (0.07, 100), (0.99, 100), (1.0, 3)];
+        assert_eq!(ranks.map(|(of_one, all)| nearest_rank(of_one, all).unwrap()), [1, 1, 2, 1, 2, 7, 99, 3]);
+        assert!(of(&[1.0, 1000.0]).quantile(0.99).unwrap() > 990.0, "the slow one of two");
     }
 
     #[test]
@@ -150,7 +167,7 @@ mod tests {
             let quantile = of(&numbers).quantile(of_one).unwrap();
             numbers.sort_by(f64::total_cmp);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
-            let exact = numbers[(of_one * (numbers.len() - 1) as f64).floor() as usize];
+            let exact = numbers[((of_one * numbers.len() as f64).ceil() as usize).saturating_sub(1)];
             prop_assert!((quantile - exact).abs() <= exact.abs() * ERROR, "{} for {}", quantile, exact);
         }
 

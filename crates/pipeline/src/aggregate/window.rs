@@ -37,7 +37,7 @@ impl Span {
 
 fn length(text: &str) -> Result<i64, String> {
     const WANTED: &str = "wanted a length such as `1m`, `5m every 1m` or `session 30m`";
-    let length = humantime::parse_duration(text.trim()).map_err(|error| format!("`{text}`: {error}; {WANTED}"))?;
+    let length = event::length::parse(text.trim()).map_err(|error| format!("`{text}`: {error}; {WANTED}"))?;
     if !(AGGREGATE_WINDOW_MIN..=AGGREGATE_WINDOW_MAX).contains(&length) {
         let (min, max) = (AGGREGATE_WINDOW_MIN, AGGREGATE_WINDOW_MAX);
         let (min, max) = (humantime::format_duration(min), humantime::format_duration(max));
@@ -80,8 +80,9 @@ mod tests {
             ("5", "such as `1m`"),
             ("session", "such as `1m`"),
             ("0s", "100ms"),
-            ("10y", "1year 18h"),
-            ("99999999999999999999y", "such as `1m`"),
+            ("4000d", "1year 18h"),
+            ("1M", "aren't all of one length"),
+            ("99999999999999999999w", "such as `1m`"),
             ("1m every 2m", "leave events out"),
             ("1h every 1s", "more than 100 windows"),
         ] {
