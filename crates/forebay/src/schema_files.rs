@@ -140,6 +140,10 @@ fn decoded(name: &str) -> PathBuf {
 
 /// Where a document says that its folder is, beside where that is.
 fn named_by_itself(text: &str, path: &Path) -> Option<(String, PathBuf)> {
+    // Most have no such name, and needn't be read for it.
+    if !text.contains("://") && !text.contains('\\') {
+        return None;
+    }
     let head: Head = serde_json::from_str(text).unwrap_or_default();
     let id = head.id.or(head.old_id)?;
     let folder = &id[..=id.rfind('/')?];
