@@ -9,12 +9,12 @@ use event::percent;
 use pipeline::schema::{Documents, InvalidSchema, Options, Schema};
 use serde::Deserialize;
 
-use crate::folder_files;
+use crate::folder_files::Folder;
 
 /// Where the files stand.
 #[derive(Debug)]
 pub(crate) struct SchemaFolder<'f> {
-    folder: &'f Path,
+    folder: Folder<'f>,
     /// Documents that earlier schemas have referred to by their paths alone: later ones mostly refer to the same.
     common: RefCell<Documents>,
 }
@@ -45,8 +45,8 @@ struct Head {
 }
 
 impl<'f> SchemaFolder<'f> {
-    pub(crate) const fn new(folder: &'f Path) -> Self {
-        Self { folder, common: RefCell::new(Documents::new()) }
+    pub(crate) fn new(folder: &'f Path) -> Self {
+        Self { folder: Folder::new(folder), common: RefCell::new(Documents::new()) }
     }
 
     /// Compiles the schema in a file, reading what it refers to.
@@ -54,7 +54,7 @@ impl<'f> SchemaFolder<'f> {
     /// # Errors
     /// It can't be read, or is wrong.
     pub(crate) fn compile(&self, path: &Path, formats: bool) -> Result<Compiled, SchemaError> {
-        let unreadable = |why| SchemaError::Unreadable { path: self.folder.join(path), why };
+        let unreadable = |why| SchemaError::Unreadable { path: self.folder.path().join(path), why };
         let text = self.read(path).map_err(unreadable)?;
         let name = path.to_string_lossy().into_owned();
         let mut named = Named { own: named_by_itself(&text, path).into_iter().collect() };
@@ -64,7 +64,7 @@ impl<'f> SchemaFolder<'f> {
             return Ok(compiled);
         }
         let mut documents = Documents::new();
-        let mut texts = BTreeMap::from([(name.clone(), (self.folder.join(path), text.clone()))]);
+        let mut texts = BTreeMap::from([(name.clone(), (self.folder.path().join(path), text.clone()))]);
         loop {
             let options = Options { documents: &documents, formats };
             let mut mistakes = match Schema::compile(&name, &text, &options) {
@@ -87,7 +87,7 @@ impl<'f> SchemaFolder<'f> {
                 match found {
                     Ok((text, path)) => {
                         named.own.extend(named_by_itself(&text, &path));
-                        texts.insert(uri.clone(), (self.folder.join(path), text.clone()));
+                        texts.insert(uri.clone(), (self.folder.path().join(path), text.clone()));
                         documents.insert(uri, text);
                     }
                     Err(why) => mistake.message = format!("`{uri}` can't be referred to: {why}"),
@@ -110,7 +110,7 @@ impl<'f> SchemaFolder<'f> {
 
     /// Reads a file of the folder.
     fn read(&self, path: &Path) -> Result<String, String> {
-        folder_files::read_text(self.folder, path, SCHEMA_BYTES_MAX)
+        self.folder.read_text(path, SCHEMA_BYTES_MAX)
     }
 }
 
@@ -140,6 +140,10 @@ fn decoded(name: &str) -> PathBuf {
 
 /// Where a document says that its folder is, beside where that is.
 fn named_by_itself(text: &str, path: &Path) -> Option<(String, PathBuf)> {
+    // Most have no such name, and needn't be read for it.
+    if !text.contains("://") && !text.contains('\\') {
+        return None;
+    }
     let head: Head = serde_json::from_str(text).unwrap_or_default();
     let id = head.id.or(head.old_id)?;
     let folder = &id[..=id.rfind('/')?];

@@ -65,9 +65,10 @@ fn bad_tilde(text: &str) -> Option<usize> {
 impl Step {
     fn new(escaped: &str) -> Self {
         // In this order, so that `~01` becomes `~1` and not `/`.
-        let name = escaped.replace("~1", "/").replace("~0", "~");
+        let name =
+            if escaped.contains('~') { escaped.replace("~1", "/").replace("~0", "~") } else { escaped.to_owned() };
         let is_index = name == "0" || (!name.starts_with('0') && name.bytes().all(|byte| byte.is_ascii_digit()));
-        let index = name.parse().ok().filter(|_| is_index);
+        let index = if is_index { name.parse().ok() } else { None };
         Self { name, index }
     }
 }
@@ -101,7 +102,10 @@ impl JsonPointer {
 
     /// The pointer to a member of what stands here.
     pub(crate) fn member(&self, name: &str) -> Result<Self, InvalidPointer> {
-        format!("{self}/{}", name.replace('~', "~0").replace('/', "~1")).parse()
+        let mut text = String::with_capacity(self.text.len() + 1 + name.len());
+        text.push_str(&self.text);
+        push_step(&mut text, name);
+        text.parse()
     }
 
     /// What stands at the pointer in `json`, as its JSON text; `None` where nothing does. Of members with the
@@ -114,6 +118,21 @@ impl JsonPointer {
             b'[' => find::element(value, step.index?),
             _ => None,
         })
+    }
+}
+
+/// Adds a step to the text of a pointer.
+pub(crate) fn push_step(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    if !name.contains(['~', '/']) {
+        return pointer.push_str(name);
+    }
+    for character in name.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
     }
 }
 

@@ -72,7 +72,7 @@ fn warn(reader: &mut Reader<'_>, section: &Section<'_>, rules: &Rules, reach: &m
     for (setting, pointer) in rules.places() {
         let (key, inner) = parts(&setting);
         let name = if key == "measures" { format!(".{}", inner.unwrap_or_default()) } else { String::new() };
-        let name = section.key_path(key) + &name;
+        let name = format_args!("{}{name}", section.key_path(key));
         reach::place(reader, &name, (spot(section, &setting), pointer), reach);
     }
 }

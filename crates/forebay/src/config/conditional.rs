@@ -1,5 +1,6 @@
 //! A name with a condition, as `{ to = "search", when = "status >= 500" }`: what routes and rules of types are made of.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use pipeline::expression::InvalidExpression;
@@ -26,7 +27,7 @@ pub(super) struct Form {
 pub(super) fn read<T: FromStr<Err = InvalidExpression>>(
     reader: &mut Reader<'_>,
     form: &Form,
-    (name, spot): (&str, Spot),
+    (name, spot): (&dyn Display, Spot),
     entries: &DeTable<'_>,
 ) -> Option<(Found<String>, Option<T>)> {
     let (mut named, mut when) = (None, None);

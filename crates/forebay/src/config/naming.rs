@@ -1,5 +1,7 @@
 //! `type_rules` and `unknown_type` of `[gateway]`: what events are that nobody names the type of, and those of unknown types.
 
+use std::fmt::Display;
+
 use event::TypeName;
 use pipeline::expression::Expression;
 use toml::de::DeValue;
@@ -63,23 +65,28 @@ fn rules(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Vec<T
         reader.push(Mistake::new(title, spot, format!("at most {RULES_MAX} are asked")));
     }
     let rules = list.iter().enumerate().filter_map(|(index, element)| {
-        let at = (format!("{path}[{index}]"), section.spot_of(element));
-        rule(reader, at, element.get_ref(), types)
+        let name = format_args!("{path}[{index}]");
+        rule(reader, (&name, section.spot_of(element)), element.get_ref(), types)
     });
     rules.collect()
 }
 
-fn rule(reader: &mut Reader<'_>, (path, spot): (String, Spot), value: &DeValue<'_>, types: &Types) -> Option<TypeRule> {
+fn rule(
+    reader: &mut Reader<'_>,
+    (path, spot): (&dyn Display, Spot),
+    value: &DeValue<'_>,
+    types: &Types,
+) -> Option<TypeRule> {
     let Some(entries) = value.as_table() else {
-        return reader.wrong_kind(&path, spot, value, "a rule, such as { type = \"access\", when = \"has(method)\" }");
+        return reader.wrong_kind(path, spot, value, "a rule, such as { type = \"access\", when = \"has(method)\" }");
     };
     let mistakes_before = reader.mistakes();
-    let (of, when) = conditional::read(reader, &FORM, (&path, spot.clone()), entries)?;
+    let (of, when) = conditional::read(reader, &FORM, (path, spot.clone()), entries)?;
     if when.is_none() && reader.mistakes() == mistakes_before {
         let title = format!("`{path}` has no condition");
         reader.push(Mistake::new(title, spot, "has no `when`").help(FORM.example.to_owned()));
     }
-    Some(TypeRule { of: known(reader, &format!("{path}.type"), of, types)?, when: when? })
+    Some(TypeRule { of: known(reader, &format_args!("{path}.type"), of, types)?, when: when? })
 }
 
 fn unknown(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Option<TypeName> {
@@ -95,7 +102,7 @@ fn unknown(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Opt
 }
 
 /// A type that events are taken as.
-fn known(reader: &mut Reader<'_>, path: &str, found: Found<String>, types: &Types) -> Option<TypeName> {
+fn known(reader: &mut Reader<'_>, path: &dyn Display, found: Found<String>, types: &Types) -> Option<TypeName> {
     let name = match TypeName::new(&found.value) {
         Ok(name) if types.named.contains_key(&name) || types.others.is_some() => return Some(name),
         Ok(name) => name,

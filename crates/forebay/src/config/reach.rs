@@ -1,6 +1,8 @@
 //! Warns of settings that name a place in events which the schema of their type never lets be there: they do nothing, and are most
 //! often a slip. It is a warning and no mistake: the same configuration was taken before, and does no harm.
 
+use std::fmt::Display;
+
 use pipeline::pointer::JsonPointer;
 use pipeline::schema::{Reach, Unreachable};
 
@@ -23,7 +25,7 @@ pub(super) fn pointer(
 /// Warns of a place that a setting names.
 pub(super) fn place(
     reader: &mut Reader<'_>,
-    setting: &str,
+    setting: &dyn Display,
     (spot, pointer): (Spot, &JsonPointer),
     reach: &mut Reach<'_>,
 ) {

@@ -4,7 +4,9 @@
 //! What a setting means is not known here: the callers hand in a function that makes a value of its text.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::ops::Range;
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -51,6 +53,17 @@ impl<'e> Reader<'e> {
         Self { has_own_variables: environment.has_own(), environment, report, asked: BTreeSet::new() }
     }
 
+    /// One that reads other parts of the same document meanwhile.
+    pub(super) fn fork(&self) -> Self {
+        Self { report: self.report.fork(), asked: BTreeSet::new(), ..*self }
+    }
+
+    /// Takes what was found by a fork of `known`, which was a fork of this.
+    pub(super) fn join(&mut self, found: Self, known: &Self) {
+        self.report.join(found.report, known.report.texts());
+        self.asked.extend(found.asked);
+    }
+
     pub(super) fn finish(self) -> Report {
         self.report
     }
@@ -60,7 +73,7 @@ impl<'e> Reader<'e> {
     }
 
     /// Makes a text known, so that spots can lie in it.
-    pub(super) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+    pub(super) fn source(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceId {
         self.report.source(name, text)
     }
 
@@ -220,7 +233,7 @@ impl<'e> Reader<'e> {
         section: &Section<'_>,
         key: &str,
         wanted: &str,
-        mut element: impl FnMut(&mut Self, &str, Spot, &DeValue<'_>) -> Option<Found<T>>,
+        mut element: impl FnMut(&mut Self, &dyn Display, Spot, &DeValue<'_>) -> Option<Found<T>>,
         of_text: impl Fn(String) -> T,
     ) -> Option<Found<Vec<Found<T>>>> {
         let name = section.key_path(key);
@@ -229,7 +242,7 @@ impl<'e> Reader<'e> {
                 return self.wrong_kind(&name, spot, value, wanted);
             };
             let elements = list.iter().enumerate().filter_map(|(index, part)| {
-                element(self, &format!("{name}[{index}]"), section.spot_of(part), part.get_ref())
+                element(self, &format_args!("{name}[{index}]"), section.spot_of(part), part.get_ref())
             });
             Some(Found { value: elements.collect(), spot })
         });
@@ -247,7 +260,7 @@ impl<'e> Reader<'e> {
 
     fn parse<T>(
         &mut self,
-        name: &str,
+        name: &dyn Display,
         found: Found<String>,
         parse: impl Fn(&str) -> Result<T, Wrong>,
     ) -> Option<Found<T>> {
@@ -262,10 +275,13 @@ impl<'e> Reader<'e> {
     }
 
     /// A string of the document with its `${NAME}` replaced.
-    pub(super) fn string(&mut self, name: &str, spot: Spot, value: &DeValue<'_>) -> Option<Found<String>> {
+    pub(super) fn string(&mut self, name: &dyn Display, spot: Spot, value: &DeValue<'_>) -> Option<Found<String>> {
         let Some(text) = value.as_str() else {
             return self.wrong_kind(name, spot, value, "a string");
         };
+        if !text.contains("${") {
+            return Some(Found { value: text.to_owned(), spot });
+        }
         let is_named = |name: &&str| text.contains(&format!("${{{name}}}"));
         self.asked.extend(self.environment.own_names().filter(is_named).map(str::to_owned));
         match expand(text, self.environment) {
@@ -279,7 +295,7 @@ impl<'e> Reader<'e> {
         }
     }
 
-    fn unreplaced(&mut self, name: &str, spot: &Spot, reference: &str, why: Unreplaced) {
+    fn unreplaced(&mut self, name: &dyn Display, spot: &Spot, reference: &str, why: Unreplaced) {
         // Escapes make a string longer than what it stands for, so its place within is looked for.
         let place = self.report.text(spot).find(reference).map(|offset| spot.part(offset, reference.len()));
         let label = match why {
@@ -327,7 +343,13 @@ impl<'e> Reader<'e> {
     }
 
     /// Says that a value is of another kind.
-    pub(super) fn wrong_kind<T>(&mut self, name: &str, spot: Spot, value: &DeValue<'_>, wanted: &str) -> Option<T> {
+    pub(super) fn wrong_kind<T>(
+        &mut self,
+        name: &dyn Display,
+        spot: Spot,
+        value: &DeValue<'_>,
+        wanted: &str,
+    ) -> Option<T> {
         let is = match value.type_str() {
             kind @ ("integer" | "array") => format!("an {kind}"),
             kind => format!("a {kind}"),

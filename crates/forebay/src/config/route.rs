@@ -1,6 +1,6 @@
 //! `routes` of a type and of an aggregate: the sinks that get the events, each with a condition if it has one.
 
-use std::fmt;
+use std::fmt::{self, Display};
 
 use delivery::Condition;
 use toml::de::DeValue;
@@ -48,7 +48,8 @@ pub(super) struct Written {
 /// All routes of a table as they are written. The spot of each is its sink's name.
 pub(super) fn written(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Found<Vec<Found<Written>>>> {
     let plain = |to: String| Written { to, when: None };
-    let element = |reader: &mut Reader<'_>, name: &str, spot: Spot, value: &DeValue<'_>| match value.as_table() {
+    let element = |reader: &mut Reader<'_>, name: &dyn Display, spot: Spot, value: &DeValue<'_>| match value.as_table()
+    {
         Some(entries) => {
             let (Found { value: to, spot }, when) = conditional::read(reader, &FORM, (name, spot), entries)?;
             Some(Found { value: Written { to, when }, spot })

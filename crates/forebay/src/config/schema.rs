@@ -1,6 +1,7 @@
 //! `schema` of a type: the file is read and compiled with all that it refers to, and mistakes in it are shown where they stand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,12 +43,12 @@ impl fmt::Display for TypeSchema {
 /// The schemas of one configuration: types may share one, which is compiled once.
 pub(super) struct Schemas<'f> {
     folder: SchemaFolder<'f>,
-    known: BTreeMap<(PathBuf, bool), TypeSchema>,
+    known: HashMap<(OsString, bool), TypeSchema>,
 }
 
 impl<'f> Schemas<'f> {
-    pub(super) const fn new(folder: &'f Path) -> Self {
-        Self { folder: SchemaFolder::new(folder), known: BTreeMap::new() }
+    pub(super) fn new(folder: &'f Path) -> Self {
+        Self { folder: SchemaFolder::new(folder), known: HashMap::new() }
     }
 }
 
@@ -63,7 +64,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut
         return None;
     };
     let formats = formats.is_some_and(|found| found.value);
-    let key = (found.value.clone(), formats);
+    // Paths are compared as they were written: part by part takes ten times as long.
+    let key = (found.value.clone().into_os_string(), formats);
     if let Some(known) = schemas.known.get(&key) {
         return Some(known.clone());
     }
@@ -98,7 +100,7 @@ fn report(reader: &mut Reader<'_>, section: &Section<'_>, found: &Found<PathBuf>
         SchemaError::Wrong { mistakes, texts } => {
             let sources: BTreeMap<&String, _> = texts
                 .iter()
-                .map(|(name, (path, text))| (name, reader.source(path.display().to_string(), text)))
+                .map(|(name, (path, text))| (name, reader.source(path.display().to_string(), text.as_str())))
                 .collect();
             for InvalidSchema { document, span, message, .. } in mistakes {
                 let title = format!("`{key}` can't be used: {message}");

@@ -9,7 +9,7 @@ use pipeline::transform::{InvalidTable, Tables};
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::Section;
-use crate::folder_files;
+use crate::folder_files::Folder;
 
 /// The settings of `[tables.X]`.
 pub(super) const KEYS: &[&str] = &["path", "key", "value"];
@@ -33,8 +33,9 @@ pub(super) struct LookupTables {
 
 pub(super) fn read(reader: &mut Reader<'_>, sections: &[Section<'_>], folder: &Path) -> LookupTables {
     let (mut tables, mut hasher) = (Tables::default(), DefaultHasher::new());
+    let folder = Folder::new(folder);
     for section in sections {
-        read_one(reader, section, folder, &mut tables, &mut hasher);
+        read_one(reader, section, &folder, &mut tables, &mut hasher);
     }
     // Where the system has no randomness Forebay doesn't start at all.
     LookupTables { tables, fingerprint: hasher.finish(), seed: getrandom::u64().unwrap_or_default() }
@@ -43,7 +44,7 @@ pub(super) fn read(reader: &mut Reader<'_>, sections: &[Section<'_>], folder: &P
 fn read_one(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
-    folder: &Path,
+    folder: &Folder<'_>,
     tables: &mut Tables,
     hasher: &mut DefaultHasher,
 ) {
@@ -66,7 +67,7 @@ fn read_one(
         return;
     }
     let [key, value] = [key, value].map(|found| found.map(|found| found.value));
-    let added = folder_files::read_text(folder, &path, TABLE_BYTES_MAX).and_then(|text| {
+    let added = folder.read_text(&path, TABLE_BYTES_MAX).and_then(|text| {
         (section.name(), &text, &key, &value).hash(hasher);
         let added = match form {
             Form::Csv => tables.add_csv(section.name(), &text, key.as_deref(), value.as_deref()),
@@ -76,7 +77,7 @@ fn read_one(
     });
     if let Err(why) = added {
         let title = format!("`{}` can't be used: {why}", section.key_path("path"));
-        reader.push(Mistake::new(title, spot, format!("this is {}", folder.join(path).display())));
+        reader.push(Mistake::new(title, spot, format!("this is {}", folder.path().join(path).display())));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `transform` of a type: its steps are compiled, and mistakes in them are shown where they stand.
 
-use std::fmt;
+use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use gateway::TypeSteps;
@@ -63,14 +63,18 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
     let mut specs = Vec::new();
     let mut written = Vec::new();
     for (element, number) in elements.iter().zip(1..) {
-        let step = format!("{name}[{number}]");
         let Some(entries) = element.get_ref().as_table() else {
             let at = section.spot_of(element);
-            reader.wrong_kind::<()>(&step, at, element.get_ref(), "a step, such as { drop = \"/referrer\" }");
+            reader.wrong_kind::<()>(
+                &format_args!("{name}[{number}]"),
+                at,
+                element.get_ref(),
+                "a step, such as { drop = \"/referrer\" }",
+            );
             is_readable = false;
             continue;
         };
-        let read = spec(reader, section, &step, entries);
+        let read = spec(reader, section, &format_args!("{name}[{number}]"), entries);
         is_readable &= read.0.len() == entries.len();
         specs.push(read);
         written.push((element, entries));
@@ -107,25 +111,24 @@ pub(super) fn warn(reader: &mut Reader<'_>, section: &Section<'_>, transform: &T
     }
 }
 
-fn spec(reader: &mut Reader<'_>, section: &Section<'_>, step: &str, entries: &DeTable<'_>) -> StepSpec {
+fn spec(reader: &mut Reader<'_>, section: &Section<'_>, step: &dyn Display, entries: &DeTable<'_>) -> StepSpec {
     let is_secret = |key: &str| key == SECRET.1 && entries.contains_key(SECRET.0);
     let read = entries.iter().filter_map(|(key, value)| {
         let name: &str = key.get_ref();
-        let path = format!("{step}.{name}");
         let spot = section.spot_of(value);
         let setting = if is_secret(name) && value.get_ref().is_str() {
             // What is wrong with other steps is told too where it can't be filled in.
-            let secret = reader.string(&path, spot, value.get_ref());
+            let secret = reader.string(&format_args!("{step}.{name}"), spot, value.get_ref());
             Some(Setting::Text(secret.map_or_else(|| name.to_owned(), |found| found.value)))
         } else {
-            setting(reader, &path, spot, value.get_ref())
+            setting(reader, &format_args!("{step}.{name}"), spot, value.get_ref())
         };
         Some((name.to_owned(), setting?))
     });
     StepSpec(read.collect())
 }
 
-fn setting(reader: &mut Reader<'_>, path: &str, spot: Spot, value: &DeValue<'_>) -> Option<Setting> {
+fn setting(reader: &mut Reader<'_>, path: &dyn Display, spot: Spot, value: &DeValue<'_>) -> Option<Setting> {
     let within = |part: &Spanned<DeValue<'_>>| Spot { source: spot.source, span: part.span() };
     Some(match value {
         DeValue::String(text) => Setting::Text(text.clone().into_owned()),
@@ -143,7 +146,7 @@ fn setting(reader: &mut Reader<'_>, path: &str, spot: Spot, value: &DeValue<'_>)
             let elements: Vec<_> = elements
                 .iter()
                 .enumerate()
-                .map(|(number, part)| setting(reader, &format!("{path}[{number}]"), within(part), part.get_ref()))
+                .map(|(number, part)| setting(reader, &format_args!("{path}[{number}]"), within(part), part.get_ref()))
                 .collect();
             Setting::List(elements.into_iter().collect::<Option<_>>()?)
         }
@@ -152,7 +155,7 @@ fn setting(reader: &mut Reader<'_>, path: &str, spot: Spot, value: &DeValue<'_>)
                 .iter()
                 .map(|(key, part)| {
                     let name: &str = key.get_ref();
-                    let value = setting(reader, &format!("{path}.{name}"), within(part), part.get_ref())?;
+                    let value = setting(reader, &format_args!("{path}.{name}"), within(part), part.get_ref())?;
                     Some((name.to_owned(), value))
                 })
                 .collect();

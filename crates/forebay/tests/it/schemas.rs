@@ -133,6 +133,7 @@ fn references_stay_within_the_folder() {
         ("../../secret.json", "it leads out of the configuration's folder"),
         ("shared", "it is no file"),
         ("absent.json", "there is no such file"),
+        ("access.json/", "Not a directory"),
         ("http://example.org/a.json", "nothing is fetched"),
         ("file:///etc/passwd", "nothing is fetched"),
     ] {

@@ -70,6 +70,28 @@ struct Compiler<'m> {
 struct Object {
     place: Place,
     draft: Draft,
+    keywords: Keywords,
+}
+
+/// Which names an object may have: a bit for each of 64 kinds of them. It spares most looks for keywords that aren't there.
+#[derive(Clone, Copy)]
+struct Keywords(u64);
+
+impl Keywords {
+    fn of(view: View<'_>, at: usize) -> Self {
+        let bits = view.members(at).map(|(name, _)| Self::bit(&view.text(name)));
+        Self(bits.fold(0, |all, bit| all | bit))
+    }
+
+    /// By the length and the last letter.
+    fn bit(name: &str) -> u64 {
+        let last = name.bytes().next_back().unwrap_or_default();
+        1 << ((name.len() * 7 + usize::from(last)) % 64)
+    }
+
+    fn may_have(self, keyword: &str) -> bool {
+        self.0 & Self::bit(keyword) != 0
+    }
 }
 
 impl Compiler<'_> {
@@ -134,7 +156,10 @@ impl Compiler<'_> {
         match view.kind(place.at) {
             // Draft 4 has these beside `additionalProperties` and `additionalItems` only; elsewhere they do no harm.
             Kind::Boolean => rules.is_false = view.raw(place.at) == "false",
-            Kind::Object => self.fill(Object { place, draft }, &mut rules),
+            Kind::Object => {
+                let keywords = Keywords::of(view, place.at);
+                self.fill(Object { place, draft, keywords }, &mut rules);
+            }
             _ => self.wrong(place, "a schema is an object, true or false"),
         }
         rules
@@ -156,6 +181,9 @@ impl Compiler<'_> {
     }
 
     fn member(&self, object: Object, keyword: &str) -> Option<Place> {
+        if !object.keywords.may_have(keyword) {
+            return None;
+        }
         let at = self.view(object.place).member(object.place.at, keyword)?;
         Some(Place { at, ..object.place })
     }

@@ -107,7 +107,7 @@ impl<'s> Comparison<'s> {
 
     /// Where the old rules list their values, each is tried.
     fn values_were_listed(&mut self, olds: &All<'s>, old: &[Id], new: &[Id], place: &str) -> bool {
-        let texts = match olds.iter().find_map(|rules| rules.values.as_ref()) {
+        let texts = match olds.iter().find_map(|rules| rules.values.as_deref()) {
             Some(values) => values.all(),
             None if has_few(olds) => ["null", "true", "false"].map(str::to_owned).into(),
             None => return false,

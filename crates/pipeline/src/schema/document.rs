@@ -238,5 +238,5 @@ impl<'d> View<'d> {
 
 /// A name as it stands in a JSON pointer.
 pub(super) fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
+    if name.contains(['~', '/']) { name.replace('~', "~0").replace('/', "~1") } else { name.to_owned() }
 }

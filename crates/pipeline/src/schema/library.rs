@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::document::{Kind, View, escape};
+use super::document::{Kind, View};
 use super::draft::{Draft, Holds};
 use super::error::InvalidSchema;
 use super::tree::{Owned, ResourceId};
 use super::{Documents, uri};
+use crate::pointer::push_step;
 
 /// A value of one of the documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,11 +64,18 @@ impl Source {
         let mut steps = Vec::new();
         while at > 0 {
             let Parent { at: parent, index } = self.parents[at];
-            // Of an object a value stands behind its name.
-            steps.push(index.map_or_else(|| escape(&self.value.view().text(at - 1)), |index| index.to_string()));
+            steps.push((at, index));
             at = parent;
         }
-        steps.iter().rev().map(|step| format!("/{step}")).collect()
+        let mut pointer = String::new();
+        for (at, index) in steps.into_iter().rev() {
+            match index {
+                Some(index) => push_step(&mut pointer, &index.to_string()),
+                // Of an object a value stands behind its name.
+                None => push_step(&mut pointer, &self.value.view().text(at - 1)),
+            }
+        }
+        pointer
     }
 }
 

@@ -23,8 +23,9 @@ pub(super) struct Rules {
     /// Takes nothing at all.
     pub(super) is_false: bool,
     pub(super) allowed: Allowed,
-    pub(super) values: Option<Values>,
-    pub(super) number: Option<NumberRules>,
+    // Most rules have neither.
+    pub(super) values: Option<Box<Values>>,
+    pub(super) number: Option<Box<NumberRules>>,
     pub(super) text: Option<TextRules>,
     pub(super) array: Option<Box<ArrayRules>>,
     pub(super) object: Option<Box<ObjectRules>>,

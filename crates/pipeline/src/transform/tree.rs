@@ -57,6 +57,7 @@ impl NodeId {
 struct Node {
     /// The name with its quotes, where it is a member.
     key: Span,
+    tag: Tag,
     /// The value as text; out of date where the node is stale.
     value: Span,
     /// The next member or element of the same object or array.
@@ -69,6 +70,20 @@ struct Node {
     escaped: bool,
     /// Whether name and value stand in the ground as a member is written, one behind the other.
     whole: bool,
+}
+
+/// What tells most names apart, so that few are compared: each step walks past all members on its way to one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tag(u32);
+
+impl Tag {
+    /// The length, and the letters at the beginning, in the middle and at the end.
+    fn of(name: &[u8]) -> Self {
+        let (Some(first), Some(last)) = (name.first(), name.last()) else { return Self(0) };
+        let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+        let letters = u32::from_le_bytes([*first, name[name.len() / 2], *last, 0]);
+        Self(length << 24 | letters)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,12 +201,12 @@ impl Tree {
     fn refresh_members(&mut self, names: &[String]) -> Result<(), EditError> {
         let (mut next, mut count) = (self.nodes[0].first, 0);
         while let Some(id) = next {
-            let node = *self.node(id);
+            let node = self.node(id);
             count += 1;
-            if node.stale && names.iter().any(|name| self.has_name(&node, name)) {
+            next = node.next;
+            if node.stale && names.iter().any(|name| self.has_name(node, name, Tag::of(name.as_bytes()))) {
                 self.refresh(id)?;
             }
-            next = node.next;
         }
         self.pass(count);
         Ok(())
@@ -221,10 +236,11 @@ impl Tree {
     fn member(&self, of: NodeId, name: &str) -> Found {
         let mut search = Found { found: None, has_twins: false, last: None };
         let (mut next, mut count) = (self.node(of).first, 0);
+        let tag = Tag::of(name.as_bytes());
         while let Some(id) = next {
             let node = self.node(id);
             count += 1;
-            if self.has_name(node, name) {
+            if self.has_name(node, name, tag) {
                 search.has_twins = search.found.is_some();
                 search.found = Some(id);
             }
@@ -235,7 +251,12 @@ impl Tree {
         search
     }
 
-    fn has_name(&self, node: &Node, name: &str) -> bool {
+    /// Whether this is the name of a node. The tag is the name's.
+    fn has_name(&self, node: &Node, name: &str, tag: Tag) -> bool {
+        (node.escaped || node.tag == tag) && self.compares(node, name)
+    }
+
+    fn compares(&self, node: &Node, name: &str) -> bool {
         if node.escaped {
             return text::read_string(self.text(node.key)).is_some_and(|key| key == name);
         }
@@ -276,7 +297,9 @@ impl Tree {
             let end = scan::value_end(json, value);
             next = scan::next_part(json, end);
             let following = self.nodes.len() + 1;
+            let tag = json.get(start + 1..key_end.saturating_sub(1)).map_or_else(Tag::default, Tag::of);
             self.nodes.push(Node {
+                tag,
                 next: next.map(|_| NodeId(offset(following))),
                 escaped,
                 whole: true,
@@ -288,6 +311,16 @@ impl Tree {
 
 impl Node {
     const fn closed(key: Span, value: Span) -> Self {
-        Self { key, value, next: None, first: None, shape: Shape::Closed, stale: false, escaped: false, whole: false }
+        Self {
+            key,
+            tag: Tag(0),
+            value,
+            next: None,
+            first: None,
+            shape: Shape::Closed,
+            stale: false,
+            escaped: false,
+            whole: false,
+        }
     }
 }

@@ -14,8 +14,8 @@ impl Compiler<'_> {
         if let Some(place) = self.member(object, "type") {
             rules.allowed = self.kinds(place, rules.allowed.whole_fractions);
         }
-        rules.values = self.values(object);
-        rules.number = self.number(object);
+        rules.values = self.values(object).map(Box::new);
+        rules.number = self.number(object).map(Box::new);
         rules.text = self.text(object);
     }
 

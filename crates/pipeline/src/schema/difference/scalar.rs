@@ -7,11 +7,11 @@ use super::{All, Comparison, takes, takes_integers};
 
 impl<'s> Comparison<'s> {
     pub(super) fn scalars(&mut self, olds: &All<'s>, news: &All<'s>, place: &str) {
-        if let Some(values) = news.iter().find_map(|rules| rules.values.as_ref()) {
+        if let Some(values) = news.iter().find_map(|rules| rules.values.as_deref()) {
             self.certain(place, &format!("a value that isn't among those of `{}`", values.keyword));
         }
         if takes_integers(olds) {
-            let rules = |all: &All<'s>| all.iter().filter_map(|rules| rules.number.as_ref()).collect::<Vec<_>>();
+            let rules = |all: &All<'s>| all.iter().filter_map(|rules| rules.number.as_deref()).collect::<Vec<_>>();
             self.numbers(&rules(olds), &rules(news), place);
         }
         if takes(olds, Kind::Text) {

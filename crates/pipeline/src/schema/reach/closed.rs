@@ -72,7 +72,7 @@ impl<'s> Look<'s> {
             return None;
         }
         self.depth += 1;
-        let all = self.together(&[base, ids].concat());
+        let all = if base.is_empty() { self.together(ids) } else { self.together(&[base, ids].concat()) };
         let below = (self.members(&all, step), self.elements(&all, step));
         let fault = match below {
             (None, None) => Some(self.fault_at(&all, at)),
@@ -127,6 +127,12 @@ impl<'s> Look<'s> {
 
     /// These rules, and those that hold with them whatever the value is.
     fn together(&mut self, ids: &[Id]) -> Vec<Id> {
+        // Most often it is one that holds alone.
+        if let [id] = ids
+            && self.compiled.rules[id.0].applied.is_empty()
+        {
+            return if self.spend(1) { vec![*id] } else { Vec::new() };
+        }
         let (mut all, mut next) = (BTreeSet::new(), ids.to_vec());
         while let Some(id) = next.pop() {
             if !self.spend(1) {

@@ -2,7 +2,7 @@
 
 use event::limits::JSON_DEPTH_MAX;
 
-use super::{EditError, Found, Node, NodeId, Shape, Span, Tree, text};
+use super::{EditError, Found, Node, NodeId, Shape, Span, Tag, Tree, text};
 use crate::json::scan::too_deep;
 use crate::pointer::{JsonPointer, Step};
 
@@ -125,6 +125,7 @@ impl Tree {
         let span = self.add(&key)?;
         let node = self.node_mut(found);
         (node.key, node.whole, node.escaped) = (span, false, key.contains('\\'));
+        node.tag = Tag::of(name.as_bytes());
         self.make_stale(way);
         Ok(())
     }
@@ -174,6 +175,7 @@ impl Tree {
             let key = text::string(&step.name);
             node.key = self.add(&key)?;
             node.escaped = key.contains('\\');
+            node.tag = Tag::of(step.name.as_bytes());
         }
         let id = NodeId(super::offset(self.nodes.len()));
         self.nodes.push(node);
@@ -185,7 +187,8 @@ impl Tree {
     }
 
     fn remove_members(&mut self, of: NodeId, name: &str, but: Option<NodeId>) {
-        self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(tree.node(id), name));
+        let tag = Tag::of(name.as_bytes());
+        self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(tree.node(id), name, tag));
     }
 
     /// Keeps the parts that the function wants, which sees the number and the node of each.
