@@ -67,7 +67,7 @@ mod tests {
             let one = |part: &usize| {
                 let source = reader.source(format!("part {part}"), part.to_string());
                 let (at, also) = (Spot { source, span: 0..1 }, Spot { source: file, span: 0..3 });
-                if part % TENTH == 0 {
+                if part.is_multiple_of(TENTH) {
                     reader.push(Mistake::new(format!("title {part}"), at, "here").also(also, "of this"));
                 }
                 part * 2
@@ -76,7 +76,7 @@ mod tests {
         });
         assert_eq!(made, parts.iter().map(|part| part * 2).collect::<Vec<_>>());
         let shown = reader.finish().render(false);
-        let wrong: Vec<usize> = parts.iter().copied().filter(|part| part % TENTH == 0).collect();
+        let wrong: Vec<usize> = parts.iter().copied().filter(|part| part.is_multiple_of(TENTH)).collect();
         let titles: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("error: title ")).collect();
         assert_eq!(titles, wrong.iter().map(usize::to_string).collect::<Vec<_>>());
         for part in wrong {
