@@ -20,6 +20,12 @@ impl FromStr for Condition {
 }
 
 impl Condition {
+    /// What is asked of a payload.
+    #[must_use]
+    pub fn expression(&self) -> &Expression {
+        &self.0
+    }
+
     /// Whether it is true on an event with this payload.
     ///
     /// # Errors

@@ -220,10 +220,11 @@ fn what_takes_long_to_judge_holds_up_no_other_lane() {
                 world.objects = Some(ObjectRules { codec: Codec::None, bytes_max: 4096, records_max: 7, age_max });
             }
             world.shards = 1;
-            world.routes = Routes::new()
-                .with(name("x"), [KEYED.into()])
-                .with(name("y"), [FENCED.into()])
-                .when(Some(name("x")), KEYED.into(), costly().parse().unwrap());
+            world.routes = Routes::new().with(name("x"), [KEYED.into()]).with(name("y"), [FENCED.into()]).when(
+                Some(name("x")),
+                KEYED.into(),
+                costly().parse().unwrap(),
+            );
             world.start();
             seconds(1).await;
             world.append_request("x", 600, br#"{"n":3}"#).await;
