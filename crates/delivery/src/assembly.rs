@@ -11,7 +11,7 @@ use sink::{Batch, Write};
 use crate::condition::Verdict;
 use crate::ledger::Tally;
 use crate::rules::{BySlot, Rules};
-use crate::way::Took;
+use crate::way::{Extent, Took};
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]
@@ -85,34 +85,29 @@ impl Assembly {
         std::mem::take(&mut self.undecided)
     }
 
-    /// Takes in what it doesn't have yet of `stretch`: not all, if it is full before its end.
+    /// Takes in what it doesn't have yet of `stretch`: not all, if it is full or the turn is over before its end.
     pub(crate) fn add(&mut self, stretch: &Stretch, rules: &mut Rules, known: &Known) -> Took {
-        let mut held = false;
-        let complete = match stretch {
-            Stretch::Block(block) => {
-                let bytes = block.bytes();
-                let mut records = block.records_from(self.next);
-                records.all(|(at, record)| self.add_record(at, &record, bytes, &mut held, rules, known))
-            }
-            Stretch::Damaged(damaged) => {
-                let mut survivors = damaged.survivors().into_iter();
-                let bytes = damaged.bytes();
-                let complete =
-                    survivors.all(|(at, record)| self.add_record(at, &record, bytes, &mut held, rules, known));
-                if complete {
-                    self.lost += damaged.finding().lost_count();
-                }
-                complete
-            }
+        // It may be one of which a part was taken in before.
+        let was_held = self.sources.last().is_some_and(|last| last.end() == stretch.end());
+        let (mut held, next) = (was_held, self.next);
+        let bytes = match stretch {
+            Stretch::Block(block) => block.bytes(),
+            Stretch::Damaged(damaged) => damaged.bytes(),
         };
-        if held {
+        let mut add = |(at, record): (u64, Record<'_>)| self.add_record(at, &record, bytes, &mut held, rules, known);
+        let extent = match stretch {
+            Stretch::Block(block) => Extent::of(block.records_from(next), &mut add),
+            Stretch::Damaged(damaged) => Extent::of(damaged.survivors().into_iter(), &mut add),
+        };
+        if held && !was_held {
             self.sources.push(stretch.clone());
         }
-        if complete {
+        if extent == Extent::All {
+            self.lost += stretch.finding().map_or(0, eventlog::Finding::lost_count);
             self.next = self.next.max(stretch.end());
             self.batch.cover(self.next.saturating_sub(1));
         }
-        Took { all: complete, judged: rules.take_judged(), has_undecided: !self.undecided.is_empty() }
+        Took { extent, is_turn_over: rules.is_turn_over(), has_undecided: !self.undecided.is_empty() }
     }
 
     fn add_record(
@@ -123,11 +118,14 @@ impl Assembly {
         held: &mut bool,
         rules: &mut Rules,
         known: &Known,
-    ) -> bool {
+    ) -> Extent {
         if sequence < self.next {
-            return true;
+            return Extent::All;
         }
         if let Some(slot) = rules.slot_of(record.type_name, sequence) {
+            if rules.is_turn_over() {
+                return Extent::TurnOver;
+            }
             if known.buried.contains(&sequence) {
                 self.by_slot.of(slot).dead += 1;
             } else if let Some(outcome) = self.leave_out(slot, sequence, record, rules, known) {
@@ -137,7 +135,7 @@ impl Assembly {
             } else {
                 let newly_held = if *held { 0 } else { block.len() };
                 if self.is_full_before(record.payload.len(), newly_held) {
-                    return false;
+                    return Extent::Full;
                 }
                 *held = true;
                 self.held_bytes += newly_held;
@@ -147,7 +145,7 @@ impl Assembly {
         }
         self.next = sequence + 1;
         self.batch.cover(sequence);
-        true
+        Extent::All
     }
 
     /// What an event comes to that isn't to be sent, by its route's condition.

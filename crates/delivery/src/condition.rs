@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use event::limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
 use pipeline::expression::{Expression, InvalidExpression};
 
 /// A condition on an event's payload, compiled. Cheap to clone; two are the same if their texts are.
@@ -19,14 +20,35 @@ impl FromStr for Condition {
 }
 
 impl Condition {
+    /// What is asked of a payload.
+    #[must_use]
+    pub fn expression(&self) -> &Expression {
+        &self.0
+    }
+
     /// Whether it is true on an event with this payload.
     ///
     /// # Errors
-    /// Why it is neither true nor false.
+    /// Why it is neither true nor false. It isn't either where it would take more steps than a condition has on such a payload.
     pub fn holds(&self, payload: &[u8]) -> Result<bool, String> {
-        let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload is no text: {error}"))?;
-        self.0.holds(payload).map_err(|error| format!("the condition of its route is neither true nor false: {error}"))
+        self.holds_counting(payload, &mut 0)
     }
+
+    /// The same, and adds the steps that it took to `spent`.
+    fn holds_counting(&self, payload: &[u8], spent: &mut usize) -> Result<bool, String> {
+        let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload is no text: {error}"))?;
+        let most = steps_max(payload.len());
+        let mut left = most;
+        let verdict = self.0.holds_within(payload, &mut left);
+        *spent += most - left;
+        verdict.map_err(|error| format!("the condition of its route is neither true nor false: {error}"))
+    }
+}
+
+/// Steps that a condition has on a payload of so many bytes. They don't depend on what else there is to do: a condition says
+/// the same of an event whenever it is asked.
+fn steps_max(bytes: usize) -> usize {
+    CONDITION_STEPS_A_BYTE.saturating_mul(bytes).saturating_add(CONDITION_STEPS_LEAST).min(EXPRESSION_STEPS_MAX)
 }
 
 impl PartialEq for Condition {
@@ -145,11 +167,11 @@ impl Passage {
         sequence > self.after && sequence <= self.until
     }
 
-    /// What becomes of an event of the run.
-    pub(crate) fn judge(&self, sequence: u64, payload: &[u8]) -> Verdict {
+    /// What becomes of an event of the run. What it took to find out is added to `spent`, in steps.
+    pub(crate) fn judge(&self, sequence: u64, payload: &[u8], spent: &mut usize) -> Verdict {
         let term = self.conditions.iter().rev().find(|(after, _)| sequence > *after);
         let Some(condition) = term.and_then(|(_, when)| when.as_ref()) else { return Verdict::Taken };
-        match condition.holds(payload) {
+        match condition.holds_counting(payload, spent) {
             Ok(true) => Verdict::Taken,
             Ok(false) => Verdict::Skipped,
             Err(reason) => Verdict::Undecided(reason),
@@ -166,7 +188,7 @@ mod tests {
     }
 
     fn judged(terms: &Terms, sequence: u64, payload: &str) -> Verdict {
-        Passage::new((0, u64::MAX), terms, 1).judge(sequence, payload.as_bytes())
+        Passage::new((0, u64::MAX), terms, 1).judge(sequence, payload.as_bytes(), &mut 0)
     }
 
     #[test]
@@ -180,6 +202,23 @@ mod tests {
         let at = |sequence| judged(&terms, sequence, r#"{"a":2}"#);
         assert_eq!([5, 6, 10, 11].map(at), [Verdict::Taken, Verdict::Skipped, Verdict::Skipped, Verdict::Taken]);
         assert!(matches!(judged(&Terms::beginning(Some(&condition("a > 1"))), 1, "{}"), Verdict::Undecided(_)));
+    }
+
+    #[test]
+    fn a_large_event_may_take_more_than_a_small_one() {
+        let condition = condition("l.all(x, l.all(y, x + y > 0))");
+        let judged = |elements: usize| {
+            let payload = format!(r#"{{"l":[{}1]}}"#, "1,".repeat(elements - 1));
+            let mut spent = 0;
+            let verdict = condition.holds_counting(payload.as_bytes(), &mut spent);
+            assert!(spent <= steps_max(payload.len()), "{spent}");
+            (verdict.map_err(|reason| reason.contains("too many steps")), spent)
+        };
+        assert_eq!((judged(30).0, judged(100).0), (Ok(true), Err(true)));
+        assert!(judged(100).1 >= CONDITION_STEPS_LEAST);
+        let linear: Condition = "l.all(x, x > 0) && l.exists(x, x > 1)".parse().unwrap();
+        let payload = format!(r#"{{"l":[{}2]}}"#, "1,".repeat(50_000));
+        assert_eq!(linear.holds(payload.as_bytes()), Ok(true), "it is large");
     }
 
     #[test]

@@ -58,6 +58,7 @@ struct Run {
 
 impl Run {
     fn fill(&mut self) -> std::io::Result<Fill> {
+        self.rules.begin_turn();
         self.way.fill(|stretch| self.assembly.add(stretch, &mut self.rules, &self.known))
     }
 
@@ -93,6 +94,10 @@ impl Lane {
         while *self.halt.borrow() != Halt::Now {
             let filled = run.fill();
             let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
+            if fill == Fill::Midway {
+                tokio::task::yield_now().await;
+                continue;
+            }
             let undecided = run.assembly.take_undecided();
             self.bury_undecided(&mut run.way, &undecided).await?;
             if self.is_due(&run, fill) {
@@ -100,7 +105,7 @@ impl Lane {
             }
             match fill {
                 Fill::Full => {}
-                Fill::Pause => tokio::task::yield_now().await,
+                Fill::Pause | Fill::Midway => tokio::task::yield_now().await,
                 Fill::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
                 Fill::CaughtUp => self.idle(&run).await,
             }

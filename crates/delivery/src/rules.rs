@@ -11,6 +11,9 @@ use crate::book::Outcomes;
 use crate::condition::{Passage, Verdict};
 use crate::ledger::Tally;
 
+/// Steps of conditions that are taken before other lanes have their turn: some milliseconds.
+const STEPS_A_TURN: usize = 100_000;
+
 /// The rules of one lane, and the types they are for by *slot*.
 pub(crate) struct Rules {
     ledger: Arc<Ledger>,
@@ -18,8 +21,8 @@ pub(crate) struct Rules {
     slots: BTreeMap<Box<str>, usize>,
     rules: Vec<Rule>,
     last: usize,
-    /// Bytes of payloads that conditions were held against.
-    judged: usize,
+    /// Steps that conditions took in this turn.
+    spent: usize,
 }
 
 struct Rule {
@@ -49,7 +52,7 @@ impl BySlot {
 
 impl Rules {
     pub(crate) const fn new(ledger: Arc<Ledger>, lane: Lane) -> Self {
-        Self { ledger, lane, slots: BTreeMap::new(), rules: Vec::new(), last: 0, judged: 0 }
+        Self { ledger, lane, slots: BTreeMap::new(), rules: Vec::new(), last: 0, spent: 0 }
     }
 
     /// The slot of the type, if its event at `sequence` comes this way, or would but for a condition.
@@ -65,14 +68,20 @@ impl Rules {
         let Some(passage) = self.passage(slot).filter(|passage| !passage.conditions.is_empty()) else {
             return Verdict::Taken;
         };
-        let verdict = passage.judge(sequence, payload);
-        self.judged += payload.len();
+        let mut spent = self.spent;
+        let verdict = passage.judge(sequence, payload, &mut spent);
+        self.spent = spent;
         verdict
     }
 
-    /// Bytes of payloads that conditions were held against since this was asked before.
-    pub(crate) const fn take_judged(&mut self) -> usize {
-        std::mem::replace(&mut self.judged, 0)
+    /// Other lanes had their turn.
+    pub(crate) const fn begin_turn(&mut self) {
+        self.spent = 0;
+    }
+
+    /// Whether conditions took so long that others should have their turn.
+    pub(crate) const fn is_turn_over(&self) -> bool {
+        self.spent >= STEPS_A_TURN
     }
 
     /// The type of a slot that [`Rules::slot_of`] has given.

@@ -7,9 +7,6 @@ use eventlog::{LaneReader, Stretch};
 /// Stretches of the log that are read in one go before other lanes have their turn.
 const STRETCHES_A_TURN: usize = 64;
 
-/// Bytes of payloads that conditions are held against before other lanes have their turn: some milliseconds.
-const JUDGED_A_TURN: usize = 1024 * 1024;
-
 /// How far a batch was filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
@@ -17,14 +14,32 @@ pub(crate) enum Fill {
     CaughtUp,
     /// There is more to read, but others should have their turn.
     Pause,
+    /// The same within a stretch: nothing is to be done but to go on with it.
+    Midway,
+}
+
+/// How much of a stretch was taken in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    All,
+    /// What there was room for.
+    Full,
+    /// What there was time for.
+    TurnOver,
+}
+
+impl Extent {
+    /// Has `take` say of one record after the other how far it went, as long as there is more.
+    pub(crate) fn of<R>(records: impl Iterator<Item = R>, take: &mut impl FnMut(R) -> Self) -> Self {
+        records.map(take).find(|extent| *extent != Self::All).unwrap_or(Self::All)
+    }
 }
 
 /// What became of a stretch.
 pub(crate) struct Took {
-    /// Whether there was room for all of it.
-    pub(crate) all: bool,
-    /// Bytes of payloads that conditions were held against.
-    pub(crate) judged: usize,
+    pub(crate) extent: Extent,
+    /// Whether others should have their turn.
+    pub(crate) is_turn_over: bool,
     /// Whether a route can't say of some of its events whether they are its sink's.
     pub(crate) has_undecided: bool,
 }
@@ -45,21 +60,26 @@ impl Way {
         Self { reader, rest: None, doubtful: None, unreadable: false }
     }
 
-    /// Reads on, until `add` says that there is no room for all of a stretch, or that there is something doubtful in it.
+    /// Reads on, until `add` says that there is no room for all of a stretch, that there is something doubtful in it, or that
+    /// others should have their turn.
     pub(crate) fn fill(&mut self, mut add: impl FnMut(&Stretch) -> Took) -> io::Result<Fill> {
         for _ in 0..STRETCHES_A_TURN {
             let Some(stretch) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
                 return Ok(Fill::CaughtUp);
             };
             let took = add(&stretch);
+            if took.extent == Extent::TurnOver {
+                self.rest = Some(stretch);
+                return Ok(Fill::Midway);
+            }
             if took.has_undecided {
                 self.doubtful = Some(stretch.clone());
             }
-            if !took.all {
+            if took.extent == Extent::Full {
                 self.rest = Some(stretch);
                 return Ok(Fill::Full);
             }
-            if took.has_undecided || took.judged >= JUDGED_A_TURN {
+            if took.has_undecided || took.is_turn_over {
                 break;
             }
         }

@@ -50,6 +50,11 @@ pub const EXPRESSION_DEPTH_MAX: usize = 100;
 /// Steps of an expression on one document. A condition takes ten; one that looks at each of 10,000
 /// elements of a list takes some 50,000. What is copied or gathered costs steps as well, so that memory is bounded with them.
 pub const EXPRESSION_STEPS_MAX: usize = 500_000;
+/// Steps of a route's condition on the smallest event. All lanes share a thread, and who posts chooses what stands in an event: a
+/// batch of 100,000 small ones takes seconds with these, and minutes with all that an expression may take.
+pub const CONDITION_STEPS_LEAST: usize = 10_000;
+/// Further ones for each byte of the payload, up to those of any expression. To look at each element of a list takes three.
+pub const CONDITION_STEPS_A_BYTE: usize = 4;
 
 /// Bytes of a schema and of each document that it refers to. People write them, or programs from what people wrote.
 pub const SCHEMA_BYTES_MAX: usize = 4 * 1024 * 1024;

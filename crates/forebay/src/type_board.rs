@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use event::TypeName;
+use gateway::TextRule;
 use pipeline::schema::Schema;
+use pipeline::storable::Flaws;
 use serde::Serialize;
 
-use crate::config::{Configuration, SinkName, TypeConfig, TypeSchema};
+use crate::config::{Configuration, Route, SinkName, TypeConfig, TypeSchema};
 use crate::trial::{self, UnknownType};
 
 /// Types by name; `*` stands for all others. Cheap to clone.
@@ -21,12 +23,34 @@ pub(crate) struct TypeJson {
     id: Option<String>,
     time: Option<String>,
     ack_memory: bool,
-    routes: Vec<String>,
+    routes: Vec<RouteJson>,
+    /// What is done about texts that not every store can take.
+    text: TextJson,
     aggregates: Vec<String>,
     read: Option<String>,
     schema: Option<SchemaJson>,
     /// What its steps do.
     transform: Vec<&'static str>,
+}
+
+/// What is said of a route, as it stands in a configuration: a sink's name, or a table where there is a condition.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RouteJson {
+    Plain(String),
+    When { to: String, when: String },
+}
+
+/// What becomes of texts that not every store can take.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TextJson {
+    /// They are taken.
+    Any,
+    /// They are refused: those that the type's stores can't take, or all.
+    Refuse,
+    /// They are repaired.
+    Repair,
 }
 
 /// What is said of its schema.
@@ -75,17 +99,38 @@ impl TypeBoard {
 
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
-        let TypeConfig { id, time, schema, transform, texts: _, ack_memory, routes, aggregates, read } = config;
+        let TypeConfig { id, time, schema, transform, texts, ack_memory, routes, aggregates, read } = config;
         Self {
             r#type: name.to_owned(),
             id: id.as_ref().map(ToString::to_string),
             time: time.as_ref().map(ToString::to_string),
             ack_memory: *ack_memory,
-            routes: routes.iter().map(|route| route.to.to_string()).collect(),
+            routes: routes.iter().map(RouteJson::of).collect(),
+            text: TextJson::of(*texts),
             aggregates: aggregates.iter().map(|aggregate| aggregate.rules.name().to_string()).collect(),
             read: read.as_ref().map(SinkName::to_string),
             schema: schema.as_ref().map(SchemaJson::of),
             transform: transform.iter().flat_map(|transform| transform.steps.transform().operations()).collect(),
+        }
+    }
+}
+
+impl RouteJson {
+    fn of(Route { to, when }: &Route) -> Self {
+        let to = to.to_string();
+        match when {
+            None => Self::Plain(to),
+            Some(when) => Self::When { to, when: when.to_string() },
+        }
+    }
+}
+
+impl TextJson {
+    const fn of(rule: TextRule) -> Self {
+        match rule {
+            TextRule { repair: true, .. } => Self::Repair,
+            TextRule { flaws: Flaws::NONE, .. } => Self::Any,
+            TextRule { .. } => Self::Refuse,
         }
     }
 }

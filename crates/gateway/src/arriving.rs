@@ -5,7 +5,7 @@ use pipeline::batch::{Form, Item, Splitter};
 use crate::admission::Permit;
 use crate::beside;
 use crate::encoder::Encoder;
-use crate::http1::body::Body;
+use crate::http1::body::{Body, STRETCH_BYTES};
 use crate::problem::{Problem, Refused};
 use crate::worker::Worker;
 
@@ -25,11 +25,12 @@ pub(crate) async fn encode(
     permit: &mut Permit<'_>,
 ) -> Result<Encoder, Refused> {
     let mut arriving = Arriving { encoder, splitter: Splitter::new(form), unfinished: 0 };
-    let (mut charged, mut much) = (0, Vec::new());
+    let (mut charged, mut much, mut stretch) = (0, Vec::new(), 0);
     loop {
         let mut take = |chunk: &[u8]| {
             permit.admit(chunk.len())?;
             charged += chunk.len();
+            stretch += chunk.len();
             if arriving.is_much_work(chunk.len()) {
                 much = chunk.to_vec();
                 return Ok(());
@@ -38,9 +39,16 @@ pub(crate) async fn encode(
         };
         let Some(taken) = body.next(&mut take).await? else { break };
         taken?;
-        if !much.is_empty() {
+        if !much.is_empty() || arriving.encoder.is_behind() {
+            let waiting = arriving.encoder.bytes().saturating_sub(charged);
+            permit.admit(waiting)?;
+            charged += waiting;
             let chunk = std::mem::take(&mut much);
-            arriving = beside::run(worker, move || arriving.pushed(&chunk)).await??;
+            arriving = beside::run(worker, move || arriving.pushed_beside(&chunk)).await??;
+            stretch = 0;
+        } else if stretch >= STRETCH_BYTES {
+            stretch = 0;
+            arriving.encoder.begin_turn();
         }
         // Small records, and what is said of those that are refused, take more room than the body that they came in.
         let beyond = arriving.encoder.bytes().saturating_sub(charged);
@@ -48,9 +56,18 @@ pub(crate) async fn encode(
         charged += beyond;
     }
     if arriving.is_much_work(0) {
-        return beside::run(worker, move || arriving.finished()).await?;
+        return beside::run(worker, move || arriving.finished_beside()).await?;
     }
-    arriving.finished()
+    let mut encoder = arriving.finished()?;
+    if encoder.is_behind() {
+        encoder = beside::run(worker, move || {
+            encoder.catch_up();
+            encoder
+        })
+        .await?;
+    }
+    encoder.finish();
+    Ok(encoder)
 }
 
 impl Arriving {
@@ -69,13 +86,24 @@ impl Arriving {
         splitter.push(chunk, &mut take).map_err(Problem::of_body)
     }
 
-    fn pushed(mut self, chunk: &[u8]) -> Result<Self, Refused> {
-        self.push(chunk).map(|()| self)
+    /// Takes what was put off and the chunk.
+    fn pushed_beside(mut self, chunk: &[u8]) -> Result<Self, Refused> {
+        self.encoder.catch_up();
+        self.push(chunk)?;
+        self.encoder.begin_turn();
+        Ok(self)
     }
 
+    /// The body has ended; records may have been put off.
     fn finished(self) -> Result<Encoder, Refused> {
         let Self { mut encoder, splitter, .. } = self;
         splitter.finish(&mut |item| encoder.take(item)).map_err(Problem::of_body)?;
+        Ok(encoder)
+    }
+
+    fn finished_beside(mut self) -> Result<Encoder, Refused> {
+        self.encoder.catch_up();
+        let mut encoder = self.finished()?;
         encoder.finish();
         Ok(encoder)
     }

@@ -9,12 +9,13 @@ use pipeline::transform::{Outcome, Scratch, Several};
 
 use crate::admission::Permit;
 use crate::code::Code;
-use crate::encoder::Envelope;
-use crate::event_request::Done;
+use crate::effort::Work;
+use crate::encoder::{Envelope, type_of};
+use crate::event_request::{Done, checked};
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
 use crate::stepped::{self, Stepped};
-use crate::type_cache::Slot;
+use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::Known;
 use crate::worker::Worker;
 
@@ -47,10 +48,14 @@ pub(crate) async fn take<'w>(
     worker: &'w Worker,
     wishes: &Wishes,
     envelope: &Envelope,
-    (slot, bytes): (Slot, Vec<u8>),
+    (slot, bytes): (Option<Slot>, Vec<u8>),
     permit: &mut Permit<'_>,
 ) -> Result<Done<'w>, Refused> {
     permit.admit(bytes.len())?;
+    let (slot, bytes) = match slot {
+        Some(slot) => (slot, bytes),
+        None => find_type(worker, wishes, bytes).await?,
+    };
     let known = worker.types().get(slot).clone();
     let (content, refused_commits) = (worker.content_hash(), worker.refused_commits());
     let (around, key) = (envelope.clone(), wishes.key.as_deref().map(<[u8]>::to_vec).unwrap_or_default());
@@ -77,6 +82,27 @@ pub(crate) async fn take<'w>(
         One::Filtered(by) => Outcome::Filtered(*by),
     };
     stepped::conclude(worker, wishes, envelope, stepped, (outcome, &payload, &|| content))
+}
+
+/// Finds the type of an event whose payload names it, where that is much work, or may be; and gives the payload back.
+async fn find_type(worker: &Worker, wishes: &Wishes, bytes: Vec<u8>) -> Result<(Slot, Vec<u8>), Refused> {
+    let (mut types, ack) = (TypeCache::new(worker.types().table().clone()), wishes.ack);
+    let found = run(worker, move || -> Result<_, Refused> {
+        let (payload, fault) = checked(&bytes, types.table())?;
+        let Ok(slot) = type_of(&mut types, &payload, &mut Work::beside()) else {
+            return Err(Problem::boxed(Code::Overload, "the type wasn't found in time; send the event again later"));
+        };
+        let known = types.get(slot?);
+        known.check()?;
+        known.check_mended(fault)?;
+        ack.check(known)?;
+        let name = known.name.clone();
+        drop(payload);
+        Ok((name, bytes))
+    });
+    let (name, bytes) = found.await??;
+    let slot = worker.types().find_again(name.as_str())?;
+    Ok((slot, bytes))
 }
 
 /// A payload that was checked, and what its steps made of it.

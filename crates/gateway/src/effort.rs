@@ -37,6 +37,92 @@ impl Effort {
     }
 }
 
+/// Operations for a step of an expression, as the steps of a transform count them.
+const EXPRESSION_STEP: usize = 16;
+/// Bytes that are passed over in an operation where something is looked up.
+const BYTES_PASSED: usize = 4;
+
+/// It is more than others should wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Much;
+
+/// What may be spent where work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Operations that are left; `None` beside the shard, where nobody waits.
+    left: Option<usize>,
+}
+
+impl Work {
+    /// What a shard does itself before others have their turn.
+    pub(crate) const fn inline() -> Self {
+        Self { left: Some(INLINE_OPERATIONS) }
+    }
+
+    /// As much as it takes.
+    pub(crate) const fn beside() -> Self {
+        Self { left: None }
+    }
+
+    /// Operations that are left, if they are counted.
+    pub(crate) const fn left(self) -> Option<usize> {
+        self.left
+    }
+
+    /// Whether nothing more is to be done here.
+    pub(crate) fn is_spent(self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// Takes operations.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub(crate) fn spend(&mut self, operations: usize) -> Result<(), Much> {
+        let Some(left) = &mut self.left else { return Ok(()) };
+        let rest = left.checked_sub(operations);
+        *left = rest.unwrap_or(0);
+        rest.map(|_| ()).ok_or(Much)
+    }
+
+    /// Takes what it costs to look something up in so many bytes.
+    ///
+    /// # Errors
+    /// As [`Work::spend`].
+    pub(crate) fn pass(&mut self, bytes: usize) -> Result<(), Much> {
+        self.spend(bytes / BYTES_PASSED)
+    }
+
+    /// Takes what it costs at least to read so many bytes into something.
+    ///
+    /// # Errors
+    /// As [`Work::spend`].
+    pub(crate) fn read(&mut self, bytes: usize) -> Result<(), Much> {
+        self.spend(usize::try_from(bytes as u64 * LEAST / 1000).unwrap_or(usize::MAX))
+    }
+
+    /// Has expressions worked out with the steps that there are, of `most`, and takes those that they took: `work` leaves the
+    /// others.
+    ///
+    /// # Errors
+    /// As `work`, where the steps that there were didn't suffice.
+    pub(crate) fn evaluate<T, E>(
+        &mut self,
+        most: usize,
+        work: impl FnOnce(&mut usize) -> Result<T, E>,
+    ) -> Result<T, Much> {
+        let given = self.left.map_or(most, |left| (left / EXPRESSION_STEP).min(most));
+        let mut steps = given;
+        let made = work(&mut steps);
+        let spent = self.spend((given - steps) * EXPRESSION_STEP);
+        made.map_err(|_| {
+            self.left = self.left.map(|_| 0);
+            Much
+        })
+        .and_then(|made| spent.map(|()| made))
+    }
+}
+
 /// Whether so many bytes are much work where only the least is known of their cost.
 pub(crate) fn is_much_by_size(bytes: usize) -> bool {
     is_much(bytes, LEAST)
@@ -49,6 +135,23 @@ fn is_much(bytes: usize, operations_of_thousand: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_shard_does_itself_is_bounded_by_all_that_it_takes() {
+        let mut work = Work::inline();
+        assert_eq!((work.pass(4000), work.read(1000)), (Ok(()), Ok(())));
+        let steps = work.evaluate(usize::MAX, |steps| {
+            *steps -= 1000;
+            Ok::<_, ()>(*steps)
+        });
+        assert_eq!(steps, Ok((INLINE_OPERATIONS - 3000) / EXPRESSION_STEP - 1000));
+        assert_eq!(work.left(), Some(INLINE_OPERATIONS - 3000 - 1000 * EXPRESSION_STEP));
+        assert_eq!(work.evaluate(usize::MAX, |_| Err::<(), _>(())), Err(Much));
+        assert!(work.is_spent());
+        assert_eq!(Work::inline().spend(INLINE_OPERATIONS + 1), Err(Much));
+        assert_eq!(Work::beside().spend(usize::MAX), Ok(()));
+        assert_eq!(Work::beside().evaluate(7, |steps| Ok::<_, ()>(*steps)), Ok(7));
+    }
 
     #[test]
     fn what_was_much_work_is_so_again_and_what_is_little_no_more() {

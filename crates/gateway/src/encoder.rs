@@ -1,6 +1,7 @@
 //! Turns payloads into records of the log: each is taken through the steps of its type, and gets its id. It holds all that it needs, so that the
 //! records of a large batch can be made on another thread.
 
+mod put_off;
 mod stepping;
 
 use std::borrow::Cow;
@@ -19,24 +20,37 @@ use pipeline::pointer::{JsonPointer, scalar_text};
 use crate::ack::Ack;
 use crate::answer::Refusal;
 use crate::code::Code;
+use crate::effort::{Much, Work};
 use crate::event_request::other_bytes;
 use crate::headers::Headers;
 use crate::problem::{Problem, Refused};
 use crate::request::{DEFAULT_TYPE, check_key};
 use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::{Known, TypeTable};
+use put_off::PutOff;
 use stepping::Stepping;
 
 /// The type that a payload names by the configured pointer, or that it has by a rule.
 ///
 /// # Errors
-/// It is none that is taken.
-pub(crate) fn type_of(types: &mut TypeCache, payload: &str) -> Result<Slot, Problem> {
+/// To find out is more work than there may be. Within: it is none that is taken.
+pub(crate) fn type_of(types: &mut TypeCache, payload: &str, work: &mut Work) -> Result<Result<Slot, Problem>, Much> {
     let table = types.table().clone();
-    let found = table.type_pointer.as_ref().and_then(|pointer| Some((pointer, pointer.lookup(payload)?)));
-    let Some((pointer, raw)) = found else {
-        return types.find(table.choice.type_of(payload).map_or(DEFAULT_TYPE, TypeName::as_str));
+    let named = match &table.type_pointer {
+        Some(pointer) => {
+            work.pass(payload.len())?;
+            pointer.lookup(payload).map(|raw| (pointer, raw))
+        }
+        None => None,
     };
+    Ok(match named {
+        Some(named) => type_at(types, named),
+        None => types.find(table.choice.type_of(payload, work)?.map_or(DEFAULT_TYPE, TypeName::as_str)),
+    })
+}
+
+/// The type that a payload names by what stands at the configured pointer.
+fn type_at(types: &mut TypeCache, (pointer, raw): (&JsonPointer, &str)) -> Result<Slot, Problem> {
     let not_text = || Problem::new(Code::UnknownType, "the value is no text, so it names no type");
     let result = match scalar_text(raw) {
         Some(name) => types.find(&name),
@@ -99,6 +113,25 @@ pub(super) struct Sent<'a> {
     number: u32,
 }
 
+/// Why a record isn't added.
+pub(super) enum Stop {
+    Refused(Problem),
+    /// It is more work than others should wait for.
+    Much,
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
+impl From<Much> for Stop {
+    fn from(_: Much) -> Self {
+        Self::Much
+    }
+}
+
 /// What stands around the payloads of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Envelope {
@@ -144,6 +177,9 @@ pub(crate) struct Encoder {
     own_lines: Vec<u32>,
     content: ContentHash,
     stepping: Stepping,
+    /// What may be spent on records where it is now.
+    work: Work,
+    put_off: PutOff,
     /// Commits that had been refused when it began.
     pub(crate) refused_commits: u64,
     pub(crate) batch: Batch,
@@ -183,6 +219,8 @@ impl Encoder {
             own_lines: Vec::new(),
             content,
             stepping: Stepping::default(),
+            work: Work::inline(),
+            put_off: PutOff::default(),
             refused_commits: 0,
             batch: Batch::default(),
             first_id: None,
@@ -210,19 +248,34 @@ impl Encoder {
         }
     }
 
-    /// Takes the next record of the batch.
+    /// Takes the next record of the batch, or puts it off where it is more work than others should wait for.
     pub(crate) fn take(&mut self, item: Item<'_>) {
+        // Behind one that was put off none is taken: their order is that in which they came.
+        if self.is_behind() || self.take_now(&item) == Err(Much) {
+            self.put_off.add(item);
+        }
+    }
+
+    fn take_now(&mut self, item: &Item<'_>) -> Result<(), Much> {
         let Item { line, ordinal, record, raw } = item;
         let result = match record {
-            Ok(payload) => self.add((payload, payload.as_bytes()), (line, ordinal), None),
+            Ok(payload) => self.add((payload, payload.as_bytes()), (*line, *ordinal), None),
             Err(refusal) if refusal.code == RefusalCode::Surrogate && self.types.table().repairs => {
                 let came = (&*json::mend(raw), raw.trim_ascii());
-                self.add(came, (line, ordinal), Some(Problem::of_refusal(refusal)))
+                self.add(came, (*line, *ordinal), Some(Problem::of_refusal(refusal.clone())))
             }
-            Err(refusal) => return self.refuse(refusal.into()),
+            Err(refusal) => {
+                self.refuse(refusal.clone().into());
+                return Ok(());
+            }
         };
-        if let Err(problem) = result {
-            self.refuse(Refusal::of_problem(line, problem));
+        match result {
+            Ok(()) => Ok(()),
+            Err(Stop::Much) => Err(Much),
+            Err(Stop::Refused(problem)) => {
+                self.refuse(Refusal::of_problem(*line, problem));
+                Ok(())
+            }
         }
     }
 
@@ -244,14 +297,17 @@ impl Encoder {
         (payload, bytes): (&str, &[u8]),
         (line, number): (u32, u32),
         fault: Option<Problem>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Stop> {
         let slot = match self.slot {
             Some(slot) => slot,
-            None => type_of(&mut self.types, payload)?,
+            None => type_of(&mut self.types, payload, &mut self.work)??,
         };
         self.types.get(slot).check()?;
         self.types.get(slot).check_mended(fault)?;
         self.ack.check(self.types.get(slot))?;
+        if self.types.get(slot).reads_payloads() {
+            self.work.read(payload.len())?;
+        }
         self.types.get(slot).check_payload(payload)?;
         let sent = Sent { slot, bytes: SentBytes::These(bytes), line, number };
         if self.types.get(slot).rules.steps.is_some() {
@@ -340,7 +396,7 @@ impl Encoder {
     /// Bytes that the records take, and what is to be said of them, about. Both may be much more than what came in.
     pub(crate) fn bytes(&self) -> usize {
         let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.own_lines.as_slice());
-        self.batch.records.bytes() + own + self.refused_bytes
+        self.batch.records.bytes() + own + self.refused_bytes + self.put_off.bytes()
     }
 
     /// How many records were refused.

@@ -1,11 +1,14 @@
 //! `POST /ingest/event`: one payload, one event.
 
+use std::borrow::Cow;
+
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, KeyedIds, Position};
 use eventlog::{AppendError, Record, Taken};
 use pipeline::json::{self, JsonErrorKind};
 
 use crate::code::Code;
+use crate::effort::{self, Much, Work};
 use crate::encoder::{Envelope, own_id, type_of};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
@@ -13,7 +16,7 @@ use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
 use crate::stepped::{self, Otherwise};
 use crate::type_cache::Slot;
-use crate::type_table::Known;
+use crate::type_table::{Known, TypeTable};
 use crate::worker::Worker;
 use crate::{answer, beside};
 
@@ -58,8 +61,8 @@ pub(crate) async fn durable(worker: &Worker, taken: Taken<'_>) -> Result<(Positi
 /// What is to be done with an event that came.
 pub(crate) enum Came<'w> {
     Done(Done<'w>),
-    /// It is much work, and a copy of it.
-    Much(Slot, Vec<u8>),
+    /// It is much work: its type, unless it is that already to know it, and a copy of it.
+    Much(Option<Slot>, Vec<u8>),
 }
 
 /// What an event has come to.
@@ -88,32 +91,32 @@ pub(crate) fn append<'w>(
     if let Some(slot) = wishes.slot.filter(|slot| types.get(*slot).is_much_work(bytes.len())) {
         types.get(slot).check()?;
         wishes.ack.check(types.get(slot))?;
-        return Ok(Came::Much(slot, bytes.to_vec()));
+        return Ok(Came::Much(Some(slot), bytes.to_vec()));
     }
-    let mended;
-    let (payload, fault) = match json::check(bytes) {
-        Ok(payload) => (payload, None),
-        Err(error) if error.kind == JsonErrorKind::Surrogate && types.table().repairs => {
-            mended = json::mend(bytes);
-            (mended.as_str(), Some(*Problem::of_json(error)))
-        }
-        Err(error) => return Err(Problem::of_json(error)),
-    };
+    let mut work = Work::inline();
+    if wishes.slot.is_none() && effort::is_much_by_size(bytes.len()) {
+        return Ok(Came::Much(None, bytes.to_vec()));
+    }
+    let (payload, fault) = checked(bytes, types.table())?;
+    let payload = &*payload;
     let slot = match wishes.slot {
         Some(slot) => slot,
-        None => type_of(&mut types, payload)?,
+        None => match type_of(&mut types, payload, &mut work) {
+            Ok(slot) => slot?,
+            Err(Much) => return Ok(Came::Much(None, bytes.to_vec())),
+        },
     };
     let known = types.get(slot);
     known.check()?;
     known.check_mended(fault)?;
     wishes.ack.check(known)?;
     if wishes.slot.is_none() && known.is_much_work(bytes.len()) {
-        return Ok(Came::Much(slot, bytes.to_vec()));
+        return Ok(Came::Much(Some(slot), bytes.to_vec()));
     }
     known.check_payload(payload)?;
     if let Some(steps) = known.rules.steps.clone() {
         drop(types);
-        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes));
+        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes), &mut work);
     }
     let payload = known.storable(payload)?;
     let given = given_id(wishes, envelope, known, &payload)?;
@@ -122,6 +125,17 @@ pub(crate) fn append<'w>(
     let record = Record { content, ..envelope.record(known, id, payload.as_bytes()) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
     Ok(Came::Done(Done::One(Appended { taken, id, slot })))
+}
+
+/// The JSON that came as these bytes, of whatever type; mended, where some type's payloads are, and then what was at fault.
+pub(crate) fn checked<'b>(bytes: &'b [u8], table: &TypeTable) -> Result<(Cow<'b, str>, Option<Problem>), Refused> {
+    match json::check(bytes) {
+        Ok(payload) => Ok((Cow::Borrowed(payload), None)),
+        Err(error) if error.kind == JsonErrorKind::Surrogate && table.repairs => {
+            Ok((Cow::Owned(json::mend(bytes)), Some(*Problem::of_json(error))))
+        }
+        Err(error) => Err(Problem::of_json(error)),
+    }
 }
 
 /// The id that a client gave an event: its own, or that of the request's key.

@@ -8,6 +8,7 @@ use pipeline::transform::{Filtered, Outcome, Several, Windows};
 use crate::ack::Ack;
 use crate::acknowledgement::{self, SingleEvent};
 use crate::admission::Permit;
+use crate::effort::Work;
 use crate::encoder::{Encoder, Envelope};
 use crate::event_request::{Appended, Came, Done, given_id, key_id, of_append, other_bytes};
 use crate::http1::response::Response;
@@ -42,13 +43,15 @@ pub(crate) struct Stepped {
     pub(crate) is_storable: bool,
 }
 
-/// Takes an event, which came as `bytes`, through its type's steps, and appends what becomes of it; unless it is much work.
+/// Takes an event, which came as `bytes`, through its type's steps, and appends what becomes of it; unless that is more work than there
+/// may be.
 pub(crate) fn append<'w>(
     worker: &'w Worker,
     wishes: &Wishes,
     envelope: &Envelope,
     slot: Slot,
     (steps, payload, bytes): (&TypeSteps, &str, &[u8]),
+    work: &mut Work,
 ) -> Result<Came<'w>, Refused> {
     let refused_commits = worker.refused_commits();
     let mut windows = steps.windows(refused_commits);
@@ -56,9 +59,9 @@ pub(crate) fn append<'w>(
     let outcome = {
         let types = worker.types();
         let key = || wishes.key.as_deref().map(<[u8]>::to_vec).unwrap_or_default();
-        steps.run_inline(payload, (envelope, types.get(slot), key), &mut windows, &mut buffers)?
+        steps.run_within(work, payload, (envelope, types.get(slot), key), &mut windows, &mut buffers)?
     };
-    let Ran::Done(outcome) = outcome else { return Ok(Came::Much(slot, bytes.to_vec())) };
+    let Ran::Done(outcome) = outcome else { return Ok(Came::Much(Some(slot), bytes.to_vec())) };
     let stepped = Stepped { slot, windows, refused_commits, is_storable: false };
     conclude(worker, wishes, envelope, stepped, (outcome, payload, &|| worker.content_hash().of(bytes))).map(Came::Done)
 }

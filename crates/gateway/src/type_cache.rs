@@ -75,6 +75,15 @@ impl TypeCache {
         self.found(known)
     }
 
+    /// The place of a type that was met elsewhere, by a table that may have been another one.
+    ///
+    /// # Errors
+    /// It isn't taken any more.
+    pub(crate) fn find_again(&mut self, name: &str) -> Result<Slot, Problem> {
+        let known = self.table.find_own(name)?;
+        self.found(known)
+    }
+
     /// The place of a type that the table knows; it may be that of another name.
     fn found(&mut self, known: Known) -> Result<Slot, Problem> {
         match self.by_name.get(known.name.as_str()) {

@@ -1,8 +1,11 @@
 //! Types by rule: what an event is, by what stands in its payload, where neither path, header nor pointer names a type.
 
 use event::TypeName;
+use event::limits::EXPRESSION_STEPS_MAX;
 use pipeline::choice::Choice;
 use pipeline::expression::Expression;
+
+use crate::effort::{Much, Work};
 
 /// Rules in their order: each a condition, and the type of the events on which it is the first that is true.
 #[derive(Clone, Debug, Default)]
@@ -24,10 +27,18 @@ impl TypeChoice {
     }
 
     /// The type of an event with this payload, which was checked; none where no rule is of it.
-    pub(crate) fn type_of(&self, payload: &str) -> Option<&TypeName> {
+    ///
+    /// # Errors
+    /// To find out is more work than there may be.
+    pub(crate) fn type_of(&self, payload: &str, work: &mut Work) -> Result<Option<&TypeName>, Much> {
         if self.is_empty() {
-            return None;
+            return Ok(None);
         }
-        self.types.get(self.choice.first(payload)?)
+        work.pass(payload.len())?;
+        let first = match work.left() {
+            None => self.choice.first(payload),
+            Some(_) => work.evaluate(EXPRESSION_STEPS_MAX, |steps| self.choice.first_within(payload, steps))?,
+        };
+        Ok(first.and_then(|number| self.types.get(number)))
     }
 }

@@ -7,7 +7,7 @@ use event::limits::TRANSFORM_WORK_MAX;
 use pipeline::transform::{Context, Filtered, Outcome, Scratch, Transform, Windows};
 
 use crate::code::Code;
-use crate::effort::{self, Effort};
+use crate::effort::{Effort, Work};
 use crate::encoder::Envelope;
 use crate::problem::{Problem, Refused};
 use crate::type_table::Known;
@@ -96,32 +96,43 @@ impl TypeSteps {
         windows: &mut Windows,
         scratch: &'s mut Scratch,
     ) -> Result<Outcome<'s>, Refused> {
-        match self.run_within(TRANSFORM_WORK_MAX, payload, around, windows, scratch)? {
+        match self.run_with(TRANSFORM_WORK_MAX, payload, around, windows, scratch).1? {
             Ran::Done(outcome) => Ok(outcome),
             // With all operations that there may be nothing is stopped that isn't refused.
             Ran::Stopped => Err(Problem::boxed(Code::Transform, "the steps take too many operations on this event")),
         }
     }
 
-    /// The same where it would hold up a shard: what takes longer than others should wait is stopped, and has left nothing behind.
-    pub(crate) fn run_inline<'s>(
+    /// The same where it may hold up a shard: what takes longer than others should wait is stopped, and has left nothing behind.
+    pub(crate) fn run_within<'s>(
         &self,
+        work: &mut Work,
         payload: &str,
         around: (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,
     ) -> Result<Ran<'s>, Refused> {
-        self.run_within(effort::INLINE_OPERATIONS, payload, around, windows, scratch)
+        let most = work.left().unwrap_or(TRANSFORM_WORK_MAX);
+        let (spent, ran) = self.run_with(most, payload, around, windows, scratch);
+        match (ran, work.spend(spent)) {
+            (Ok(Ran::Stopped), _) => {
+                // Of what is left nothing is to be had by others.
+                let _ = work.spend(usize::MAX);
+                Ok(Ran::Stopped)
+            }
+            (ran, _) => ran,
+        }
     }
 
-    fn run_within<'s>(
+    /// How many operations it took, and what came of it.
+    fn run_with<'s>(
         &self,
         most: usize,
         payload: &str,
         (envelope, known, key): (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,
-    ) -> Result<Ran<'s>, Refused> {
+    ) -> (usize, Result<Ran<'s>, Refused>) {
         let own = || known.rules.id.as_ref()?.lookup(payload).filter(|raw| *raw != "null");
         let key = if self.asks_for_key { own().map_or_else(key, |raw| raw.as_bytes().to_vec()) } else { Vec::new() };
         let header = |name: &str| envelope.headers.get(name);
@@ -137,8 +148,8 @@ impl TypeSteps {
         let outcome = self.transform.run_within(&mut spent, payload, &context, windows, scratch);
         self.effort.learn(payload.len(), spent);
         if outcome.as_ref().is_err_and(|error| error.exhausted) && most < TRANSFORM_WORK_MAX {
-            return Ok(Ran::Stopped);
+            return (spent, Ok(Ran::Stopped));
         }
-        outcome.map(Ran::Done).map_err(Problem::of_step)
+        (spent, outcome.map(Ran::Done).map_err(Problem::of_step))
     }
 }

@@ -166,11 +166,13 @@ impl Known {
     pub(crate) fn is_much_work(&self, bytes: usize) -> bool {
         match &self.rules.steps {
             Some(steps) => steps.effort().is_much(bytes),
-            None => {
-                let is_read = self.rules.schema.is_some() || !self.rules.texts.flaws.is_none();
-                is_read && effort::is_much_by_size(bytes)
-            }
+            None => self.reads_payloads() && effort::is_much_by_size(bytes),
         }
+    }
+
+    /// Whether payloads of the type are looked at, its steps apart.
+    pub(crate) fn reads_payloads(&self) -> bool {
+        self.rules.schema.is_some() || !self.rules.texts.flaws.is_none()
     }
 
     /// Holds a payload against the type's schema.

@@ -13,6 +13,10 @@ pub struct Choice {
     fields: Vec<String>,
 }
 
+/// It takes more steps than were given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
 #[derive(Clone, Debug)]
 struct Condition {
     expression: Expression,
@@ -44,12 +48,31 @@ impl Choice {
     /// many steps as one expression may ([`EXPRESSION_STEPS_MAX`]): what is asked behind that isn't true either.
     #[must_use]
     pub fn first(&self, json: &str) -> Option<usize> {
+        self.look(json, &mut { EXPRESSION_STEPS_MAX }).0
+    }
+
+    /// The same with fewer `steps` than there may be, which become those that are left.
+    ///
+    /// # Errors
+    /// [`Stopped`] where they didn't suffice: with more of them another condition may be the first.
+    pub fn first_within(&self, json: &str, steps: &mut usize) -> Result<Option<usize>, Stopped> {
+        match self.look(json, steps) {
+            (_, true) => Err(Stopped),
+            (first, false) => Ok(first),
+        }
+    }
+
+    /// The first that is true, and whether any was stopped.
+    fn look(&self, json: &str, steps: &mut usize) -> (Option<usize>, bool) {
         let found = document::fields(json, &self.fields);
-        let mut steps = EXPRESSION_STEPS_MAX;
-        self.conditions.iter().position(|Condition { expression, fields }| {
+        let mut is_stopped = false;
+        let first = self.conditions.iter().position(|Condition { expression, fields }| {
             let fields = fields.iter().map(|number| found[*number]).collect();
-            expression.holds_with(json, fields, &mut steps).unwrap_or(false)
-        })
+            let verdict = expression.holds_with(json, fields, steps);
+            is_stopped |= verdict.is_err_and(|error| error.is_stopped());
+            verdict.unwrap_or(false)
+        });
+        (first, is_stopped)
     }
 }
 
@@ -83,6 +106,11 @@ mod tests {
         let document = format!(r#"{{"a":[{items}]}}"#);
         let costly = "a.exists(x, a.exists(y, x + y < 0))";
         assert_eq!(choice(&["true"]).first(&document), Some(0));
+        let mut steps = 1000;
+        assert_eq!(choice(&[costly, "true"]).first_within(&document, &mut steps), Err(Stopped));
+        let mut steps = 1000;
+        assert_eq!(choice(&["a == 1", "true"]).first_within(&document, &mut steps), Ok(Some(1)));
+        assert!((1..1000).contains(&steps), "{steps} are left");
         assert_eq!(choice(&[costly, "size(a) == 2000"]).first(&document), None, "nothing is left for the second");
     }
 }

@@ -24,7 +24,7 @@ use std::str::FromStr;
 
 use error::Fault;
 pub use error::{EvaluationError, InvalidExpression};
-use evaluate::{Evaluation, Stop};
+use evaluate::{BYTES_PER_STEP, Evaluation, Stop};
 use tree::Node;
 pub use value::{Made, NotJson, Value};
 
@@ -66,6 +66,16 @@ impl Expression {
     /// [`EvaluationError`] as there, and where the value is neither true nor false.
     pub fn holds<'a>(&'a self, document: &'a str) -> Result<bool, EvaluationError<'a>> {
         self.truth(self.evaluate(document)?)
+    }
+
+    /// Whether it is true, with fewer `steps` than there may be, which become those that are left. The pass over the document is
+    /// among them, however little it finds.
+    ///
+    /// # Errors
+    /// As [`Expression::holds`].
+    pub fn holds_within<'a>(&'a self, document: &'a str, steps: &mut usize) -> Result<bool, EvaluationError<'a>> {
+        *steps = steps.saturating_sub(document.len() / BYTES_PER_STEP);
+        self.holds_with(document, document::fields(document, &self.fields), steps)
     }
 
     /// The members of the document that it names.

@@ -105,7 +105,7 @@ impl Content {
             None => slot.map(|slot| self.rules.judge(slot, sequence, record.payload)),
             Some(kept) => {
                 let passage = kept.get(record.type_name).filter(|passage| passage.covers(sequence));
-                passage.map(|passage| passage.judge(sequence, record.payload))
+                passage.map(|passage| passage.judge(sequence, record.payload, &mut 0))
             }
         };
         // What isn't decided was made a dead letter before the object was committed.

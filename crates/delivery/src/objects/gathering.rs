@@ -13,7 +13,7 @@ use crate::assembly::Undecided;
 use crate::condition::Verdict;
 use crate::ledger::Tally;
 use crate::rules::{BySlot, Rules};
-use crate::way::Took;
+use crate::way::{Extent, Took};
 
 /// Counts events from one position on.
 pub(super) struct Gathering {
@@ -52,7 +52,8 @@ impl Gathering {
         std::mem::take(&mut self.undecided)
     }
 
-    /// Counts what it hasn't counted yet of `stretch`: not all, if there is enough for an object before its end.
+    /// Counts what it hasn't counted yet of `stretch`: not all, if there is enough for an object, or the turn is over, before its
+    /// end.
     pub(super) fn add(
         &mut self,
         stretch: &Stretch,
@@ -62,15 +63,15 @@ impl Gathering {
     ) -> Took {
         let next = self.next;
         let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, limits);
-        let complete = match stretch {
-            Stretch::Block(block) => block.records_from(next).all(&mut count),
-            Stretch::Damaged(damaged) => damaged.survivors().into_iter().all(&mut count),
+        let extent = match stretch {
+            Stretch::Block(block) => Extent::of(block.records_from(next), &mut count),
+            Stretch::Damaged(damaged) => Extent::of(damaged.survivors().into_iter(), &mut count),
         };
-        if complete {
+        if extent == Extent::All {
             self.lost += stretch.finding().map_or(0, eventlog::Finding::lost_count);
             self.next = self.next.max(stretch.end());
         }
-        Took { all: complete, judged: rules.take_judged(), has_undecided: !self.undecided.is_empty() }
+        Took { extent, is_turn_over: rules.is_turn_over(), has_undecided: !self.undecided.is_empty() }
     }
 
     fn count(
@@ -80,16 +81,20 @@ impl Gathering {
         rules: &mut Rules,
         buried: &BTreeSet<u64>,
         limits: &ObjectRules,
-    ) -> bool {
+    ) -> Extent {
         if sequence < self.next {
-            return true;
+            return Extent::All;
         }
-        if let Some(slot) = rules.slot_of(record.type_name, sequence)
+        let slot = rules.slot_of(record.type_name, sequence);
+        if slot.is_some() && rules.is_turn_over() {
+            return Extent::TurnOver;
+        }
+        if let Some(slot) = slot
             && !self.leaves_out(slot, sequence, record, rules, buried)
         {
             let bytes = line_bytes(record.type_name, record.source, record.payload);
             if self.records > 0 && (self.records >= limits.records_max || self.bytes + bytes > limits.bytes_max) {
-                return false;
+                return Extent::Full;
             }
             if self.records == 0 {
                 self.received_at = Some(record.received_at);
@@ -103,7 +108,7 @@ impl Gathering {
             self.slots[slot] = true;
         }
         self.next = sequence + 1;
-        true
+        Extent::All
     }
 
     /// Whether an event isn't to be written: it is a dead letter, or its route's condition keeps it out.

@@ -34,6 +34,7 @@ struct Run {
 
 impl Run {
     fn fill(&mut self) -> std::io::Result<Fill> {
+        self.rules.begin_turn();
         self.way.fill(|stretch| self.gathering.add(stretch, &mut self.rules, &self.buried, &self.limits))
     }
 }
@@ -46,6 +47,10 @@ impl Lane {
         while *self.halt.borrow() != Halt::Now {
             let filled = run.fill();
             let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
+            if fill == Fill::Midway {
+                tokio::task::yield_now().await;
+                continue;
+            }
             let undecided = run.gathering.take_undecided();
             if !undecided.is_empty() {
                 self.bury_undecided(&mut run.way, &undecided).await?;
@@ -62,7 +67,7 @@ impl Lane {
             }
             match fill {
                 Fill::Full => {}
-                Fill::Pause => tokio::task::yield_now().await,
+                Fill::Pause | Fill::Midway => tokio::task::yield_now().await,
                 Fill::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
                 Fill::CaughtUp => self.idle_between_objects(&run).await,
             }

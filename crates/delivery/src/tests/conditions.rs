@@ -202,3 +202,63 @@ fn a_type_without_routes_of_its_own_has_the_condition_of_all_others() {
         assert_eq!(world.keyed.count(), 6);
     });
 }
+
+/// Elements that are held against each other: some 5,000 steps for an event, and a third of them has more than there are.
+fn costly() -> String {
+    let list = (0..70).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let costly = |elements: &str| format!("[{elements}].all(a, [{elements}].all(b, a + b + n > 0))");
+    format!("n % 3 == 0 ? {} : {}", costly(&list), costly(&list[..60]))
+}
+
+#[test]
+fn what_takes_long_to_judge_holds_up_no_other_lane() {
+    for objects in [false, true] {
+        run(async {
+            let mut world = World::new(87);
+            if objects {
+                let age_max = Duration::from_secs(5);
+                world.objects = Some(ObjectRules { codec: Codec::None, bytes_max: 4096, records_max: 7, age_max });
+            }
+            world.shards = 1;
+            world.routes = Routes::new().with(name("x"), [KEYED.into()]).with(name("y"), [FENCED.into()]).when(
+                Some(name("x")),
+                KEYED.into(),
+                costly().parse().unwrap(),
+            );
+            world.start();
+            seconds(1).await;
+            world.append_request("x", 600, br#"{"n":3}"#).await;
+            tokio::time::advance(Duration::from_millis(1)).await;
+            assert_eq!(counts(&world, KEYED)[3], 600, "its lane has begun");
+            world.append(0, "y", 1).await;
+            for _ in 0..20 {
+                tokio::time::advance(Duration::from_millis(1)).await;
+            }
+            assert_eq!((world.fenced.count(), counts(&world, KEYED)[3]), (1, 600), "{objects}");
+            world.settle().await;
+            world.check_balance();
+            assert_eq!(counts(&world, KEYED), [0, 600, 0, 0]);
+            assert_eq!(world.held(KEYED).len(), 600);
+        });
+    }
+}
+
+#[test]
+fn an_event_that_took_several_turns_is_delivered_once() {
+    for objects in [false, true] {
+        run(async {
+            let mut world = World::new(88);
+            undecided(&mut world, objects);
+            world.routes = routes(&costly());
+            world.start();
+            world.append(0, "x", 300).await;
+            world.settle().await;
+            world.check_balance();
+            assert_eq!(counts(&world, KEYED), [200, 100, 0, 0], "{objects}");
+            assert_eq!(world.held(KEYED), (1..=100).map(|number| number * 3).collect::<Vec<_>>());
+            if !objects {
+                world.check_all().await;
+            }
+        });
+    }
+}

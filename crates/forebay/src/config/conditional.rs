@@ -23,13 +23,21 @@ pub(super) struct Form {
     pub(super) example: &'static str,
 }
 
+/// A condition with what was written, for whoever has more to say of it.
+pub(super) struct Worded<T> {
+    /// The setting.
+    pub(super) path: String,
+    pub(super) text: Found<String>,
+    pub(super) condition: T,
+}
+
 /// The name, and its condition if it has one, in the table that stands as `name` at `spot`.
 pub(super) fn read<T: FromStr<Err = InvalidExpression>>(
     reader: &mut Reader<'_>,
     form: &Form,
     (name, spot): (&dyn Display, Spot),
     entries: &DeTable<'_>,
-) -> Option<(Found<String>, Option<T>)> {
+) -> Option<(Found<String>, Option<Worded<T>>)> {
     let (mut named, mut when) = (None, None);
     let mistakes_before = reader.mistakes();
     for (key, value) in entries {
@@ -40,7 +48,7 @@ pub(super) fn read<T: FromStr<Err = InvalidExpression>>(
             named = reader.string(&path, at(value.span()), value.get_ref());
         } else if part == WHEN {
             let text = reader.string(&path, at(value.span()), value.get_ref());
-            when = text.and_then(|text| condition(reader, &path, &text));
+            when = text.and_then(|text| condition(reader, path, text));
         } else {
             let help = match nearest(part, [form.key, WHEN].into_iter()) {
                 Some(near) => format!("did you mean `{near}`?"),
@@ -60,11 +68,11 @@ pub(super) fn read<T: FromStr<Err = InvalidExpression>>(
 
 fn condition<T: FromStr<Err = InvalidExpression>>(
     reader: &mut Reader<'_>,
-    path: &str,
-    text: &Found<String>,
-) -> Option<T> {
+    path: String,
+    text: Found<String>,
+) -> Option<Worded<T>> {
     match text.value.parse() {
-        Ok(condition) => Some(condition),
+        Ok(condition) => Some(Worded { path, text, condition }),
         Err(invalid) => {
             let at = reader.within(&text.spot, &text.value, invalid.place());
             reader.push(Mistake::new(format!("`{path}` is no condition"), at, invalid.message()));

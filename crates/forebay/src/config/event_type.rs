@@ -138,6 +138,9 @@ fn read_one(
     let mistakes_before = reader.mistakes();
     let list = route::written(reader, section);
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
+    if let Some(reach) = &mut reach {
+        route::warn(reader, names, reach);
+    }
     let routes = route::resolve(reader, section, names, sinks);
     if names.is_empty() && reader.mistakes() == mistakes_before {
         let (at, label) =

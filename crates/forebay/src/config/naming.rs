@@ -4,10 +4,12 @@ use std::fmt::Display;
 
 use event::TypeName;
 use pipeline::expression::Expression;
+use pipeline::schema::Reach;
 use toml::de::DeValue;
 
-use super::conditional::{self, Form};
+use super::conditional::{self, Form, Worded};
 use super::event_type::Types;
+use super::reach;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
@@ -86,7 +88,19 @@ fn rule(
         let title = format!("`{path}` has no condition");
         reader.push(Mistake::new(title, spot, "has no `when`").help(FORM.example.to_owned()));
     }
-    Some(TypeRule { of: known(reader, &format_args!("{path}.type"), of, types)?, when: when? })
+    let of = known(reader, &format_args!("{path}.type"), of, types)?;
+    let when = when?;
+    warn(reader, &of, &when, types);
+    Some(TypeRule { of, when: when.condition })
+}
+
+/// Warns of what must be there for a rule to be true, and which the schema of its type refuses: no event is taken by it. To ask
+/// whether something isn't there is another thing: the event may be of any type yet.
+fn warn(reader: &mut Reader<'_>, of: &TypeName, when: &Worded<Expression>, types: &Types) {
+    let config = types.named.get(of).or(types.others.as_ref());
+    if let Some(schema) = config.and_then(|config| config.schema.as_ref()) {
+        reach::condition(reader, when, when.condition.needed(), &mut Reach::new(&schema.compiled));
+    }
 }
 
 fn unknown(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Option<TypeName> {

@@ -2,10 +2,12 @@
 //! often a slip. It is a warning and no mistake: the same configuration was taken before, and does no harm.
 
 use std::fmt::Display;
+use std::ops::Range;
 
 use pipeline::pointer::JsonPointer;
 use pipeline::schema::{Reach, Unreachable};
 
+use super::conditional::Worded;
 use super::reader::Reader;
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
@@ -19,6 +21,23 @@ pub(super) fn pointer(
 ) {
     if let Some(found) = found {
         place(reader, &section.key_path(key), (found.spot.clone(), &found.value), reach);
+    }
+}
+
+/// Warns of places that a condition names, of those that are meant.
+pub(super) fn condition<T>(
+    reader: &mut Reader<'_>,
+    condition: &Worded<T>,
+    places: Vec<(Range<usize>, JsonPointer)>,
+    reach: &mut Reach<'_>,
+) {
+    let Worded { path, text, .. } = condition;
+    for (place, pointer) in places {
+        if let Err(unreachable) = reach.find(&pointer) {
+            let at = reader.within(&text.spot, &text.value, place);
+            let help = unreachable.nearest_in_expression().map(|nearest| format!("did you mean `{nearest}`?"));
+            warn(reader, format!("`{path}` names what no event can have"), (at, unreachable.why), help);
+        }
     }
 }
 

@@ -3,9 +3,11 @@
 use std::fmt::{self, Display};
 
 use delivery::Condition;
+use pipeline::schema::Reach;
 use toml::de::DeValue;
 
-use super::conditional::{self, Form};
+use super::conditional::{self, Form, Worded};
+use super::reach;
 use super::reader::Reader;
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
@@ -42,7 +44,7 @@ pub(super) fn listed(routes: &[Route]) -> String {
 /// A route as it is written.
 pub(super) struct Written {
     pub(super) to: String,
-    when: Option<Condition>,
+    when: Option<Worded<Condition>>,
 }
 
 /// All routes of a table as they are written. The spot of each is its sink's name.
@@ -59,6 +61,13 @@ pub(super) fn written(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<
     reader.list(section, KEY, "a list of names of sinks", element, plain)
 }
 
+/// Warns of conditions that look at what no event can have.
+pub(super) fn warn(reader: &mut Reader<'_>, routes: &[Found<Written>], reach: &mut Reach<'_>) {
+    for when in routes.iter().filter_map(|route| route.value.when.as_ref()) {
+        reach::condition(reader, when, when.condition.expression().places(), reach);
+    }
+}
+
 /// The routes to sinks that there are, each sink once.
 pub(super) fn resolve(
     reader: &mut Reader<'_>,
@@ -73,7 +82,7 @@ pub(super) fn resolve(
             let mistake = Mistake::new(title, spot.clone(), "here again");
             reader.push(mistake.also(first.spot.clone(), "named here"));
         } else if let Some(to) = sinks.resolve(reader, section, &value.to, spot) {
-            found.push(Route { to, when: value.when.clone() });
+            found.push(Route { to, when: value.when.as_ref().map(|when| when.condition.clone()) });
         }
     }
     found

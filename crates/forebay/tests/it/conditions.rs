@@ -72,3 +72,16 @@ fn another_condition_holds_from_a_reload_on_and_through_kills() {
     assert_eq!((stand.counts("local"), stand.counts("nothing")), ([4, 0, 2, 0], [6, 0, 0, 0]));
     assert_eq!(crate::support::payloads(&stand.folder.data()).len(), 4);
 }
+
+#[test]
+fn types_are_shown_with_the_conditions_of_their_routes() {
+    let config = config("status >= 500").replace("routes", "text = \"repair\"\nroutes");
+    let stand = Stand::new(&config);
+    let admin = stand.server().admin;
+    let request = format!("GET /api/types HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+    let (status, answer) = exchange(admin, &request);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let routes = serde_json::json!(["nothing", {"to": "local", "when": "status >= 500"}]);
+    assert_eq!((status, &answer["types"][0]["routes"]), (200, &routes));
+    assert_eq!(answer["types"][0]["text"], "repair");
+}

@@ -4,10 +4,11 @@ use event::limits::{BATCH_RECORDS_MAX, BLOCK_BYTES_MAX, PAGE_BYTES, RECORD_OVERH
 use event::{EventId, KeyedIds, TypeName, id};
 use pipeline::transform::{Filtered, Outcome, Scratch, Several, Windows};
 
-use super::{Encoder, Ids, Sent, SentBytes, own_id};
+use super::{Encoder, Ids, Sent, SentBytes, Stop, own_id};
 use crate::code::Code;
 use crate::problem::Problem;
 use crate::type_cache::Slot;
+use crate::type_steps::Ran;
 
 /// What steps leave behind in a batch.
 #[derive(Default)]
@@ -37,7 +38,7 @@ impl Stepping {
 
 impl Encoder {
     /// Takes a record through the steps of its type.
-    pub(super) fn step(&mut self, sent: &Sent<'_>, payload: &str) -> Result<(), Problem> {
+    pub(super) fn step(&mut self, sent: &Sent<'_>, payload: &str) -> Result<(), Stop> {
         let Some(steps) = self.types.get(sent.slot).rules.steps.clone() else { return Ok(()) };
         let at = self.stepping.windows.iter().position(|(slot, _)| *slot == sent.slot).unwrap_or_else(|| {
             self.stepping.windows.push((sent.slot, steps.windows(self.refused_commits)));
@@ -47,8 +48,14 @@ impl Encoder {
         let mut scratch = std::mem::take(&mut self.stepping.scratch);
         let mark = windows.mark();
         let around = (&self.envelope, self.types.get(sent.slot), || self.key_of(sent.number));
-        let outcome = steps.run(payload, around, &mut windows, &mut scratch).map_err(|refused| *refused);
-        let result = outcome.and_then(|outcome| self.take_outcome(sent, payload, outcome));
+        let mut work = self.work;
+        let ran = steps.run_within(&mut work, payload, around, &mut windows, &mut scratch);
+        self.work = work;
+        let result = match ran {
+            Ok(Ran::Done(outcome)) => self.take_outcome(sent, payload, outcome).map_err(Stop::from),
+            Ok(Ran::Stopped) => Err(Stop::Much),
+            Err(refused) => Err(Stop::Refused(*refused)),
+        };
         if result.is_err() {
             windows.forget_since(mark);
         }
@@ -157,6 +164,9 @@ impl Encoder {
 
     /// Whether so many bytes would hold up the shard for long.
     pub(crate) fn is_much_work(&self, bytes: usize) -> bool {
+        if self.work.is_spent() && bytes > 0 {
+            return true;
+        }
         let stepped = self.stepping.windows.iter().map(|(slot, _)| *slot);
         self.slot.into_iter().chain(stepped).any(|slot| self.types.get(slot).is_much_work(bytes))
     }

@@ -35,7 +35,7 @@ pub(crate) struct Body<'a> {
 }
 
 /// After so many bytes the other requests of the shard have their turn.
-const STRETCH_BYTES: usize = 256 * 1024;
+pub(crate) const STRETCH_BYTES: usize = 256 * 1024;
 
 impl<'a> Body<'a> {
     pub(super) fn new(socket: &'a mut Socket, framing: Framing, expects_continue: bool) -> Self {

@@ -89,3 +89,35 @@ fn a_type_that_goes_is_unknown_from_then_on() {
     assert_eq!(stand.post("/ingest/event/b", "", "3").status, 404);
     assert_eq!(stored(&stand), ["b", "other"]);
 }
+
+/// To know what these are takes more than others should wait for: it is done beside the shard, and nobody sees that.
+#[test]
+fn what_takes_long_to_tell_apart_comes_out_as_anything_else() {
+    let choice = choice(&[("a", "l.all(x, l.all(y, x + y < 9))"), ("b", "has(b)")]);
+    let types = GatewayTypes { choice, type_pointer: Some("/t".parse().unwrap()), ..types(&["a", "b", "event"]) };
+    let stand = Stand::with(types, GatewayOptions::default());
+    let large = |rest: &str| format!("{{\"l\":[{}1]{rest}}}", "1,".repeat(200));
+    for (payload, status) in [
+        (large(""), 200),
+        (large(",\"t\":\"b\""), 200),
+        (large(",\"t\":\"c\""), 404),
+        (large(","), 400),
+        (format!("{{\"pad\":\"{}\",\"t\":\"a\"}}", "x".repeat(400_000)), 200),
+        (format!("{{\"pad\":\"{}\",\"b\":\"\\udc00\"}}", "x".repeat(400_000)), 400),
+    ] {
+        let headers = if payload.len() > 1000 { "Forebay-Ack: disk\r\n" } else { "" };
+        assert_eq!(stand.post("/ingest/event", headers, &payload).status, status, "{}", &payload[..9]);
+    }
+    assert_eq!(stand.post("/ingest/event", "Forebay-Ack: memory\r\n", large("")).code(), "ack_memory");
+    let key = "Idempotency-Key: k\r\nAccept: application/json\r\n";
+    let first = stand.post("/ingest/event", key, large(",\"k\":1")).json();
+    let again = stand.post("/ingest/event", key, large(",\"k\":1")).json();
+    assert_eq!((&first["duplicate"], &again["duplicate"]), (&false.into(), &true.into()));
+    assert_eq!(first["id"], again["id"]);
+    assert_eq!(stored(&stand), ["a", "b", "a", "a"]);
+    let batch = format!("{{}}\n{}\n{{\"t\":\"c\"}}\n{}\n{{\"b\":1}}\n{}", large(""), large(",\"l\":0"), large(""));
+    let answer = stand.post("/ingest/batch", "Content-Type: application/x-ndjson\r\n", &batch);
+    assert_eq!((answer.status, &answer.json()["accepted"]), (207, &5.into()));
+    assert_eq!(answer.json()["refused"][0]["line"], 3);
+    assert_eq!(stored(&stand)[4..], ["event", "a", "event", "b", "a"]);
+}

@@ -20,7 +20,7 @@ use super::value::{Kind, Made, Value};
 use crate::pointer::find;
 
 /// Bytes of text that are read or copied in a step.
-const BYTES_PER_STEP: usize = 32;
+pub(super) const BYTES_PER_STEP: usize = 32;
 
 /// Why there is no value, and which part of the text has none.
 pub(super) struct Stop {

@@ -3,15 +3,55 @@
 use std::ops::Range;
 
 use super::Expression;
-use super::tree::{Node, NodeKind};
+use super::tree::{Binary, Node, NodeKind};
 use crate::pointer::JsonPointer;
 
 impl Expression {
     /// Each with the bytes of the text that name it. What depends on a value, as in `items[n]`, is left out.
-    pub(crate) fn places(&self) -> Vec<(Range<usize>, JsonPointer)> {
+    #[must_use]
+    pub fn places(&self) -> Vec<(Range<usize>, JsonPointer)> {
         let mut found = Vec::new();
         self.gather(&self.root, &mut found);
         found
+    }
+
+    /// Those of the places without which it is true on no document. Where it isn't plain that one is needed, it isn't among them.
+    #[must_use]
+    pub fn needed(&self) -> Vec<(Range<usize>, JsonPointer)> {
+        let mut found = Vec::new();
+        self.gather_needed(&self.root, &mut found);
+        found
+    }
+
+    fn gather_needed(&self, node: &Node, found: &mut Vec<(Range<usize>, JsonPointer)>) {
+        let mut add = |node: &Node| {
+            let place = self.place(node).filter(|pointer| !pointer.as_str().is_empty());
+            found.extend(place.map(|pointer| (node.place.clone(), pointer)));
+        };
+        match &node.kind {
+            NodeKind::And(parts) => parts.iter().for_each(|part| self.gather_needed(part, found)),
+            NodeKind::Field(_) | NodeKind::HasField(_) | NodeKind::Member(..) | NodeKind::Has(..) => add(node),
+            NodeKind::Matches(subject, _) => add(subject),
+            NodeKind::Binary(operator, left, right) => {
+                let is_null = |node: &Node| matches!(node.kind, NodeKind::Null);
+                let is_plain = |node: &Node| {
+                    matches!(node.kind, NodeKind::Bool(_) | NodeKind::Int(_) | NodeKind::Double(_) | NodeKind::Text(_))
+                };
+                // What is absent is null.
+                let is_needed = |other: &Node| match operator {
+                    Binary::Less | Binary::LessOrEqual | Binary::Greater | Binary::GreaterOrEqual => true,
+                    Binary::Equal => is_plain(other),
+                    Binary::Unequal => is_null(other),
+                    _ => false,
+                };
+                for (side, other) in [(left, right), (right, left)] {
+                    if is_needed(other) {
+                        add(side);
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The recursion is as deep as expressions may be.
@@ -45,6 +85,21 @@ impl Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_needed_is_what_must_be_there() {
+        for (text, wanted) in [
+            ("has(method) && status >= 100", &["/method", "/status"][..]),
+            ("kind == 'a' && 7 == n && other == null && order != null", &["/kind", "/n", "/order"]),
+            ("user.is_new && path.matches('^/a')", &["/user/is_new", "/path"]),
+            ("!has(order) || has(method)", &[]),
+            ("a != 1 && b == c && size(payload) > 1 && d in [null] && (has(x) ? has(y) : has(z))", &[]),
+        ] {
+            let expression: Expression = text.parse().unwrap();
+            let found: Vec<_> = expression.needed().into_iter().map(|(_, pointer)| pointer.to_string()).collect();
+            assert_eq!(found, wanted, "{text}");
+        }
+    }
 
     #[test]
     fn places_are_those_that_are_named_outright() {

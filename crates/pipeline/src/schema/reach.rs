@@ -45,6 +45,17 @@ pub struct Unreachable {
     pub nearest: Option<JsonPointer>,
 }
 
+impl Unreachable {
+    /// The place that was probably meant as an expression names it, where all its names are such as stand there without quotes.
+    #[must_use]
+    pub fn nearest_in_expression(&self) -> Option<String> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_/".contains(&byte);
+        let text = self.nearest.as_ref()?.as_str();
+        let plain = text.bytes().all(is_plain).then(|| text.strip_prefix('/').unwrap_or(text).replace('/', "."));
+        Some(plain.unwrap_or_else(|| text.to_owned()))
+    }
+}
+
 impl<'s> Reach<'s> {
     /// What a schema says of the payloads that it takes.
     #[must_use]

@@ -60,28 +60,21 @@ impl Check<'_, '_> {
     }
 
     fn pointer(&mut self, at: Spot, pointer: &JsonPointer) {
-        self.place(at, pointer, |nearest| nearest.to_string());
+        self.place(at, pointer, |unreachable| unreachable.nearest.as_ref().map(ToString::to_string));
     }
 
     fn expression(&mut self, key: &str, expression: &Expression) {
         for (place, pointer) in expression.places() {
-            self.place(Spot::Within(key.to_owned(), place), &pointer, in_expression);
+            self.place(Spot::Within(key.to_owned(), place), &pointer, Unreachable::nearest_in_expression);
         }
     }
 
-    fn place(&mut self, at: Spot, pointer: &JsonPointer, written: impl Fn(&JsonPointer) -> String) {
-        if let Err(Unreachable { why, nearest }) = self.reach.find(pointer) {
-            let help = nearest.map(|nearest| format!("did you mean `{}`?", written(&nearest)));
-            self.found.push(Mistake { help, ..Mistake::new(self.step.number, at, why) });
+    fn place(&mut self, at: Spot, pointer: &JsonPointer, nearest: impl Fn(&Unreachable) -> Option<String>) {
+        if let Err(unreachable) = self.reach.find(pointer) {
+            let help = nearest(&unreachable).map(|nearest| format!("did you mean `{nearest}`?"));
+            self.found.push(Mistake { help, ..Mistake::new(self.step.number, at, unreachable.why) });
         }
     }
-}
-
-/// A place as an expression names it, where all its names are such as stand there without quotes.
-fn in_expression(pointer: &JsonPointer) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_/".contains(&byte);
-    let text = pointer.as_str();
-    if text.bytes().all(is_plain) { text.strip_prefix('/').unwrap_or(text).replace('/', ".") } else { text.to_owned() }
 }
 
 impl Step {
