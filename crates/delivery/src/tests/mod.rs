@@ -10,6 +10,7 @@ mod dead_letters;
 mod objects;
 mod replays;
 mod sequences;
+mod settling;
 mod single;
 mod trouble;
 mod world;

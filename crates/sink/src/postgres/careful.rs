@@ -138,7 +138,7 @@ impl Sql {
         // When it was received isn't what an event is: what comes again comes later.
         let told = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
         let same: Vec<String> =
-            told.map(|field| format!("{} is not distinct from {}", as_text(field, "t"), as_text(field, "n"))).collect();
+            told.map(|field| format!("{} is not distinct from {}", stored(field), as_stored(field))).collect();
         let others = table.fields.iter().filter(|field| field.content != Content::Id);
         let set: Vec<String> = others.map(|field| format!("{0} = excluded.{0}", field.quoted())).collect();
         let insert = format!(
@@ -162,10 +162,15 @@ impl Sql {
     }
 }
 
-/// A column as it can be compared: `json` has no equality.
-fn as_text(field: &Field, of: &str) -> String {
-    let cast = if field.kind == Kind::Json { "::text" } else { "" };
-    format!("{of}.{}{cast}", field.quoted())
+/// A stored value as it can be compared: `json` has no equality.
+fn stored(field: &Field) -> String {
+    format!("t.{}{}", field.quoted(), if field.kind == Kind::Json { "::text" } else { "" })
+}
+
+/// A new value as it can be compared with a stored one: a column may round, as `numeric(10,2)` does.
+fn as_stored(field: &Field) -> String {
+    let cast = if field.kind == Kind::Json { "text" } else { &field.declared };
+    format!("n.{}::{cast}", field.quoted())
 }
 
 /// The columns of the records, each as one parameter.
