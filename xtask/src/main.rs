@@ -8,6 +8,7 @@ mod campaign;
 mod ci;
 mod http;
 mod metrics;
+mod postgres;
 mod priority;
 mod random;
 mod reference;
