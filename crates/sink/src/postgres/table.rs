@@ -3,7 +3,7 @@
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Row, Statement};
 
-use super::config::{Layout, PostgresConfig};
+use super::config::{Conflict, Layout, PostgresConfig};
 use super::failure::Failure;
 use super::kind::Kind;
 use super::session::Talk;
@@ -82,6 +82,7 @@ pub(super) struct Table {
     /// Its schema and name: what revisions are kept under.
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
+    pub(super) conflict: Conflict,
     pub(super) quoted: String,
     pub(super) revisions: String,
     pub(super) read_cursor: Statement,
@@ -121,6 +122,7 @@ impl Table {
             copy: prepare(format!("copy {quoted} ({names}) from stdin (format binary)")).await?,
             name,
             fields,
+            conflict: config.conflict.clone(),
             quoted,
             revisions,
         })
