@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -98,7 +98,7 @@ impl Postgres {
             // It may have ended by itself.
             let _ = kill_process(other, Signal::KILL);
         }
-        child.wait().map(|_| ()).context("waiting for PostgreSQL's end")
+        child.wait().map(|_: ExitStatus| ()).context("waiting for PostgreSQL's end")
     }
 
     /// The folder of its socket, in which it may write.

@@ -82,9 +82,9 @@ impl Engine {
             directory.reserve().clone(),
             document.as_ref(),
             crew.pins().clone(),
-            board.clone(),
             options.reporter.clone(),
         );
+        keeper.watch(board.clone());
         keeper.configure(&setup.sinks);
         // Where a route begins must be known to the next start, or it would begin later there.
         if changed && !keeper.save_both() {

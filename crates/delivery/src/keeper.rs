@@ -75,7 +75,6 @@ impl Keeper {
         reserve: Arc<Reserve>,
         loaded: Option<&Document>,
         pins: Arc<Pins>,
-        board: LaneBoard,
         reporter: Arc<dyn Reporter>,
     ) -> Self {
         let nothing = Reached { cursors: vec![0; log.shards().len()], dead: BTreeMap::new() };
@@ -94,7 +93,7 @@ impl Keeper {
             last: None,
             settle: BTreeMap::new(),
             settling: BTreeMap::new(),
-            board,
+            board: LaneBoard::default(),
             backlogs: Backlogs::default(),
             failing: false,
             ids_failing: false,
@@ -105,6 +104,11 @@ impl Keeper {
 
     pub(crate) fn keep_dead_letters(&mut self, dead: Vec<Arc<DeadLetters>>) {
         self.dead = dead;
+    }
+
+    /// Shows it the lanes: without them nothing that may be lost is thought to have settled.
+    pub(crate) fn watch(&mut self, board: LaneBoard) {
+        self.board = board;
     }
 
     /// Holds the sinks of a configuration to their limits, and no others. What is known of how sinks settle stays known.
@@ -263,7 +267,7 @@ impl Keeper {
     }
 
     /// Up to where each shard has settled in all sinks that may lose a tail.
-    fn settled(&mut self, limits: &mut Cursors) {
+    fn settled(&mut self, limits: &mut [u64]) {
         let steady: BTreeMap<_, _> = self
             .board
             .lanes()
