@@ -8,6 +8,7 @@ mod many_groups;
 mod many_types;
 mod memory;
 mod overload;
+mod postgres;
 mod records;
 pub(crate) mod report;
 mod single;
@@ -53,6 +54,8 @@ enum Bench {
     BatchNull(batch::Options),
     /// Events accepted and stored in SQLite, against `sqlite3 .import` of the same rows.
     SqliteSustained(sustained::Options),
+    /// A journaled backlog drained into PostgreSQL, against `\\copy` of the same rows.
+    Postgres(postgres::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
@@ -110,6 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::SingleKeyed => single::keyed(&setup),
         Bench::BatchNull(options) => batch::into_null(&setup, options),
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
+        Bench::Postgres(options) => postgres::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),

@@ -10,6 +10,7 @@ pub(crate) mod full_disk;
 pub(crate) mod kills;
 pub(crate) mod loads;
 pub(crate) mod order;
+pub(crate) mod postgres_kills;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
 pub(crate) mod slow_clients;
@@ -40,6 +41,8 @@ enum Campaign {
     Batches(batches::Options),
     /// `forebay load` of a packed file, with SIGKILLs of client and server: every line is stored once.
     Loads(loads::Options),
+    /// SIGKILLs of PostgreSQL while clients send: each acknowledged event is a row, once.
+    PostgresKills(postgres_kills::Options),
     /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
@@ -63,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Kills(options) => kills::run(options),
         Campaign::Batches(options) => batches::run(options),
         Campaign::Loads(options) => loads::run(options),
+        Campaign::PostgresKills(options) => postgres_kills::run(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),

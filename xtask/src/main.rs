@@ -9,6 +9,7 @@ mod ci;
 mod cores;
 mod http;
 mod metrics;
+mod postgres;
 mod priority;
 mod random;
 mod reference;

@@ -16,6 +16,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: kills", campaign::kills::short),
     ("short campaign: batches", campaign::batches::short),
     ("short campaign: loads", campaign::loads::short),
+    ("short campaign: PostgreSQL is killed", campaign::postgres_kills::short),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),
     ("short campaign: slow clients", campaign::slow_clients::short),

@@ -74,6 +74,7 @@ impl Engine {
         crew.prepare(&setup.aggregates, routes_before).map_err(StartError::Aggregates)?;
         let (book, changed) = Start::new(log, &setup.routes, before).join(&setup).map_err(StartError::Journal)?;
         let ledger = Arc::new(Ledger::new(log, book));
+        let board = LaneBoard::default();
         let mut keeper = Keeper::new(
             log.clone(),
             ledger.clone(),
@@ -83,6 +84,7 @@ impl Engine {
             crew.pins().clone(),
             options.reporter.clone(),
         );
+        keeper.watch(board.clone());
         keeper.configure(&setup.sinks);
         // Where a route begins must be known to the next start, or it would begin later there.
         if changed && !keeper.save_both() {
@@ -106,7 +108,7 @@ impl Engine {
             dead_letters,
             options,
             ledger,
-            board: LaneBoard::default(),
+            board,
             backoffs: 0,
             _witness: witness,
         };

@@ -3,12 +3,11 @@
 //! A segment is freed only when both generations of the saved ledger have passed it, so that either still finds all
 //! events that it counts as pending, when `settle` is over since it was stored, and when no aggregate would read it again.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{EventLog, Reserve, Shard, StateFile};
-use tokio::time::Instant;
 
 use crate::aggregates::Pins;
 use crate::backlog::Backlogs;
@@ -17,8 +16,9 @@ use crate::dead_letters::DeadLetters;
 use crate::document::Document;
 use crate::ledger::Stamp;
 use crate::options::Reporter;
-use crate::status::KeeperCounters;
-use crate::{Ledger, SinkName, SinkSetup};
+use crate::settling::Settling;
+use crate::status::{KeeperCounters, LaneBoard};
+use crate::{LaneStatus, Ledger, SinkName, SinkSetup};
 
 /// Cursors of all shards.
 type Cursors = Vec<u64>;
@@ -38,8 +38,11 @@ pub(crate) struct Keeper {
     newer: Reached,
     older: Reached,
     dead: Vec<Arc<DeadLetters>>,
-    /// For each sink that may lose a tail: where its lanes stood, and when.
-    settling: BTreeMap<SinkName, Settling>,
+    /// How long each sink that may lose a tail takes to settle.
+    settle: BTreeMap<SinkName, Duration>,
+    /// Where the lanes of such sinks stood, and when, by sink and shard.
+    settling: BTreeMap<(SinkName, u16), Settling>,
+    board: LaneBoard,
     backlogs: Backlogs,
     failing: bool,
     ids_failing: bool,
@@ -61,22 +64,6 @@ impl Reached {
     fn of(document: &Document) -> Self {
         let dead = document.book.sinks.iter().map(|(name, sink)| (name.clone(), sink.dead_up_to));
         Self { cursors: document.book.passed(&document.counted_up_to), dead: dead.collect() }
-    }
-}
-
-struct Settling {
-    settle: Duration,
-    history: VecDeque<(Instant, Cursors)>,
-}
-
-impl Settling {
-    /// Where the lanes stood `settle` ago.
-    fn passed(&mut self, now: Instant) -> Option<&Cursors> {
-        let old = |entry: &(Instant, Cursors)| now.duration_since(entry.0) >= self.settle;
-        while self.history.get(1).is_some_and(old) {
-            self.history.pop_front();
-        }
-        self.history.front().filter(|entry| old(entry)).map(|(_, cursors)| cursors)
     }
 }
 
@@ -104,7 +91,9 @@ impl Keeper {
             pins,
             text: String::new(),
             last: None,
+            settle: BTreeMap::new(),
             settling: BTreeMap::new(),
+            board: LaneBoard::default(),
             backlogs: Backlogs::default(),
             failing: false,
             ids_failing: false,
@@ -117,17 +106,17 @@ impl Keeper {
         self.dead = dead;
     }
 
+    /// Shows it the lanes: without them nothing that may be lost is thought to have settled.
+    pub(crate) fn watch(&mut self, board: LaneBoard) {
+        self.board = board;
+    }
+
     /// Holds the sinks of a configuration to their limits, and no others. What is known of how sinks settle stays known.
     pub(crate) fn configure(&mut self, sinks: &[SinkSetup]) {
         self.backlogs.limit(sinks.iter().map(|setup| (setup.name.clone(), setup.max_backlog)));
-        let mut before = std::mem::take(&mut self.settling);
-        for setup in sinks {
-            let settle = setup.sink.traits().settle;
-            if settle > Duration::ZERO {
-                let history = before.remove(&setup.name).map(|settling| settling.history).unwrap_or_default();
-                self.settling.insert(setup.name.clone(), Settling { settle, history });
-            }
-        }
+        let settle = sinks.iter().map(|setup| (setup.name.clone(), setup.sink.traits().settle));
+        self.settle = settle.filter(|(_, settle)| *settle > Duration::ZERO).collect();
+        self.settling.retain(|(sink, _), _| self.settle.contains_key(sink));
     }
 
     pub(crate) const fn counters(&self) -> &Arc<KeeperCounters> {
@@ -146,13 +135,14 @@ impl Keeper {
     /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
     pub(crate) fn tick(&mut self) -> bool {
         self.look_at_disk();
+        let settling = self.settling_lanes();
         // Asked first: what changes between the two is seen the next time.
         let stamp = self.ledger.stamp();
         let before = self.last.take().filter(|(before, _)| *before == stamp);
         let is_known = before.is_some();
         let document = before.map_or_else(|| self.ledger.document(), |(_, document)| document);
         self.look_at_backlogs(&document.book);
-        self.remember(&document);
+        self.remember(&document, settling);
         let passed = Reached::of(&document);
         let is_saved = is_known && self.newer == passed && self.older == self.newer;
         if !is_saved && !self.save(&document, &passed) {
@@ -257,17 +247,46 @@ impl Keeper {
         }
     }
 
-    fn remember(&mut self, document: &Document) {
-        let now = Instant::now();
-        for (sink, settling) in &mut self.settling {
-            let lanes = document.book.sinks.get(sink).map(|sink| &sink.lanes);
-            let cursors = lanes.into_iter().flatten().map(|lane| lane.cursor).collect();
-            settling.history.push_back((now, cursors));
+    /// The lanes of sinks that may lose a tail, each with how often its store was set back.
+    fn settling_lanes(&self) -> Vec<(Arc<LaneStatus>, u64)> {
+        let lanes = self.board.lanes().into_iter().filter(|status| self.settle.contains_key(&status.lane().sink));
+        lanes.map(|status| (status.clone(), status.contacts.steady().setbacks)).collect()
+    }
+
+    /// Notes where `lanes` stand, which were looked at before the ledger was.
+    fn remember(&mut self, document: &Document, lanes: Vec<(Arc<LaneStatus>, u64)>) {
+        for (status, setbacks) in lanes {
+            let (lane, steady) = (status.lane(), status.contacts.steady());
+            let sink = document.book.sinks.get(&lane.sink);
+            let Some(known) = sink.and_then(|sink| sink.lanes.get(usize::from(lane.shard))) else { continue };
+            // A lane that was set back meanwhile may stand elsewhere than the ledger said.
+            if steady.setbacks == setbacks {
+                self.settling.entry((lane.sink.clone(), lane.shard)).or_default().note(steady, known.cursor);
+            }
+        }
+    }
+
+    /// Up to where each shard has settled in all sinks that may lose a tail.
+    fn settled(&mut self, limits: &mut [u64]) {
+        let steady: BTreeMap<_, _> = self
+            .board
+            .lanes()
+            .iter()
+            .map(|status| ((status.lane().sink.clone(), status.lane().shard), status.contacts.steady()))
+            .collect();
+        for (sink, settle) in &self.settle {
+            for (shard, limit) in (0_u16..).zip(limits.iter_mut()) {
+                let key = (sink.clone(), shard);
+                let passed = match (self.settling.get_mut(&key), steady.get(&key)) {
+                    (Some(settling), Some(steady)) => settling.passed(*steady, *settle),
+                    _ => 0,
+                };
+                *limit = (*limit).min(passed);
+            }
         }
     }
 
     fn free(&mut self, passed: &[u64]) {
-        let now = Instant::now();
         let mut limits: Cursors = passed.to_vec();
         let lower = |limits: &mut Cursors, other: &[u64]| {
             for (shard, limit) in limits.iter_mut().enumerate() {
@@ -276,9 +295,7 @@ impl Keeper {
         };
         lower(&mut limits, &self.newer.cursors);
         lower(&mut limits, &self.older.cursors);
-        for settling in self.settling.values_mut() {
-            lower(&mut limits, settling.passed(now).map_or(&[], Vec::as_slice));
-        }
+        self.settled(&mut limits);
         self.pins.lower(&mut limits);
         self.keep_ids(&mut limits);
         for (shard, limit) in self.log.shards().iter().zip(limits) {

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use event::limits::DELIVERY_RECORDS_MAX;
 use eventlog::Shard;
@@ -107,6 +108,7 @@ impl Lane {
                 Fill::Full => {}
                 Fill::Pause | Fill::Midway => tokio::task::yield_now().await,
                 Fill::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
+                Fill::CaughtUp if self.touch_at().is_some_and(|at| at <= Instant::now()) => self.touch(&run).await?,
                 Fill::CaughtUp => self.idle(&run).await,
             }
         }
@@ -160,6 +162,7 @@ impl Lane {
             let cursor = self.find_cursor().await;
             match self.take_place(cursor) {
                 Ok(known) => {
+                    self.has_touched();
                     self.enter(LaneState::Delivering);
                     let after = self.ledger.lane(&self.name).cursor;
                     let store_at = known.fence;
@@ -212,6 +215,7 @@ impl Lane {
     /// Pauses after a failed attempt. The order to stop ends one pause early.
     pub(crate) async fn wait(&mut self, reason: &str) {
         self.status.retries.add(1);
+        self.status.contacts.interrupted();
         self.enter(LaneState::Waiting(reason.to_owned()));
         let pause = self.backoff.next();
         race(sleep(pause), changed(&mut self.halt)).await;
@@ -232,8 +236,43 @@ impl Lane {
                 sleep(self.options.linger).await;
             }
         };
+        let touch_at = self.touch_at();
+        let due = async {
+            match touch_at {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         if !self.is_halted() {
-            race(woken, changed(&mut self.halt)).await;
+            race(race(woken, due), changed(&mut self.halt)).await;
+        }
+    }
+
+    /// When the store is to be asked where it stands, though there is nothing to write.
+    fn touch_at(&self) -> Option<Instant> {
+        self.status.contacts.due_at()
+    }
+
+    /// Asks a store that may lose a tail whether it has: nobody else would notice before the next event.
+    async fn touch(&mut self, run: &Run) -> Result<(), Turn> {
+        match self.ask_cursor().await {
+            Ok(Cursor::Store(position)) if position != run.store_at => return Err(Turn::Moved),
+            Ok(_) => {
+                self.status.contacts.touched();
+                self.enter(LaneState::Delivering);
+                self.backoff.reset();
+            }
+            Err(error) => self.wait(&error.to_string()).await,
+        }
+        Ok(())
+    }
+
+    /// The store stands where this lane has brought it; what it has settles from now on.
+    fn has_touched(&self) {
+        self.status.contacts.touched();
+        let settle = self.sink.traits().settle;
+        if settle > Duration::ZERO {
+            self.status.contacts.wait_for(settle);
         }
     }
 
@@ -289,7 +328,10 @@ impl Lane {
             let answer = self.sink.write(&batch).await;
             self.status.write_time.record(started.elapsed());
             match answer {
-                Ok(Report::Stored) => return self.delivering(),
+                Ok(Report::Stored) => {
+                    self.has_touched();
+                    return self.delivering();
+                }
                 Ok(Report::Withheld { refused }) if !refused.is_empty() => {
                     self.bury(run, &batch, &refused).await?;
                     batch = batch.without(&indices(&refused));
@@ -325,6 +367,7 @@ impl Lane {
         let batch = run.assembly.batch();
         if position >= batch.last() && position <= self.shard.durable() {
             run.store_at = position;
+            self.has_touched();
             return Ok(true);
         }
         if position == run.store_at { Ok(false) } else { Err(Turn::Moved) }

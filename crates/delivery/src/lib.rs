@@ -28,6 +28,7 @@ mod race;
 mod routes;
 mod rules;
 mod saved;
+mod settling;
 mod status;
 mod testimony;
 #[cfg(test)]

@@ -83,6 +83,7 @@ impl Lane {
         if behind {
             let (tally, lost) = self.recount(goes_on_at, book.cursor, &buried)?;
             self.ledger.take_back(&self.name, goes_on_at, &tally, lost);
+            self.status.contacts.set_back();
         }
         self.ledger.confirm(&self.name);
         self.status.set_cursor(goes_on_at);

@@ -7,6 +7,8 @@ use event::Lane;
 use event::cells::{Counter, Histogram, SizeHistogram};
 use eventlog::Shard;
 
+use crate::settling::Contacts;
+
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaneState {
@@ -27,6 +29,7 @@ pub struct LaneStatus {
     state: Mutex<LaneState>,
     cursor: AtomicU64,
     oldest: AtomicI64,
+    pub(crate) contacts: Contacts,
     /// Batches that were written, empty ones too.
     pub batches: Counter,
     /// Records of a batch.
@@ -47,6 +50,7 @@ impl LaneStatus {
             state: Mutex::new(LaneState::Connecting),
             cursor: AtomicU64::new(cursor),
             oldest: AtomicI64::new(0),
+            contacts: Contacts::default(),
             batches: Counter::new(),
             batch_records: SizeHistogram::new(1),
             write_time: Histogram::new(),

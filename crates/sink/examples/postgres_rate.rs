@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use event::id::{IdGenerator, numbered};
 use event::{Lane, Origin};
-use sink::postgres::{Layout, PayloadKind, PostgresConfig};
+use sink::postgres::{Conflict, Layout, PayloadKind, PostgresConfig};
 use sink::{Batch, Record, Report, Sink, SinkConfig, Write};
 
 use postgres_server::PostgresServer;
@@ -71,6 +71,7 @@ fn write_sink(server: &PostgresServer, payloads: &[Bytes], rows: usize) -> Resul
         ca: None,
         table: "events".parse()?,
         layout: Layout::Whole { payload: PayloadKind::Jsonb },
+        conflict: Conflict::Refuse,
         timeout: Duration::from_mins(1),
     }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

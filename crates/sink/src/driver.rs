@@ -186,7 +186,7 @@ impl Sink {
     pub fn traits(&self) -> Traits {
         let fenced = match self {
             Self::Null | Self::Objects(_) => false,
-            Self::Memory(memory) => memory.is_fenced(),
+            Self::Memory(memory) => return Traits { settle: memory.settle(), fenced: memory.is_fenced() },
             Self::Sqlite(_) => true,
             // A server that takes over may be behind the one that failed.
             #[cfg(feature = "postgres")]

@@ -138,7 +138,25 @@ fn kill_rounds(launch: &Launch, rounds: u32, seed: u64, shared: &Shared) -> Resu
 
 /// Holds what is stored in `database` against what the clients know, and fails where anything is wrong.
 pub(super) fn judge(database: &Path, oracle: Oracle, folder: &Path) -> Result<()> {
-    let Account { acknowledged, unacknowledged_stored, unacknowledged_missing, faults } = check(database, oracle)?;
+    // SQLite's own program, which shares no code with the server.
+    let mut sqlite = Command::new("sqlite3");
+    sqlite.arg("-readonly").arg(database).arg("select payload from events").stdout(Stdio::piped());
+    let mut sqlite = sqlite.spawn().context("sqlite3 reads what is stored: `cargo xtask services` installs it")?;
+    let rows = BufReader::new(sqlite.stdout.take().context("sqlite3 prints rows")?);
+    judge_rows(rows, oracle, folder)?;
+    let status = sqlite.wait()?;
+    if !status.success() {
+        bail!("sqlite3 couldn't read {}: {status}", database.display());
+    }
+    Ok(())
+}
+
+/// The same with stored payloads as somebody else has read them, one a line.
+pub(super) fn judge_rows(rows: impl BufRead, mut oracle: Oracle, folder: &Path) -> Result<()> {
+    for row in rows.lines() {
+        oracle.stored(&row.context("reading what is stored")?);
+    }
+    let Account { acknowledged, unacknowledged_stored, unacknowledged_missing, faults } = oracle.account();
     println!(
         "{acknowledged} events acknowledged; of the others {unacknowledged_stored} stored, {unacknowledged_missing} not"
     );
@@ -152,20 +170,4 @@ pub(super) fn judge(database: &Path, oracle: Oracle, folder: &Path) -> Result<()
         bail!("no event was acknowledged: nothing was checked");
     }
     Ok(())
-}
-
-/// Reads every stored payload with SQLite's own program, which shares no code with the server.
-fn check(database: &Path, mut oracle: Oracle) -> Result<Account> {
-    let mut sqlite = Command::new("sqlite3");
-    sqlite.arg("-readonly").arg(database).arg("select payload from events").stdout(Stdio::piped());
-    let mut sqlite = sqlite.spawn().context("sqlite3 reads what is stored: `cargo xtask services` installs it")?;
-    let rows = BufReader::new(sqlite.stdout.take().context("sqlite3 prints rows")?);
-    for row in rows.lines() {
-        oracle.stored(&row.context("reading what sqlite3 prints")?);
-    }
-    let status = sqlite.wait()?;
-    if !status.success() {
-        bail!("sqlite3 couldn't read {}: {status}", database.display());
-    }
-    Ok(oracle.account())
 }

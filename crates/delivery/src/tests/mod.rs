@@ -11,6 +11,7 @@ mod edits;
 mod objects;
 mod replays;
 mod sequences;
+mod settling;
 mod single;
 mod trouble;
 mod world;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::sink::TableName;
 use ::sink::postgres::{
-    Column, InvalidServer, Kind, Layout, PayloadKind, PostgresConfig, QualifiedName, Server, UnknownKind,
+    Column, Conflict, InvalidServer, Kind, Layout, PayloadKind, PostgresConfig, QualifiedName, Server, UnknownKind,
 };
 use event::limits;
 
@@ -16,7 +16,9 @@ use super::{duration, pointer};
 
 /// The settings.
 pub(super) const KEYS: &[&str] =
-    &["kind", "from", "max_backlog", "url", "ca", "table", "columns", "payload", "payload_type", "timeout"];
+    &["kind", "from", "max_backlog", "url", "ca", "table", "columns", "payload", "payload_type", "conflict", "timeout"];
+/// Those of a rule for ids that are taken.
+const CONFLICT_KEYS: &[&str] = &["newest"];
 /// Those of a column.
 const COLUMN_KEYS: &[&str] = &["pointer", "type"];
 const TABLE: &str = "events";
@@ -39,7 +41,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     let table = reader.text_or(section, "table", TABLE, table);
     let timeout = reader.text(section, "timeout", timeout).map_or(limits::STORE_TIMEOUT, |found| found.value);
     let layout = layout(reader, section);
-    Some(PostgresConfig { server: server?.value, ca, table: table?, layout, timeout })
+    let conflict = conflict(reader, section, &layout);
+    Some(PostgresConfig { server: server?.value, ca, table: table?, layout, conflict, timeout })
 }
 
 fn server(text: &str) -> Result<Server, Wrong> {
@@ -69,6 +72,36 @@ fn payload_kind(text: &str) -> Result<PayloadKind, Wrong> {
         "jsonb" => Ok(PayloadKind::Jsonb),
         "text" => Ok(PayloadKind::Text),
         _ => Err(Wrong::new("is no type for payloads", "wanted \"jsonb\" or \"text\"")),
+    }
+}
+
+/// What becomes of an event whose id is taken.
+fn conflict(reader: &mut Reader<'_>, section: &Section<'_>, layout: &Layout) -> Conflict {
+    let entry = section.entry("conflict").and_then(|(key, value)| Some((key, value.get_ref().as_table()?)));
+    let Some((key, entries)) = entry else {
+        return reader.text(section, "conflict", conflict_rule).map(|found| found.value).unwrap_or_default();
+    };
+    let rule = Section::child(section, key, entries);
+    reader.check_keys(&rule, CONFLICT_KEYS);
+    let Some(newest) = required_pointer(reader, &rule, "newest") else { return Conflict::default() };
+    if let Layout::Columns { columns, payload: None } = layout
+        && columns.iter().all(|column| column.pointer != newest)
+    {
+        let title = format!("`{}` isn't in the table", rule.key_path("newest"));
+        let mistake = Mistake::new(title, rule.spot().clone(), "no column holds it, and there is no payload");
+        reader.push(mistake.help("add a column with this pointer, or payload = true".to_owned()));
+    }
+    Conflict::Newest(newest)
+}
+
+fn conflict_rule(text: &str) -> Result<Conflict, Wrong> {
+    match text {
+        "ignore" => Ok(Conflict::Ignore),
+        "overwrite" => Ok(Conflict::Overwrite),
+        _ => Err(Wrong::new(
+            "is no rule for ids that are taken",
+            "wanted \"ignore\", \"overwrite\" or { newest = \"/pointer\" }",
+        )),
     }
 }
 
@@ -106,7 +139,7 @@ fn columns(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<Column> {
                 let column = Section::child(&table, key, entries);
                 reader.check_keys(&column, COLUMN_KEYS);
                 let kind = reader.text(&column, "type", column_kind).map(|found| found.value);
-                (required_pointer(reader, &column), kind)
+                (required_pointer(reader, &column, "pointer"), kind)
             }
             None => (reader.text(&table, name, pointer::parse).map(|found| found.value), None),
         };
@@ -117,13 +150,17 @@ fn columns(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<Column> {
     columns
 }
 
-fn required_pointer(reader: &mut Reader<'_>, column: &Section<'_>) -> Option<pipeline::pointer::JsonPointer> {
+fn required_pointer(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    key: &str,
+) -> Option<pipeline::pointer::JsonPointer> {
     let mistakes_before = reader.mistakes();
-    let found = reader.text(column, "pointer", pointer::parse);
+    let found = reader.text(section, key, pointer::parse);
     if found.is_none() && reader.mistakes() == mistakes_before {
-        let title = format!("`{}` is missing", column.key_path("pointer"));
-        let mistake = Mistake::new(title, column.spot().clone(), "has no `pointer`");
-        reader.push(mistake.help("say where its values stand, as in pointer = \"/status\"".to_owned()));
+        let title = format!("`{}` is missing", section.key_path(key));
+        let mistake = Mistake::new(title, section.spot().clone(), format!("has no `{key}`"));
+        reader.push(mistake.help(format!("say where its values stand, as in {key} = \"/status\"")));
     }
     found.map(|found| found.value)
 }

@@ -1,5 +1,8 @@
 //! PostgreSQL behind the real program: from a request to a row and back, with both processes killed.
 
+mod failover;
+mod secured;
+
 use std::path::Path;
 
 use serde_json::Value;
@@ -8,9 +11,13 @@ use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, exchange, wait_until};
 
 fn start(folder: &Folder, postgres: &PostgresServer) -> Server {
+    start_on(folder, &postgres.url(), "")
+}
+
+/// A server that delivers to this URL, with more settings of its sink.
+fn start_on(folder: &Folder, url: &str, settings: &str) -> Server {
     let configuration = format!(
-        "[types.\"*\"]\nroutes = [\"warehouse\"]\n[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{}\"\npayload_type = \"text\"\n",
-        postgres.url()
+        "[types.\"*\"]\nroutes = [\"warehouse\"]\n[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{url}\"\npayload_type = \"text\"\n{settings}"
     );
     let configuration = folder.write("forebay.toml", configuration);
     Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))

@@ -6,6 +6,7 @@ mod state;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use event::read::{Page, Query, ReadError};
 use event::{EventId, Lane};
@@ -13,7 +14,7 @@ use tokio::sync::watch;
 
 use crate::{Batch, Cursor, Report, SinkError};
 pub use state::{Call, Stored};
-use state::{State, unavailable};
+use state::{Data, State, unavailable};
 
 /// The store and its remote control. Clones, and all sinks built from them, share one store.
 #[derive(Clone)]
@@ -27,25 +28,35 @@ struct Shared {
     blocked: watch::Sender<bool>,
     /// Counts the calls that have ended.
     ended: watch::Sender<u64>,
+    settle: Duration,
 }
+
+/// What a store had at one moment.
+pub struct Standby(Data);
 
 impl MemoryHandle {
     /// An empty store that keeps cursors, and commits all of a batch or nothing.
     #[must_use]
     pub fn fenced() -> Self {
-        Self::new(true)
+        Self::new(true, Duration::ZERO)
     }
 
     /// An empty store that keeps no cursors and answers for each record by itself.
     #[must_use]
     pub fn keyed() -> Self {
-        Self::new(false)
+        Self::new(false, Duration::ZERO)
     }
 
-    fn new(fenced: bool) -> Self {
+    /// The same as [`Self::fenced`], and what it has taken may be lost by a failover for so long.
+    #[must_use]
+    pub fn replicated(settle: Duration) -> Self {
+        Self::new(true, settle)
+    }
+
+    fn new(fenced: bool, settle: Duration) -> Self {
         let state = Mutex::default();
         let (blocked, ended) = (watch::Sender::new(false), watch::Sender::new(0));
-        Self { shared: Arc::new(Shared { fenced, state, blocked, ended }) }
+        Self { shared: Arc::new(Shared { fenced, state, blocked, ended, settle }) }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -54,6 +65,21 @@ impl MemoryHandle {
 
     pub(crate) fn is_fenced(&self) -> bool {
         self.shared.fenced
+    }
+
+    pub(crate) fn settle(&self) -> Duration {
+        self.shared.settle
+    }
+
+    /// A copy of what the store has now, cursors too.
+    #[must_use]
+    pub fn standby(&self) -> Standby {
+        Standby(self.state().data.clone())
+    }
+
+    /// A copy takes over: what came after it is lost, and what was answered before isn't taken back.
+    pub fn fail_over(&self, standby: Standby) {
+        self.state().data = standby.0;
     }
 
     /// Makes the next `calls` calls of `connect`, `cursor` and `write` fail as `Unavailable`, without effect.
@@ -107,13 +133,13 @@ impl MemoryHandle {
     /// Everything stored, in the order in which ids came first.
     #[must_use]
     pub fn events(&self) -> Vec<Stored> {
-        self.state().events.clone()
+        self.state().data.events.clone()
     }
 
     /// How many events are stored.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.state().events.len()
+        self.state().data.events.len()
     }
 
     /// Every write that has ended, in order.
@@ -161,7 +187,7 @@ impl MemoryHandle {
     }
 
     pub(crate) fn read(&self, query: &Query) -> Result<Page, ReadError> {
-        page::read(&self.state().events, query)
+        page::read(&self.state().data.events, query)
     }
 
     fn count_call(&self) {

@@ -38,11 +38,17 @@ pub struct Call {
     pub answer: Result<Report, SinkError>,
 }
 
-#[derive(Default)]
-pub(super) struct State {
+/// What is stored.
+#[derive(Clone, Default)]
+pub(super) struct Data {
     pub(super) events: Vec<Stored>,
     places: HashMap<EventId, usize>,
     cursors: HashMap<Lane, u64>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) data: Data,
     pub(super) calls: Vec<Call>,
     pub(super) failing: usize,
     pub(super) losing: usize,
@@ -70,11 +76,11 @@ enum Change {
 
 impl State {
     pub(super) fn get(&self, id: EventId) -> Option<&Stored> {
-        self.places.get(&id).map(|place| &self.events[*place])
+        self.data.places.get(&id).map(|place| &self.data.events[*place])
     }
 
     pub(super) fn position(&self, lane: &Lane) -> u64 {
-        self.cursors.get(lane).copied().unwrap_or(0)
+        self.data.cursors.get(lane).copied().unwrap_or(0)
     }
 
     pub(super) fn heal(&mut self) {
@@ -126,7 +132,7 @@ impl State {
         let mut undo = Vec::new();
         let (refused, retry) = self.apply(batch, cursor, &mut undo);
         if refused.is_empty() && retry.is_empty() {
-            self.cursors.insert(batch.lane().clone(), batch.last());
+            self.data.cursors.insert(batch.lane().clone(), batch.last());
             return Ok(Report::Stored);
         }
         undo.into_iter().rev().for_each(|change| self.roll_back(change));
@@ -183,11 +189,11 @@ impl State {
             payload: record.payload.to_vec(),
             revision,
         };
-        match self.places.get(&record.id) {
-            Some(place) => Change::Replaced(*place, std::mem::replace(&mut self.events[*place], stored)),
+        match self.data.places.get(&record.id) {
+            Some(place) => Change::Replaced(*place, std::mem::replace(&mut self.data.events[*place], stored)),
             None => {
-                self.places.insert(record.id, self.events.len());
-                self.events.push(stored);
+                self.data.places.insert(record.id, self.data.events.len());
+                self.data.events.push(stored);
                 Change::Added
             }
         }
@@ -196,10 +202,10 @@ impl State {
     /// Takes back the newest change.
     fn roll_back(&mut self, change: Change) {
         match change {
-            Change::Replaced(place, stored) => self.events[place] = stored,
+            Change::Replaced(place, stored) => self.data.events[place] = stored,
             Change::Added => {
-                let added = self.events.pop();
-                added.and_then(|stored| self.places.remove(&stored.id));
+                let added = self.data.events.pop();
+                added.and_then(|stored| self.data.places.remove(&stored.id));
             }
         }
     }

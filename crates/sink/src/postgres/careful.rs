@@ -6,6 +6,8 @@ use std::collections::HashSet;
 use event::EventId;
 use tokio_postgres::types::ToSql;
 
+use super::config::Conflict;
+use super::conflict;
 use super::failure::Failure;
 use super::kind::Kind;
 use super::row::{Array, Id, put_value};
@@ -92,7 +94,7 @@ async fn find(
         }
         talk.order("savepoint part").await?;
         let written = match step {
-            Step::Insert => insert(talk, sql, fields, part).await,
+            Step::Insert => insert(talk, sql, fields, part, &sql.by_rule).await,
             Step::Replace => replace(talk, sql, fields, part).await,
         };
         match written {
@@ -118,10 +120,20 @@ async fn find(
 
 /// The statements of the careful way.
 struct Sql {
-    insert: String,
+    /// Adds events, by the table's rule.
+    by_rule: Insert,
+    /// Adds first revisions, to which no rule applies.
+    first: Insert,
     compare: String,
     replace: String,
     advance: String,
+}
+
+/// A statement that adds rows.
+struct Insert {
+    sql: String,
+    /// Whether what isn't the same as the row that has its id is refused.
+    refuses_others: bool,
 }
 
 impl Sql {
@@ -138,19 +150,21 @@ impl Sql {
         // When it was received isn't what an event is: what comes again comes later.
         let told = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
         let same: Vec<String> =
-            told.map(|field| format!("{} is not distinct from {}", as_text(field, "t"), as_text(field, "n"))).collect();
+            told.map(|field| format!("{} is not distinct from {}", stored(field), as_stored(field))).collect();
         let others = table.fields.iter().filter(|field| field.content != Content::Id);
         let set: Vec<String> = others.map(|field| format!("{0} = excluded.{0}", field.quoted())).collect();
         let insert = format!(
             "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do"
         );
+        let refuses_others = table.conflict == Conflict::Refuse;
         Self {
+            by_rule: Insert { sql: conflict::insert(table, &columns, &rows), refuses_others },
+            first: Insert { sql: conflict::insert_new(table, &columns, &rows), refuses_others: true },
             compare: format!(
                 "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on t.id = n.id order by n.forebay_n",
                 if same.is_empty() { "true".to_owned() } else { same.join(" and ") }
             ),
             replace: format!("{insert} update set {}", set.join(", ")),
-            insert: format!("{insert} nothing returning id"),
             advance: format!(
                 "insert into {0} as r (\"table\", id, revision) \
                  select '{1}', id, revision from unnest($1::uuid[], $2::bigint[]) as n (id, revision) order by id \
@@ -162,10 +176,15 @@ impl Sql {
     }
 }
 
-/// A column as it can be compared: `json` has no equality.
-fn as_text(field: &Field, of: &str) -> String {
-    let cast = if field.kind == Kind::Json { "::text" } else { "" };
-    format!("{of}.{}{cast}", field.quoted())
+/// A stored value as it can be compared: `json` has no equality.
+fn stored(field: &Field) -> String {
+    format!("t.{}{}", field.quoted(), if field.kind == Kind::Json { "::text" } else { "" })
+}
+
+/// A new value as it can be compared with a stored one: a column may round, as `numeric(10,2)` does.
+fn as_stored(field: &Field) -> String {
+    let cast = if field.kind == Kind::Json { "text" } else { &field.declared };
+    format!("n.{}::{cast}", field.quoted())
 }
 
 /// The columns of the records, each as one parameter.
@@ -186,18 +205,30 @@ fn parameters(arrays: &[Array]) -> Vec<&(dyn ToSql + Sync)> {
 }
 
 /// Adds the records whose ids are new, and looks at what stands under the others.
-async fn insert(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_>]) -> Result<Vec<Refusal>, Failure> {
+async fn insert(
+    talk: &Talk,
+    sql: &Sql,
+    fields: &[Field],
+    records: &[Indexed<'_>],
+    how: &Insert,
+) -> Result<Vec<Refusal>, Failure> {
     let values = arrays(fields, records);
-    let rows = talk.wait(talk.client.query(&sql.insert, &parameters(&values))).await?;
+    let rows = talk.wait(talk.client.query(&how.sql, &parameters(&values))).await?;
     let mut added: HashSet<EventId> =
         rows.iter().map(|row| Ok(row.try_get::<_, Id>(0)?.0)).collect::<Result<_, tokio_postgres::Error>>()?;
     // Of several with one id the first was added.
     let known: Vec<Indexed<'_>> = records.iter().filter(|(_, record)| !added.remove(&record.id)).copied().collect();
-    if known.is_empty() { Ok(Vec::new()) } else { compare(talk, sql, fields, &known).await }
+    if known.is_empty() { Ok(Vec::new()) } else { compare(talk, sql, fields, &known, how.refuses_others).await }
 }
 
 /// Tells a repetition, which has taken effect already, from another event under the same id.
-async fn compare(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_>]) -> Result<Vec<Refusal>, Failure> {
+async fn compare(
+    talk: &Talk,
+    sql: &Sql,
+    fields: &[Field],
+    records: &[Indexed<'_>],
+    refuses_others: bool,
+) -> Result<Vec<Refusal>, Failure> {
     let values = arrays(fields, records);
     let rows = talk.wait(talk.client.query(&sql.compare, &parameters(&values))).await?;
     let mut refused = Vec::new();
@@ -207,7 +238,7 @@ async fn compare(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_
         let Some((index, record)) = at else { return Err(Failure::Odd("a row has a number that none was given")) };
         if is_missing {
             refused.push(refusal(*index, record, "a trigger left it out"));
-        } else if !is_same {
+        } else if refuses_others && !is_same {
             refused.push(refusal(
                 *index,
                 record,
@@ -243,5 +274,5 @@ async fn replace(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_
         let values = arrays(fields, &later);
         talk.wait(talk.client.execute(&sql.replace, &parameters(&values))).await?;
     }
-    if first.is_empty() { Ok(Vec::new()) } else { insert(talk, sql, fields, &first).await }
+    if first.is_empty() { Ok(Vec::new()) } else { insert(talk, sql, fields, &first, &sql.first).await }
 }

@@ -25,6 +25,8 @@ pub struct PostgresConfig {
     pub table: QualifiedName,
     /// What the table's columns hold.
     pub layout: Layout,
+    /// What becomes of an event whose id is taken.
+    pub conflict: Conflict,
     /// How long the server may take for one statement; a lock is waited for as long at most.
     pub timeout: Duration,
 }
@@ -188,6 +190,21 @@ impl PostgresConfig {
     pub const fn keeps_escapes(&self) -> bool {
         matches!(self.layout, Layout::Whole { payload: PayloadKind::Text })
     }
+}
+
+/// What becomes of an event whose id is taken by a row that isn't the same. Results of aggregates have revisions, and
+/// none of these rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Conflict {
+    /// It is a dead letter, and the row stays.
+    #[default]
+    Refuse,
+    /// The row stays, and the event counts as stored.
+    Ignore,
+    /// The row is replaced.
+    Overwrite,
+    /// The row is replaced where the event has a greater value here, or has one and the row has none.
+    Newest(JsonPointer),
 }
 
 /// How payloads are kept.

@@ -42,13 +42,11 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl Failure {
-    /// Why a row isn't taken, if the server refuses one for what is in it, so that its neighbours may pass.
+    /// Why a row isn't taken, if the server may refuse one for what is in it, so that its neighbours may pass.
     pub(super) fn of_a_row(&self) -> Option<String> {
         let Self::Driver(error) = self else { return None };
         let error = error.as_db_error()?;
-        // Data exceptions, broken constraints, what a trigger raises, and more than an index or a value can hold.
-        let class = error.code().code().get(..2)?;
-        if !["22", "23", "P0", "54"].contains(&class) {
+        if !is_of_a_row(error.code()) {
             return None;
         }
         let detail = error.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
@@ -86,6 +84,29 @@ fn unavailable(reason: String) -> SinkError {
     SinkError::Unavailable(reason.into())
 }
 
+/// Classes of errors that concern a connection, a transaction, the server or the table, whatever row is written.
+const NOT_OF_A_ROW: [&str; 25] = [
+    "00", "01", "02", "03", // no errors, and a statement that isn't done
+    "08", "0A", "0B", "0L", "0P", // connections, what the server can't do, who may grant
+    "24", "25", "26", "28", "2B", "2D", // cursors, transactions, names of statements, who may log in
+    "34", "3B", "3D", "3F", // names, savepoints
+    "40", // serialization and deadlocks
+    "53", "55", "57", "58", // resources, locks, an operator, the system
+    "72", // a snapshot that is too old
+];
+/// More of them, of which the first letter tells: configuration files, foreign servers, the server's own faults.
+const NOT_OF_A_ROW_BY_LETTER: [char; 3] = ['F', 'H', 'X'];
+
+/// Whether a row may be at fault. Triggers and constraints raise what their authors chose, so it is whatever isn't known
+/// to be something else: what one row raises may hold up no other.
+fn is_of_a_row(code: &SqlState) -> bool {
+    let code = code.code();
+    let Some(class) = code.get(..2) else { return false };
+    // Rights and names: the table, not a row. A policy and a view's `with check option` look at rows.
+    let is_of_the_table = class == "42";
+    !is_of_the_table && !NOT_OF_A_ROW.contains(&class) && !code.starts_with(NOT_OF_A_ROW_BY_LETTER)
+}
+
 /// Sorts an error that concerns a whole call.
 fn of_driver(place: &str, error: &tokio_postgres::Error) -> SinkError {
     let Some(said) = error.as_db_error() else {
@@ -110,7 +131,7 @@ fn advice(code: &SqlState) -> Option<&'static str> {
         ),
         // A table that vanished is made again with the next try.
         "42" => Some("make the table what the manual says, or name another in `table`"),
-        "22" | "23" | "P0" | "54" | "0A" => {
+        class if class == "0A" || is_of_a_row(code) => {
             Some("the table doesn't take what is written to it; look at its triggers and constraints")
         }
         _ => None,
@@ -135,4 +156,25 @@ fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {
         );
     }
     unavailable(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_row_may_raise_is_told_from_what_it_can_not() {
+        let of_a_row = |code: &str| is_of_a_row(&SqlState::from_code(code));
+        for code in ["22P02", "23514", "P0001", "P0004", "54000", "21000", "44000", "ZZ001", "45000", "99999", "38001"]
+        {
+            assert!(of_a_row(code), "{code}");
+        }
+        for code in ["08006", "25006", "26000", "28P01", "3D000", "40001", "40P01", "42501", "42P01", "53100", "53300"]
+        {
+            assert!(!of_a_row(code), "{code}");
+        }
+        for code in ["55P03", "57014", "57P01", "58030", "XX000", "XX001", "F0000", "HV00N", "72000", "0A000"] {
+            assert!(!of_a_row(code), "{code}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 
 mod careful;
 mod config;
+mod conflict;
 mod failure;
 mod kind;
 mod lanes;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-pub use config::{Column, InvalidServer, Layout, PayloadKind, PostgresConfig, QualifiedName, Server};
+pub use config::{Column, Conflict, InvalidServer, Layout, PayloadKind, PostgresConfig, QualifiedName, Server};
 pub use kind::{Kind, UnknownKind};
 
 use crate::{Batch, Cursor, Report, SinkError};

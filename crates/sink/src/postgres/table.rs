@@ -3,7 +3,7 @@
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Row, Statement};
 
-use super::config::{Layout, PostgresConfig};
+use super::config::{Conflict, Layout, PostgresConfig};
 use super::failure::Failure;
 use super::kind::Kind;
 use super::session::Talk;
@@ -26,11 +26,13 @@ pub(super) struct Field {
     pub(super) name: String,
     pub(super) content: Content,
     pub(super) kind: Kind,
+    /// The type as the table declares it, with lengths and digits: `numeric(10,2)`.
+    pub(super) declared: String,
 }
 
 impl Field {
     fn new(name: &str, content: Content, kind: Kind) -> Self {
-        Self { name: name.to_owned(), content, kind }
+        Self { name: name.to_owned(), content, kind, declared: kind.name().to_owned() }
     }
 
     /// The name as it stands in SQL: a checked name has nothing to escape.
@@ -80,6 +82,7 @@ pub(super) struct Table {
     /// Its schema and name: what revisions are kept under.
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
+    pub(super) conflict: Conflict,
     pub(super) quoted: String,
     pub(super) revisions: String,
     pub(super) read_cursor: Statement,
@@ -119,6 +122,7 @@ impl Table {
             copy: prepare(format!("copy {quoted} ({names}) from stdin (format binary)")).await?,
             name,
             fields,
+            conflict: config.conflict.clone(),
             quoted,
             revisions,
         })
@@ -188,7 +192,7 @@ async fn look_at(talk: &Talk, quoted: &str, mut fields: Vec<Field>) -> Result<(S
         };
         let column = found.swap_remove(at);
         match Kind::of_oid(column.oid).filter(|kind| field.may_be(*kind)) {
-            Some(kind) => field.kind = kind,
+            Some(kind) => (field.kind, field.declared) = (kind, column.type_name),
             None => wrong.push(format!("column {} can't be {}", field.name, column.type_name)),
         }
     }

@@ -20,13 +20,18 @@ pub(crate) fn id(shard: u16, sequence: u64) -> EventId {
 
 /// A batch with these payloads at the places from `first` on.
 pub(crate) fn batch(shard: u16, first: u64, payloads: &[&str]) -> Batch {
+    batch_named(shard, first, payloads, |sequence| id(shard, sequence))
+}
+
+/// The same with ids of other places: events that came another way before.
+pub(crate) fn batch_named(shard: u16, first: u64, payloads: &[&str], name: impl Fn(u64) -> EventId) -> Batch {
     let mut batch = Batch::new(lane(shard), first);
     for (sequence, payload) in (first..).zip(payloads) {
         let block = Bytes::from(format!("access{payload}"));
         let type_name = std::str::from_utf8(&block[..6]).unwrap();
         let record = Record {
             sequence,
-            id: id(shard, sequence),
+            id: name(sequence),
             type_name,
             source: "",
             received_at: 1_760_000_000_000_000 + sequence.cast_signed(),

@@ -176,3 +176,36 @@ async fn lanes_of_several_gateways_share_a_table() {
     }
     assert_eq!(stand.count(server).await, 6 * 10 * 200);
 }
+
+/// The bytes of the server's answer to `begin`.
+const BEGIN_ANSWER: usize = 17;
+
+#[tokio::test]
+async fn a_twin_waits_for_whoever_has_begun_with_the_lanes_cursor() {
+    let Some(server) = server() else { return };
+    let stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let (frozen, twin) = (stand.sink(), Sink::new(stand.past_the_proxy(server)));
+    deliver(&twin, &plain(0, 1, 1)).await;
+    assert_eq!(frozen.cursor(&lane(0)).await, Ok(Cursor::Store(1)));
+    // It has been answered where the lane stands, and doesn't know yet.
+    let freeze = stand.proxy.freeze_after(BEGIN_ANSWER + 1);
+    let held = tokio::spawn(async move { frozen.write(&plain(0, 2, 1)).await });
+    let watcher = client(server).await;
+    let count = async |what: &str| {
+        let query = format!("select position from \"{}\".%", stand.schema);
+        let sql = format!("select count(*) from pg_stat_activity where query like '{query}' and {what}");
+        watcher.query_one(&sql, &[]).await.unwrap().get::<_, i64>(0)
+    };
+    while count("state = 'idle in transaction'").await == 0 {
+        assert!(!held.is_finished());
+    }
+    let waiting = tokio::spawn(async move { twin.write(&plain(0, 2, 3)).await });
+    while count("wait_event_type = 'Lock'").await == 0 {
+        assert!(!waiting.is_finished(), "it wrote beside the other one, whose cursor would go back behind its own");
+    }
+    drop(freeze);
+    assert_eq!(held.await.unwrap(), Ok(Report::Stored));
+    assert_eq!(waiting.await.unwrap(), Ok(Report::Stored));
+    assert_eq!(stand.count(server).await, 4);
+    assert_eq!(stand.sink().cursor(&lane(0)).await, Ok(Cursor::Store(4)));
+}

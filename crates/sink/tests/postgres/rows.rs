@@ -1,9 +1,9 @@
 //! What the server refuses, and what it is given: rows that can't be stored, typed columns, tables that don't fit.
 
-use sink::postgres::{Column, Kind, Layout, PayloadKind};
+use sink::postgres::{Column, Conflict, Kind, Layout, PayloadKind};
 use sink::{Report, Sink, SinkError, TableName};
 
-use crate::events::{batch, id, plain};
+use crate::events::{batch, batch_named, id, plain};
 use crate::stand::{Stand, client, server};
 
 /// Writes what must be refused in part, and the rest again: why which records were refused.
@@ -168,4 +168,130 @@ async fn who_may_not_make_tables_writes_to_those_that_are_there() {
     let grant = format!("grant select, insert, update on all tables in schema {schema} to {schema}");
     client(server).await.batch_execute(&grant).await.unwrap();
     assert_eq!(stand.sink().write(&plain(0, 1, 3)).await, Ok(Report::Stored));
+}
+
+#[tokio::test]
+async fn an_event_that_comes_again_is_the_same_though_its_columns_round() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let columns = ["n", "at", "v", "f", "j"].map(|name| column(name, None));
+    stand.config.layout = Layout::Columns { columns: columns.into(), payload: None };
+    let table = format!(
+        "create table {}.events (id uuid primary key, received_at timestamptz(0), n numeric(10, 2), at timestamptz(0),
+         v varchar(4), f real, j json)",
+        stand.schema
+    );
+    client(server).await.batch_execute(&table).await.unwrap();
+    let full = r#"{"n": 1.23456, "at": "2026-11-22T10:00:00.6Z", "v": "abc    ", "f": 0.1, "j": [1,  2]}"#;
+    let other = r#"{"n": 1.24456, "at": "2026-11-22T10:00:00.6Z", "v": "abc    ", "f": 0.1, "j": [1,  2]}"#;
+    let sink = stand.sink();
+    assert_eq!(sink.write(&batch(0, 1, &[full])).await, Ok(Report::Stored));
+    // It comes again through another shard.
+    let again = |first, payload| batch_named(1, first, &[payload], |_| id(0, 1));
+    assert_eq!(sink.write(&again(1, full)).await, Ok(Report::Stored));
+    let refused = refused(&sink, &again(2, other)).await;
+    assert!(refused.len() == 1 && refused[0].1.contains("its id is taken"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn what_a_trigger_raises_by_a_code_of_its_own_is_refused_alone() {
+    let Some(server) = server() else { return };
+    for code in ["ZZ001", "45000", "P0001", "38000"] {
+        let stand = Stand::new(server, PayloadKind::Jsonb).await;
+        let sink = stand.sink();
+        sink.connect().await.unwrap();
+        let trigger = format!(
+            "create function {0}.own() returns trigger language plpgsql as $$ begin
+             if new.payload->>'a' = 'bad' then raise exception 'not this one' using errcode = '{code}'; end if; return new; end $$;
+             create trigger own before insert on {0}.events for each row execute function {0}.own()",
+            stand.schema
+        );
+        client(server).await.batch_execute(&trigger).await.unwrap();
+        let refused = refused(&sink, &batch(0, 1, &["{}", r#"{"a": "bad"}"#, "{}"])).await;
+        assert!(
+            refused.len() == 1 && refused[0].0 == 1 && refused[0].1.contains("not this one"),
+            "{code}: {refused:?}"
+        );
+        assert_eq!(stand.count(server).await, 2);
+    }
+}
+
+#[tokio::test]
+async fn a_trigger_that_names_what_is_not_there_is_the_tables_fault_and_buries_no_row() {
+    let Some(server) = server() else { return };
+    let stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let sink = stand.sink();
+    sink.connect().await.unwrap();
+    let trigger = format!(
+        "create function {0}.own() returns trigger language plpgsql as $$ begin
+         insert into {0}.audit values (new.id); return new; end $$;
+         create trigger own before insert on {0}.events for each row execute function {0}.own()",
+        stand.schema
+    );
+    client(server).await.batch_execute(&trigger).await.unwrap();
+    let Err(SinkError::Misconfigured(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("no such table") };
+    assert!(reason.contains("42P01"), "{reason}");
+    let table = format!("create table {}.audit (id uuid)", stand.schema);
+    client(server).await.batch_execute(&table).await.unwrap();
+    assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(Report::Stored));
+}
+
+/// Writes payloads one batch after the other, all of one id and from other lanes, and says what is stored then.
+async fn stored_of(conflict: Conflict, layout: Layout, batches: &[&[&str]]) -> Option<String> {
+    let server = server()?;
+    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
+    (stand.config.conflict, stand.config.layout) = (conflict, layout);
+    let sink = stand.sink();
+    for (shard, payloads) in (0..).zip(batches) {
+        let batch = batch_named(shard, 1, payloads, |_| id(0, 1));
+        assert_eq!(sink.write(&batch).await, Ok(Report::Stored), "{payloads:?}");
+    }
+    Some(server.psql(&format!("select payload from {}.events", stand.schema)))
+}
+
+fn whole() -> Layout {
+    Layout::Whole { payload: PayloadKind::Text }
+}
+
+#[tokio::test]
+async fn by_rule_a_row_stays_or_is_replaced_by_the_last() {
+    let batches: [&[&str]; 3] = [&["1"], &["2", "3"], &["4", "5", "5"]];
+    let Some(stored) = stored_of(Conflict::Ignore, whole(), &batches).await else { return };
+    assert_eq!(stored, "1");
+    assert_eq!(stored_of(Conflict::Overwrite, whole(), &batches).await.unwrap(), "5");
+}
+
+#[tokio::test]
+async fn by_rule_a_row_is_replaced_by_one_that_is_newer() {
+    let newest = || Conflict::Newest("/v".parse().unwrap());
+    let batches: [&[&str]; 4] = [
+        &[r#"{"v":null}"#],
+        &[r#"{"v":9,"n":1}"#, r#"{"v":10,"n":2}"#, r#"{"v":10,"n":3}"#, r#"{"v":2}"#, r#"{}"#],
+        &[r#"{"v":10,"n":4}"#, r#"{"v":9}"#],
+        &[r#"{"n":5}"#, r#"{"v":null}"#],
+    ];
+    let Some(stored) = stored_of(newest(), whole(), &batches).await else { return };
+    assert_eq!(stored, r#"{"v":10,"n":2}"#, "as numbers, and of equal ones the first");
+    for kind in [Some(Kind::Integer), Some(Kind::Json), None] {
+        let columns = || Layout::Columns { columns: vec![column("v", kind)], payload: Some(PayloadKind::Text) };
+        assert_eq!(stored_of(newest(), columns(), &batches).await.unwrap(), stored, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_rule_lets_nothing_pass_that_a_trigger_leaves_out() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
+    stand.config.conflict = Conflict::Overwrite;
+    let sink = stand.sink();
+    sink.connect().await.unwrap();
+    let trigger = format!(
+        "create function {0}.out() returns trigger language plpgsql as $$ begin
+         if new.payload->>'a' = 'out' then return null; end if; return new; end $$;
+         create trigger out before insert on {0}.events for each row execute function {0}.out()",
+        stand.schema
+    );
+    client(server).await.batch_execute(&trigger).await.unwrap();
+    let refused = refused(&sink, &batch(0, 1, &["{}", r#"{"a": "out"}"#])).await;
+    assert!(refused.len() == 1 && refused[0].1.contains("a trigger left it out"), "{refused:?}");
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::postgres::{Layout, PayloadKind, PostgresConfig};
+use sink::postgres::{Conflict, Layout, PayloadKind, PostgresConfig};
 use sink::{Sink, SinkConfig};
 use tokio_postgres::{Client, NoTls};
 
@@ -37,6 +37,7 @@ impl Stand {
             ca: None,
             table: format!("{schema}.events").parse().unwrap(),
             layout: Layout::Whole { payload },
+            conflict: Conflict::Refuse,
             timeout: Duration::from_secs(20),
         };
         Self { proxy, schema, config }

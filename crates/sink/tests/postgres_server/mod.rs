@@ -24,6 +24,7 @@ pub struct PostgresServer {
     folder: PathBuf,
     programs: PathBuf,
     settings: Vec<String>,
+    port: u16,
     process: Mutex<Option<Child>>,
     /// Ends the server and removes its files as soon as this end of its pipe is closed.
     watcher: Child,
@@ -38,6 +39,16 @@ impl PostgresServer {
 
     /// The same with settings of its own.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
+        let server = Self::prepare(settings.iter().map(|setting| (*setting).to_owned()).collect())?;
+        let mut initdb = server.command("initdb");
+        initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
+        expect_success(initdb.arg(server.data()));
+        server.run();
+        Some(server)
+    }
+
+    /// A folder without a server in it.
+    fn prepare(settings: Vec<String>) -> Option<Self> {
         let Some(programs) = programs() else {
             eprintln!("skipped: PostgreSQL isn't installed (apt install postgresql)");
             return None;
@@ -46,19 +57,50 @@ impl PostgresServer {
         let folder = std::env::temp_dir().join(format!("forebay-postgres-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-        if let Some((user, group)) = account() {
-            chown(&folder, Some(user), Some(group)).unwrap();
-        }
+        own(&folder);
         let script = "cat > /dev/null; kill -9 $(head -1 \"$1/data/postmaster.pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
-        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let server = Self { folder, programs, settings, process: Mutex::new(None), watcher };
-        let mut initdb = server.command("initdb");
-        initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
-        let made = initdb.arg(server.folder.join("data")).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        server.run();
-        Some(server)
+        let port = settings.iter().find_map(|setting| setting.strip_prefix("port=")?.parse().ok()).unwrap_or(5432);
+        Some(Self { folder, programs, settings, port, process: Mutex::new(None), watcher })
+    }
+
+    /// Another server that follows this one, and has what this one has by now.
+    pub fn standby(&self) -> Self {
+        let standby = Self::prepare(self.settings.clone()).unwrap();
+        let mut copy = self.command("pg_basebackup");
+        copy.args(["--username=postgres", "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-h"]);
+        expect_success(copy.arg(&self.folder).arg("-D").arg(standby.data()));
+        standby.run();
+        standby
+    }
+
+    /// A standby takes writes from now on.
+    pub fn promote(&self) {
+        assert_eq!(self.psql("select pg_promote()"), "t", "{}", self.log());
+    }
+
+    /// Makes the server speak TLS with this certificate and key, and no longer anything else over TCP.
+    pub fn secure(&self, certificate: &str, key: &str) {
+        for (name, text) in [
+            ("server.crt", certificate),
+            ("server.key", key),
+            ("pg_hba.conf", "local all all trust\nhostssl all all 127.0.0.1/32 trust\nhostssl all all ::1/128 trust\n"),
+        ] {
+            let path = self.data().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            own(&path);
+        }
+        self.psql("alter system set ssl = on; select pg_reload_conf()");
+        let deadline = Instant::now() + PATIENCE;
+        while self.psql("show ssl") != "on" {
+            assert!(Instant::now() < deadline, "no TLS: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
     }
 
     fn command(&self, program: &str) -> Command {
@@ -77,7 +119,7 @@ impl PostgresServer {
         loop {
             let log = File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
             let mut postgres = self.command("postgres");
-            postgres.arg("-D").arg(self.folder.join("data")).arg("-k").arg(&self.folder);
+            postgres.arg("-D").arg(self.data()).arg("-k").arg(&self.folder);
             postgres.args(["-c", "listen_addresses="]);
             self.settings.iter().for_each(|setting| {
                 postgres.args(["-c", setting]);
@@ -98,7 +140,9 @@ impl PostgresServer {
     }
 
     fn is_ready(&self) -> bool {
-        self.command("pg_isready").arg("-q").arg("-h").arg(&self.folder).status().is_ok_and(|status| status.success())
+        let mut asked = self.command("pg_isready");
+        asked.arg("-q").arg("-h").arg(&self.folder).args(["-p", &self.port.to_string()]);
+        asked.status().is_ok_and(|status| status.success())
     }
 
     pub fn log(&self) -> String {
@@ -123,23 +167,28 @@ impl PostgresServer {
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.folder.join(".s.PGSQL.5432")
+        self.folder.join(format!(".s.PGSQL.{}", self.port))
     }
 
     pub fn connect(&self) -> std::io::Result<UnixStream> {
         UnixStream::connect(self.socket())
     }
 
+    /// The folder of the socket as a host of a URL.
+    pub fn host(&self) -> String {
+        self.folder.display().to_string().replace('/', "%2F")
+    }
+
     /// What a sink connects to.
     pub fn url(&self) -> String {
-        format!("postgres://postgres@{}/postgres", self.folder.display().to_string().replace('/', "%2F"))
+        format!("postgres://postgres@{}:{}/postgres", self.host(), self.port)
     }
 
     /// What `psql` answers to `sql`: rows as lines, columns between bars.
     pub fn psql(&self, sql: &str) -> String {
         let mut psql = self.command("psql");
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", "postgres", "-h"]);
-        let mut psql = psql.arg(&self.folder).args(["-f", "-"]);
+        let mut psql = psql.arg(&self.folder).args(["-p", &self.port.to_string(), "-f", "-"]);
         psql = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = psql.spawn().unwrap();
         child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
@@ -154,6 +203,18 @@ impl Drop for PostgresServer {
         self.kill();
         drop(self.watcher.stdin.take());
         let _ = self.watcher.wait();
+    }
+}
+
+fn expect_success(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Gives a file or folder to the account that the server runs as.
+fn own(path: &Path) {
+    if let Some((user, group)) = account() {
+        chown(path, Some(user), Some(group)).unwrap();
     }
 }
 

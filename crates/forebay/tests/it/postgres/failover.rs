@@ -1,0 +1,82 @@
+//! A standby takes over from a server that was killed: nothing is lost or doubled, whether it had everything or not.
+
+use super::{post, start_on};
+use crate::postgres_server::PostgresServer;
+use crate::support::{Folder, Server, wait_until};
+
+/// A server that can be followed; slow disks are not what these tests are about.
+fn primary() -> Option<PostgresServer> {
+    PostgresServer::start_with(&["shared_buffers=32MB", "wal_level=replica", "max_wal_senders=4", "hot_standby=on"])
+}
+
+/// Delivers to whichever of both takes writes.
+fn start(folder: &Folder, one: &PostgresServer, other: &PostgresServer) -> Server {
+    let hosts = format!("postgres://postgres@{},{}/postgres", one.host(), other.host());
+    start_on(folder, &hosts, "timeout = \"5s\"\n")
+}
+
+fn follows(primary: &PostgresServer, state: &str) -> bool {
+    wait_until(|| primary.psql("select sync_state from pg_stat_replication where state = 'streaming'") == state)
+}
+
+/// The numbers of the events that are stored, as they are sorted.
+fn numbers(postgres: &PostgresServer) -> Vec<usize> {
+    let rows = postgres.psql("select payload::json->>'number' from events order by (payload::json->>'number')::int");
+    rows.lines().map(|row| row.parse().unwrap()).collect()
+}
+
+#[test]
+fn a_synchronous_standby_that_takes_over_has_all_that_was_stored_and_gets_the_rest() {
+    let Some(primary) = primary() else { return };
+    let standby = primary.standby();
+    primary.psql("alter system set synchronous_standby_names = '*'; select pg_reload_conf()");
+    assert!(follows(&primary, "sync"), "{}", standby.log());
+    let folder = Folder::new();
+    let server = start(&folder, &primary, &standby);
+    let mut number = 0;
+    while number < 300 {
+        assert_eq!(post(&server, number), 200);
+        number += 1;
+    }
+    // Killed while batches are on their way, and behind some that were stored.
+    server.wait("forebay_events_stored_total{", |stored| stored > 0);
+    let stored = server.metric("forebay_events_stored_total{");
+    primary.kill();
+    for _ in 0..100 {
+        assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+        number += 1;
+    }
+    assert!(numbers(&standby).len() as u64 >= stored, "what was stored was with the standby before");
+    standby.promote();
+    server.wait_delivered();
+    assert_eq!(numbers(&standby), (0..number).collect::<Vec<_>>());
+    assert_eq!(server.metric("forebay_events_stored_total{"), number as u64);
+}
+
+#[test]
+fn what_a_standby_lacks_that_takes_over_is_stored_again() {
+    let Some(primary) = primary() else { return };
+    let standby = primary.standby();
+    assert!(follows(&primary, "async"), "{}", standby.log());
+    let folder = Folder::new();
+    let server = start(&folder, &primary, &standby);
+    (0..50).for_each(|number| assert_eq!(post(&server, number), 200));
+    server.wait_delivered();
+    assert!(wait_until(
+        || standby.psql("select to_regclass('events') is not null") == "t" && numbers(&standby).len() == 50
+    ));
+    // From here on it doesn't get anything any more.
+    standby.kill();
+    (50..120).for_each(|number| assert_eq!(post(&server, number), 200));
+    server.wait_delivered();
+    assert_eq!(numbers(&primary).len(), 120);
+    primary.kill();
+    standby.run();
+    standby.promote();
+    // Nobody posts anything: the lane asks by itself.
+    assert!(wait_until(|| numbers(&standby).len() == 120), "{}", std::fs::read_to_string(folder.path("log")).unwrap());
+    assert_eq!(post(&server, 120), 200);
+    server.wait_delivered();
+    assert_eq!(numbers(&standby), (0..=120).collect::<Vec<_>>());
+    assert_eq!(server.metric("forebay_events_stored_total{"), 121);
+}

@@ -1,0 +1,39 @@
+//! A PostgreSQL server that takes nothing but TLS, with a certificate of the test's own.
+
+use std::net::TcpListener;
+
+use super::{post, start_on};
+use crate::postgres_server::PostgresServer;
+use crate::support::{Folder, wait_until};
+use crate::tls::Pair;
+
+#[test]
+fn rows_come_over_tls_from_a_server_that_is_trusted_and_over_nothing_else() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let settings = ["fsync=off", "shared_buffers=32MB", "listen_addresses=localhost", &format!("port={port}")];
+    let Some(postgres) = PostgresServer::start_with(&settings) else { return };
+    let (pair, stranger) = (Pair::new(), Pair::new());
+    postgres.secure(&pair.certificate, &pair.key);
+    let folder = Folder::new();
+    let authority = folder.write("authority.pem", &stranger.certificate);
+    let url = format!("postgres://postgres@localhost:{port}/postgres?sslmode=require");
+    let server = start_on(&folder, &url, &format!("ca = \"{authority}\"\n"));
+    assert_eq!(post(&server, 1), 200);
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("isn't trusted")), "{}", log());
+    assert!(log().contains("the setting `ca`"), "what to do: {}", log());
+    assert_eq!(postgres.psql("select to_regclass('events') is null"), "t", "nothing went there");
+    // The authority is exchanged without a restart.
+    folder.write("authority.pem", &pair.certificate);
+    server.wait_delivered();
+    assert_eq!(postgres.psql("select count(*) from events"), "1");
+    let secured = "select bool_and(ssl and version like 'TLSv1._') from pg_stat_ssl join pg_stat_activity using (pid)
+        where application_name = 'forebay'";
+    assert_eq!(postgres.psql(secured), "t");
+    drop(server);
+    let plain = Folder::new();
+    let server = start_on(&plain, &url.replace("require", "disable"), "");
+    assert_eq!(post(&server, 2), 200);
+    let log = || std::fs::read_to_string(plain.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("28000") && log().contains("may log in")), "{}", log());
+}
