@@ -1,5 +1,5 @@
 //! How much may wait for each sink: beyond it, events with a route to it are refused, so that a store that is dead for
-//! days doesn't take the disk from the others.
+//! days doesn't take the disk from the others. And how much of the disk the stores on it will yet take.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,28 @@ use crate::book::{Book, SinkBook};
 /// A sink takes events again when its backlog has fallen by one part in so many.
 const MARGIN_PART: u64 = 4;
 
+/// A store on the journal's own disk takes up to so many times the bytes of what waits for it, until they are stored and their
+/// segments freed: SQLite writes them into its log and then into the table.
+const BYTES_OWED: u64 = 2;
+
+/// What is to be known of a sink.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    /// Bytes, where a configuration says how many.
+    pub(crate) bytes: Option<u64>,
+    /// Whether it stores on a disk of this machine.
+    pub(crate) on_this_disk: bool,
+}
+
 /// The limits, and which sinks are at theirs.
 #[derive(Default)]
 pub(crate) struct Backlogs {
-    /// Bytes, where a configuration says how many.
-    limits: BTreeMap<SinkName, Option<u64>>,
+    limits: BTreeMap<SinkName, Limit>,
     full: BTreeSet<SinkName>,
 }
 
 impl Backlogs {
-    pub(crate) fn limit(&mut self, limits: impl Iterator<Item = (SinkName, Option<u64>)>) {
+    pub(crate) fn limit(&mut self, limits: impl Iterator<Item = (SinkName, Limit)>) {
         self.limits = limits.collect();
     }
 
@@ -31,7 +43,7 @@ impl Backlogs {
             .limits
             .iter()
             .filter_map(|(name, limit)| {
-                let limit = limit.unwrap_or(disk_bytes / 2);
+                let limit = limit.bytes.unwrap_or(disk_bytes / 2);
                 let limit = if self.full.contains(name) { limit - limit / MARGIN_PART } else { limit };
                 let waiting = bytes_waiting(log, book.sinks.get(name)?);
                 (waiting >= limit).then(|| name.clone())
@@ -46,6 +58,13 @@ impl Backlogs {
         }
         self.full = full;
         changed
+    }
+
+    /// Bytes that the stores on this disk will take for what waits for them.
+    pub(crate) fn owed(&self, log: &EventLog, book: &Book) -> u64 {
+        let local = self.limits.iter().filter(|(_, limit)| limit.on_this_disk);
+        let waiting = local.filter_map(|(name, _)| Some(bytes_waiting(log, book.sinks.get(name)?)));
+        waiting.sum::<u64>().saturating_mul(BYTES_OWED)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use eventlog::{EventLog, Reserve, Shard, StateFile};
 
 use crate::aggregates::Pins;
-use crate::backlog::Backlogs;
+use crate::backlog::{Backlogs, Limit};
 use crate::book::Book;
 use crate::dead_letters::DeadLetters;
 use crate::document::Document;
@@ -113,7 +113,9 @@ impl Keeper {
 
     /// Holds the sinks of a configuration to their limits, and no others. What is known of how sinks settle stays known.
     pub(crate) fn configure(&mut self, sinks: &[SinkSetup]) {
-        self.backlogs.limit(sinks.iter().map(|setup| (setup.name.clone(), setup.max_backlog)));
+        let limit =
+            |setup: &SinkSetup| Limit { bytes: setup.max_backlog, on_this_disk: setup.sink.traits().on_this_disk };
+        self.backlogs.limit(sinks.iter().map(|setup| (setup.name.clone(), limit(setup))));
         let settle = sinks.iter().map(|setup| (setup.name.clone(), setup.sink.traits().settle));
         self.settle = settle.filter(|(_, settle)| *settle > Duration::ZERO).collect();
         self.settling.retain(|(sink, _), _| self.settle.contains_key(sink));
@@ -198,6 +200,7 @@ impl Keeper {
     }
 
     fn look_at_backlogs(&mut self, book: &Book) {
+        self.log.room().owe(self.backlogs.owed(&self.log, book));
         for (sink, is_full) in self.backlogs.look(&self.log, book, self.log.room().bytes_all()) {
             self.reporter.report(&if is_full {
                 format!("as much waits for sink {sink} as may: events with a route to it are refused until it has taken some")

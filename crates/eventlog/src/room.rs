@@ -20,6 +20,8 @@ pub struct Room {
     directory: PathBuf,
     /// [`BY_PART`] where nobody says how much.
     keep_bytes: AtomicU64,
+    /// What the stores on this disk will take for what is in the journal already.
+    owed_bytes: AtomicU64,
     is_short: AtomicBool,
     free_bytes: AtomicU64,
     bytes_all: AtomicU64,
@@ -33,6 +35,7 @@ impl Room {
             disk,
             directory,
             keep_bytes: AtomicU64::new(keep_bytes.unwrap_or(BY_PART)),
+            owed_bytes: AtomicU64::new(0),
             is_short: AtomicBool::new(false),
             free_bytes: AtomicU64::new(0),
             bytes_all: AtomicU64::new(u64::MAX),
@@ -48,6 +51,11 @@ impl Room {
     /// From the next look on so many bytes are kept free; without a number a part of the disk, as by default.
     pub fn keep_free(&self, keep_bytes: Option<u64>) {
         self.keep_bytes.store(keep_bytes.unwrap_or(BY_PART), Ordering::Relaxed);
+    }
+
+    /// From the next look on so many bytes are kept free besides: stores on this disk will take them for what waits for them.
+    pub fn owe(&self, bytes: u64) {
+        self.owed_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Bytes that the disk had left the last time that somebody looked.
@@ -82,8 +90,9 @@ impl Room {
             BY_PART => KEEP_FREE_BYTES.min(space.bytes_all / KEEP_FREE_PART),
             bytes => bytes,
         };
+        let owed_bytes = self.owed_bytes.load(Ordering::Relaxed);
         let keep_files = KEEP_FREE_FILES.min(space.files_all / KEEP_FREE_PART);
-        space.bytes < with_margin(keep_bytes) || space.files < with_margin(keep_files)
+        space.bytes < with_margin(keep_bytes).saturating_add(owed_bytes) || space.files < with_margin(keep_files)
     }
 }
 
@@ -112,6 +121,17 @@ mod tests {
         assert!(!room.leaves_too_little(&large, false));
         assert!(room.leaves_too_little(&Space { bytes: KEEP_FREE_BYTES - 1, ..large }, false));
         assert!(room.leaves_too_little(&Space { files: KEEP_FREE_FILES - 1, ..large }, false));
+    }
+
+    #[test]
+    fn what_stores_will_take_is_kept_besides() {
+        let room = room(Some(1_000));
+        let is_short = |bytes| room.leaves_too_little(&space(bytes, 2_000), false);
+        assert!(!is_short(1_000));
+        room.owe(500);
+        assert_eq!([is_short(1_499), is_short(1_500)], [true, false]);
+        room.owe(u64::MAX);
+        assert!(is_short(10_000));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::disk::{DiskFile, SharedDisk};
 use crate::layout::round_up;
 use crate::segment::{self, FIRST_BLOCK_AT, SegmentHeader};
 use crate::segments::Segments;
-use crate::spares::{Spares, Want};
+use crate::spares::{Spare, Spares, Want};
 
 /// Why a block is not durable.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,7 @@ impl Committer {
         blocks: Vec<OpenBlock>,
     ) -> Result<Self, CommitError> {
         let no_space = |source| CommitError::NoSpace { directory: place.directory.to_path_buf(), source };
-        let spare = spares.take(Want { at_least: header.length, length: header.length }).map_err(no_space)?;
+        let spare = first_spare(&mut spares, header.length, &blocks).map_err(no_space)?;
         let header = SegmentHeader { length: spare.length, ..header };
         let mut committer = Self {
             file: spare.file,
@@ -232,6 +232,19 @@ impl Committer {
 }
 
 /// The length of a segment that holds its header and `needed` bytes.
+/// The first segment of a start. On a full disk one that holds what was carried over and a seal is enough: what is in the journal
+/// can be delivered then, which frees space, and until there is some nothing more is taken.
+fn first_spare(spares: &mut Spares, length: u64, blocks: &[OpenBlock]) -> io::Result<Spare> {
+    match spares.take(Want { at_least: length, length }) {
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            let carried: u64 = blocks.iter().map(|block| block.padded_bytes() as u64).sum();
+            let least = segment_length_for(carried + PAGE_BYTES as u64);
+            spares.take(Want { at_least: least, length: least })
+        }
+        taken => taken,
+    }
+}
+
 pub(crate) fn segment_length_for(needed: u64) -> u64 {
     let pages = usize::try_from(FIRST_BLOCK_AT + needed).map(|bytes| round_up(bytes, PAGE_BYTES));
     pages.map_or(SEGMENT_BYTES_MAX, |bytes| bytes as u64)

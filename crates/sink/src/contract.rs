@@ -74,4 +74,6 @@ pub struct Traits {
     pub settle: Duration,
     /// Whether the store keeps cursors ([`Cursor::Store`]).
     pub fenced: bool,
+    /// Whether it keeps what it stores on a disk of this machine, as a rule the journal's.
+    pub on_this_disk: bool,
 }

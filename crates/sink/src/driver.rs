@@ -184,16 +184,17 @@ impl Sink {
     /// What delivery must know before it sends anything.
     #[must_use]
     pub fn traits(&self) -> Traits {
-        let fenced = match self {
-            Self::Null | Self::Objects(_) => false,
-            Self::Memory(memory) => return Traits { settle: memory.settle(), fenced: memory.is_fenced() },
-            Self::Sqlite(_) => true,
+        // None but servers fails over to an older copy of itself.
+        let traits = Traits { settle: Duration::ZERO, fenced: false, on_this_disk: false };
+        match self {
+            Self::Null => traits,
+            Self::Objects(ObjectStore::Directory(_)) => Traits { on_this_disk: true, ..traits },
+            Self::Memory(memory) => Traits { settle: memory.settle(), fenced: memory.is_fenced(), ..traits },
+            Self::Sqlite(_) => Traits { fenced: true, on_this_disk: true, ..traits },
             // A server that takes over may be behind the one that failed.
             #[cfg(feature = "postgres")]
-            Self::Postgres(_) => return Traits { settle: crate::postgres::SETTLE, fenced: true },
-        };
-        // None of the others fails over to an older copy of itself.
-        Traits { settle: Duration::ZERO, fenced }
+            Self::Postgres(_) => Traits { settle: crate::postgres::SETTLE, fenced: true, ..traits },
+        }
     }
 }
 

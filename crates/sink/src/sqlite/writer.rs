@@ -1,11 +1,13 @@
 //! The thread that owns the connection: it takes one job after the other, and checkpoints between them.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use event::Lane;
 use rusqlite::Connection;
+use rustix::fs::statvfs;
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
@@ -35,6 +37,9 @@ pub(super) enum Job {
 pub(super) const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
 /// The same without a pause. While batches come one behind the other, the disk is left to the log and to the intake.
 pub(super) const CHECKPOINT_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// On a small disk the log has at most this part of it, and a MiB at least: what is in it is to fit the table too.
+const CHECKPOINT_PART: u64 = 32;
+const CHECKPOINT_BYTES_MIN: u64 = 1024 * 1024;
 /// How much the thread steps back: it still gets a third of what a thread of the intake does (sched(7)), so that what is pending
 /// doesn't grow for as long as clients are busy.
 const NICE: i32 = 5;
@@ -54,12 +59,22 @@ pub(super) struct Writer {
     /// Up to where lanes were seen to be stored: a file that has less is another one, or an older copy.
     stored: HashMap<Lane, u64>,
     uncopied_bytes: usize,
+    /// From so many on they are copied without waiting for a pause.
+    log_bytes_max: usize,
 }
 
 impl Writer {
     pub(super) fn new(config: SqliteConfig) -> Self {
         let sql = Sql::new(&config.table);
-        Self { config, sql, connection: None, file: None, stored: HashMap::new(), uncopied_bytes: 0 }
+        Self {
+            config,
+            sql,
+            connection: None,
+            file: None,
+            stored: HashMap::new(),
+            uncopied_bytes: 0,
+            log_bytes_max: CHECKPOINT_BYTES_MAX,
+        }
     }
 
     /// Works until the last handle is gone or a job closes the file.
@@ -80,14 +95,14 @@ impl Writer {
 
     /// The next job; the log is copied before it comes, or in the last moment.
     fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
-        match self.uncopied_bytes {
-            0..CHECKPOINT_BYTES => {}
-            CHECKPOINT_BYTES..CHECKPOINT_BYTES_MAX => match jobs.recv_timeout(PAUSE) {
+        if self.uncopied_bytes >= self.log_bytes_max {
+            self.copy_log();
+        } else if self.uncopied_bytes >= CHECKPOINT_BYTES {
+            match jobs.recv_timeout(PAUSE) {
                 Ok(job) => return Some(job),
                 Err(RecvTimeoutError::Timeout) => self.copy_log(),
                 Err(RecvTimeoutError::Disconnected) => return None,
-            },
-            _ => self.copy_log(),
+            }
         }
         jobs.recv().ok()
     }
@@ -134,6 +149,7 @@ impl Writer {
             None => {
                 let connection = schema::open(&self.config, &self.sql)?;
                 self.file = FileIdentity::of(&self.config.path);
+                self.log_bytes_max = log_bytes_max(&self.config.path);
                 connection
             }
         };
@@ -151,6 +167,13 @@ impl Writer {
         let closed = connection.close().map_err(|(_, error)| error);
         tidied.and(closed).map_err(|error| failure::classify(&self.config.path, &error))
     }
+}
+
+/// How long the log of a file may be, by the disk that it is on.
+fn log_bytes_max(path: &Path) -> usize {
+    let all = statvfs(path).map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
+    let part = (all / CHECKPOINT_PART).max(CHECKPOINT_BYTES_MIN);
+    usize::try_from(part).unwrap_or(usize::MAX).min(CHECKPOINT_BYTES_MAX)
 }
 
 /// Lets the intake go first where cores are short: clients wait for it, and nobody for the store.
