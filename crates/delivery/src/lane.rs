@@ -153,6 +153,7 @@ impl Lane {
         self.enter(LaneState::Connecting);
         loop {
             let cursor = self.find_cursor().await;
+            self.warn();
             match self.take_place(cursor) {
                 Ok(known) => {
                     self.enter(LaneState::Delivering);
@@ -180,6 +181,13 @@ impl Lane {
                 Ok(cursor) => return cursor,
                 Err(error) => self.wait(&error.to_string()).await,
             }
+        }
+    }
+
+    /// Says what the store may lose although it has answered: nobody else looks at how it is set up.
+    fn warn(&self) {
+        if let Some(caution) = self.sink.caution() {
+            self.options.reporter.report(&format!("lane {}: {caution}", self.name));
         }
     }
 

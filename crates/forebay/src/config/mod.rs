@@ -20,6 +20,8 @@ mod origin;
 mod pointer;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
 mod proxies;
 mod reach;
 mod reader;

@@ -72,6 +72,24 @@ impl Structure {
     }
 }
 
+impl fmt::Display for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream { entries_max: None } => f.write_str("stream"),
+            Self::Stream { entries_max: Some(max) } => write!(f, "stream of about {max} entries"),
+            Self::List { entries_max: None } => f.write_str("list"),
+            Self::List { entries_max: Some(max) } => write!(f, "list of {max} entries"),
+            Self::Set => f.write_str("set"),
+            Self::Hash => f.write_str("hash by id"),
+            Self::Latest { field } => write!(f, "hash of the latest by {field}"),
+            Self::Strings => f.write_str("JSON at"),
+            Self::Counter { field, by: None } => write!(f, "counter by {field}"),
+            Self::Counter { field, by: Some(by) } => write!(f, "counter of {by} by {field}"),
+            Self::Publish => f.write_str("messages on"),
+        }
+    }
+}
+
 /// What is put in the place of a name in braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {

@@ -4,9 +4,11 @@
 mod conformance;
 #[path = "../postgres/events.rs"]
 mod events;
+mod faults;
 #[path = "../postgres_server/proxy.rs"]
 #[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
 mod proxy;
 #[path = "../redis_server/mod.rs"]
 mod redis_server;
 mod stand;
+mod structures;

@@ -162,6 +162,11 @@ impl Client {
         self.answer()
     }
 
+    /// What comes without being asked for.
+    pub fn next(&mut self) -> Value {
+        self.answer().unwrap()
+    }
+
     fn answer(&mut self) -> Result<Value, String> {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
