@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let least: f64 = arguments.get(2).map_or(Ok(0.0), |text| text.parse())?;
     let payloads = payloads();
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
-    let settings = ["--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", "--port", &port];
+    let settings =
+        ["--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", "--port", &port];
     let Some(server) = RedisServer::start_with(&settings) else { return Ok(()) };
     let file = server.folder().join("commands");
     write_commands(&file, &payloads, entries)?;
@@ -68,7 +69,12 @@ fn payloads() -> Vec<Bytes> {
     (0..10_000).map(|n| Bytes::from(line(n))).collect()
 }
 
-fn write_sink(server: &RedisServer, port: &str, payloads: &[Bytes], entries: usize) -> Result<Duration, Box<dyn Error>> {
+fn write_sink(
+    server: &RedisServer,
+    port: &str,
+    payloads: &[Bytes],
+    entries: usize,
+) -> Result<Duration, Box<dyn Error>> {
     server.ask(&["FLUSHALL"]);
     let sink = Sink::new(SinkConfig::Redis(RedisConfig {
         server: format!("redis://127.0.0.1:{port}").parse()?,

@@ -20,11 +20,11 @@ mod origin;
 mod pointer;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "redis")]
-mod redis;
 mod proxies;
 mod reach;
 mod reader;
+#[cfg(feature = "redis")]
+mod redis;
 mod report;
 mod route;
 mod schema;

@@ -86,7 +86,8 @@ fn structure(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Structure
     for (setting, spot) in given {
         if let Some(spot) = spot.filter(|_| !mode.takes(setting)) {
             let title = format!("`{}` has no meaning in this mode", section.key_path(setting));
-            let modes: Vec<&str> = MODES.iter().filter(|(_, mode)| mode.takes(setting)).map(|(name, _)| *name).collect();
+            let modes: Vec<&str> =
+                MODES.iter().filter(|(_, mode)| mode.takes(setting)).map(|(name, _)| *name).collect();
             let label = format!("only for mode {}", modes.join(" and "));
             reader.push(Mistake::new(title, spot.clone(), label));
             is_wrong = true;
@@ -155,5 +156,8 @@ fn timeout(text: &str) -> Result<Duration, Wrong> {
 }
 
 fn entries(number: i64) -> Result<u64, Wrong> {
-    u64::try_from(number).ok().filter(|number| *number > 0).ok_or_else(|| Wrong::new("is out of range", "wanted at least 1"))
+    u64::try_from(number)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| Wrong::new("is out of range", "wanted at least 1"))
 }

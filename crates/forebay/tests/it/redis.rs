@@ -71,7 +71,8 @@ fn what_the_server_may_lose_is_said_and_what_a_counter_does_not_take_is_a_dead_l
     let folder = Folder::new();
     let settings = "mode = \"counter\"\nkey = \"bytes\"\nfield = \"/status\"\nby = \"/bytes\"\n";
     let server = start(&folder, &format!("redis://{}", proxy.address()), settings);
-    let body = "{\"status\": 200, \"bytes\": 7}\n{\"status\": 200, \"bytes\": \"x\"}\n{\"status\": 200, \"bytes\": -2}\n";
+    let body =
+        "{\"status\": 200, \"bytes\": 7}\n{\"status\": 200, \"bytes\": \"x\"}\n{\"status\": 200, \"bytes\": -2}\n";
     assert_eq!(server.post("/ingest/batch/access", body).0, 200);
     server.wait_delivered();
     assert_eq!(redis.ask(&["HGET", "bytes", "200"]).text(), "5");

@@ -49,9 +49,9 @@ impl Failure {
                 Advice::Wait(None) => unavailable(said),
                 Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
             },
-            Self::Connection(error) if is_of_trust(&error) => misconfigured(format!(
-                "{error}; in this configuration: the setting `ca`"
-            )),
+            Self::Connection(error) if is_of_trust(&error) => {
+                misconfigured(format!("{error}; in this configuration: the setting `ca`"))
+            }
             Self::Connection(error) => unavailable(error.to_string()),
             Self::Silent(limit) => unavailable(format!(
                 "no answer for {limit:?}: look at the server and at the network; nothing is lost meanwhile"
@@ -93,9 +93,9 @@ fn advice(said: &str) -> Advice {
         "NOPERM" => Advice::Act("grant its user what the manual names"),
         "WRONGTYPE" => Advice::Act("something else stands under that key: move it away, or name another in `key`"),
         "MOVED" | "ASK" | "CROSSSLOT" => Advice::Act("clusters aren't supported: name a server of its own in `url`"),
-        "ERR" if said.contains("AUTH") || said.contains("password") => {
-            Advice::Act("see to it that `url` has the password that the server asks for, and none where it asks for none")
-        }
+        "ERR" if said.contains("AUTH") || said.contains("password") => Advice::Act(
+            "see to it that `url` has the password that the server asks for, and none where it asks for none",
+        ),
         "ERR" if said.contains("user executing the script") => Advice::Act("grant its user what the manual names"),
         "ERR" if said.contains("DB index") => Advice::Act("name a database that the server has in `url`"),
         _ => Advice::Wait(None),

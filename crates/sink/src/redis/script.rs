@@ -169,7 +169,9 @@ async fn apply(
     }
 }
 
-const ODD: Failure = Failure::Odd("a script was answered with something that makes no sense: is another program writing Forebay's keys?");
+const ODD: Failure = Failure::Odd(
+    "a script was answered with something that makes no sense: is another program writing Forebay's keys?",
+);
 
 /// Whether an error is about what is in one record, so that its neighbours may pass.
 fn is_of_a_record(said: &str) -> bool {

@@ -59,14 +59,7 @@ impl FromStr for Server {
         let database = if database.is_empty() { Ok(0) } else { database.parse() };
         let (host, port) = host_and_port(address)?;
         let (user, password) = account.map_or(Ok((None, None)), credentials)?;
-        Ok(Self {
-            host,
-            port,
-            user,
-            password,
-            database: database.map_err(|_| InvalidServer::Database)?,
-            is_secure,
-        })
+        Ok(Self { host, port, user, password, database: database.map_err(|_| InvalidServer::Database)?, is_secure })
     }
 }
 

@@ -171,7 +171,8 @@ mod tests {
     fn what_is_no_answer_is_no_reason_to_wait_or_to_take_memory() {
         let nested = "*1\r\n".repeat(DEPTH_MAX + 1);
         let long = vec![b'+'; LINE_BYTES_MAX];
-        for wrong in [b"HTTP/1.1 400\r\n", &b"$99999999999\r\n"[..], b"$-2\r\n", b":x\r\n", b"\r\n", nested.as_bytes(), &long]
+        for wrong in
+            [b"HTTP/1.1 400\r\n", &b"$99999999999\r\n"[..], b"$-2\r\n", b":x\r\n", b"\r\n", nested.as_bytes(), &long]
         {
             assert!(matches!(answer(wrong), Err(Failure::Odd(_))), "{:?}", &wrong[..wrong.len().min(20)]);
         }

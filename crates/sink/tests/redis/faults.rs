@@ -206,7 +206,9 @@ async fn who_may_not_write_everything_writes_nothing() {
     let key = format!("~{}", stand.key);
     let all = ["+eval", "+hget", "+hset", "+hdel", "+type", "+xadd", "~forebay:*"];
     let expect_refusal = async |words: &str| {
-        let Err(SinkError::Misconfigured(reason)) = stand.sink().write(&plain(0, 1, 5)).await else { panic!("{words}") };
+        let Err(SinkError::Misconfigured(reason)) = stand.sink().write(&plain(0, 1, 5)).await else {
+            panic!("{words}")
+        };
         assert!(reason.contains(words) && !reason.contains("secret"), "{reason}");
         assert_eq!(server.ask(&["EXISTS", &stand.key]).number(), 0, "{reason}");
     };
@@ -214,6 +216,9 @@ async fn who_may_not_write_everything_writes_nothing() {
     allow(&["+eval", "+hget", "+hset", "+hdel", "+type", "~forebay:*", &key]);
     expect_refusal("grant its user").await;
     allow(&all);
+    expect_refusal("grant its user").await;
+    // Entries could be written, and the cursor couldn't.
+    allow(&["+@all", "%R~forebay:*", &key]);
     expect_refusal("grant its user").await;
     allow(&[&all[..], &[&key]].concat());
     assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(Report::Stored));

@@ -1,7 +1,12 @@
 //! A Redis server of a test's own: a folder under the temporary one, a socket in it. Used by the tests of several crates; it needs
 //! nothing but std.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test fails by it, and says why it is skipped")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by it, and says why it is skipped"
+)]
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
