@@ -119,17 +119,17 @@ fn counted(reader: &mut Reader<'_>, section: &Section<'_>, field: Option<JsonPoi
 
 /// The keys. Where each event has one of its own, its id must be in it, and nowhere else.
 fn key(reader: &mut Reader<'_>, section: &Section<'_>, structure: Option<&Structure>) -> Option<KeyPattern> {
-    let needs_id = structure?.needs_id();
+    let needs_id = structure.map(Structure::needs_id);
     let checked = |text: &str| {
         let pattern: KeyPattern =
             text.parse().map_err(|error: InvalidKey| Wrong::new("can't be a key", error.to_string()))?;
         match (pattern.has_id(), needs_id) {
-            (true, false) => Err(Wrong::new("would be another key for each event", "only mode json takes {id}")),
-            (false, true) => Err(Wrong::new("would be one key for all events", "mode json needs {id} in it")),
+            (true, Some(false)) => Err(Wrong::new("would be another key for each event", "only mode json takes {id}")),
+            (false, Some(true)) => Err(Wrong::new("would be one key for all events", "mode json needs {id} in it")),
             _ => Ok(pattern),
         }
     };
-    reader.text_or(section, "key", if needs_id { "{type}:{id}" } else { KEY }, checked)
+    reader.text_or(section, "key", if needs_id == Some(true) { "{type}:{id}" } else { KEY }, checked)
 }
 
 fn mode(text: &str) -> Result<Mode, Wrong> {
