@@ -20,13 +20,9 @@ mod postgres;
 #[path = "../../../sink/tests/postgres_server/mod.rs"]
 mod postgres_server;
 mod read_back;
-#[cfg(feature = "redis")]
+#[cfg(all(feature = "postgres", feature = "redis"))]
 mod redis;
-#[cfg(feature = "redis")]
-#[path = "../../../sink/tests/postgres_server/proxy.rs"]
-#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
-mod redis_proxy;
-#[cfg(feature = "redis")]
+#[cfg(all(feature = "postgres", feature = "redis"))]
 #[path = "../../../sink/tests/redis_server/mod.rs"]
 mod redis_server;
 mod reload;

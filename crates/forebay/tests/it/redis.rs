@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::redis_proxy::Proxy;
+use crate::postgres_server::proxy::Proxy;
 use crate::redis_server::RedisServer;
 use crate::support::{Folder, Server, exchange, wait_until};
 

@@ -218,8 +218,10 @@ async fn who_may_not_write_everything_writes_nothing() {
     allow(&all);
     expect_refusal("grant its user").await;
     // Entries could be written, and the cursor couldn't.
-    allow(&["+@all", "%R~forebay:*", &key]);
-    expect_refusal("grant its user").await;
+    for rules in [&["+@all", "-hset", "~*"][..], &["+@all", "%R~forebay:*", &key]] {
+        allow(rules);
+        expect_refusal("grant its user").await;
+    }
     allow(&[&all[..], &[&key]].concat());
     assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(Report::Stored));
     assert_eq!(stand.count(), 5);
