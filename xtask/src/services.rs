@@ -34,6 +34,7 @@ const SERVICES: &[Service] = &[
         package: "postgresql",
         purpose: "a store to test the sink for PostgreSQL on",
     },
+    Service { program: "redis-server", package: "redis-server", purpose: "a store to test the sink for Redis on" },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

@@ -160,6 +160,7 @@ impl Lane {
         self.enter(LaneState::Connecting);
         loop {
             let cursor = self.find_cursor().await;
+            self.warn();
             match self.take_place(cursor) {
                 Ok(known) => {
                     self.has_touched();
@@ -188,6 +189,13 @@ impl Lane {
                 Ok(cursor) => return cursor,
                 Err(error) => self.wait(&error.to_string()).await,
             }
+        }
+    }
+
+    /// Says what the store may lose although it has answered: nobody else looks at how it is set up.
+    fn warn(&self) {
+        if let Some(caution) = self.sink.caution() {
+            self.options.reporter.report(&format!("lane {}: {caution}", self.name));
         }
     }
 

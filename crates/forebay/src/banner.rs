@@ -47,6 +47,8 @@ fn text(
             // Its URL may hold a password.
             #[cfg(feature = "postgres")]
             SinkConfig::Postgres(_) => continue,
+            #[cfg(feature = "redis")]
+            SinkConfig::Redis(_) => continue,
         };
         text += &format!("Look at what sink {name} has stored:\n  {look}\n");
     }

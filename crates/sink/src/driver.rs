@@ -8,7 +8,7 @@ use event::read::{Page, Query, ReadError};
 
 use crate::object::directory::{Directory, Files, OsFiles};
 use crate::{
-    Batch, Cursor, DirectoryConfig, MemoryHandle, ObjectStore, Report, SinkError, Sqlite, SqliteConfig, Traits,
+    Batch, Cursor, DirectoryConfig, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite, SqliteConfig, Traits,
 };
 
 /// Which sink to build, as checked configuration.
@@ -25,6 +25,9 @@ pub enum SinkConfig {
     /// A table of a PostgreSQL server.
     #[cfg(feature = "postgres")]
     Postgres(crate::postgres::PostgresConfig),
+    /// Keys of a Redis server.
+    #[cfg(feature = "redis")]
+    Redis(crate::redis::RedisConfig),
 }
 
 /// A driver of one store.
@@ -45,6 +48,9 @@ pub enum Sink {
     /// A table of a PostgreSQL server. Each lane has a connection of its own.
     #[cfg(feature = "postgres")]
     Postgres(crate::postgres::Postgres),
+    /// Keys of a Redis server. Each lane has a connection of its own.
+    #[cfg(feature = "redis")]
+    Redis(crate::redis::Redis),
 }
 
 impl Sink {
@@ -58,6 +64,8 @@ impl Sink {
             SinkConfig::Directory(config) => Self::directory(config, Arc::new(OsFiles)),
             #[cfg(feature = "postgres")]
             SinkConfig::Postgres(config) => Self::Postgres(crate::postgres::Postgres::new(config)),
+            #[cfg(feature = "redis")]
+            SinkConfig::Redis(config) => Self::Redis(crate::redis::Redis::new(config)),
         }
     }
 
@@ -89,6 +97,8 @@ impl Sink {
             Self::Objects(ObjectStore::Directory(directory)) => directory.connect().await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.connect().await,
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.connect().await,
         }
     }
 
@@ -103,6 +113,8 @@ impl Sink {
             Self::Sqlite(sqlite) => sqlite.cursor(lane).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.cursor(lane).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.cursor(lane).await,
         }
     }
 
@@ -120,6 +132,8 @@ impl Sink {
             Self::Objects(store) => store.write(batch).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.write(batch).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.write(batch).await,
         }
     }
 
@@ -135,6 +149,8 @@ impl Sink {
             Self::Sqlite(sqlite) => sqlite.read(query).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.read(query).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => Err(ReadError::Unavailable("a sink for Redis can't be read back".into())),
         }
     }
 
@@ -146,6 +162,8 @@ impl Sink {
             Self::Memory(_) | Self::Sqlite(_) => true,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.can_read(),
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => false,
         }
     }
 
@@ -162,6 +180,11 @@ impl Sink {
                 postgres.close().await;
                 Ok(())
             }
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => {
+                redis.close().await;
+                Ok(())
+            }
         }
     }
 
@@ -174,10 +197,23 @@ impl Sink {
             (Self::Sqlite(one), Self::Sqlite(other)) => one.is_same(other),
             #[cfg(feature = "postgres")]
             (Self::Postgres(one), Self::Postgres(other)) => one.is_same(other),
+            #[cfg(feature = "redis")]
+            (Self::Redis(one), Self::Redis(other)) => one.is_same(other),
             (Self::Objects(ObjectStore::Directory(one)), Self::Objects(ObjectStore::Directory(other))) => {
                 one.is_same(other)
             }
             _ => false,
+        }
+    }
+
+    /// What the store may lose although it has answered, as it was last connected to: in words, for the log. None where that is
+    /// nothing, or isn't known.
+    #[must_use]
+    pub fn caution(&self) -> Option<Reason> {
+        match self {
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.caution(),
+            _ => None,
         }
     }
 
@@ -194,6 +230,8 @@ impl Sink {
             // A server that takes over may be behind the one that failed.
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => Traits { settle: crate::postgres::SETTLE, fenced: true, ..traits },
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => Traits { settle: crate::redis::SETTLE, fenced: true, ..traits },
         }
     }
 }

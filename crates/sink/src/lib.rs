@@ -11,6 +11,8 @@ pub mod memory;
 pub mod object;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod sqlite;
 mod table_name;
 

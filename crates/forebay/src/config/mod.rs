@@ -24,6 +24,8 @@ mod postgres;
 mod proxies;
 mod reach;
 mod reader;
+#[cfg(feature = "redis")]
+mod redis;
 mod report;
 mod route;
 mod schema;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "postgres")]
 use ::sink::postgres::{Layout, PostgresConfig};
+#[cfg(feature = "redis")]
+use ::sink::redis::RedisConfig;
 use ::sink::{DirectoryConfig, SqliteConfig, TableName};
 use delivery::Begin;
 use pipeline::storable::Flaws;
@@ -23,6 +25,8 @@ pub(super) const KINDS: &[(&str, &[&str])] = &[
     ("directory", directory::KEYS),
     #[cfg(feature = "postgres")]
     ("postgres", super::postgres::KEYS),
+    #[cfg(feature = "redis")]
+    ("redis", super::redis::KEYS),
     ("null", &["kind", "from", "max_backlog"]),
 ];
 
@@ -91,6 +95,9 @@ pub(crate) enum SinkConfig {
     /// A table of a PostgreSQL server.
     #[cfg(feature = "postgres")]
     Postgres(PostgresConfig),
+    /// Keys of a Redis server.
+    #[cfg(feature = "redis")]
+    Redis(RedisConfig),
 }
 
 impl SinkConfig {
@@ -98,6 +105,8 @@ impl SinkConfig {
     pub(crate) const fn can_be_read(&self) -> bool {
         match self {
             Self::Null | Self::Directory(_) => false,
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => false,
             Self::Sqlite(_) => true,
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => matches!(config.layout, Layout::Whole { .. }),
@@ -108,6 +117,8 @@ impl SinkConfig {
     pub(crate) const fn cannot_take(&self) -> Flaws {
         match self {
             Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => Flaws::NONE,
             // Neither jsonb nor text has it, and only payloads that are text byte for byte keep it as an escape.
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => {
@@ -128,6 +139,8 @@ impl SinkConfig {
             Self::Directory(config) => ::sink::SinkConfig::Directory(config.clone()),
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => ::sink::SinkConfig::Postgres(config.clone()),
+            #[cfg(feature = "redis")]
+            Self::Redis(config) => ::sink::SinkConfig::Redis(config.clone()),
         }
     }
 }
@@ -144,6 +157,8 @@ impl fmt::Display for SinkConfig {
             }
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => write!(f, "postgres {}, table {}", config.server, config.table),
+            #[cfg(feature = "redis")]
+            Self::Redis(config) => write!(f, "redis {}, {} {}", config.server, config.structure, config.key),
         }
     }
 }
@@ -219,6 +234,8 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
         "directory" => directory::read(reader, section, data).map(SinkConfig::Directory),
         #[cfg(feature = "postgres")]
         "postgres" => super::postgres::read(reader, section, folder).map(SinkConfig::Postgres),
+        #[cfg(feature = "redis")]
+        "redis" => super::redis::read(reader, section, folder).map(SinkConfig::Redis),
         _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
     };
     // Without this, defaults in the place of wrong values would be held against other sinks.
@@ -278,6 +295,9 @@ enum Place<'a> {
     /// The same on a server.
     #[cfg(feature = "postgres")]
     ServerTable(String, String),
+    /// Under the same keys.
+    #[cfg(feature = "redis")]
+    ServerKey(String, String),
     /// In one directory nobody could tell whose files are missing.
     Directory(&'a Path),
 }
@@ -295,6 +315,8 @@ impl<'a> Place<'a> {
             SinkConfig::Postgres(config) => {
                 Some(Self::ServerTable(config.server.to_string(), config.table.to_string()))
             }
+            #[cfg(feature = "redis")]
+            SinkConfig::Redis(config) => Some(Self::ServerKey(config.server.to_string(), config.key.to_string())),
         }
     }
 
@@ -304,6 +326,8 @@ impl<'a> Place<'a> {
             Self::Table(..) => ("table", "another `path` or `table`"),
             #[cfg(feature = "postgres")]
             Self::ServerTable(..) => ("table", "another `url` or `table`"),
+            #[cfg(feature = "redis")]
+            Self::ServerKey(..) => ("key", "another `url` or `key`"),
             Self::Directory(_) => ("directory", "another `path`"),
         }
     }

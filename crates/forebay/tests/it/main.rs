@@ -20,6 +20,11 @@ mod postgres;
 #[path = "../../../sink/tests/postgres_server/mod.rs"]
 mod postgres_server;
 mod read_back;
+#[cfg(all(feature = "postgres", feature = "redis"))]
+mod redis;
+#[cfg(all(feature = "postgres", feature = "redis"))]
+#[path = "../../../sink/tests/redis_server/mod.rs"]
+mod redis_server;
 mod reload;
 mod schemas;
 mod secrets;

@@ -45,6 +45,11 @@ impl Proxy {
         proxy
     }
 
+    /// Where the proxy listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// What a sink connects to.
     pub fn url(&self) -> String {
         format!("postgres://postgres@{}/postgres?sslmode=disable", self.address)

@@ -1,0 +1,163 @@
+//! What sinks of kind `redis` have: where the server is, which keys, and what stands under them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::sink::redis::{InvalidKey, InvalidServer, KeyPattern, RedisConfig, Server, Structure};
+use event::limits;
+use pipeline::pointer::JsonPointer;
+
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::Section;
+use super::{duration, pointer};
+
+/// The settings.
+pub(super) const KEYS: &[&str] =
+    &["kind", "from", "max_backlog", "url", "ca", "mode", "key", "field", "by", "max_entries", "timeout"];
+const KEY: &str = "{type}";
+
+/// What `mode` may say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Stream,
+    List,
+    Set,
+    Hash,
+    Json,
+    Counter,
+    Publish,
+}
+
+const MODES: [(&str, Mode); 7] = [
+    ("stream", Mode::Stream),
+    ("list", Mode::List),
+    ("set", Mode::Set),
+    ("hash", Mode::Hash),
+    ("json", Mode::Json),
+    ("counter", Mode::Counter),
+    ("publish", Mode::Publish),
+];
+
+impl Mode {
+    const fn takes(self, setting: &str) -> bool {
+        match setting.as_bytes() {
+            b"field" => matches!(self, Self::Hash | Self::Counter),
+            b"by" => matches!(self, Self::Counter),
+            _ => matches!(self, Self::Stream | Self::List),
+        }
+    }
+}
+
+/// Reads them; a relative `ca` leads from `folder`.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
+    let mistakes_before = reader.mistakes();
+    let server = reader.text(section, "url", server);
+    if server.is_none() && reader.mistakes() == mistakes_before {
+        missing(reader, section, "url", "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"");
+    }
+    let ca = reader.text(section, "ca", file).map(|found| {
+        let is_of_file = found.spot.source == section.spot().source;
+        if is_of_file { folder.join(found.value) } else { found.value }
+    });
+    let timeout = reader.text(section, "timeout", timeout).map_or(limits::STORE_TIMEOUT, |found| found.value);
+    let structure = structure(reader, section);
+    let key = key(reader, section, structure.as_ref());
+    Some(RedisConfig { server: server?.value, ca, key: key?, structure: structure?, timeout })
+}
+
+fn missing(reader: &mut Reader<'_>, section: &Section<'_>, setting: &str, help: &str) {
+    let title = format!("`{}` is missing", section.key_path(setting));
+    let mistake = Mistake::new(title, section.spot().clone(), format!("has no `{setting}`"));
+    reader.push(mistake.help(help.to_owned()));
+}
+
+fn structure(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Structure> {
+    let mode = reader.text_or(section, "mode", MODES[0].0, mode)?;
+    let field = reader.text(section, "field", pointer::parse);
+    let by = reader.text(section, "by", pointer::parse);
+    let entries_max = reader.integer(section, "max_entries", entries);
+    let given = [
+        ("field", field.as_ref().map(|found| &found.spot)),
+        ("by", by.as_ref().map(|found| &found.spot)),
+        ("max_entries", entries_max.as_ref().map(|found| &found.spot)),
+    ];
+    let mut is_wrong = false;
+    for (setting, spot) in given {
+        if let Some(spot) = spot.filter(|_| !mode.takes(setting)) {
+            let title = format!("`{}` has no meaning in this mode", section.key_path(setting));
+            let modes: Vec<&str> =
+                MODES.iter().filter(|(_, mode)| mode.takes(setting)).map(|(name, _)| *name).collect();
+            let label = format!("only for mode {}", modes.join(" and "));
+            reader.push(Mistake::new(title, spot.clone(), label));
+            is_wrong = true;
+        }
+    }
+    if is_wrong {
+        return None;
+    }
+    let entries_max = entries_max.map(|found| found.value);
+    let (field, by) = (field.map(|found| found.value), by.map(|found| found.value));
+    Some(match (mode, field) {
+        (Mode::Stream, _) => Structure::Stream { entries_max },
+        (Mode::List, _) => Structure::List { entries_max },
+        (Mode::Set, _) => Structure::Set,
+        (Mode::Hash, None) => Structure::Hash,
+        (Mode::Hash, Some(field)) => Structure::Latest { field },
+        (Mode::Json, _) => Structure::Strings,
+        (Mode::Publish, _) => Structure::Publish,
+        (Mode::Counter, field) => Structure::Counter { field: counted(reader, section, field)?, by },
+    })
+}
+
+fn counted(reader: &mut Reader<'_>, section: &Section<'_>, field: Option<JsonPointer>) -> Option<JsonPointer> {
+    if field.is_none() {
+        missing(reader, section, "field", "say what is counted apart, as in field = \"/status\"");
+    }
+    field
+}
+
+/// The keys. Where each event has one of its own, its id must be in it, and nowhere else.
+fn key(reader: &mut Reader<'_>, section: &Section<'_>, structure: Option<&Structure>) -> Option<KeyPattern> {
+    let needs_id = structure.map(Structure::needs_id);
+    let checked = |text: &str| {
+        let pattern: KeyPattern =
+            text.parse().map_err(|error: InvalidKey| Wrong::new("can't be a key", error.to_string()))?;
+        match (pattern.has_id(), needs_id) {
+            (true, Some(false)) => Err(Wrong::new("would be another key for each event", "only mode json takes {id}")),
+            (false, Some(true)) => Err(Wrong::new("would be one key for all events", "mode json needs {id} in it")),
+            _ => Ok(pattern),
+        }
+    };
+    reader.text_or(section, "key", if needs_id == Some(true) { "{type}:{id}" } else { KEY }, checked)
+}
+
+fn mode(text: &str) -> Result<Mode, Wrong> {
+    let known = MODES.iter().find(|(name, _)| *name == text).map(|(_, mode)| *mode);
+    known.ok_or_else(|| {
+        let names: Vec<&str> = MODES.iter().map(|(name, _)| *name).collect();
+        Wrong::new("is not a mode", format!("wanted one of {}", names.join(", ")))
+    })
+}
+
+fn server(text: &str) -> Result<Server, Wrong> {
+    text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a Redis server", error.to_string()))
+}
+
+fn file(text: &str) -> Result<PathBuf, Wrong> {
+    if text.is_empty() || text.contains('\0') {
+        return Err(Wrong::new("is no path", "wanted the path of a PEM file"));
+    }
+    Ok(text.into())
+}
+
+fn timeout(text: &str) -> Result<Duration, Wrong> {
+    duration::within(text, limits::STORE_TIMEOUT_MIN, limits::STORE_TIMEOUT_MAX)
+}
+
+fn entries(number: i64) -> Result<u64, Wrong> {
+    u64::try_from(number)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| Wrong::new("is out of range", "wanted at least 1"))
+}

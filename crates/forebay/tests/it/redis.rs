@@ -1,0 +1,99 @@
+//! Redis behind the real program: from a request to an entry, with both processes killed.
+
+use std::path::Path;
+
+use crate::postgres_server::proxy::Proxy;
+use crate::redis_server::RedisServer;
+use crate::support::{Folder, Server, exchange, wait_until};
+
+fn start(folder: &Folder, url: &str, settings: &str) -> Server {
+    let configuration =
+        format!("[types.\"*\"]\nroutes = [\"live\"]\n[sinks.live]\nkind = \"redis\"\nurl = \"{url}\"\n{settings}");
+    let configuration = folder.write("forebay.toml", configuration);
+    Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))
+}
+
+/// Posts an event whose key is its number.
+fn post(server: &Server, number: usize) -> u16 {
+    let body = format!("{{\"number\":  {number}}}");
+    let length = body.len();
+    let request = format!(
+        "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k{number}\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    exchange(server.intake, &request).0
+}
+
+#[test]
+fn what_was_acknowledged_is_an_entry_once_though_both_are_killed() {
+    let Some(redis) = RedisServer::start() else { return };
+    let proxy = Proxy::start(&redis.socket());
+    let url = format!("redis://{}", proxy.address());
+    let folder = Folder::new();
+    let mut server = start(&folder, &url, "");
+    let mut number = 0;
+    for _ in 0..4 {
+        for _ in 0..30 {
+            assert_eq!(post(&server, number), 200);
+            number += 1;
+        }
+        // Whatever is on its way now is stored or not: nobody knows.
+        redis.kill();
+        for _ in 0..10 {
+            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            number += 1;
+        }
+        drop(server);
+        redis.run();
+        server = start(&folder, &url, "");
+        // Some come again, as from a client that got no answer.
+        for again in (0..number).step_by(7) {
+            assert_eq!(post(&server, again), 200);
+        }
+    }
+    server.wait_delivered();
+    let entries = redis.ask(&["XRANGE", "access", "-", "+"]).list();
+    let payload = |entry: crate::redis_server::Value| entry.list().remove(1).list().remove(3).text();
+    let mut payloads: Vec<String> = entries.into_iter().map(payload).collect();
+    let mut expected: Vec<String> = (0..number).map(|number| format!("{{\"number\":  {number}}}")).collect();
+    payloads.sort();
+    expected.sort();
+    assert_eq!(payloads, expected);
+    assert_eq!(server.metric("forebay_events_stored_total{"), number as u64);
+    let log = std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(!log.contains("appendfsync") && !log.contains("panicked"), "{log}");
+}
+
+#[test]
+fn what_the_server_may_lose_is_said_and_what_a_counter_does_not_take_is_a_dead_letter() {
+    let Some(redis) = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "everysec"]) else { return };
+    let proxy = Proxy::start(&redis.socket());
+    let folder = Folder::new();
+    let settings = "mode = \"counter\"\nkey = \"bytes\"\nfield = \"/status\"\nby = \"/bytes\"\n";
+    let server = start(&folder, &format!("redis://{}", proxy.address()), settings);
+    let body =
+        "{\"status\": 200, \"bytes\": 7}\n{\"status\": 200, \"bytes\": \"x\"}\n{\"status\": 200, \"bytes\": -2}\n";
+    assert_eq!(server.post("/ingest/batch/access", body).0, 200);
+    server.wait_delivered();
+    assert_eq!(redis.ask(&["HGET", "bytes", "200"]).text(), "5");
+    assert_eq!(server.metric("forebay_events_dead_total{"), 1);
+    assert_eq!(server.metric("forebay_events_stored_total{"), 2);
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("appendfsync everysec")), "{}", log());
+}
+
+#[test]
+fn a_server_that_evicts_gets_nothing_until_it_is_set_up_otherwise() {
+    let policy = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lru"];
+    let Some(redis) = RedisServer::start_with(&policy) else { return };
+    let proxy = Proxy::start(&redis.socket());
+    let folder = Folder::new();
+    let server = start(&folder, &format!("redis://{}", proxy.address()), "");
+    assert_eq!(post(&server, 1), 200);
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("set maxmemory-policy noeviction")), "{}", log());
+    assert_eq!(redis.ask(&["DBSIZE"]).number(), 0);
+    redis.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    server.wait_delivered();
+    assert_eq!(redis.ask(&["XLEN", "access"]).number(), 1);
+}

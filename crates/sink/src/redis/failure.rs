@@ -1,0 +1,103 @@
+//! What Redis' errors mean for delivery, in words for the person who must act.
+
+use std::io;
+use std::time::Duration;
+
+use super::config::RedisConfig;
+use crate::SinkError;
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The server said so: a word in capitals, and what it is about.
+    Server(String),
+    /// The connection couldn't be made, or broke.
+    Connection(io::Error),
+    /// No answer for so long.
+    Silent(Duration),
+    /// The sink was closed meanwhile.
+    Closed,
+    /// The server isn't what it must be.
+    Unfit(String),
+    /// The server isn't ready, which may pass.
+    NotReady(String),
+    /// A lane's cursor is before what was stored.
+    LostTail {
+        /// The cursor.
+        position: u64,
+        /// Up to where it was stored.
+        stored: u64,
+    },
+    /// What the server answered makes no sense.
+    Odd(&'static str),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Connection(error)
+    }
+}
+
+impl Failure {
+    pub(super) fn into_sink_error(self, config: &RedisConfig) -> SinkError {
+        let place = format!("Redis {}, key {}", config.server, config.key);
+        let unavailable = |why: String| SinkError::Unavailable(format!("{place}: {why}").into());
+        let misconfigured = |why: String| SinkError::Misconfigured(format!("{place}: {why}").into());
+        match self {
+            Self::Server(said) => match advice(&said) {
+                Advice::Wait(Some(advice)) => unavailable(format!("{said}: {advice}")),
+                Advice::Wait(None) => unavailable(said),
+                Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
+            },
+            Self::Connection(error) if is_of_trust(&error) => {
+                misconfigured(format!("{error}; in this configuration: the setting `ca`"))
+            }
+            Self::Connection(error) => unavailable(error.to_string()),
+            Self::Silent(limit) => unavailable(format!(
+                "no answer for {limit:?}: look at the server and at the network; nothing is lost meanwhile"
+            )),
+            Self::Closed => unavailable("the connection was closed here".to_owned()),
+            Self::Unfit(why) => misconfigured(why),
+            Self::NotReady(why) => unavailable(why),
+            Self::LostTail { position, stored } => unavailable(format!(
+                "it has a lane up to position {position}, and {stored} was stored: it was emptied, lost what wasn't on its \
+                 disk, or another server took over; the lane's place is to be asked for again"
+            )),
+            Self::Odd(what) => unavailable(what.to_owned()),
+        }
+    }
+}
+
+fn is_of_trust(error: &io::Error) -> bool {
+    error.to_string().contains("isn't trusted")
+}
+
+/// What to do about what a server said.
+enum Advice {
+    /// It may pass by itself, or somebody may help.
+    Wait(Option<&'static str>),
+    /// A person must act.
+    Act(&'static str),
+}
+
+fn advice(said: &str) -> Advice {
+    let word = said.split(' ').next().unwrap_or_default();
+    match word {
+        "LOADING" => Advice::Wait(Some("it reads its data, and goes on by itself")),
+        "BUSY" => Advice::Wait(Some("a script of somebody holds it up")),
+        "OOM" => Advice::Wait(Some("its memory is full: raise `maxmemory`, or trim what it holds")),
+        "MISCONF" => Advice::Wait(Some("it can't write to its disk: look at the server's log and at its disk")),
+        "READONLY" => Advice::Wait(Some("it is a replica: after a failover `url` must lead to the new master")),
+        "NOREPLICAS" => Advice::Wait(Some("too few replicas follow it for `min-replicas-to-write`")),
+        "NOAUTH" | "WRONGPASS" => Advice::Act("see to it that the user of `url` may log in with its password"),
+        "NOPERM" => Advice::Act("grant its user what the manual names"),
+        "WRONGTYPE" => Advice::Act("something else stands under that key: move it away, or name another in `key`"),
+        "MOVED" | "ASK" | "CROSSSLOT" => Advice::Act("clusters aren't supported: name a server of its own in `url`"),
+        "ERR" if said.contains("AUTH") || said.contains("password") => Advice::Act(
+            "see to it that `url` has the password that the server asks for, and none where it asks for none",
+        ),
+        "ERR" if said.contains("user executing the script") => Advice::Act("grant its user what the manual names"),
+        "ERR" if said.contains("DB index") => Advice::Act("name a database that the server has in `url`"),
+        _ => Advice::Wait(None),
+    }
+}

@@ -1,0 +1,83 @@
+//! Redis: streams, lists, sets, hashes, strings, counters and channels of a server.
+//!
+//! Fenced: one script applies a run of records and sets the lane's cursor, which stands in a hash beside the data. Each
+//! lane has a connection of its own, which begins with the first call, and one script in flight at most.
+
+mod config;
+mod failure;
+mod lanes;
+mod row;
+mod script;
+mod server;
+mod session;
+mod standing;
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event::Lane;
+
+pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
+pub use server::{InvalidServer, Server};
+
+use crate::{Batch, Cursor, Reason, Report, SinkError};
+use lanes::Lanes;
+
+/// How long a replica may be behind when it takes over, or a disk behind its server, without an event being lost:
+/// segments stay for as long.
+pub(crate) const SETTLE: Duration = Duration::from_mins(1);
+
+/// The sink's handle. Cheap to clone.
+#[derive(Clone)]
+pub struct Redis {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: RedisConfig,
+    lanes: Lanes,
+}
+
+impl Redis {
+    pub(crate) fn new(config: RedisConfig) -> Self {
+        Self { shared: Arc::new(Shared { config, lanes: Lanes::default() }) }
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    pub(crate) async fn connect(&self) -> Result<(), SinkError> {
+        let Shared { config, lanes } = &*self.shared;
+        lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
+        let Shared { config, lanes } = &*self.shared;
+        let position = lanes.cursor(config, lane).await.map_err(|failure| failure.into_sink_error(config))?;
+        Ok(Cursor::Store(position))
+    }
+
+    pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+        let Shared { config, lanes } = &*self.shared;
+        lanes.write(config, batch).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn close(&self) {
+        self.shared.lanes.close().await;
+    }
+
+    /// What the server that was last connected to may lose although it has answered.
+    pub(crate) fn caution(&self) -> Option<Reason> {
+        let Shared { config, lanes } = &*self.shared;
+        lanes.caution().map(|caution| format!("Redis {}: {caution}", config.server).into())
+    }
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Redis").field(&self.shared.config).finish()
+    }
+}

@@ -1,0 +1,3 @@
+apply = function(channel, _, _, payload)
+  return redis.pcall('PUBLISH', channel, payload)
+end

@@ -1,0 +1,214 @@
+//! A batch as scripts of at most a thousand records, one after the other: each applies what lies beyond the lane's cursor,
+//! and sets it.
+//!
+//! Redis runs a script alone and writes its effects to its log as one piece, but takes nothing back where a script fails
+//! on the way. So a script looks at everything first, writes the cursor as it is to see whether it may write at all, and where
+//! one record fails all the same it sets the cursor behind the last that didn't: whatever happens, the cursor tells the truth.
+
+use event::Lane;
+
+use super::config::{RedisConfig, Structure};
+use super::failure::Failure;
+use super::row::Row;
+use super::session::Session;
+use super::wire::{Answer, Command};
+use crate::{Batch, Record, Refusal, Report};
+
+/// Records of one script: the server does nothing else for some two milliseconds.
+const RECORDS_MAX: usize = 1_000;
+/// Bytes of one script's records, unless one alone has more.
+const BYTES_MAX: usize = 1024 * 1024;
+
+const BEGIN: &str = include_str!("begin.lua");
+const END: &str = include_str!("end.lua");
+
+/// What a structure needs of the script.
+struct Way {
+    lua: &'static str,
+    /// What must stand under the keys; none where there is nothing, or where each event has a key of its own.
+    kind: &'static str,
+    /// How many entries are kept.
+    entries_max: Option<u64>,
+}
+
+impl Way {
+    const fn of(structure: &Structure) -> Self {
+        let (lua, kind, entries_max) = match structure {
+            Structure::Stream { entries_max } => (include_str!("stream.lua"), "stream", *entries_max),
+            Structure::List { entries_max } => (include_str!("list.lua"), "list", *entries_max),
+            Structure::Set => (include_str!("set.lua"), "set", None),
+            Structure::Hash => (include_str!("hash.lua"), "hash", None),
+            Structure::Latest { .. } => (include_str!("latest.lua"), "hash", None),
+            Structure::Strings => (include_str!("strings.lua"), "", None),
+            Structure::Counter { .. } => (include_str!("counter.lua"), "hash", None),
+            Structure::Publish => (include_str!("publish.lua"), "", None),
+        };
+        Self { lua, kind, entries_max }
+    }
+
+    /// Structures in which an event is known by its id.
+    const fn common(structure: &Structure) -> &'static str {
+        match structure {
+            Structure::Hash | Structure::Strings => include_str!("by_id.lua"),
+            _ => "",
+        }
+    }
+}
+
+/// A lane as it stands in the hash of cursors.
+fn field(lane: &Lane) -> String {
+    format!("{}/{lane}", lane.origin)
+}
+
+/// Up to where `lane` is stored; 0 for a lane that was never written.
+pub(super) async fn read_cursor(session: &mut Session, config: &RedisConfig, lane: &Lane) -> Result<u64, Failure> {
+    let words = Command::new(&[b"HGET", config.key.cursors().as_bytes(), field(lane).as_bytes()]);
+    match session.call(words).await? {
+        Answer::Nothing => Ok(0),
+        Answer::Text(text) => position(&text),
+        _ => Err(Failure::Odd("a cursor is something else than a number")),
+    }
+}
+
+fn position(text: &str) -> Result<u64, Failure> {
+    text.parse().map_err(|_| Failure::Odd("a cursor is something else than a number"))
+}
+
+/// Writes what of `batch` lies beyond its lane's cursor, unless the cursor is less than `stored`, which is moved with it.
+pub(super) async fn write(
+    session: &mut Session,
+    config: &RedisConfig,
+    batch: &Batch,
+    stored: &mut u64,
+) -> Result<Report, Failure> {
+    let (mut rows, mut refused) = (Vec::with_capacity(batch.len()), Vec::new());
+    for (index, record) in batch.records().enumerate() {
+        match Row::new(config, index, &record) {
+            Ok(row) => rows.push(row),
+            Err(why) => refused.push(refusal(index, &record, &why)),
+        }
+    }
+    if !refused.is_empty() {
+        // What is stored is refused no more.
+        let cursor = read_cursor(session, config, batch.lane()).await?;
+        refused.retain(|refusal| batch.get(refusal.index).is_some_and(|record| record.sequence > cursor));
+        if !refused.is_empty() {
+            return Ok(Report::Withheld { refused });
+        }
+    }
+    let mut rest = rows.as_slice();
+    loop {
+        let (part, behind) = rest.split_at(part(rest));
+        // What needs nothing from the store belongs to what comes before it.
+        let last = behind.first().map_or(batch.last(), |next| next.sequence - 1);
+        let refused = apply(session, config, batch, part, (stored, last)).await?;
+        if !refused.is_empty() {
+            return Ok(Report::Withheld { refused });
+        }
+        rest = behind;
+        if rest.is_empty() {
+            return Ok(Report::Stored);
+        }
+    }
+}
+
+fn refusal(index: usize, record: &Record<'_>, why: &str) -> Refusal {
+    Refusal { index, reason: format!("Redis doesn't take event {}: {why}", record.id).into() }
+}
+
+/// How many of the rows are one script.
+fn part(rows: &[Row<'_>]) -> usize {
+    let mut bytes = 0;
+    let fits = |row: &&Row<'_>| {
+        bytes += row.bytes();
+        bytes <= BYTES_MAX
+    };
+    rows.iter().take(RECORDS_MAX).take_while(fits).count().max(usize::from(!rows.is_empty()))
+}
+
+/// Runs one script over `rows`, after which the lane's cursor stands at `last`: which records the server refuses.
+async fn apply(
+    session: &mut Session,
+    config: &RedisConfig,
+    batch: &Batch,
+    rows: &[Row<'_>],
+    (stored, last): (&mut u64, u64),
+) -> Result<Vec<Refusal>, Failure> {
+    let command = command(config, batch.lane(), rows, *stored, last);
+    let Answer::List(words) = session.call(command).await? else { return Err(ODD) };
+    let mut words = words.into_iter().map(|word| match word {
+        Answer::Text(text) => Ok(text),
+        _ => Err(ODD),
+    });
+    let mut next = || words.next().unwrap_or(Err(ODD));
+    let (outcome, cursor) = (next()?, position(&next()?)?);
+    let of = |row: &str, why: &str| {
+        let row = row.parse().ok().and_then(|row: usize| rows.get(row)).ok_or(ODD)?;
+        let record = batch.get(row.index).ok_or(ODD)?;
+        Ok::<_, Failure>(refusal(row.index, &record, why))
+    };
+    match outcome.as_str() {
+        "stored" => {
+            *stored = cursor.max(*stored);
+            Ok(Vec::new())
+        }
+        "lost" => Err(Failure::LostTail { position: cursor, stored: *stored }),
+        "refused" => {
+            let mut refused = Vec::new();
+            while let Ok(row) = next() {
+                refused.push(of(&row, &next()?)?);
+            }
+            if refused.is_empty() { Err(ODD) } else { Ok(refused) }
+        }
+        "stopped" => {
+            *stored = cursor.max(*stored);
+            let (row, said) = (next()?, next()?);
+            if is_of_a_record(&said) { Ok(vec![of(&row, &said)?]) } else { Err(Failure::Server(said)) }
+        }
+        _ => Err(ODD),
+    }
+}
+
+const ODD: Failure = Failure::Odd(
+    "a script was answered with something that makes no sense: is another program writing Forebay's keys?",
+);
+
+/// Whether an error is about what is in one record, so that its neighbours may pass.
+fn is_of_a_record(said: &str) -> bool {
+    ["overflow", "is not an integer", "string exceeds maximum"].iter().any(|words| said.contains(words))
+}
+
+/// `EVAL`, and not `EVALSHA`: the script is a percent of what is sent with it, and a server that was restarted has it at once.
+fn command(config: &RedisConfig, lane: &Lane, rows: &[Row<'_>], stored: u64, last: u64) -> Command {
+    let way = Way::of(&config.structure);
+    let script = [BEGIN, Way::common(&config.structure), way.lua, END].concat();
+    let mut keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let head = [
+        field(lane),
+        stored.to_string(),
+        last.to_string(),
+        way.kind.to_owned(),
+        way.entries_max.map(|max| max.to_string()).unwrap_or_default(),
+    ];
+    // EVAL, the script, how many keys; Forebay's own two before the others.
+    let words = 3 + 2 + keys.len() + head.len() + 5 * rows.len();
+    let mut command = Command::of(words, script.len() + 1_024 + rows.iter().map(|row| row.bytes() + 48).sum::<usize>());
+    command.word(b"EVAL");
+    command.word(script.as_bytes());
+    command.word((keys.len() + 2).to_string().as_bytes());
+    command.word(config.key.cursors().as_bytes());
+    command.word(config.key.revisions().as_bytes());
+    keys.iter().for_each(|key| command.word(key.as_bytes()));
+    head.iter().for_each(|word| command.word(word.as_bytes()));
+    for row in rows {
+        let key = keys.binary_search(&row.key.as_str()).map_or(0, |at| at + 3);
+        command.word(row.sequence.to_string().as_bytes());
+        command.word(key.to_string().as_bytes());
+        command.word(row.name.as_bytes());
+        command.word(row.order.as_bytes());
+        command.word(&row.value);
+    }
+    command
+}

@@ -1,0 +1,159 @@
+//! Where a Redis server is, and who asks: a `redis://` or `rediss://` URL.
+
+use std::fmt;
+use std::str::FromStr;
+
+const PORT: u16 = 6379;
+
+/// A server, with the account and the database to use.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    /// The number of its database.
+    pub(super) database: u32,
+    /// Whether TLS is spoken.
+    pub(super) is_secure: bool,
+}
+
+/// Why a text is no URL of a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidServer {
+    /// The text doesn't begin as such a URL does, or has more than it may.
+    #[error("wanted redis://USER:PASSWORD@HOST:PORT/NUMBER, or rediss:// for TLS")]
+    Form,
+    /// Nobody to connect to.
+    #[error("it names no host: wanted redis://USER:PASSWORD@HOST:PORT/NUMBER")]
+    NoHost,
+    /// What stands behind the host's colon is no port.
+    #[error("its port is no number from 1 to 65535")]
+    Port,
+    /// What stands behind the slash is no database.
+    #[error("what stands behind the host must be the number of a database, as in redis://localhost/0")]
+    Database,
+    /// A user or password that can't be read.
+    #[error("its user and password must have `%` and two hexadecimal digits for every character that URLs don't take")]
+    Escape,
+    /// A user without a password.
+    #[error("its user has no password: wanted redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST without a user")]
+    NoPassword,
+}
+
+impl FromStr for Server {
+    type Err = InvalidServer;
+
+    fn from_str(text: &str) -> Result<Self, InvalidServer> {
+        let (scheme, rest) = text.split_once("://").ok_or(InvalidServer::Form)?;
+        let is_secure = match scheme {
+            "redis" => false,
+            "rediss" => true,
+            _ => return Err(InvalidServer::Form),
+        };
+        let (account, place) = rest.rsplit_once('@').map_or((None, rest), |(account, place)| (Some(account), place));
+        if place.contains(['?', '#', ',']) || place.contains(char::is_whitespace) {
+            return Err(InvalidServer::Form);
+        }
+        let (address, database) = place.split_once('/').unwrap_or((place, ""));
+        let database = if database.is_empty() { Ok(0) } else { database.parse() };
+        let (host, port) = host_and_port(address)?;
+        let (user, password) = account.map_or(Ok((None, None)), credentials)?;
+        Ok(Self { host, port, user, password, database: database.map_err(|_| InvalidServer::Database)?, is_secure })
+    }
+}
+
+fn host_and_port(address: &str) -> Result<(String, u16), InvalidServer> {
+    let (host, port) = match address.strip_prefix('[') {
+        Some(inner) => {
+            let (host, behind) = inner.split_once(']').ok_or(InvalidServer::Form)?;
+            let port = behind.strip_prefix(':');
+            if port.is_none() && !behind.is_empty() {
+                return Err(InvalidServer::Form);
+            }
+            (host, port)
+        }
+        None => address.split_once(':').map_or((address, None), |(host, port)| (host, Some(port))),
+    };
+    if host.is_empty() {
+        return Err(InvalidServer::NoHost);
+    }
+    let port = port.map_or(Ok(PORT), str::parse).ok().filter(|port| *port != 0);
+    Ok((host.to_owned(), port.ok_or(InvalidServer::Port)?))
+}
+
+type Credentials = (Option<String>, Option<String>);
+
+fn credentials(account: &str) -> Result<Credentials, InvalidServer> {
+    let (user, password) = account.split_once(':').ok_or(InvalidServer::NoPassword)?;
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    let password = some(decoded(password)?).ok_or(InvalidServer::NoPassword)?;
+    Ok((some(decoded(user)?), Some(password)))
+}
+
+/// A text without its escapes (RFC 3986 §2.1).
+fn decoded(text: &str) -> Result<String, InvalidServer> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
+        let (Some(high), Some(low)) = (digit(), digit()) else { return Err(InvalidServer::Escape) };
+        bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
+    }
+    String::from_utf8(bytes).map_err(|_| InvalidServer::Escape)
+}
+
+/// Host and database, never the password.
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
+        write!(f, "{open}{}{close}:{}/{}", self.host, self.port, self.database)
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_and_shown_without_passwords() {
+        for (text, shown) in [
+            ("redis://localhost", "localhost:6379/0"),
+            ("redis://one:7000/", "one:7000/0"),
+            ("rediss://ann:s%40cret@one:7000/3", "one:7000/3"),
+            ("redis://:secret@[::1]:7000/3", "[::1]:7000/3"),
+            ("redis://:secret@[::1]", "[::1]:6379/0"),
+        ] {
+            assert_eq!(text.parse::<Server>().map(|server| format!("{server}")), Ok(shown.to_owned()), "{text}");
+        }
+        let server: Server = "rediss://ann:s%40c:r@t@one".parse().unwrap();
+        assert_eq!((server.user.as_deref(), server.password.as_deref()), (Some("ann"), Some("s@c:r@t")));
+        assert!(server.is_secure && !format!("{server:?}").contains("s@c"));
+        for (text, why) in [
+            ("localhost:6379", InvalidServer::Form),
+            ("http://localhost", InvalidServer::Form),
+            ("redis://one,two", InvalidServer::Form),
+            ("redis://one?db=1", InvalidServer::Form),
+            ("redis://", InvalidServer::NoHost),
+            ("redis://:7000", InvalidServer::NoHost),
+            ("redis://one:0", InvalidServer::Port),
+            ("redis://one:x", InvalidServer::Port),
+            ("redis://one/x", InvalidServer::Database),
+            ("redis://ann@one", InvalidServer::NoPassword),
+            ("redis://ann:@one", InvalidServer::NoPassword),
+            ("redis://ann:%4@one", InvalidServer::Escape),
+        ] {
+            assert_eq!(text.parse::<Server>(), Err(why), "{text}");
+        }
+    }
+}

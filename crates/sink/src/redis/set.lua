@@ -1,0 +1,3 @@
+apply = function(key, _, _, payload)
+  return redis.pcall('SADD', key, payload)
+end

@@ -1,0 +1,195 @@
+//! A Redis server of a test's own: a folder under the temporary one, a socket in it. Used by the tests of several crates; it needs
+//! nothing but std.
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by it, and says why it is skipped"
+)]
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// A server that ends with its test, however that ends.
+pub struct RedisServer {
+    folder: PathBuf,
+    settings: Vec<String>,
+    process: Mutex<Option<Child>>,
+    /// Ends the server and removes its files as soon as this end of its pipe is closed.
+    watcher: Child,
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Bytes(Vec<u8>),
+    Number(i64),
+    Nothing,
+    List(Vec<Value>),
+}
+
+impl Value {
+    pub fn text(self) -> String {
+        let Self::Bytes(bytes) = self else { panic!("{self:?} is no text") };
+        String::from_utf8(bytes).unwrap()
+    }
+
+    pub fn bytes(self) -> Vec<u8> {
+        let Self::Bytes(bytes) = self else { panic!("{self:?} is no text") };
+        bytes
+    }
+
+    pub fn list(self) -> Vec<Self> {
+        let Self::List(list) = self else { panic!("{self:?} is no list") };
+        list
+    }
+
+    pub fn number(self) -> u64 {
+        let Self::Number(number) = self else { panic!("{self:?} is no number") };
+        number.try_into().unwrap()
+    }
+}
+
+impl RedisServer {
+    /// A running server that waits for its disk; `None`, and a message, where Redis isn't installed.
+    pub fn start() -> Option<Self> {
+        Self::start_with(&["--appendonly", "yes", "--appendfsync", "always"])
+    }
+
+    /// The same with settings of its own.
+    pub fn start_with(settings: &[&str]) -> Option<Self> {
+        match Command::new("redis-server").arg("--version").output() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                eprintln!("skipped: Redis isn't installed (apt install redis-server)");
+                return None;
+            }
+            other => drop(other.unwrap()),
+        }
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("forebay-redis-{}-{number}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let script = "cat > /dev/null; kill -9 $(cat \"$1/pid\") 2> /dev/null; rm -rf \"$1\"";
+        let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let server = Self { folder, settings, process: Mutex::new(None), watcher };
+        server.run();
+        Some(server)
+    }
+
+    /// Starts the server over its data, and waits until it answers.
+    pub fn run(&self) {
+        let mut process = self.process.lock().unwrap();
+        let log = File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
+        let mut redis = Command::new("redis-server");
+        redis.args(["--port", "0", "--save", ""]).arg("--unixsocket").arg(self.socket());
+        redis.arg("--dir").arg(&self.folder).arg("--pidfile").arg(self.folder.join("pid")).args(&self.settings);
+        let mut child = redis.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while !self.is_ready() {
+            assert!(child.try_wait().unwrap().is_none(), "Redis ended: {}", self.log());
+            assert!(Instant::now() < deadline, "Redis doesn't answer: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        *process = Some(child);
+    }
+
+    fn is_ready(&self) -> bool {
+        let Ok(mut socket) = UnixStream::connect(self.socket()) else { return false };
+        let mut answer = [0; 5];
+        socket.write_all(b"PING\r\n").is_ok() && socket.read_exact(&mut answer).is_ok() && answer == *b"+PONG"
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Ends the server at once, as a crash would.
+    pub fn kill(&self) {
+        let Some(mut child) = self.process.lock().unwrap().take() else { return };
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_file(self.socket()).unwrap();
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("socket")
+    }
+
+    /// A connection past sink and proxy.
+    pub fn client(&self) -> Client {
+        Client(BufReader::new(UnixStream::connect(self.socket()).unwrap()))
+    }
+
+    /// What the server answers to one command.
+    pub fn ask(&self, words: &[&str]) -> Value {
+        self.client().ask(words)
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.process.lock().unwrap().take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        drop(self.watcher.stdin.take());
+        let _ = self.watcher.wait();
+    }
+}
+
+/// A connection.
+pub struct Client(BufReader<UnixStream>);
+
+impl Client {
+    /// What the server answers to a command. A refusal fails the test.
+    pub fn ask(&mut self, words: &[&str]) -> Value {
+        self.try_ask(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    pub fn try_ask(&mut self, words: &[&str]) -> Result<Value, String> {
+        let mut command = format!("*{}\r\n", words.len());
+        words.iter().for_each(|word| command += &format!("${}\r\n{word}\r\n", word.len()));
+        self.0.get_mut().write_all(command.as_bytes()).unwrap();
+        self.answer()
+    }
+
+    /// What comes without being asked for.
+    pub fn next(&mut self) -> Value {
+        self.answer().unwrap()
+    }
+
+    fn answer(&mut self) -> Result<Value, String> {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        let rest = line.get(1..).unwrap_or_default().trim_end();
+        let number = || rest.parse::<i64>().unwrap();
+        match line.as_bytes().first() {
+            Some(b'+') => Ok(Value::Bytes(rest.into())),
+            Some(b'-') => Err(rest.into()),
+            Some(b':') => Ok(Value::Number(number())),
+            Some(b'$') if number() < 0 => Ok(Value::Nothing),
+            Some(b'$') => {
+                let mut bytes = vec![0; usize::try_from(number()).unwrap() + 2];
+                self.0.read_exact(&mut bytes).unwrap();
+                bytes.truncate(bytes.len() - 2);
+                Ok(Value::Bytes(bytes))
+            }
+            Some(b'*') => (0..number()).map(|_| self.answer()).collect::<Result<_, _>>().map(Value::List),
+            _ => Err(format!("the connection ended: {line:?}")),
+        }
+    }
+}
