@@ -16,7 +16,20 @@ pub(super) const KEYS: &[&str] =
     &["kind", "from", "max_backlog", "path", "codec", "max_bytes", "max_records", "max_age"];
 
 /// What Forebay itself keeps in its data directory.
-const OWN: &[&str] = &["journal", "dead", "objects"];
+const OWN: &[&str] = &[
+    "aggregates",
+    "dead",
+    "duplicates",
+    "journal",
+    "ledger.0",
+    "ledger.1",
+    "lock",
+    "objects",
+    "origin.0",
+    "origin.1",
+    "reserve",
+    "tokens.json",
+];
 
 /// Reads them; a relative path leads from `data`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
@@ -48,15 +61,25 @@ fn path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
     if text.contains('\0') {
         return Err(wrong("holds a NUL character"));
     }
-    let plain = |path: &Path| path.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
-    let (path, data) = (plain(&data.join(text)), plain(data));
+    let path = plain(&data.join(text));
+    refuse_own(&path, data)
+        .map_err(|wrong| wrong.help("name a directory of its own; a relative path leads from the data directory"))?;
+    Ok(path)
+}
+
+fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+/// Refuses a path that is the data directory, or one of those within it that Forebay keeps its own files in.
+pub(super) fn refuse_own(path: &Path, data: &Path) -> Result<(), Wrong> {
+    let (path, data) = (plain(path), plain(data));
     let within = path.strip_prefix(data).ok().map(|rest| rest.components().next());
     let is_own = within.is_some_and(|first| first.is_none_or(|first| OWN.iter().any(|own| first.as_os_str() == *own)));
     if is_own {
-        return Err(Wrong::new("is where Forebay keeps its own files", "not for a sink")
-            .help("name a directory of its own; a relative path leads from the data directory"));
+        return Err(Wrong::new("is where Forebay keeps its own files", "not for a sink"));
     }
-    Ok(path)
+    Ok(())
 }
 
 fn codec(text: &str) -> Result<Codec, Wrong> {

@@ -1,11 +1,19 @@
-//! Passwords within URLs aren't shown with the mistakes beside them.
+//! Passwords and keys aren't shown with the mistakes beside them.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1) is as many stars as it has bytes, so that every spot
-/// stays where it is.
+/// A step of `hash` and its key stand at most so many lines apart.
+const NEAR_LINES: usize = 3;
+
+/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, and each key of a step of `hash` is as
+/// many stars as it has bytes, so that every spot stays where it is.
 pub(super) fn hidden(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
+    for secret in parameters(text).chain(keys(text)) {
+        let stars = "*".repeat(secret.len());
+        shown.to_mut().replace_range(secret, &stars);
+    }
     for (scheme, _) in text.match_indices("://") {
         let start = scheme + "://".len();
         let rest = &text[start..];
@@ -17,6 +25,28 @@ pub(super) fn hidden(text: &str) -> Cow<'_, str> {
         shown.to_mut().replace_range(password, &stars);
     }
     shown
+}
+
+/// What stands behind `password=`, as in the parameters of a URL.
+fn parameters(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("password=").map(|(at, name)| {
+        let start = at + name.len();
+        let rest = &text[start..];
+        start..start + rest.find(|c: char| c.is_whitespace() || "&\"'".contains(c)).unwrap_or(rest.len())
+    })
+}
+
+/// The strings behind `key =` near a `hash`.
+fn keys(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("key").filter_map(move |(at, name)| {
+        let value = text[at + name.len()..].trim_start_matches(['"', '\'', ' ', '\t']).strip_prefix('=')?.trim_start();
+        let quote = value.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
+        let start = text.len() - value.len() + 1;
+        let length = text[start..].find([quote, '\n'])?;
+        let lines_before = text[..at].rsplit('\n').take(NEAR_LINES + 1);
+        let lines_behind = text[at..].split('\n').take(NEAR_LINES + 1);
+        lines_before.chain(lines_behind).any(|line| line.contains("hash")).then_some(start..start + length)
+    })
 }
 
 #[cfg(test)]
@@ -32,6 +62,11 @@ mod tests {
             ("http://h:80/x @ y", "http://h:80/x @ y"),
             ("a://u@h:1", "a://u@h:1"),
             ("://", "://"),
+            ("p://u@h/d?password=s3cret&x=1", "p://u@h/d?password=******&x=1"),
+            ("{ hash = '/c', key = \"TOP'S\", digits = 99 }", "{ hash = '/c', key = \"*****\", digits = 99 }"),
+            ("key = 'ab'\ndigits = 1\nhash = \"/c\"", "key = '**'\ndigits = 1\nhash = \"/c\""),
+            ("kind = \"redis\"\nkey = \"{type}\"", "kind = \"redis\"\nkey = \"{type}\""),
+            ("hash = 1\nkey = \"", "hash = 1\nkey = \""),
         ] {
             assert_eq!(hidden(text), shown);
         }

@@ -279,7 +279,8 @@ fn file_path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
     if text.contains('\0') {
         return Err(Wrong::new("is not the path of a file", "holds a NUL character"));
     }
-    let plain = data.join(text).components().filter(|part| *part != Component::CurDir).collect();
+    let plain: PathBuf = data.join(text).components().filter(|part| *part != Component::CurDir).collect();
+    directory::refuse_own(&plain, data)?;
     Ok(plain)
 }
 

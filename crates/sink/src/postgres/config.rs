@@ -47,6 +47,9 @@ pub enum InvalidServer {
     /// Nobody to connect to.
     #[error("it names no host: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     NoHost,
+    /// A part of the password was taken for the host's.
+    #[error("the host has an `@` in it: within a user or a password it is written %40")]
+    AtSign,
     /// Nobody to connect as.
     #[error("it names no user: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     NoUser,
@@ -66,6 +69,10 @@ impl FromStr for Server {
             text.parse().map_err(|error: tokio_postgres::Error| InvalidServer::Url(words(&error)))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(InvalidServer::NoHost);
+        }
+        let has_at_sign = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
+        if config.get_hosts().iter().any(has_at_sign) {
+            return Err(InvalidServer::AtSign);
         }
         if config.get_user().is_none() {
             return Err(InvalidServer::NoUser);
