@@ -16,7 +16,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
             return Err(format!("`{unit}`: months and years aren't all of one length; {WANTED}"));
         }
     }
-    humantime::parse_duration(text).map_err(|error| format!("{error}; {WANTED}"))
+    humantime::parse_duration(text).map_err(|_| WANTED.to_owned())
 }
 
 #[cfg(test)]

@@ -43,6 +43,10 @@ fn keys(text: &str) -> impl Iterator<Item = Range<usize>> {
         let quote = value.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
         let start = text.len() - value.len() + 1;
         let length = text[start..].find([quote, '\n'])?;
+        // What stands for a variable is no secret.
+        if text[start..].starts_with("${") {
+            return None;
+        }
         let lines_before = text[..at].rsplit('\n').take(NEAR_LINES + 1);
         let lines_behind = text[at..].split('\n').take(NEAR_LINES + 1);
         lines_before.chain(lines_behind).any(|line| line.contains("hash")).then_some(start..start + length)
@@ -66,6 +70,7 @@ mod tests {
             ("{ hash = '/c', key = \"TOP'S\", digits = 99 }", "{ hash = '/c', key = \"*****\", digits = 99 }"),
             ("key = 'ab'\ndigits = 1\nhash = \"/c\"", "key = '**'\ndigits = 1\nhash = \"/c\""),
             ("kind = \"redis\"\nkey = \"{type}\"", "kind = \"redis\"\nkey = \"{type}\""),
+            ("{ hash = '/c', key = '${KEY}' }", "{ hash = '/c', key = '${KEY}' }"),
             ("hash = 1\nkey = \"", "hash = 1\nkey = \""),
         ] {
             assert_eq!(hidden(text), shown);
