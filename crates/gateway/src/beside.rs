@@ -52,6 +52,7 @@ pub(crate) async fn take<'w>(
 ) -> Result<Done<'w>, Refused> {
     permit.admit(bytes.len())?;
     let known = worker.types().get(slot).clone();
+    let used = known.clone();
     let (content, refused_commits) = (worker.content_hash(), worker.refused_commits());
     let (around, key) = (envelope.clone(), wishes.key.as_deref().map(<[u8]>::to_vec).unwrap_or_default());
     let examined = run(worker, move || {
@@ -59,7 +60,7 @@ pub(crate) async fn take<'w>(
     });
     let (Examined { payload, made, windows }, content) = examined.await??;
     // The configuration may be another one by now.
-    worker.types().get(slot).check()?;
+    check(worker, wishes, (slot, &used))?;
     let stepped = Stepped { slot, windows, refused_commits, is_storable: true };
     let made = match made {
         Made::One(made) => made,
@@ -67,7 +68,7 @@ pub(crate) async fn take<'w>(
             let mut encoder = stepped::encoder_of_several(worker, wishes, envelope, stepped);
             let encoder = run(worker, move || encoder.take_several(content, &several).map(|()| encoder)).await??;
             // Once more, for that took its time.
-            worker.types().get(slot).check()?;
+            check(worker, wishes, (slot, &used))?;
             return Ok(stepped::of_several(worker, wishes, envelope, slot, (encoder, content)));
         }
     };
@@ -77,6 +78,14 @@ pub(crate) async fn take<'w>(
         One::Filtered(by) => Outcome::Filtered(*by),
     };
     stepped::conclude(worker, wishes, envelope, stepped, (outcome, &payload, &|| content))
+}
+
+/// Whether what was made by these rules may be taken.
+fn check(worker: &Worker, wishes: &Wishes, (slot, used): (Slot, &Known)) -> Result<(), Refused> {
+    let types = worker.types();
+    types.get(slot).check()?;
+    used.check_rules(types.table())?;
+    Ok(wishes.check_reading(&types)?)
 }
 
 /// A payload that was checked, and what its steps made of it.
