@@ -2,10 +2,10 @@
 //!
 //! Everything that can be wrong is looked at first: the file, what only a restart can change, certificates, the stores. Then
 //!
-//! 1. the gateway stops taking the types that go, and what was taken of them becomes durable, so that no event of theirs
-//!    comes after the end of their routes;
+//! 1. the gateway stops taking the types that go, come, or get other rules, and what was taken of them becomes durable, so that no
+//!    event comes after the end of its routes, or was made by other rules than those that its routes come with;
 //! 2. delivery goes on with the new routes and sinks, which are saved with the cursors;
-//! 3. the gateway takes the types that are new, and all other settings hold.
+//! 3. the gateway takes all types of the new configuration, and all other settings hold.
 //!
 //! Requests that have begun go on, and so do connections.
 
@@ -158,7 +158,7 @@ impl Reloader {
 
     async fn reload(&mut self) -> Result<(), ReloadError> {
         let (mut configuration, warnings) = self.inputs.load()?;
-        configuration.keep_steps_of(&self.current);
+        configuration.keep_rules_of(&self.current);
         if !warnings.is_empty() {
             log::warning(&warnings);
         }

@@ -31,6 +31,7 @@ pub(crate) async fn take(
         types.get(slot).check()?;
         wishes.ack.check(types.get(slot))?;
     }
+    wishes.check_reading(&worker.types())?;
     body.check_announced(BATCH_BYTES_MAX)?;
     let mut permit = worker.batch_permit(worker.sender(&envelope), body.announced())?;
     let mut encoder = new_encoder(worker, wishes, wishes.slot, envelope);
@@ -83,6 +84,7 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
     let of_append = |error| of_append(worker, error);
     let mut asked = Asked::default();
     if encoder.batch.records.is_empty() {
+        encoder.check_types(worker.types().table())?;
         return Ok(asked);
     }
     worker.log().ready_for(encoder.batch.records.bytes()).await;
@@ -146,6 +148,7 @@ pub(crate) fn new_encoder(worker: &Worker, wishes: &Wishes, slot: Option<Slot>, 
     };
     let mut encoder = Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash());
     encoder.refused_commits = worker.refused_commits();
+    encoder.is_named = wishes.is_named;
     encoder.with_ack(wishes.ack)
 }
 

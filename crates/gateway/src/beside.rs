@@ -57,6 +57,7 @@ pub(crate) async fn take<'w>(
         None => find_type(worker, wishes, bytes).await?,
     };
     let known = worker.types().get(slot).clone();
+    let used = known.clone();
     let (content, refused_commits) = (worker.content_hash(), worker.refused_commits());
     let (around, key) = (envelope.clone(), wishes.key.as_deref().map(<[u8]>::to_vec).unwrap_or_default());
     let examined = run(worker, move || {
@@ -64,7 +65,7 @@ pub(crate) async fn take<'w>(
     });
     let (Examined { payload, made, windows }, content) = examined.await??;
     // The configuration may be another one by now.
-    worker.types().get(slot).check()?;
+    check(worker, wishes, (slot, &used))?;
     let stepped = Stepped { slot, windows, refused_commits, is_storable: true };
     let made = match made {
         Made::One(made) => made,
@@ -72,7 +73,7 @@ pub(crate) async fn take<'w>(
             let mut encoder = stepped::encoder_of_several(worker, wishes, envelope, stepped);
             let encoder = run(worker, move || encoder.take_several(content, &several).map(|()| encoder)).await??;
             // Once more, for that took its time.
-            worker.types().get(slot).check()?;
+            check(worker, wishes, (slot, &used))?;
             return Ok(stepped::of_several(worker, wishes, envelope, slot, (encoder, content)));
         }
     };
@@ -103,6 +104,14 @@ async fn find_type(worker: &Worker, wishes: &Wishes, bytes: Vec<u8>) -> Result<(
     let (name, bytes) = found.await??;
     let slot = worker.types().find_again(name.as_str())?;
     Ok((slot, bytes))
+}
+
+/// Whether what was made by these rules may be taken.
+fn check(worker: &Worker, wishes: &Wishes, (slot, used): (Slot, &Known)) -> Result<(), Refused> {
+    let types = worker.types();
+    types.get(slot).check()?;
+    used.check_rules(types.table())?;
+    Ok(wishes.check_reading(&types)?)
 }
 
 /// A payload that was checked, and what its steps made of it.

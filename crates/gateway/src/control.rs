@@ -33,11 +33,12 @@ impl GatewayControl {
         self.tell(rules(types.clone(), options, &self.types));
     }
 
-    /// As [`GatewayControl::configure`], with only those of the types that were taken `before` too. Events of new types must
-    /// find their routes open, those of types that go must be in before theirs are closed: so this comes before routes
-    /// are changed, and the whole after it.
+    /// As [`GatewayControl::configure`], with only those of the types whose rules are the same `before` and after. Events of others are
+    /// refused for as long: none is to be made by rules of the one configuration and go by routes of the other. So this comes before
+    /// routes are changed, and the whole after it, or what was before where they couldn't be.
     pub fn narrow(&self, types: &GatewayTypes, before: &GatewayTypes, options: &GatewayOptions) {
-        self.tell(rules(types.that_are_also_in(before), options, &self.types));
+        let types = TypeTable::changing(before.clone(), types.clone(), &self.types);
+        self.tell(rules_with(types, options));
     }
 
     fn tell(&self, rules: Rules) {
@@ -55,8 +56,12 @@ impl GatewayControl {
 
 /// The rules that these come to.
 pub(crate) fn rules(types: GatewayTypes, options: &GatewayOptions, seen: &Arc<Types>) -> Rules {
+    rules_with(TypeTable::new(types, seen), options)
+}
+
+fn rules_with(types: TypeTable, options: &GatewayOptions) -> Rules {
     Rules {
-        types: Arc::new(TypeTable::new(types, seen)),
+        types: Arc::new(types),
         demand: options.demand,
         read_demand: options.read_demand,
         ack_timeout: options.ack_timeout,

@@ -169,6 +169,8 @@ pub(crate) struct Encoder {
     types: TypeCache,
     /// The type of all records, unless each names its own.
     slot: Option<Slot>,
+    /// Whether the request's head names just that one.
+    pub(crate) is_named: bool,
     ids: Ids,
     ack: Ack,
     /// The ids of the key for the type that was last met: to hash again for each record would cost more than the rest.
@@ -213,6 +215,7 @@ impl Encoder {
             envelope,
             types,
             slot,
+            is_named: false,
             ids,
             ack: Ack::Disk,
             keyed: None,
@@ -388,9 +391,23 @@ impl Encoder {
         waits.then(|| Problem::boxed(Code::BacklogFull, "too many events wait for the stores of the records' types"))
     }
 
-    /// A batch with records of a type that `table` doesn't have any more is refused as a whole: its routes are closed.
+    /// A batch that was made by other rules than those of `table` is refused as a whole, for its routes are those of `table`.
     pub(crate) fn check_types(&self, table: &Arc<TypeTable>) -> Result<(), Problem> {
-        self.types.first_gone(table).map_or(Ok(()), |known| Err(known.is_unknown()))
+        let own = self.types.table();
+        if Arc::ptr_eq(own, table) {
+            return self.check_changing();
+        }
+        self.types.check_met(table)?;
+        let has_unknown = own.has_unknown() || self.refused_by_code[Code::UnknownType as usize] > 0;
+        if !self.is_named && !(own.tells_as(table) && (!has_unknown || own.knows_as(table))) {
+            return Err(Problem::changing());
+        }
+        self.check_changing()
+    }
+
+    /// So is one with records that were met while their rules were changing.
+    fn check_changing(&self) -> Result<(), Problem> {
+        if self.refused_by_code[Code::NotReady as usize] > 0 { Err(Problem::changing()) } else { Ok(()) }
     }
 
     /// Bytes that the records take, and what is to be said of them, about. Both may be much more than what came in.

@@ -88,6 +88,7 @@ pub(crate) fn append<'w>(
     bytes: &[u8],
 ) -> Result<Came<'w>, Refused> {
     let mut types = worker.types();
+    wishes.check_reading(&types)?;
     if let Some(slot) = wishes.slot.filter(|slot| types.get(*slot).is_much_work(bytes.len())) {
         types.get(slot).check()?;
         wishes.ack.check(types.get(slot))?;

@@ -123,6 +123,13 @@ impl Problem {
         self
     }
 
+    /// What the event would come to isn't the same before and after a reload, or wasn't when its request began: nothing is taken by rules
+    /// of the one whose routes are those of the other.
+    pub(crate) fn changing() -> Self {
+        let detail = "what is done with these events is changing just now; send the request again";
+        Self { title: Some("The configuration is being changed"), ..Self::new(Code::NotReady, detail) }
+    }
+
     pub(crate) fn of_json(error: JsonError) -> Refused {
         let JsonError { offset, kind, detail } = error;
         let code = pipeline::RefusalCode::from(kind).into();

@@ -53,6 +53,10 @@ fn coding(fields: &Fields<'_>) -> Result<Option<Coding>, Refused> {
 pub(crate) struct Wishes {
     /// The type, unless each payload names its own.
     pub(crate) slot: Option<Slot>,
+    /// Whether the head names just this type.
+    pub(crate) is_named: bool,
+    /// [`TypeCache::readings`] when the head was read.
+    readings: u32,
     pub(crate) key: Option<Box<[u8]>>,
     /// Of a batch all records are taken, or none.
     pub(crate) atomic: bool,
@@ -77,7 +81,18 @@ impl Wishes {
     ) -> Result<Self, Refused> {
         if !route.takes_events() {
             let (ack, form) = (Ack::Disk, Form::Detect);
-            return Ok(Self { slot: None, key: None, atomic: false, ack, json: false, coding: None, form });
+            let (is_named, readings) = (false, types.readings());
+            return Ok(Self {
+                slot: None,
+                is_named,
+                readings,
+                key: None,
+                atomic: false,
+                ack,
+                json: false,
+                coding: None,
+                form,
+            });
         }
         let coding = coding(fields)?;
         if let Some(key) = fields.key {
@@ -85,15 +100,35 @@ impl Wishes {
         }
         // A header that is no text is no name either.
         let header_type = || fields.type_name.map(|value| str::from_utf8(value).unwrap_or_default());
-        let slot = match path_type.or_else(header_type) {
+        let name = path_type.or_else(header_type);
+        if name.is_none() {
+            types.table().check_telling()?;
+        }
+        let slot = match name {
             Some(name) => Some(types.find(name)?),
             None if types.table().reads_payloads() => None,
             None => Some(types.find(DEFAULT_TYPE)?),
         };
+        let is_named = slot.is_some_and(|slot| name == Some(types.get(slot).name.as_str()));
         // Only a batch cares for the form.
         let form = if route == RouteName::Batch { form(fields) } else { Form::Detect };
         let (atomic, ack) = (atomic(fields)?, Ack::of_header(fields.ack)?);
-        Ok(Self { slot, key: fields.key.map(Box::from), atomic, ack, json: wants_json(fields), coding, form })
+        let (key, json, readings) = (fields.key.map(Box::from), wants_json(fields), types.readings());
+        Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form })
+    }
+
+    /// Whether the head would be read like this now too.
+    ///
+    /// # Errors
+    /// The configuration has changed: the events could be of another type, or of headers that are asked for only those are known that
+    /// were.
+    pub(crate) fn check_reading(&self, types: &TypeCache) -> Result<(), Problem> {
+        if self.readings == types.readings() {
+            return Ok(());
+        }
+        let steps = self.slot.and_then(|slot| types.get(slot).rules.steps.as_ref());
+        let asks = steps.is_some_and(|steps| steps.headers().next().is_some());
+        if self.is_named && !asks { Ok(()) } else { Err(Problem::changing()) }
     }
 }
 

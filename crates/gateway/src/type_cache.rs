@@ -6,8 +6,9 @@ use std::sync::Arc;
 use event::TypeName;
 use eventlog::TypeId;
 
+use crate::code::Code;
 use crate::problem::Problem;
-use crate::type_table::{Known, TypeTable};
+use crate::type_table::{Known, Standing, TypeTable};
 
 /// A type's place in its cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +21,13 @@ pub(crate) struct TypeCache {
     known: Vec<Known>,
     by_name: BTreeMap<Box<str>, Slot>,
     last: usize,
+    /// How often it went on with a table that reads heads otherwise.
+    readings: u32,
 }
 
 impl TypeCache {
     pub(crate) const fn new(table: Arc<TypeTable>) -> Self {
-        Self { table, known: Vec::new(), by_name: BTreeMap::new(), last: 0 }
+        Self { table, known: Vec::new(), by_name: BTreeMap::new(), last: 0, readings: 0 }
     }
 
     /// Goes on with another table. Places stay what they are: a type that is gone is known to be.
@@ -32,18 +35,27 @@ impl TypeCache {
         for known in &mut self.known {
             match table.find_own(known.name.as_str()) {
                 Ok(newer) => *known = newer,
-                Err(_) => known.is_gone = true,
+                Err(problem) if problem.code == Code::UnknownType => known.standing = Standing::Gone,
+                Err(_) => known.standing = Standing::Changing,
             }
+        }
+        if !self.table.reads_heads_as(&table) {
+            self.readings = self.readings.wrapping_add(1);
         }
         self.table = table;
     }
 
-    /// A type that was met here, and isn't taken by `table`.
-    pub(crate) fn first_gone(&self, table: &Arc<TypeTable>) -> Option<&Known> {
-        if Arc::ptr_eq(&self.table, table) {
-            return None;
-        }
-        self.known.iter().find(|known| table.find_own(known.name.as_str()).is_err())
+    /// Differs from what it was if heads are read otherwise now.
+    pub(crate) const fn readings(&self) -> u32 {
+        self.readings
+    }
+
+    /// Whether each type that was met here has the same rules in `table`.
+    ///
+    /// # Errors
+    /// One isn't taken any more, or has others.
+    pub(crate) fn check_met(&self, table: &TypeTable) -> Result<(), Problem> {
+        self.known.iter().try_for_each(|known| known.check_rules(table))
     }
 
     pub(crate) const fn table(&self) -> &Arc<TypeTable> {
@@ -55,11 +67,11 @@ impl TypeCache {
     /// # Errors
     /// As [`TypeTable::find`].
     pub(crate) fn find(&mut self, name: &str) -> Result<Slot, Problem> {
-        if self.known.get(self.last).is_some_and(|known| known.name.as_str() == name && !known.is_gone) {
+        if self.known.get(self.last).is_some_and(|known| known.name.as_str() == name && known.is_taken()) {
             return Ok(Slot(self.last));
         }
         let slot = match self.by_name.get(name) {
-            Some(slot) if !self.known[slot.0].is_gone => *slot,
+            Some(slot) if self.known[slot.0].is_taken() => *slot,
             _ => self.found(self.table.find(name)?)?,
         };
         self.last = slot.0;
@@ -87,7 +99,7 @@ impl TypeCache {
     /// The place of a type that the table knows; it may be that of another name.
     fn found(&mut self, known: Known) -> Result<Slot, Problem> {
         match self.by_name.get(known.name.as_str()) {
-            Some(slot) if !self.known[slot.0].is_gone => Ok(*slot),
+            Some(slot) if self.known[slot.0].is_taken() => Ok(*slot),
             Some(slot) => Err(self.known[slot.0].is_unknown()),
             None => Ok(self.add(known)),
         }
@@ -125,7 +137,7 @@ mod tests {
         let mut cache = TypeCache::new(table(&["a", "b"]));
         let [a, b] = ["a", "b"].map(|name| cache.find(name).unwrap());
         let fewer = table(&["a"]);
-        assert_eq!(cache.first_gone(&fewer).map(|known| known.name.as_str()), Some("b"));
+        assert_eq!(cache.check_met(&fewer).unwrap_err().code, Code::UnknownType);
         cache.renew(fewer);
         assert!(cache.get(a).check().is_ok() && cache.get(b).check().is_err());
         assert!(cache.find("b").is_err() && cache.find("a").ok() == Some(a) && cache.find("c").is_err());

@@ -12,6 +12,14 @@ use crate::effort::{Much, Work};
 pub struct TypeChoice {
     choice: Choice,
     types: Vec<TypeName>,
+    /// The conditions as they are written.
+    written: Vec<String>,
+}
+
+impl PartialEq for TypeChoice {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.types, &self.written) == (&other.types, &other.written)
+    }
 }
 
 impl TypeChoice {
@@ -19,7 +27,8 @@ impl TypeChoice {
     #[must_use]
     pub fn new(rules: impl IntoIterator<Item = (TypeName, Expression)>) -> Self {
         let (types, conditions): (Vec<_>, Vec<_>) = rules.into_iter().unzip();
-        Self { choice: Choice::new(conditions), types }
+        let written = conditions.iter().map(ToString::to_string).collect();
+        Self { choice: Choice::new(conditions), types, written }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

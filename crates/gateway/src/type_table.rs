@@ -110,26 +110,16 @@ pub struct GatewayTypes {
     pub unknown: Option<TypeName>,
 }
 
-impl GatewayTypes {
-    /// The rules for the events of a type, if it is taken.
-    fn rules(&self, name: &TypeName) -> Option<&TypeRules> {
-        self.named.get(name).or(self.open.as_ref().filter(|_| !self.results.contains_key(name)))
-    }
-
-    /// The types that these take and `others` too, with the rules of these.
-    #[must_use]
-    pub(crate) fn that_are_also_in(&self, others: &Self) -> Self {
-        let names = self.named.keys().chain(others.named.keys());
-        let in_both =
-            |name: &TypeName| Some((name.clone(), others.rules(name).and_then(|_| self.rules(name))?.clone()));
-        Self {
-            named: names.filter_map(in_both).collect(),
-            results: others.results.clone().into_iter().chain(self.results.clone()).collect(),
-            open: self.open.clone().filter(|_| others.open.is_some()),
-            type_pointer: self.type_pointer.clone(),
-            choice: self.choice.clone(),
-            unknown: self.unknown.clone(),
+impl TypeRules {
+    /// Whether events come to the same by both. Schemas and steps that are the same are one: whoever reads a configuration again keeps
+    /// those that haven't changed. Whom to ask for events is no rule for those that come.
+    pub(crate) fn are_as(&self, other: &Self) -> bool {
+        fn is_one<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
+            a.map(Arc::as_ptr) == b.map(Arc::as_ptr)
         }
+        (&self.id, self.texts, self.ack_memory) == (&other.id, other.texts, other.ack_memory)
+            && is_one(self.schema.as_ref(), other.schema.as_ref())
+            && is_one(self.steps.as_ref(), other.steps.as_ref())
     }
 }
 
@@ -140,18 +130,29 @@ pub(crate) struct Known {
     pub(crate) id: TypeId,
     pub(crate) gate: Gate,
     pub(crate) rules: Arc<TypeRules>,
-    /// A newer configuration doesn't take it any more.
-    pub(crate) is_gone: bool,
+    pub(crate) standing: Standing,
+}
+
+/// What a newer configuration says of a type that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Taken,
+    /// It doesn't take it any more.
+    Gone,
+    /// Its rules are changing.
+    Changing,
 }
 
 impl Known {
     /// Whether an event of this type is taken now.
     ///
     /// # Errors
-    /// Too many wait for one of its stores, or it isn't taken any more.
+    /// Too many wait for one of its stores, or it isn't taken any more, or its rules are changing.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        if self.is_gone {
-            return Err(self.is_unknown());
+        match self.standing {
+            Standing::Taken => {}
+            Standing::Gone => return Err(self.is_unknown()),
+            Standing::Changing => return Err(Problem::changing()),
         }
         if !self.gate.is_closed() {
             return Ok(());
@@ -162,6 +163,22 @@ impl Known {
 }
 
 impl Known {
+    pub(crate) fn is_taken(&self) -> bool {
+        self.standing == Standing::Taken
+    }
+
+    /// Whether what these rules have made of an event is what those of `table` would.
+    ///
+    /// # Errors
+    /// The type isn't taken any more, or its rules are others, or are changing.
+    pub(crate) fn check_rules(&self, table: &TypeTable) -> Result<(), Problem> {
+        match table.find_own(self.name.as_str()) {
+            Ok(now) if now.rules.are_as(&self.rules) => Ok(()),
+            Err(problem) if problem.code == Code::UnknownType => Err(self.is_unknown()),
+            _ => Err(Problem::changing()),
+        }
+    }
+
     /// Whether a payload of so many bytes would hold up its shard for long.
     pub(crate) fn is_much_work(&self, bytes: usize) -> bool {
         match &self.rules.steps {
@@ -223,6 +240,28 @@ pub(crate) struct TypeTable {
     types: Arc<Types>,
     /// Held while it is decided whether one more type is taken.
     opening: Mutex<()>,
+    /// While these take the place of others: those. Only what is the same by both is taken.
+    before: Option<Box<TypeTable>>,
+}
+
+/// What a configuration says of a name.
+enum Said<'t> {
+    Named(&'t Arc<TypeRules>),
+    /// One of the others.
+    Open(&'t Arc<TypeRules>),
+    /// It is that of results, which nobody posts.
+    Result,
+    Nothing,
+}
+
+impl Said<'_> {
+    fn is_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Named(a) | Self::Open(a), Self::Named(b) | Self::Open(b)) => a.are_as(b),
+            (Self::Result, Self::Result) | (Self::Nothing, Self::Nothing) => true,
+            _ => false,
+        }
+    }
 }
 
 impl TypeTable {
@@ -230,6 +269,15 @@ impl TypeTable {
         types.named.keys().for_each(|name| {
             seen.intern(name);
         });
+        Self::of(types, seen)
+    }
+
+    /// That of `types` while they take the place of others. Whether they will isn't certain: none of their names is made known.
+    pub(crate) fn changing(before: GatewayTypes, types: GatewayTypes, seen: &Arc<Types>) -> Self {
+        Self { before: Some(Box::new(Self::of(before, seen))), ..Self::of(types, seen) }
+    }
+
+    fn of(types: GatewayTypes, seen: &Arc<Types>) -> Self {
         let all = types.named.values().chain(&types.open);
         let repairs = all.clone().any(|rules| rules.texts.repair);
         let headers: BTreeSet<Box<str>> =
@@ -245,6 +293,51 @@ impl TypeTable {
             unknown: types.unknown,
             types: seen.clone(),
             opening: Mutex::new(()),
+            before: None,
+        }
+    }
+
+    /// Whether an event that names no type is of the same type by both. To be asked of two whose types may differ where it
+    /// matters to nobody which names are unknown.
+    pub(crate) fn tells_as(&self, other: &Self) -> bool {
+        (&self.type_pointer, &self.choice, &self.unknown) == (&other.type_pointer, &other.choice, &other.unknown)
+    }
+
+    /// Whether events of unknown types are taken, as another one.
+    pub(crate) const fn has_unknown(&self) -> bool {
+        self.unknown.is_some()
+    }
+
+    /// Whether the same names are unknown by both.
+    pub(crate) fn knows_as(&self, other: &Self) -> bool {
+        self.named.keys().eq(other.named.keys())
+            && self.results.keys().eq(other.results.keys())
+            && self.open.is_some() == other.open.is_some()
+    }
+
+    /// Whether a request whose head was read by the one can be taken by the other, if another name than its type's was looked at.
+    pub(crate) fn reads_heads_as(&self, other: &Self) -> bool {
+        self.tells_as(other) && self.headers == other.headers && (self.unknown.is_none() || self.knows_as(other))
+    }
+
+    /// Whether it may be said what events are that name no type.
+    ///
+    /// # Errors
+    /// That is changing.
+    pub(crate) fn check_telling(&self) -> Result<(), Problem> {
+        let is_same = self
+            .before
+            .as_ref()
+            .is_none_or(|before| (&before.type_pointer, &before.choice) == (&self.type_pointer, &self.choice));
+        if is_same { Ok(()) } else { Err(Problem::changing()) }
+    }
+
+    fn said_of(&self, name: &TypeName) -> Said<'_> {
+        match (self.named.get(name), &self.open) {
+            (Some(rules), _) => Said::Named(rules),
+            _ if self.results.contains_key(name) => Said::Result,
+            (None, Some(rules)) => Said::Open(rules),
+            (None, None) => Said::Nothing,
         }
     }
 
@@ -269,27 +362,36 @@ impl TypeTable {
     /// # Errors
     /// The problem, if it is another one, and where such events aren't taken.
     pub(crate) fn take_unknown(&self, problem: Problem) -> Result<Known, Problem> {
-        match &self.unknown {
-            Some(name) if problem.code == Code::UnknownType => self.find_own(name.as_str()),
-            _ => Err(problem),
+        if problem.code != Code::UnknownType {
+            return Err(problem);
         }
+        if self.before.as_ref().is_some_and(|before| before.unknown != self.unknown) {
+            return Err(Problem::changing());
+        }
+        self.unknown.as_ref().map_or(Err(problem), |name| self.find_own(name.as_str()))
     }
 
     /// The type with this name.
     ///
     /// # Errors
-    /// The text is no name, or the name of no type that is taken.
+    /// The text is no name, or the name of no type that is taken; or what is done with its events is changing.
     pub(crate) fn find_own(&self, text: &str) -> Result<Known, Problem> {
         let unknown = |detail: String| Problem::new(Code::UnknownType, detail);
         let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
-        if let Some(rules) = self.named.get(&name) {
-            return Ok(self.known(name.clone(), self.types.intern(&name), rules));
+        let said = self.said_of(&name);
+        if self.before.as_ref().is_some_and(|before| !before.said_of(&name).is_as(&said)) {
+            return Err(Problem::changing());
         }
-        if self.results.contains_key(&name) {
-            return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
-        }
-        let Some(rules) = &self.open else {
-            return Err(unknown_type(&name));
+        let rules = match said {
+            Said::Named(rules) => {
+                let id = self.types.intern(&name);
+                return Ok(self.known(name, id, rules));
+            }
+            Said::Open(rules) => rules,
+            Said::Result => {
+                return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
+            }
+            Said::Nothing => return Err(unknown_type(&name)),
         };
         let id = self.open_type(&name).ok_or_else(|| {
             let detail =
@@ -324,7 +426,7 @@ impl TypeTable {
     }
 
     fn known(&self, name: TypeName, id: TypeId, rules: &Arc<TypeRules>) -> Known {
-        Known { name, id, gate: self.types.gate(id), rules: rules.clone(), is_gone: false }
+        Known { name, id, gate: self.types.gate(id), rules: rules.clone(), standing: Standing::Taken }
     }
 
     /// A type that was seen before, in another life too, needs no further room.
@@ -352,8 +454,6 @@ mod tests {
     fn results_of_aggregates_can_not_be_posted() {
         let results = [(TypeName::new("a.hits").unwrap(), TypeRules::default())].into();
         let types = GatewayTypes { open: Some(TypeRules::default()), results, ..named(&["a"]) };
-        let without = GatewayTypes { open: Some(TypeRules::default()), ..named(&["a"]) };
-        assert_eq!(without.that_are_also_in(&types).results.len(), 1, "as soon as they are such");
         let table = TypeTable::new(types, &Arc::default());
         assert_eq!(table.find("a.hits").unwrap_err().code, Code::UnknownType);
         assert_eq!(table.find("a.other").unwrap().name.as_str(), "a.other");
@@ -368,17 +468,33 @@ mod tests {
     }
 
     #[test]
-    fn what_two_configurations_take_is_taken_by_both() {
+    fn while_it_changes_what_both_take_alike_is_taken_and_what_neither_takes_is_unknown() {
         let open = |names: &[&str]| GatewayTypes { open: Some(TypeRules::default()), ..named(names) };
-        for (before, after, taken, refused) in [
-            (named(&["a", "b"]), named(&["b", "c"]), vec!["b"], vec!["a", "c", "d"]),
-            (open(&["a"]), named(&["c"]), vec!["c"], vec!["a", "d"]),
-            (named(&["a"]), open(&["c"]), vec!["a"], vec!["c", "d"]),
-            (open(&["a"]), open(&["c"]), vec!["a", "c", "d"], vec![]),
+        for (before, after, taken, changing, unknown) in [
+            (named(&["a", "b"]), named(&["b", "c"]), vec!["b"], vec!["a", "c"], vec!["d"]),
+            (open(&["a"]), named(&["c"]), vec!["c"], vec!["a", "d"], vec![]),
+            (named(&["a"]), open(&["c"]), vec!["a"], vec!["c", "d"], vec![]),
+            (open(&["a"]), open(&["c"]), vec!["a", "c", "d"], vec![], vec![]),
         ] {
-            let both = TypeTable::new(after.that_are_also_in(&before), &Arc::default());
-            assert!(taken.iter().all(|name| both.find(name).is_ok()), "{before:?} {after:?}");
-            assert!(refused.iter().all(|name| both.find(name).is_err()), "{before:?} {after:?}");
+            let both = TypeTable::changing(before.clone(), after.clone(), &Arc::default());
+            let code = |name: &&str| both.find(name).err().map(|problem| problem.code);
+            assert!(taken.iter().all(|name| code(name).is_none()), "{before:?} {after:?}");
+            assert!(changing.iter().all(|name| code(name) == Some(Code::NotReady)), "{before:?} {after:?}");
+            assert!(unknown.iter().all(|name| code(name) == Some(Code::UnknownType)), "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn rules_are_the_same_by_what_they_say_of_events_that_come() {
+        let id = Some("/id".parse().unwrap());
+        let texts = TextRule { repair: true, ..TextRule::default() };
+        let others = [
+            TypeRules { id, ..TypeRules::default() },
+            TypeRules { texts, ..TypeRules::default() },
+            TypeRules { ack_memory: true, ..TypeRules::default() },
+        ];
+        for rules in others {
+            assert!(rules.are_as(&rules.clone()) && !rules.are_as(&TypeRules::default()), "{rules:?}");
         }
     }
 

@@ -262,14 +262,19 @@ fn warn_of_unused(reader: &mut Reader<'_>, types: &event_type::Types, sinks: &si
 }
 
 impl Configuration {
-    /// Steps that are the same as before go on with what they remember.
-    pub(crate) fn keep_steps_of(&mut self, before: &Self) {
+    /// Steps that are the same as before go on with what they remember, and schemas are the ones that they were: by that the gateway knows
+    /// the types whose rules stay.
+    pub(crate) fn keep_rules_of(&mut self, before: &Self) {
         let known = before.types.iter().map(|(name, config)| (Some(name), config));
         let known = known.chain(before.other_types.iter().map(|config| (None, config)));
         for (name, before) in known {
             let config = name.map_or(self.other_types.as_mut(), |name| self.types.get_mut(name));
-            if let Some(config) = config.filter(|config| config.transform == before.transform) {
+            let Some(config) = config else { continue };
+            if config.transform == before.transform {
                 config.transform.clone_from(&before.transform);
+            }
+            if config.schema == before.schema {
+                config.schema.clone_from(&before.schema);
             }
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::postgres_server::proxy::Proxy;
 use crate::redis_server::RedisServer;
 use crate::support::{Folder, Server, exchange, wait_until};
+use crate::tls::Pair;
 
 fn start(folder: &Folder, url: &str, settings: &str) -> Server {
     let configuration =
@@ -94,6 +95,30 @@ fn a_server_that_evicts_gets_nothing_until_it_is_set_up_otherwise() {
     assert!(wait_until(|| log().contains("set maxmemory-policy noeviction")), "{}", log());
     assert_eq!(redis.ask(&["DBSIZE"]).number(), 0);
     redis.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    server.wait_delivered();
+    assert_eq!(redis.ask(&["XLEN", "access"]).number(), 1);
+}
+
+#[test]
+fn a_server_with_tls_is_believed_by_its_certificate_alone() {
+    let folder = Folder::new();
+    let pair = Pair::new();
+    let (certificate, key) = (folder.write("server.pem", pair.certificate), folder.write("server.key", pair.key));
+    let other = folder.write("other.pem", Pair::new().certificate);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let settings = ["--appendonly", "yes", "--appendfsync", "always", "--tls-port", &port, "--tls-auth-clients", "no"];
+    let files = ["--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let Some(redis) = RedisServer::start_with(&[&settings[..], &files].concat()) else { return };
+    let url = format!("rediss://localhost:{port}");
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+
+    let server = start(&folder, &url, &format!("ca = \"{other}\"\n"));
+    assert_eq!(post(&server, 1), 200);
+    assert!(wait_until(|| log().contains("certificate")), "{}", log());
+    assert_eq!(redis.ask(&["DBSIZE"]).number(), 0, "a stranger gets nothing");
+    drop(server);
+
+    let server = start(&folder, &url, &format!("ca = \"{certificate}\"\n"));
     server.wait_delivered();
     assert_eq!(redis.ask(&["XLEN", "access"]).number(), 1);
 }

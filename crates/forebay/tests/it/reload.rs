@@ -1,5 +1,7 @@
 //! A configuration that is read again: what holds then, what changes nothing, and routes that come and go.
 
+mod rules;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 

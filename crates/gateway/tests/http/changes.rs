@@ -1,9 +1,10 @@
 //! A gateway that is told other types and rules while it runs.
 
 use access::Demand;
-use gateway::GatewayOptions;
+use event::TypeName;
+use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
 
-use crate::stand::{Stand, named_types};
+use crate::stand::{Answer, Stand, named_types};
 
 fn head(path: &str, length: usize) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n")
@@ -39,12 +40,118 @@ fn narrowed_types_are_those_of_both_and_other_rules_hold_at_once() {
     let statuses = || ["a", "b", "c"].map(|name| stand.post(&format!("/ingest/event/{name}"), "", "1").status);
     assert_eq!(statuses(), [200, 200, 404]);
     stand.gateway().control().narrow(&after, &before, &GatewayOptions::default());
-    assert_eq!(statuses(), [404, 200, 404]);
+    assert_eq!(statuses(), [503, 200, 503], "what only one of them takes may be taken soon");
     stand.gateway().control().configure(&after, &GatewayOptions::default());
     assert_eq!(statuses(), [404, 200, 200]);
     let strict = GatewayOptions { demand: Demand::Always, ..GatewayOptions::default() };
     stand.gateway().control().configure(&after, &strict);
     assert_eq!(statuses(), [401, 401, 401]);
+}
+
+fn name(text: &str) -> TypeName {
+    TypeName::new(text).unwrap()
+}
+
+fn assert_later(answer: &Answer, of: &str) {
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{of}");
+    assert_eq!(
+        (answer.code().as_str(), &answer.json()["title"]),
+        ("not_ready", &"The configuration is being changed".into())
+    );
+}
+
+/// Two configurations, each with all that an event may be told by.
+fn told_otherwise() -> Vec<(&'static str, [GatewayTypes; 2])> {
+    let names = || named_types(&[("event", None), ("kept", None), ("order", None)]);
+    let choice = |when: &str| TypeChoice::new([(name("order"), when.parse().unwrap())]);
+    let pointer = |text: &str| Some(text.parse().unwrap());
+    let few = || named_types(&[("event", None), ("kept", None)]);
+    vec![
+        ("a rule", [few(), GatewayTypes { choice: choice("n > 0"), ..names() }]),
+        (
+            "another rule",
+            [GatewayTypes { choice: choice("n > 1"), ..names() }, GatewayTypes { choice: choice("n > 0"), ..names() }],
+        ),
+        ("a pointer", [names(), GatewayTypes { type_pointer: pointer("/t"), ..names() }]),
+        (
+            "another pointer",
+            [
+                GatewayTypes { type_pointer: pointer("/t"), ..names() },
+                GatewayTypes { type_pointer: pointer("/u"), ..names() },
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn while_it_changes_how_types_are_told_only_those_that_are_named_are_taken() {
+    for (of, [before, after]) in told_otherwise() {
+        let stand = Stand::with(before.clone(), GatewayOptions::default());
+        let post = |path: &str| stand.post(path, "", r#"{"n":1,"t":"kept","u":"order"}"#);
+        assert_eq!(post("/ingest/event").status, 200, "{of}");
+        let begun = ["/ingest/event", "/ingest/batch", "/ingest/batch/kept", "/ingest/event/kept"].map(|path| {
+            let mut client = stand.connect();
+            client.send(head(path, 7));
+            client.send("{\"n\":1");
+            client
+        });
+        stand.wait("the parts of the bodies have come", |counters| counters.bytes_in_flight() >= 24);
+        stand.gateway().control().narrow(&after, &before, &GatewayOptions::default());
+        assert_later(&post("/ingest/event"), of);
+        assert_later(&post("/ingest/batch"), of);
+        assert_eq!([post("/ingest/event/kept").status, post("/ingest/batch/kept").status], [200, 200], "{of}");
+        stand.gateway().control().configure(&after, &GatewayOptions::default());
+        assert_eq!([post("/ingest/event").status, post("/ingest/batch").status], [200, 200], "{of}");
+        for (mut client, is_named) in begun.into_iter().zip([false, false, true, true]) {
+            client.send("}");
+            let answer = client.answer();
+            if is_named { assert_eq!(answer.status, 200, "{of}") } else { assert_later(&answer, of) }
+        }
+    }
+}
+
+#[test]
+fn what_is_unknown_to_one_configuration_is_not_unknown_while_it_changes() {
+    let other = || Some(name("other"));
+    let before = GatewayTypes { unknown: other(), ..named_types(&[("other", None), ("gone", None)]) };
+    let results = [(name("a.hits"), TypeRules::default())];
+    let after =
+        GatewayTypes { unknown: other(), results: results.into(), ..named_types(&[("other", None), ("new", None)]) };
+    let stand = Stand::with(before.clone(), GatewayOptions::default());
+    let begun = ["/ingest/event/new", "/ingest/batch/new", "/ingest/event/other"].map(|path| {
+        let mut client = stand.connect();
+        client.send(head(path, 2));
+        client.send("1");
+        client
+    });
+    stand.wait("the parts of the bodies have come", |counters| counters.bytes_in_flight() >= 3);
+    stand.gateway().control().narrow(&after, &before, &GatewayOptions::default());
+    let status = |name: &str| stand.post(&format!("/ingest/event/{name}"), "", "1").status;
+    assert_eq!(["other", "x", "gone", "new", "a.hits"].map(status), [200, 200, 503, 503, 503]);
+    stand.gateway().control().configure(&after, &GatewayOptions::default());
+    assert_eq!(["other", "x", "gone", "new", "a.hits"].map(status), [200, 200, 200, 200, 404]);
+    for (mut client, expected) in begun.into_iter().zip([503, 503, 200]) {
+        client.send("2");
+        assert_eq!(client.answer().status, expected);
+    }
+}
+
+#[test]
+fn what_a_refused_configuration_would_have_changed_goes_on_as_before() {
+    let before = named_types(&[("a", None), ("b", None)]);
+    let after = named_types(&[("a", Some("/id")), ("c", None)]);
+    let stand = Stand::with(before.clone(), GatewayOptions::default());
+    let mut client = stand.connect();
+    client.send(head("/ingest/batch/a", 2));
+    client.send("1");
+    stand.wait("a part of the body has come", |counters| counters.bytes_in_flight() >= 1);
+    stand.gateway().control().narrow(&after, &before, &GatewayOptions::default());
+    let status = |name: &str| stand.post(&format!("/ingest/event/{name}"), "", "1").status;
+    assert_eq!(["a", "b", "c", "d"].map(status), [503, 503, 503, 404]);
+    stand.gateway().control().configure(&before, &GatewayOptions::default());
+    assert_eq!(["a", "b", "c", "d"].map(status), [200, 200, 404, 404]);
+    client.send("2");
+    assert_eq!(client.answer().status, 200, "its rules hold");
 }
 
 /// A request that is there when the gateway stops is answered, also on a connection that waits for one.

@@ -1,0 +1,112 @@
+//! Batches that are open while the rules of their type change: what was made by the old ones isn't taken under the new.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use super::Stand;
+use crate::support::HANGS;
+
+/// A type whose rules change, and one whose rules don't, though it has some of each kind.
+fn config(rules: &str, sink: &str) -> String {
+    format!(
+        "[types.t]\nack_memory = true\nroutes = [\"{sink}\"]\n{rules}\n\
+         [types.kept]\nid = \"/id\"\nschema = \"kept.json\"\ntransform = [{{ drop = \"/x\" }}]\nroutes = [\"one\", \"two\"]\n\
+         [sinks.one]\nkind = \"sqlite\"\n[sinks.two]\nkind = \"sqlite\"\ntable = \"two\"\n"
+    )
+}
+
+/// Begins a batch, whose first half has come when this ends.
+fn begin(stand: &Stand, type_name: &str, headers: &str) -> TcpStream {
+    let before = stand.server().metric("forebay_http_in_flight_bytes");
+    let mut client = TcpStream::connect(stand.server().intake).unwrap();
+    client.set_read_timeout(Some(HANGS)).unwrap();
+    let head = format!(
+        "POST /ingest/batch/{type_name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\
+         Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{{\"x\":1}}\n\r\n"
+    );
+    client.write_all(head.as_bytes()).unwrap();
+    stand.server().wait("forebay_http_in_flight_bytes", |bytes| bytes >= before + 8);
+    client
+}
+
+fn end(mut client: TcpStream) -> String {
+    client.write_all(b"8\r\n{\"x\":2}\n\r\n0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn assert_later(answer: &str, of: &str) {
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{of}: {answer}");
+    assert!(answer.contains("retry-after: 1\r\n"), "{of}: {answer}");
+    assert!(answer.contains("The configuration is being changed"), "{of}: {answer}");
+}
+
+#[test]
+fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
+    let mut stand = Stand { server: None, folder: crate::support::Folder::new() };
+    stand.folder.write("kept.json", "{\"type\": \"object\"}");
+    stand.folder.write("t.json", "{\"type\": \"object\"}");
+    let plain = config("", "one");
+    stand.folder.write("forebay.toml", &plain);
+    stand.start();
+    for (rules, headers) in [
+        ("transform = [{ drop = \"/x\" }]", ""),
+        ("transform = [{ drop = \"/x\" }]", "Forebay-Ack: memory\r\n"),
+        ("transform = [{ drop = \"/x\" }]", "Forebay-Atomic: true\r\n"),
+        ("schema = \"t.json\"", ""),
+        ("id = \"/x\"", ""),
+        ("text = \"repair\"", ""),
+        // Of what is left out nothing is stored, and yet it would be answered.
+        ("transform = [{ filter = \"x > 9\" }]", ""),
+    ] {
+        let (there, back) = (config(rules, "two"), &plain);
+        for (to, of) in [(&there, "a change"), (back, "the way back")] {
+            let (changed, kept) = (begin(&stand, "t", headers), begin(&stand, "kept", ""));
+            stand.accepts(to);
+            assert_later(&end(changed), &format!("{of}: {rules} {headers}"));
+            let kept = end(kept);
+            assert!(kept.starts_with("HTTP/1.1 200 "), "{of}: {rules}: {kept}");
+        }
+    }
+    stand.server().wait_delivered();
+    assert_eq!(stand.counts("t", "one"), [0; 4]);
+    assert_eq!((stand.rows("events"), stand.rows("two")), (28, 28), "those of the other type");
+    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+}
+
+#[test]
+fn a_schema_whose_file_has_changed_is_another_one() {
+    let mut stand = Stand { server: None, folder: crate::support::Folder::new() };
+    stand.folder.write("kept.json", "{\"type\": \"object\"}");
+    stand.folder.write("t.json", "{\"type\": \"object\"}");
+    let config = config("schema = \"t.json\"", "one");
+    stand.folder.write("forebay.toml", &config);
+    stand.start();
+    let same = begin(&stand, "t", "");
+    stand.accepts(&config);
+    let same = end(same);
+    assert!(same.starts_with("HTTP/1.1 200 "), "{same}");
+    let changed = begin(&stand, "t", "");
+    stand.folder.write("t.json", "{\"required\": [\"y\"]}");
+    stand.accepts(&config);
+    assert_later(&end(changed), "the file");
+    stand.server().wait_delivered();
+    assert_eq!(stand.rows("events"), 2);
+}
+
+/// A batch whose steps leave out or refuse what others would take.
+#[test]
+fn a_batch_of_which_nothing_is_left_by_old_rules_is_to_be_sent_again() {
+    let mut stand = Stand { server: None, folder: crate::support::Folder::new() };
+    stand.folder.write("kept.json", "{\"type\": \"object\"}");
+    stand.folder.write("t.json", "{\"required\": [\"y\"]}");
+    for rules in ["transform = [{ filter = \"x > 9\" }]", "schema = \"t.json\""] {
+        stand.folder.write("forebay.toml", config(rules, "one"));
+        stand.start();
+        let begun = begin(&stand, "t", "");
+        stand.accepts(&config("", "one"));
+        assert_later(&end(begun), rules);
+        assert_eq!(stand.stop("-TERM"), Some(0));
+    }
+}
