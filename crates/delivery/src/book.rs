@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use event::TypeName;
 use eventlog::{Asked, Pending, Span};
 
-use crate::condition::Terms;
-use crate::{Condition, Routes, SinkName};
+use crate::pair::Pair;
+use crate::{Routes, SinkName};
 
 /// What became of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,63 +46,6 @@ impl Outcomes {
             dead: self.dead.checked_sub(other.dead)?,
             skipped: self.skipped.checked_sub(other.skipped)?,
         })
-    }
-}
-
-/// A route that was taken out of the configuration.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Closed {
-    /// For each shard the last sequence that the route still holds.
-    pub(crate) until: Vec<u64>,
-    /// How many events of its type had been accepted by then; later ones are skipped.
-    pub(crate) accepted: u64,
-}
-
-/// A type's route to a sink.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pair {
-    /// Events that were accepted before the route began: skipped.
-    pub(crate) base: u64,
-    /// For each shard the last sequence before the route began; missing ones are 0.
-    pub(crate) from: Vec<u64>,
-    pub(crate) closed: Option<Closed>,
-    /// The conditions that it has, and had.
-    pub(crate) terms: Terms,
-}
-
-impl Pair {
-    /// The route of a type that has just come, with this condition.
-    pub(crate) fn beginning(when: Option<&Condition>) -> Self {
-        Self { terms: Terms::beginning(when), ..Self::default() }
-    }
-
-    /// How many of its events have no outcome yet, of `outcomes` that are known; 0 for a route that goes on.
-    pub(crate) fn held(&self, outcomes: Outcomes) -> u64 {
-        let closed = self.closed.as_ref().map_or(0, |closed| closed.accepted);
-        closed.saturating_sub(self.base).saturating_sub(outcomes.total())
-    }
-
-    /// Gives up what a closed route holds: those events are skipped. Says how many they were.
-    fn give_up(&mut self, outcomes: Outcomes) -> u64 {
-        let held = self.held(outcomes);
-        if let Some(closed) = self.closed.as_ref().filter(|_| held > 0) {
-            self.base += held;
-            self.from.clone_from(&closed.until);
-        }
-        held
-    }
-
-    /// Whether what it held was given up: it doesn't go on where it stood.
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.closed
-            .as_ref()
-            .is_some_and(|closed| closed.until.iter().any(|until| *until > 0) && closed.until == self.from)
-    }
-
-    /// The events of this type that a lane delivers: those after the first and up to the second sequence.
-    pub(crate) fn bounds(&self, shard: u16) -> (u64, u64) {
-        let at = |sequences: &[u64]| sequences.get(usize::from(shard)).copied().unwrap_or(0);
-        (at(&self.from), self.closed.as_ref().map_or(u64::MAX, |closed| at(&closed.until)))
     }
 }
 
@@ -169,10 +112,9 @@ impl SinkBook {
     fn pending(&self, span: &Span, types: &[TypeName]) -> Option<Option<u64>> {
         let lane = self.lanes.get(usize::from(span.shard));
         let start = lane.map_or(0, |lane| lane.start);
-        let routed = types.iter().filter_map(|name| self.pairs.get(name)).map(|pair| pair.bounds(span.shard));
         // A request has one set of routes, so the last of its events has those of all.
-        let needed = routed.filter(|(after, until)| start.max(*after) < span.last && span.first <= *until);
-        let needed = needed.map(|(_, until)| span.last.min(until)).max()?;
+        let routed = types.iter().filter_map(|name| self.pairs.get(name));
+        let needed = routed.filter_map(|pair| pair.last_in(span, start)).max()?;
         match lane {
             Some(lane) if lane.has_lost(span) => Some(None),
             Some(lane) if lane.has_passed(needed, self.configured) => None,

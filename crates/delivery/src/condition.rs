@@ -141,6 +141,8 @@ pub(crate) struct Passage {
     pub(crate) until: u64,
     /// Each holds behind its sequence; they ascend.
     pub(crate) conditions: Vec<(u64, Option<Condition>)>,
+    /// What isn't of the run: after the first and up to the second sequence; they ascend, and none is empty.
+    pub(crate) gaps: Vec<(u64, u64)>,
 }
 
 /// What a route says of an event.
@@ -154,17 +156,22 @@ pub(crate) enum Verdict {
 
 impl Passage {
     pub(crate) fn new((after, until): (u64, u64), terms: &Terms, shard: u16) -> Self {
-        Self { after, until, conditions: terms.of_shard(shard) }
+        Self { after, until, conditions: terms.of_shard(shard), gaps: Vec::new() }
     }
 
     /// One that nothing comes through.
     pub(crate) const fn closed() -> Self {
-        Self { after: u64::MAX, until: 0, conditions: Vec::new() }
+        Self { after: u64::MAX, until: 0, conditions: Vec::new(), gaps: Vec::new() }
     }
 
     /// Whether the event at `sequence` is one of the run.
-    pub(crate) const fn covers(&self, sequence: u64) -> bool {
-        sequence > self.after && sequence <= self.until
+    pub(crate) fn covers(&self, sequence: u64) -> bool {
+        sequence > self.after && sequence <= self.until && (self.gaps.is_empty() || !self.is_in_gap(sequence))
+    }
+
+    fn is_in_gap(&self, sequence: u64) -> bool {
+        let next = self.gaps.partition_point(|(_, until)| *until < sequence);
+        self.gaps.get(next).is_some_and(|(after, _)| sequence > *after)
     }
 
     /// What becomes of an event of the run. What it took to find out is added to `spent`, in steps.

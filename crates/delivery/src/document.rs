@@ -13,7 +13,8 @@
 //! dead 12                              its journal of dead letters is counted up to here; left out where that is 0
 //! lane 0 0 118 0 -                     shard, start, cursor, lost positions, `ahead` or `-`
 //! outcome 0 access 117 1 0             shard, type, stored, dead, skipped
-//! pair access 0 - - -                  type, base, from by shard; of a closed route: accepted, until by shard
+//! pair access 0 - - -                  type, base, from by shard; of a closed route: accepted, until by shard, `passed` or nothing
+//! gap access 7,3 9,4                   behind the first and up to the second sequences by shard its route was out
 //! when access 9,4 status>=500          its condition behind these sequences by shard, `-` for none
 //! ```
 //!
@@ -27,8 +28,9 @@ use event::TypeName;
 use eventlog::FilterStep;
 
 use crate::SinkName;
-use crate::book::{Book, Closed, LaneBook, Outcomes, Pair, SinkBook};
-use crate::condition::{Term, Terms, read, written};
+use crate::book::{Book, LaneBook, Outcomes, SinkBook};
+use crate::condition::{Term, read, written};
+use crate::pair::{Closed, Gap, Pair};
 
 const HEADING: &str = "forebay-ledger 1";
 /// What stands for all types without routes of their own.
@@ -157,8 +159,14 @@ fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
     for (name, pair) in &sink.pairs {
         write!(text, "pair {name} {} {}", pair.base, list(&pair.from))?;
         match &pair.closed {
-            Some(closed) => writeln!(text, " {} {}", closed.accepted, list(&closed.until))?,
+            Some(closed) => {
+                let passed = if closed.passed { " passed" } else { "" };
+                writeln!(text, " {} {}{passed}", closed.accepted, list(&closed.until))?;
+            }
             None => writeln!(text, " - -")?,
+        }
+        for Gap { after, until } in &pair.gaps {
+            writeln!(text, "gap {name} {} {}", list(after), list(until))?;
         }
         for Term { after, when } in &pair.terms.0 {
             writeln!(text, "when {name} {} {}", list(after), written(when.as_ref()))?;
@@ -194,8 +202,18 @@ fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace
                 accepted => Some(accepted.parse().ok()?),
             };
             let until = numbers(words.next()?)?;
-            let closed = closed.map(|accepted| Closed { until, accepted });
-            sink.pairs.insert(name, Pair { base, from, closed, terms: Terms::default() });
+            let passed = match words.next() {
+                None => false,
+                Some("passed") => true,
+                Some(_) => return None,
+            };
+            let closed = closed.map(|accepted| Closed { until, accepted, passed });
+            sink.pairs.insert(name, Pair { base, from, closed, ..Pair::default() });
+            Some(())
+        }
+        "gap" => {
+            let pair = sink.pairs.get_mut(&type_name(words)?)?;
+            pair.gaps.push(Gap { after: numbers(words.next()?)?, until: numbers(words.next()?)? });
             Some(())
         }
         _ => None,
@@ -232,6 +250,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::condition::Terms;
 
     fn name(text: &str) -> TypeName {
         TypeName::new(text).unwrap()
@@ -252,10 +271,13 @@ mod tests {
             Term { after: Vec::new(), when: Some(condition("a  ==\n\r '\\\\n'")) },
             Term { after: vec![3, 4], when: None },
         ]);
-        let closed = Closed { until: vec![9, 0], accepted: 11 };
+        let closed = Closed { until: vec![9, 0], accepted: 11, passed: true };
+        let gone = Closed { passed: false, ..closed.clone() };
+        let gaps = vec![Gap { after: Vec::new(), until: vec![2, 1] }, Gap { after: vec![3, 4], until: vec![5, 4] }];
         let pairs = BTreeMap::from([
-            (name("a.b"), Pair { base: 5, from: vec![1, 2], closed: Some(closed), terms }),
+            (name("a.b"), Pair { base: 5, from: vec![1, 2], closed: Some(closed), terms, gaps }),
             (name("c"), Pair::default()),
+            (name("d"), Pair { closed: Some(gone), ..Pair::default() }),
         ]);
         let sink = SinkBook { lanes: vec![lane, LaneBook::default()], pairs, dead_up_to: 6, configured: false };
         let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);

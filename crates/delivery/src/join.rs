@@ -7,8 +7,9 @@ use std::io;
 use event::TypeName;
 use eventlog::{AcceptedCounts, EventLog, Reader};
 
-use crate::book::{Book, Closed, LaneBook, Pair, SinkBook};
+use crate::book::{Book, LaneBook, SinkBook};
 use crate::condition::Terms;
+use crate::pair::{Closed, Pair};
 use crate::{Begin, Routes, Setup, SinkName, SinkSetup};
 
 /// What a start finds.
@@ -42,7 +43,7 @@ impl<'a> Start<'a> {
             book.sinks.insert(setup.name.clone(), sink);
         }
         self.close_unrouted(&mut book, saved.as_ref(), routes);
-        self.forget_conditions(&mut book);
+        self.forget_unreadable(&mut book);
         book.derived.extend(aggregates.iter().map(|aggregate| aggregate.name().clone()));
         let changed = saved.is_none_or(|saved| {
             saved.routes != *routes || saved.sinks.len() != book.sinks.len() || saved.derived != book.derived
@@ -70,10 +71,14 @@ impl<'a> Start<'a> {
         before: Option<&Routes>,
     ) -> io::Result<SinkBook> {
         let from_oldest = before.is_none() || setup.begin == Begin::Oldest;
+        // Where a store with cursors of its own stands is known when it has been asked. What it has passed it can't get
+        // any more, and what was passed over would be taken for stored: behind the end that can't be.
+        let joins_behind_cursors = from_oldest && (known.is_none() || !setup.sink.traits().fenced);
         let returns = known.is_some() && before.is_some_and(|before| !before.mentions(&setup.name));
         let mut sink = SinkBook { configured: true, ..known.unwrap_or_else(|| self.new_sink(from_oldest)) };
         sink.lanes.resize_with(self.log.shards().len().max(sink.lanes.len()), LaneBook::default);
-        if returns && !sink.waits() {
+        let goes_on = returns && sink.waits();
+        if returns && !goes_on {
             self.go_to_end(&mut sink);
         }
         let cursors: Vec<u64> = sink.lanes.iter().map(|lane| lane.cursor).collect();
@@ -82,30 +87,29 @@ impl<'a> Start<'a> {
             let accepted = self.counts.by_type.get(index).copied().unwrap_or(0);
             let had = sink.outcomes(name).total();
             let when = routes.condition(name, &setup.name);
-            let mut terms = Terms::beginning(when);
+            let terms = Terms::beginning(when);
             let pair = match sink.pairs.get(name) {
                 Some(pair) if pair.closed.is_none() => {
-                    terms.clone_from(&pair.terms);
-                    terms.change(when, &self.counts.counted_up_to);
-                    Pair { terms, ..pair.clone() }
+                    let mut pair = pair.clone();
+                    pair.terms.change(when, &self.counts.counted_up_to);
+                    pair
                 }
                 Some(pair) if !pair.is_given_up() => {
-                    let from = pair.from.iter().zip(&cursors).map(|(from, cursor)| *from.min(cursor)).collect();
-                    let base = accepted.saturating_sub(had + waiting.of(name)?);
+                    let mut pair = pair.clone();
+                    pair.put_back(goes_on, &self.counts.counted_up_to, accepted);
                     // What waits for it is held to the conditions that it had.
-                    terms.clone_from(&pair.terms);
-                    terms.change(when, &self.counts.counted_up_to);
-                    Pair { base, from, closed: None, terms }
+                    pair.terms.change(when, &self.counts.counted_up_to);
+                    pair
                 }
                 // A type that first came after the ledger was saved: its route is as old as itself.
                 None if before.is_some_and(|before| before.leads(name, &setup.name)) => Pair::beginning(when),
-                _ if from_oldest => {
+                _ if joins_behind_cursors => {
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
-                    Pair { base, from: cursors.clone(), closed: None, terms }
+                    Pair { base, from: cursors.clone(), terms, ..Pair::default() }
                 }
                 _ => {
                     let from = self.counts.counted_up_to.clone();
-                    Pair { base: accepted.saturating_sub(had), from, closed: None, terms }
+                    Pair { base: accepted.saturating_sub(had), from, terms, ..Pair::default() }
                 }
             };
             sink.pairs.insert(name.clone(), pair);
@@ -135,25 +139,24 @@ impl<'a> Start<'a> {
     /// Closes the routes that were there before and aren't now, at the journal's end.
     fn close_unrouted(&self, book: &mut Book, saved: Option<&Book>, routes: &Routes) {
         for (index, name) in self.names.iter().enumerate() {
-            let closed = Closed {
-                until: self.counts.counted_up_to.clone(),
-                accepted: self.counts.by_type.get(index).copied().unwrap_or(0),
-            };
+            let accepted = self.counts.by_type.get(index).copied().unwrap_or(0);
             for (sink, book) in &mut book.sinks {
-                let was_closed = was_closed(saved, sink, name);
                 let leads = book.configured && routes.leads(name, sink);
-                if let Some(pair) = book.pairs.get_mut(name).filter(|_| !leads && !was_closed) {
-                    pair.closed = Some(closed.clone());
-                }
+                let was_closed = was_closed(saved, sink, name);
+                let had_lanes = was_closed && saved.is_some_and(|saved| saved.routes.mentions(sink));
+                let Some(pair) = book.pairs.get_mut(name).filter(|_| !leads) else { continue };
+                let until = || self.counts.counted_up_to.clone();
+                let closed = pair.closed.get_or_insert_with(|| Closed { until: until(), accepted, passed: false });
+                closed.passed |= book.configured || had_lanes;
             }
         }
     }
 
-    /// Conditions of routes are needed for as long as somebody may read their events again.
-    fn forget_conditions(&self, book: &mut Book) {
+    /// Conditions of routes, and where they were out, are needed for as long as somebody may read their events again.
+    fn forget_unreadable(&self, book: &mut Book) {
         let oldest: Vec<u64> = self.log.shards().iter().map(|shard| shard.segments().oldest().unwrap_or(1)).collect();
         let pairs = book.sinks.values_mut().flat_map(|sink| sink.pairs.values_mut());
-        pairs.for_each(|pair| pair.terms.forget(&oldest));
+        pairs.for_each(|pair| pair.forget(&oldest));
     }
 
     /// How many events of each type stand beyond these cursors.

@@ -251,7 +251,8 @@ impl Ledger {
         let pair = sink.pairs.get(name)?;
         let (from, until) = pair.bounds(lane.shard);
         let start = sink.lanes.get(usize::from(lane.shard)).map_or(0, |lane| lane.start);
-        Some(Passage::new((from.max(start), until), &pair.terms, lane.shard))
+        let gaps = pair.gaps_of(lane.shard);
+        Some(Passage { gaps, ..Passage::new((from.max(start), until), &pair.terms, lane.shard) })
     }
 
     /// Everything of a lane up to `cursor` has its outcome.

@@ -23,6 +23,7 @@ mod lanes;
 mod ledger;
 mod objects;
 mod options;
+mod pair;
 mod place;
 mod race;
 mod routes;

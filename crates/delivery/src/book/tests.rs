@@ -1,6 +1,7 @@
 //! Which lanes are said to be behind.
 
 use super::*;
+use crate::pair::{Closed, Gap};
 
 fn name(text: &str) -> TypeName {
     TypeName::new(text).unwrap()
@@ -46,7 +47,7 @@ fn what_cant_be_read_is_never_said_to_be_stored() {
 
 #[test]
 fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
-    let closed = Closed { until: vec![10], accepted: 3 };
+    let closed = Closed { until: vec![10], accepted: 3, passed: false };
     let mut gone = sink(LaneBook { confirmed: false, ..lane(8) });
     gone.configured = false;
     gone.pairs.insert(name("a"), Pair { from: vec![5], closed: Some(closed.clone()), ..Pair::default() });
@@ -58,4 +59,14 @@ fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
     gone.configured = false;
     gone.pairs.insert(name("a"), Pair { from: vec![10], closed: Some(closed), base: 3, ..Pair::default() });
     assert_eq!(pending(&gone, "a", 10, 10), None);
+}
+
+#[test]
+fn nobody_waits_for_what_came_while_a_route_was_out() {
+    let mut back = sink(lane(0));
+    let gaps = vec![Gap { after: vec![10], until: vec![20] }, Gap { after: vec![20], until: vec![20] }];
+    back.pairs.insert(name("a"), Pair { from: vec![5], gaps, ..Pair::default() });
+    assert_eq!(pending(&back, "a", 11, 20), None);
+    assert_eq!(pending(&back, "a", 9, 12), Some(Some(10)), "but for those before");
+    assert_eq!(pending(&back, "a", 15, 21), Some(Some(21)));
 }

@@ -8,6 +8,7 @@
 //! name archive-…                       its name in the store
 //! previous archive-…                   that of the lane's object before it, or `-`
 //! keep access 0 -                      a type: its events after the first and up to the second position, or `-`
+//! gap access 3 7                       but for those after the first and up to the second position
 //! when access 0 status >= 500          those of them behind this position on which this is true; `-` for all
 //! ```
 //!
@@ -47,10 +48,13 @@ impl Commitment {
         let mut text = format!(
             "{HEADING}\nrun {first} {last}\nreceived {received_at}\ncodec {codec}\nname {name}\nprevious {previous}\n"
         );
-        for (name, Passage { after, until, conditions }) in &self.kept {
+        for (name, Passage { after, until, conditions, gaps }) in &self.kept {
             let until = if *until == u64::MAX { "-".to_owned() } else { until.to_string() };
             // Writing to a string can't fail.
             let _ = writeln!(text, "keep {name} {after} {until}");
+            for (after, until) in gaps {
+                let _ = writeln!(text, "gap {name} {after} {until}");
+            }
             for (after, when) in conditions {
                 let _ = writeln!(text, "when {name} {after} {}", written(when.as_ref()));
             }
@@ -80,6 +84,10 @@ impl Commitment {
             if let Some(line) = line.strip_prefix("keep ") {
                 let (name, passage) = keep(line)?;
                 kept.insert(name, passage);
+            } else if let Some(line) = line.strip_prefix("gap ") {
+                let mut words = line.split_whitespace();
+                let passage = kept.get_mut(words.next()?)?;
+                passage.gaps.push((word(&mut words)?, word(&mut words)?));
             } else {
                 let mut words = line.strip_prefix("when ")?.splitn(3, ' ');
                 let passage = kept.get_mut(words.next()?)?;
@@ -98,7 +106,7 @@ fn keep(text: &str) -> Option<(String, Passage)> {
         "-" => u64::MAX,
         until => until.parse().ok()?,
     };
-    words.next().is_none().then_some((name, Passage { after, until, conditions: Vec::new() }))
+    words.next().is_none().then_some((name, Passage { after, until, conditions: Vec::new(), gaps: Vec::new() }))
 }
 
 fn word<T: FromStr>(words: &mut SplitWhitespace<'_>) -> Option<T> {
@@ -175,9 +183,9 @@ mod tests {
     #[test]
     fn what_is_saved_is_loaded_and_nothing_else_is() {
         let lane = Lane { origin: Origin([5; 16]), shard: 2, sink: "archive".into() };
-        let all = Passage { after: 0, until: u64::MAX, conditions: Vec::new() };
+        let all = Passage { after: 0, until: u64::MAX, conditions: Vec::new(), gaps: Vec::new() };
         let conditions = vec![(7, Some("a ==  \n\"\\\\n\"".parse().unwrap())), (9, None)];
-        let some = Passage { after: 7, until: 12, conditions };
+        let some = Passage { after: 7, until: 12, conditions, gaps: vec![(8, 9), (9, 11)] };
         for (previous, kept) in [
             (None, Kept::new()),
             (Some("before".to_owned()), Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)])),

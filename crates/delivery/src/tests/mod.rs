@@ -9,6 +9,7 @@ mod conditions;
 mod dead_letters;
 mod edits;
 mod objects;
+mod out;
 mod replays;
 mod sequences;
 mod settling;

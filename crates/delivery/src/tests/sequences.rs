@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 use sink::MemoryHandle;
 
 use super::Mutation;
-use super::world::{FENCED, KEYED, World, id, picky, run, seconds};
+use super::world::{FENCED, KEYED, World, id, name, picky, run, seconds};
 use crate::{DeadAction, DeadFilter, Routes, SinkName};
 
 #[derive(Clone, Debug)]
@@ -57,6 +57,13 @@ enum Step {
         fenced: bool,
         milliseconds: u64,
     },
+    /// A type's route is out while its sink stays, and events come. The process may be killed before it is back.
+    RouteOut {
+        fenced: bool,
+        count: u64,
+        milliseconds: u64,
+        kill: bool,
+    },
 }
 
 impl Step {
@@ -91,6 +98,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::Reload),
         3 => (0_usize..5).prop_map(|number| Step::Conditions { number }),
         2 => (any::<bool>(), 0_u64..3000).prop_map(|(fenced, milliseconds)| Step::OutAndIn { fenced, milliseconds }),
+        2 => (any::<bool>(), 0_u64..20, 0_u64..1500, any::<bool>())
+            .prop_map(|(fenced, count, milliseconds, kill)| Step::RouteOut { fenced, count, milliseconds, kill }),
     ]
 }
 
@@ -152,6 +161,26 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         Step::Reload => world.change(world.routes.clone()).await.unwrap(),
         Step::Conditions { number } => world.change(picky(world.routes.clone(), number)).await.unwrap(),
         Step::OutAndIn { fenced, milliseconds } => out_and_in(world, fenced, milliseconds).await,
+        Step::RouteOut { fenced, count, milliseconds, kill } => {
+            route_out(world, (fenced, count), milliseconds, kill.then_some(seed)).await;
+        }
+    }
+}
+
+/// Takes the route of a type to one sink away while some events come, and puts it back: by a reload, or after a kill.
+async fn route_out(world: &mut World, (fenced, count): (bool, u64), milliseconds: u64, kill: Option<u64>) {
+    let before = world.routes.clone();
+    let stays = if fenced { KEYED } else { FENCED };
+    world.change(before.clone().with(name("both"), [stays.into()])).await.unwrap();
+    world.append(0, "both", count).await;
+    world.append(0, "picky", 1).await;
+    tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+    if let Some(seed) = kill {
+        world.kill(seed).await;
+        world.routes = before;
+        world.start();
+    } else {
+        world.change(before).await.unwrap();
     }
 }
 

@@ -61,7 +61,8 @@ pub(super) struct World {
     pub(super) objects: Option<ObjectRules>,
     /// Letters that were dropped, by sink; of some the answer was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
-    /// Of acknowledged events whose route to a sink had a condition: whether it was true; nothing where it can't be told.
+    /// Of acknowledged events whose route to a sink had a condition, or wasn't there: whether it was true; nothing where it
+    /// can't be told.
     pub(super) judged: BTreeMap<(String, u64), Option<bool>>,
     /// The fenced sink was taken out and came back: what its store had before isn't retained for it.
     pub(super) fenced_came_back: bool,
@@ -297,7 +298,9 @@ impl World {
     /// Notes what the routes that hold now say of an event.
     fn judge(&mut self, number: u64, type_name: &str) {
         for sink in [FENCED, KEYED] {
-            if let Some(condition) = self.routes.condition(&name(type_name), &sink.into()) {
+            if !self.routes.leads(&name(type_name), sink) {
+                self.judged.insert((sink.to_owned(), number), Some(false));
+            } else if let Some(condition) = self.routes.condition(&name(type_name), &sink.into()) {
                 let verdict = condition.holds(format!("{{\"n\":{number}}}").as_bytes());
                 self.judged.insert((sink.to_owned(), number), verdict.ok());
             }
