@@ -164,26 +164,3 @@ fn a_route_that_goes_before_its_sink_gets_nothing_of_what_came_since() {
         assert_eq!(counts(&world, KEYED), [2, 0, 7, 0]);
     });
 }
-
-#[test]
-fn a_store_that_is_exchanged_gets_nothing_of_a_gap() {
-    run(async {
-        let mut world = World::new(95);
-        world.routes = routes(&[FENCED]);
-        world.start();
-        world.append(0, "a", 4).await;
-        world.change(routes(&[])).await.unwrap();
-        world.append(0, "a", 10).await;
-        world.change(routes(&[FENCED])).await.unwrap();
-        world.append(0, "a", 2).await;
-        world.settle().await;
-        seconds(3).await;
-        world.kill(1).await;
-        world.fenced = sink::MemoryHandle::fenced();
-        world.start();
-        seconds(100).await;
-        world.settle().await;
-        world.check_balance();
-        assert_eq!((counts(&world, FENCED), world.fenced.count()), ([6, 0, 10, 0], 6));
-    });
-}
