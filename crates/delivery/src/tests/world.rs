@@ -298,7 +298,7 @@ impl World {
     /// Notes what the routes that hold now say of an event.
     fn judge(&mut self, number: u64, type_name: &str) {
         for sink in [FENCED, KEYED] {
-            if !self.routes.leads(&name(type_name), sink) {
+            if self.routes.mentions(sink) && !self.routes.leads(&name(type_name), sink) {
                 self.judged.insert((sink.to_owned(), number), Some(false));
             } else if let Some(condition) = self.routes.condition(&name(type_name), &sink.into()) {
                 let verdict = condition.holds(format!("{{\"n\":{number}}}").as_bytes());
