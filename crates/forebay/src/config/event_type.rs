@@ -10,7 +10,6 @@ use pipeline::schema::Reach;
 use pipeline::storable::Flaws;
 
 use super::aggregate::{self, AggregateConfig};
-use super::parallel;
 use super::pointer;
 use super::reach;
 use super::reader::{Reader, Wrong};
@@ -78,12 +77,10 @@ pub(super) fn read(
     folder: &Path,
 ) -> Types {
     let mut types = Types::default();
+    let mut schemas = Schemas::new(folder);
     let mut results = Vec::new();
-    let read = parallel::read(reader, tables, |reader, tables| {
-        let mut schemas = Schemas::new(folder);
-        tables.iter().map(|section| read_one(reader, section, sinks, lookup, &mut schemas)).collect()
-    });
-    for (section, (config, spots)) in tables.iter().zip(read) {
+    for section in tables {
+        let (config, spots) = read_one(reader, section, sinks, lookup, &mut schemas);
         let names = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
         results.extend(names.zip(spots));
         if section.name() == OTHERS {

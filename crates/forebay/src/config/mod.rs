@@ -17,7 +17,6 @@ mod log;
 mod naming;
 mod needs_restart;
 mod origin;
-mod parallel;
 mod pointer;
 #[cfg(feature = "postgres")]
 mod postgres;

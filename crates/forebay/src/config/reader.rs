@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::Range;
-use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
@@ -53,17 +52,6 @@ impl<'e> Reader<'e> {
         Self { has_own_variables: environment.has_own(), environment, report, asked: BTreeSet::new() }
     }
 
-    /// One that reads other parts of the same document meanwhile.
-    pub(super) fn fork(&self) -> Self {
-        Self { report: self.report.fork(), asked: BTreeSet::new(), ..*self }
-    }
-
-    /// Takes what was found by a fork of `known`, which was a fork of this.
-    pub(super) fn join(&mut self, found: Self, known: &Self) {
-        self.report.join(found.report, known.report.texts());
-        self.asked.extend(found.asked);
-    }
-
     pub(super) fn finish(self) -> Report {
         self.report
     }
@@ -73,7 +61,7 @@ impl<'e> Reader<'e> {
     }
 
     /// Makes a text known, so that spots can lie in it.
-    pub(super) fn source(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceId {
+    pub(super) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         self.report.source(name, text)
     }
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::secrets;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
@@ -17,7 +16,7 @@ pub(crate) struct SourceId(usize);
 #[derive(Clone, Debug)]
 struct Source {
     name: String,
-    text: Arc<str>,
+    text: String,
 }
 
 /// Where a piece of configuration stands: bytes of one source.
@@ -85,37 +84,9 @@ pub(crate) struct Report {
 impl Report {
     /// Makes a text known, so that spots can lie in it. `name` is what a person knows it by: a file's path,
     /// "environment", "command line".
-    pub(crate) fn source(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceId {
+    pub(crate) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         self.sources.push(Source { name: name.into(), text: text.into() });
         SourceId(self.sources.len() - 1)
-    }
-
-    /// One with the same texts and no findings: somebody else may gather them meanwhile.
-    pub(crate) fn fork(&self) -> Self {
-        Self { sources: self.sources.clone(), mistakes: Vec::new() }
-    }
-
-    /// Takes what was found by somebody who was given a [`Report::fork`] when there were so many texts.
-    pub(crate) fn join(&mut self, found: Self, shared: usize) {
-        let shift = self.sources.len() - shared;
-        self.sources.extend(found.sources.into_iter().skip(shared));
-        let shifted = |spot: &mut Spot| {
-            if spot.source.0 >= shared {
-                spot.source.0 += shift;
-            }
-        };
-        for mut mistake in found.mistakes {
-            shifted(&mut mistake.at);
-            if let Some((spot, _)) = &mut mistake.also {
-                shifted(spot);
-            }
-            self.mistakes.push(mistake);
-        }
-    }
-
-    /// How many texts it knows.
-    pub(crate) const fn texts(&self) -> usize {
-        self.sources.len()
     }
 
     /// The text at `spot`, as it was written.

@@ -100,7 +100,7 @@ fn report(reader: &mut Reader<'_>, section: &Section<'_>, found: &Found<PathBuf>
         SchemaError::Wrong { mistakes, texts } => {
             let sources: BTreeMap<&String, _> = texts
                 .iter()
-                .map(|(name, (path, text))| (name, reader.source(path.display().to_string(), text.as_str())))
+                .map(|(name, (path, text))| (name, reader.source(path.display().to_string(), text)))
                 .collect();
             for InvalidSchema { document, span, message, .. } in mistakes {
                 let title = format!("`{key}` can't be used: {message}");
