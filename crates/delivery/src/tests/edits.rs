@@ -1,5 +1,6 @@
 //! Dead letters that get another payload, chosen by their reasons and by what stands in them.
 
+use super::replays::with_one_letter;
 use super::world::{FENCED, KEYED, World, id, run, seconds};
 use crate::{DeadAction, DeadFilter};
 
@@ -16,17 +17,6 @@ fn second() -> DeadFilter {
 
 fn edit() -> DeadAction {
     DeadAction::Edit(NEW.into())
-}
-
-/// Three events, of which a store refuses the second.
-async fn with_one_letter(seed: u64) -> World {
-    let mut world = World::new(seed);
-    world.shards = 1;
-    world.fenced.refuse_id(id(2));
-    world.start();
-    world.append(0, "other", 3).await;
-    world.settle().await;
-    world
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn only(number: u64) -> DeadFilter {
 }
 
 /// Events 1, 2 and 3, of which the fenced store has refused the second.
-async fn with_one_letter(seed: u64) -> World {
+pub(super) async fn with_one_letter(seed: u64) -> World {
     let mut world = World::new(seed);
     world.shards = 1;
     world.fenced.refuse_id(id(2));

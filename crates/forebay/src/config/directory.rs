@@ -67,7 +67,8 @@ fn path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
     Ok(path)
 }
 
-fn plain(path: &Path) -> PathBuf {
+/// The path without parts that lead nowhere.
+pub(super) fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
 

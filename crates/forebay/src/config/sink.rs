@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "postgres")]
@@ -279,9 +279,9 @@ fn file_path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
     if text.contains('\0') {
         return Err(Wrong::new("is not the path of a file", "holds a NUL character"));
     }
-    let plain: PathBuf = data.join(text).components().filter(|part| *part != Component::CurDir).collect();
-    directory::refuse_own(&plain, data)?;
-    Ok(plain)
+    let path = directory::plain(&data.join(text));
+    directory::refuse_own(&path, data)?;
+    Ok(path)
 }
 
 fn table(text: &str) -> Result<TableName, Wrong> {
