@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use crate::batch_room::Waiting;
 use crate::code::Code;
 use crate::forecast::{Expected, Forecast};
 use crate::problem::{Problem, Refused};
@@ -23,19 +25,30 @@ pub(crate) struct Admission {
     loads: Box<[Load]>,
     bytes_max: usize,
     senders: Senders,
+    waiting: Waiting,
 }
 
 /// Where more than so many eighths of the room are taken, the rest is for those who have less than their part.
 const EIGHTHS_FOR_ALL: usize = 7;
 
 impl Admission {
-    pub(crate) fn new(shards: usize, bytes_max: usize) -> Self {
-        Self { loads: (0..shards).map(|_| Load::default()).collect(), bytes_max, senders: Senders::default() }
+    pub(crate) fn new(shards: usize, bytes_max: usize, batch_wait: Duration) -> Self {
+        Self {
+            loads: (0..shards).map(|_| Load::default()).collect(),
+            bytes_max,
+            senders: Senders::default(),
+            waiting: Waiting::new(batch_wait),
+        }
     }
 
     /// Who sends.
     pub(crate) fn sender(&self, source: &str, client: IpAddr) -> Sender {
         self.senders.of(source, client)
+    }
+
+    /// The batches that wait for room.
+    pub(crate) const fn waiting(&self) -> &Waiting {
+        &self.waiting
     }
 
     /// The shard that has the least to do: in bytes, then in connections.
@@ -171,6 +184,10 @@ impl Permit<'_> {
         if let Some(expected) = &mut self.expected {
             load.forecast.came(expected, usize::MAX);
         }
+        // A permit that was never given makes no room: those that wait would wake each other for ever.
+        if back > 0 || self.expected.is_some() {
+            self.admission.waiting.wake_first();
+        }
     }
 
     fn load(&self) -> &'_ Load {
@@ -205,7 +222,7 @@ mod tests {
 
     #[test]
     fn where_little_is_left_it_is_for_those_who_have_least() {
-        let admission = Admission::new(2, 80);
+        let admission = Admission::new(2, 80, Duration::ZERO);
         let [hog, other] = senders(&admission);
         let mut events: Vec<_> = (0..7).map(|_| admission.permit(0, hog, 1)).collect();
         assert!(events.iter_mut().all(|event| event.admit(10).is_ok()));
@@ -219,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds_for_all_shards_together() {
-        let admission = Admission::new(2, 10);
+        let admission = Admission::new(2, 10, Duration::ZERO);
         let [a, b] = senders(&admission);
         let (mut one, mut other) = (admission.permit(0, a, 1), admission.permit(1, b, 1));
         assert!(one.admit(6).is_ok() && other.admit(4).is_ok());
@@ -231,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_batch_begins_where_there_is_room_for_those_that_have_begun() {
-        let admission = Admission::new(2, 100);
+        let admission = Admission::new(2, 100, Duration::ZERO);
         let [a, b] = senders(&admission);
         let mut first = admission.batch_permit(0, a, Some(60), 1).unwrap();
         assert_eq!(admission.batch_permit(1, b, Some(50), 1).unwrap_err().code, Code::Overload);
@@ -249,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_ended_for_want_of_room_leaves_more_to_the_next() {
-        let admission = Admission::new(1, 100);
+        let admission = Admission::new(1, 100, Duration::ZERO);
         let [a, _] = senders(&admission);
         let mut batch = admission.batch_permit(0, a, None, 1).unwrap();
         let mut event = admission.permit(0, a, 1);
@@ -262,7 +279,7 @@ mod tests {
 
     #[test]
     fn sockets_go_to_the_fewest_bytes_then_connections() {
-        let admission = Admission::new(2, 10);
+        let admission = Admission::new(2, 10, Duration::ZERO);
         let [a, _] = senders(&admission);
         admission.connection_opened(0);
         assert_eq!(admission.least_loaded(), 1);

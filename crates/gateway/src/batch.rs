@@ -13,7 +13,7 @@ use crate::problem::Refused;
 use crate::request::Wishes;
 use crate::type_cache::{Slot, TypeCache};
 use crate::worker::Worker;
-use crate::{acknowledgement, answer, arriving, stepped, stored};
+use crate::{acknowledgement, answer, arriving, batch_room, stepped, stored};
 
 /// Takes a batch: the answer is ready when its good records are durable.
 pub(crate) async fn take(
@@ -33,7 +33,7 @@ pub(crate) async fn take(
     }
     wishes.check_reading(&worker.types())?;
     body.check_announced(BATCH_BYTES_MAX)?;
-    let mut permit = worker.batch_permit(worker.sender(&envelope), body.announced())?;
+    let mut permit = batch_room::permit(worker, worker.sender(&envelope), body.announced()).await?;
     let mut encoder = new_encoder(worker, wishes, wishes.slot, envelope);
     encoder.batch.records = worker.spare_records();
     let mut encoder = arriving::encode(worker, (encoder, wishes.form), body, &mut permit).await?;

@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::admission::Admission;
+use crate::batch_room;
 use crate::control::{GatewayControl, rules};
 use crate::counters::GatewayCounters;
 use crate::http1::connection::Look;
@@ -32,6 +33,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub struct GatewayOptions {
     /// Bytes of bodies that have arrived and are not durable yet.
     pub in_flight_bytes_max: usize,
+    /// How long a batch waits for room among them before it is refused; looked at with each tick.
+    pub batch_wait: Duration,
     /// Connections open at a time, at least one.
     pub connections_max: usize,
     /// Connections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed at once.
@@ -58,6 +61,7 @@ impl Default for GatewayOptions {
     fn default() -> Self {
         Self {
             in_flight_bytes_max: IN_FLIGHT_BYTES_MAX,
+            batch_wait: batch_room::WAIT,
             connections_max: CONNECTIONS_MAX,
             connections_per_client: CONNECTIONS_PER_CLIENT_MAX,
             tick: TICK,
@@ -102,7 +106,7 @@ impl Gateway {
         options: GatewayOptions,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let admission = Arc::new(Admission::new(log.shards().len(), options.in_flight_bytes_max));
+        let admission = Arc::new(Admission::new(log.shards().len(), options.in_flight_bytes_max, options.batch_wait));
         let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone(), log.accepted().clone()));
         let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();

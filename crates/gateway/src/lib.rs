@@ -11,6 +11,7 @@ mod admission;
 mod answer;
 mod arriving;
 mod batch;
+mod batch_room;
 mod beside;
 mod caller;
 mod code;

@@ -24,6 +24,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::admission::Permit;
+use crate::batch_room::Waiting;
 use crate::beside::{self, Turns};
 use crate::counters::ShardCells;
 use crate::encoder::Envelope;
@@ -426,6 +427,11 @@ impl Worker {
 
     pub(crate) fn permit(&self, sender: Sender) -> Permit<'_> {
         self.common.admission.permit(self.index, sender, self.clock.elapsed().as_secs())
+    }
+
+    /// The batches that wait for room.
+    pub(crate) fn batches_waiting(&self) -> &Waiting {
+        self.common.admission.waiting()
     }
 
     /// For a batch, whose length is known or not.

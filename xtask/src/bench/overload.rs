@@ -23,6 +23,16 @@ pub(super) struct Options {
     /// How long each overload lasts, in seconds.
     #[arg(long, default_value_t = 120)]
     overload_seconds: u64,
+    /// One kind of load alone.
+    #[arg(long)]
+    only: Option<Kind>,
+}
+
+/// What the server is overloaded with.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    Singles,
+    Batches,
 }
 
 const OVERLOAD: f64 = 10.0;
@@ -37,8 +47,14 @@ const PEAK_CONNECTIONS: u32 = 8;
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     let overload = Duration::from_secs(options.overload_seconds.max(4));
-    let mut rows = singles(setup, overload)?;
-    rows.extend(batches(setup, options, overload)?);
+    let wanted = |kind| options.only.is_none_or(|only| only == kind);
+    let mut rows = Vec::new();
+    if wanted(Kind::Singles) {
+        rows.extend(singles(setup, overload)?);
+    }
+    if wanted(Kind::Batches) {
+        rows.extend(batches(setup, options, overload)?);
+    }
     Ok(rows)
 }
 

@@ -92,7 +92,8 @@ fn a_batch_is_counted_as_it_arrives() {
 /// Else all of them would grow until none has room, and what was done for them was done for nothing.
 #[test]
 fn a_batch_begins_only_where_there_is_room_for_those_that_have_begun() {
-    let options = GatewayOptions { in_flight_bytes_max: 1_000_000, ..GatewayOptions::default() };
+    let options =
+        GatewayOptions { in_flight_bytes_max: 1_000_000, batch_wait: Duration::ZERO, ..GatewayOptions::default() };
     let stand = Stand::with(open_types(), options);
     let mut first = stand.connect();
     first.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 600000\r\n\r\n\n");
@@ -106,6 +107,37 @@ fn a_batch_begins_only_where_there_is_room_for_those_that_have_begun() {
     first.send([vec![b'\n'; 599_997], b"1\n".to_vec()].concat());
     assert_eq!(first.answer().status, 200);
     assert_eq!(stand.payloads(), ["2", "3", "1"]);
+}
+
+/// A refusal makes its client connect and send anew, which costs more than to let it wait.
+#[test]
+fn a_batch_without_room_waits_until_others_are_done() {
+    let batch_wait = Duration::from_hours(1);
+    let options = GatewayOptions { in_flight_bytes_max: 1_000_000, batch_wait, ..GatewayOptions::default() };
+    let stand = Stand::with(open_types(), options);
+    let usual = [vec![b'\n'; 600_000], b"0\n".to_vec()].concat();
+    assert_eq!(stand.post("/ingest/batch", "", &usual).status, 200);
+    let begin = "POST /ingest/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut first = stand.connect();
+    first.send(format!("{begin}1\r\n1\r\n"));
+    stand.wait("its first byte is there", |counters| counters.bytes_in_flight() == 1);
+    let waiting = (2..5).map(|number| {
+        let mut client = stand.connect();
+        client.send(format!("{begin}1\r\n{number}\r\n0\r\n\r\n"));
+        client
+    });
+    let waiting: Vec<_> = waiting.collect();
+    // It finds room: the others have come before it, and would have been refused by now.
+    assert_eq!(stand.post("/ingest/event", "", "5").status, 200);
+    first.send("0\r\n\r\n");
+    assert_eq!(first.answer().status, 200);
+    for mut client in waiting {
+        assert_eq!(client.answer().status, 200);
+    }
+    let mut payloads = stand.payloads();
+    payloads.sort_unstable();
+    assert_eq!(payloads, ["0", "1", "2", "3", "4", "5"]);
+    assert_eq!(stand.counters().refusals(Code::Overload), 0);
 }
 
 #[test]

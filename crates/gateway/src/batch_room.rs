@@ -1,0 +1,128 @@
+//! A batch that finds no room waits for some, about as long as a client that is refused would wait before it comes again.
+//!
+//! A refusal isn't cheap: the client connects anew, sends its body again and is refused again. Ten times overloaded, half of the
+//! machine went into that, and less was taken than without the overload. What waits here has sent a head; its body is in the
+//! kernel's buffers, or not sent yet.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::admission::Permit;
+use crate::patience;
+use crate::problem::Refused;
+use crate::shares::Sender;
+use crate::worker::Worker;
+
+/// How long a batch waits for room, and up to a tick of the shard's clock longer.
+pub(crate) const WAIT: Duration = Duration::from_secs(1);
+/// Batches that wait at a time. Each holds what a request takes while nothing of its body is read.
+const WAITING_MAX: usize = 1_000;
+
+/// The batches of all shards that wait for room.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    wait: Duration,
+    count: AtomicUsize,
+    first: Notify,
+}
+
+impl Waiting {
+    pub(crate) fn new(wait: Duration) -> Self {
+        Self { wait, count: AtomicUsize::new(0), first: Notify::new() }
+    }
+
+    /// Lets the batch that waits longest look for room.
+    pub(crate) fn wake_first(&self) {
+        if self.count.load(Ordering::SeqCst) > 0 {
+            self.first.notify_one();
+        }
+    }
+
+    fn place(&self) -> Option<Place<'_>> {
+        let before = self.count.fetch_add(1, Ordering::SeqCst);
+        let place = Place(self);
+        (before < WAITING_MAX).then_some(place)
+    }
+}
+
+/// One of those that wait.
+struct Place<'a>(&'a Waiting);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let before = self.0.count.fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(before > 0, "a place is left once");
+    }
+}
+
+/// A permit for a batch of `sender` that has announced a length or hasn't, now or when others are done.
+///
+/// # Errors
+/// There was no room in time.
+pub(crate) async fn permit(worker: &Worker, sender: Sender, announced: Option<usize>) -> Result<Permit<'_>, Refused> {
+    let mut permit = worker.batch_permit(sender, announced);
+    if permit.is_ok() {
+        return permit;
+    }
+    let waiting = worker.batches_waiting();
+    let Some(place) = waiting.place() else { return permit };
+    let room = async {
+        loop {
+            permit = worker.batch_permit(sender, announced);
+            if permit.is_ok() {
+                return;
+            }
+            waiting.first.notified().await;
+        }
+    };
+    patience::wait(worker, worker.clock().elapsed().saturating_add(waiting.wait), room).await;
+    drop(place);
+    // There may be room for more than this one; and where its turn was lost with its patience, it is another's.
+    waiting.wake_first();
+    permit
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::admission::Admission;
+
+    fn is_woken(waiting: &Waiting) -> bool {
+        pin!(waiting.first.notified()).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+    }
+
+    #[test]
+    fn who_gives_room_back_wakes_one_and_who_got_none_wakes_nobody() {
+        let admission = Admission::new(1, 100, Duration::ZERO);
+        let waiting = admission.waiting();
+        let sender = admission.sender("", IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let mut event = admission.permit(0, sender, 1);
+        assert!(event.admit(90).is_ok());
+        let place = waiting.place();
+        assert!(admission.batch_permit(0, sender, Some(20), 1).is_err());
+        assert!(!is_woken(waiting), "else they would wake each other for ever");
+        event.shrink(10);
+        assert!(is_woken(waiting));
+        drop(admission.batch_permit(0, sender, Some(20), 1).unwrap());
+        assert!(is_woken(waiting), "it was expected to come to something");
+        drop(place);
+        drop(event);
+        assert!(!is_woken(waiting), "nobody waits");
+    }
+
+    #[test]
+    fn places_are_limited() {
+        let waiting = Waiting::new(Duration::ZERO);
+        let places: Vec<_> = (0..WAITING_MAX).map(|_| waiting.place()).collect();
+        assert!(places.iter().all(Option::is_some));
+        assert!(waiting.place().is_none());
+        drop(places);
+        assert!(waiting.place().is_some());
+    }
+}
