@@ -10,11 +10,11 @@ pub(crate) mod full_disk;
 pub(crate) mod kills;
 pub(crate) mod loads;
 pub(crate) mod order;
-pub(crate) mod postgres_kills;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
 pub(crate) mod slow_clients;
 pub(crate) mod stops;
+pub(crate) mod store_kills;
 pub(crate) mod windows;
 
 use std::path::PathBuf;
@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::store::{Postgres, Redis};
 use crate::workspace;
 
 /// Options of `cargo xtask campaign`.
@@ -42,7 +43,9 @@ enum Campaign {
     /// `forebay load` of a packed file, with SIGKILLs of client and server: every line is stored once.
     Loads(loads::Options),
     /// SIGKILLs of PostgreSQL while clients send: each acknowledged event is a row, once.
-    PostgresKills(postgres_kills::Options),
+    PostgresKills(store_kills::Options),
+    /// SIGKILLs of Redis while clients send: each acknowledged event is an entry of a stream, once.
+    RedisKills(store_kills::Options),
     /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
@@ -66,7 +69,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Kills(options) => kills::run(options),
         Campaign::Batches(options) => batches::run(options),
         Campaign::Loads(options) => loads::run(options),
-        Campaign::PostgresKills(options) => postgres_kills::run(options),
+        Campaign::PostgresKills(options) => store_kills::run::<Postgres>(options),
+        Campaign::RedisKills(options) => store_kills::run::<Redis>(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),

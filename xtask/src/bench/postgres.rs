@@ -10,9 +10,9 @@ use super::batch::{self, Until};
 use super::records::Records;
 use super::report::{Bar, Row};
 use super::{READY_LIMIT, Setup};
-use crate::postgres::Postgres;
 use crate::reference::check_loop::{Piece, pieces_of_file};
 use crate::server::Launch;
+use crate::store::{Postgres, Store as _};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -39,7 +39,7 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
 }
 
 fn measure(setup: &Setup, options: &Options, name: &str, pieces: &[Piece]) -> Result<Row> {
-    let mut postgres = Postgres::start(SETTINGS)?;
+    let mut postgres = Postgres::start_with(SETTINGS)?;
     let file = postgres.folder().join("rows");
     let mut turns = Vec::new();
     for round in 1..=setup.rounds {

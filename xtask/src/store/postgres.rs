@@ -2,7 +2,7 @@
 //! started again as a campaign wants.
 
 use std::fs::{self, File, Permissions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use super::Store;
+
 /// A server that doesn't answer must not hang a campaign.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where distributions put each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
+
+/// Of a server that is killed all the time.
+const SMALL: &[&str] = &["shared_buffers=32MB"];
+/// Events that were stored, as the lanes' cursors tell: cheaper than to count rows.
+const STORED: &str = "select coalesce(sum(position), 0)::bigint from forebay_cursors";
 
 /// A server that ends, and whose files go, when the value is dropped.
 pub(crate) struct Postgres {
@@ -27,13 +34,8 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Whether there is a PostgreSQL to start.
-    pub(crate) fn is_installed() -> bool {
-        programs().is_some()
-    }
-
     /// A running server with nothing in it, and with these settings.
-    pub(crate) fn start(settings: &'static [&'static str]) -> Result<Self> {
+    pub(crate) fn start_with(settings: &'static [&'static str]) -> Result<Self> {
         let programs = programs().context("PostgreSQL is missing: `cargo xtask services` installs it")?;
         let folder = std::env::temp_dir().join(format!("forebay-xtask-postgres-{}", std::process::id()));
         fs::create_dir(&folder).with_context(|| format!("making {}", folder.display()))?;
@@ -60,45 +62,8 @@ impl Postgres {
         Ok(server)
     }
 
-    /// Starts the server over its data, and waits until it answers.
-    pub(crate) fn run(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let log = File::options().create(true).append(true).open(self.folder.join("log"))?;
-            let mut postgres = self.command("postgres");
-            postgres.args(["-D", "data", "-c", "listen_addresses=", "-k"]).arg(&self.folder);
-            self.settings.iter().for_each(|setting| {
-                postgres.args(["-c", setting]);
-            });
-            let mut child = postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?;
-            while child.try_wait()?.is_none() && begun.elapsed() < PATIENCE {
-                if self.is_ready() {
-                    self.process = Some(child);
-                    return Ok(());
-                }
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            // Processes of the one before may not have noticed its end: then it is tried again.
-            let _ = child.kill();
-            child.wait()?;
-        }
-        bail!("PostgreSQL doesn't answer:\n{}", fs::read_to_string(self.folder.join("log")).unwrap_or_default())
-    }
-
     fn is_ready(&self) -> bool {
         self.command("pg_isready").arg("-q").arg("-h").arg(&self.folder).status().is_ok_and(|status| status.success())
-    }
-
-    /// SIGKILLs all of its processes at once.
-    pub(crate) fn kill(&mut self) -> Result<()> {
-        let Some(mut child) = self.process.take() else { return Ok(()) };
-        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
-        child.kill().context("killing PostgreSQL")?;
-        for other in children.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)) {
-            // It may have ended by itself.
-            let _ = kill_process(other, Signal::KILL);
-        }
-        child.wait().map(|_: ExitStatus| ()).context("waiting for PostgreSQL's end")
     }
 
     /// The folder of its socket, in which it may write.
@@ -129,7 +94,7 @@ impl Postgres {
     }
 
     /// A `psql` that prints what `query` gives, a row a line.
-    pub(crate) fn rows(&self, query: &str) -> Result<Child> {
+    fn rows(&self, query: &str) -> Result<Child> {
         let mut psql = self.psql_command();
         psql.args(["-c", query]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("starting psql")
     }
@@ -148,6 +113,67 @@ impl Postgres {
             command.uid(user).gid(group);
         }
         command
+    }
+}
+
+impl Store for Postgres {
+    const NAME: &'static str = "PostgreSQL";
+
+    fn start() -> Result<Option<Self>> {
+        programs().map(|_| Self::start_with(SMALL)).transpose()
+    }
+
+    fn sink(&self) -> String {
+        format!("kind = \"postgres\"\nurl = \"{}\"\npayload_type = \"text\"\n", self.url())
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let log = File::options().create(true).append(true).open(self.folder.join("log"))?;
+            let mut postgres = self.command("postgres");
+            postgres.args(["-D", "data", "-c", "listen_addresses=", "-k"]).arg(&self.folder);
+            self.settings.iter().for_each(|setting| {
+                postgres.args(["-c", setting]);
+            });
+            let mut child = postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?;
+            while child.try_wait()?.is_none() && begun.elapsed() < PATIENCE {
+                if self.is_ready() {
+                    self.process = Some(child);
+                    return Ok(());
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // Processes of the one before may not have noticed its end: then it is tried again.
+            let _ = child.kill();
+            child.wait()?;
+        }
+        bail!("PostgreSQL doesn't answer:\n{}", fs::read_to_string(self.folder.join("log")).unwrap_or_default())
+    }
+
+    fn kill(&mut self) -> Result<()> {
+        let Some(mut child) = self.process.take() else { return Ok(()) };
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
+        child.kill().context("killing PostgreSQL")?;
+        for other in children.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().ok()?)) {
+            // It may have ended by itself.
+            let _ = kill_process(other, Signal::KILL);
+        }
+        child.wait().map(|_: ExitStatus| ()).context("waiting for PostgreSQL's end")
+    }
+
+    fn stored(&mut self) -> u64 {
+        // There is no table before the first event.
+        self.number(STORED).unwrap_or(0)
+    }
+
+    fn read_payloads(&mut self, _: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
+        let mut rows = self.rows("select payload from events")?;
+        read(&mut BufReader::new(rows.stdout.take().context("psql prints rows")?))?;
+        if !rows.wait()?.success() {
+            bail!("psql couldn't read what is stored");
+        }
+        Ok(())
     }
 }
 
