@@ -4,11 +4,11 @@ mod batch;
 mod beside;
 pub(crate) mod client;
 mod dead_sink;
+mod drain;
 mod many_groups;
 mod many_types;
 mod memory;
 mod overload;
-mod postgres;
 mod records;
 pub(crate) mod report;
 mod single;
@@ -23,6 +23,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::server::Launch;
+use crate::store::{Postgres, Redis};
 use crate::workspace;
 
 /// Options of `cargo xtask bench`.
@@ -55,7 +56,9 @@ enum Bench {
     /// Events accepted and stored in SQLite, against `sqlite3 .import` of the same rows.
     SqliteSustained(sustained::Options),
     /// A journaled backlog drained into PostgreSQL, against `\\copy` of the same rows.
-    Postgres(postgres::Options),
+    Postgres(drain::Options),
+    /// A journaled backlog drained into a stream of Redis, against `redis-cli --pipe` of the same entries.
+    Redis(drain::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
@@ -113,7 +116,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::SingleKeyed => single::keyed(&setup),
         Bench::BatchNull(options) => batch::into_null(&setup, options),
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
-        Bench::Postgres(options) => postgres::run(&setup, options),
+        Bench::Postgres(options) => drain::run::<Postgres>(&setup, options),
+        Bench::Redis(options) => drain::run::<Redis>(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),

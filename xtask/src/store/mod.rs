@@ -34,3 +34,41 @@ pub(crate) trait Store: Sized {
     /// Hands out what is stored: payloads, a line each. `folder` has room for them.
     fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()>;
 }
+
+/// A store that has a tool of its own to be filled with.
+pub(crate) trait BulkLoaded: Store {
+    /// What the tool is called.
+    const TOOL: &'static str;
+    /// The share of the tool's rate that a server reaches.
+    const BAR: f64;
+
+    /// A running server that is set up to be filled.
+    fn start_large() -> Result<Self>;
+
+    /// A folder that it may write to.
+    fn folder(&self) -> &Path;
+
+    /// The settings of a sink as most people write them.
+    fn usual_sink(&self) -> String;
+
+    /// Takes away all that it holds.
+    fn empty(&mut self) -> Result<()>;
+
+    /// Lets it end what it does by itself.
+    fn settle(&mut self) -> Result<()>;
+
+    /// What the sink has stored.
+    fn rows(&mut self) -> Result<f64>;
+
+    /// Writes what the sink has stored into `file`, as the tool reads it.
+    fn save(&mut self, file: &Path) -> Result<()>;
+
+    /// Makes the place for what the tool stores.
+    fn before_load(&mut self) -> Result<()>;
+
+    /// Has the tool store what stands in `file`.
+    fn load(&mut self, file: &Path) -> Result<()>;
+
+    /// What the tool has stored.
+    fn loaded(&mut self) -> Result<f64>;
+}

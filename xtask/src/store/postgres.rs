@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use super::Store;
+use super::{BulkLoaded, Store};
 
 /// A server that doesn't answer must not hang a campaign.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,6 +21,8 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 
 /// Of a server that is killed all the time.
 const SMALL: &[&str] = &["shared_buffers=32MB"];
+/// Of one that is to be filled: the rest is its own default, so it waits for its disk.
+const LARGE: &[&str] = &["max_wal_size=4GB", "shared_buffers=256MB"];
 /// Events that were stored, as the lanes' cursors tell: cheaper than to count rows.
 const STORED: &str = "select coalesce(sum(position), 0)::bigint from forebay_cursors";
 
@@ -35,7 +37,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     /// A running server with nothing in it, and with these settings.
-    pub(crate) fn start_with(settings: &'static [&'static str]) -> Result<Self> {
+    fn start_with(settings: &'static [&'static str]) -> Result<Self> {
         let programs = programs().context("PostgreSQL is missing: `cargo xtask services` installs it")?;
         let folder = std::env::temp_dir().join(format!("forebay-xtask-postgres-{}", std::process::id()));
         fs::create_dir(&folder).with_context(|| format!("making {}", folder.display()))?;
@@ -66,18 +68,13 @@ impl Postgres {
         self.command("pg_isready").arg("-q").arg("-h").arg(&self.folder).status().is_ok_and(|status| status.success())
     }
 
-    /// The folder of its socket, in which it may write.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// What a sink connects to.
-    pub(crate) fn url(&self) -> String {
+    fn url(&self) -> String {
         format!("postgres://postgres@{}/postgres", self.folder.display().to_string().replace('/', "%2F"))
     }
 
     /// What `psql` answers to `sql`: rows as lines, columns between bars.
-    pub(crate) fn psql(&self, sql: &str) -> Result<String> {
+    fn psql(&self, sql: &str) -> Result<String> {
         let mut child =
             self.psql_command().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         child.stdin.take().context("psql reads what to do")?.write_all(sql.as_bytes())?;
@@ -89,12 +86,12 @@ impl Postgres {
     }
 
     /// The number that `sql` answers.
-    pub(crate) fn number(&self, sql: &str) -> Result<u64> {
+    fn number(&self, sql: &str) -> Result<u64> {
         self.psql(sql)?.parse().with_context(|| format!("{sql} answers a number"))
     }
 
     /// A `psql` that prints what `query` gives, a row a line.
-    fn rows(&self, query: &str) -> Result<Child> {
+    fn print(&self, query: &str) -> Result<Child> {
         let mut psql = self.psql_command();
         psql.args(["-c", query]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("starting psql")
     }
@@ -168,12 +165,58 @@ impl Store for Postgres {
     }
 
     fn read_payloads(&mut self, _: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        let mut rows = self.rows("select payload from events")?;
+        let mut rows = self.print("select payload from events")?;
         read(&mut BufReader::new(rows.stdout.take().context("psql prints rows")?))?;
         if !rows.wait()?.success() {
             bail!("psql couldn't read what is stored");
         }
         Ok(())
+    }
+}
+
+impl BulkLoaded for Postgres {
+    const TOOL: &'static str = "\\copy";
+    const BAR: f64 = 0.8;
+
+    fn start_large() -> Result<Self> {
+        Self::start_with(LARGE)
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn usual_sink(&self) -> String {
+        format!("kind = \"postgres\"\nurl = \"{}\"\n", self.url())
+    }
+
+    fn empty(&mut self) -> Result<()> {
+        self.psql("drop table if exists events, copied, forebay_cursors, forebay_revisions").map(drop)
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        self.psql("checkpoint").map(drop)
+    }
+
+    fn rows(&mut self) -> Result<f64> {
+        Ok(self.number("select count(*) from events")? as f64)
+    }
+
+    fn save(&mut self, file: &Path) -> Result<()> {
+        self.psql(&format!("\\copy events to '{}'", file.display())).map(drop)
+    }
+
+    /// An equal table, with its primary key.
+    fn before_load(&mut self) -> Result<()> {
+        self.psql("drop table if exists copied; create table copied (like events including all); checkpoint").map(drop)
+    }
+
+    fn load(&mut self, file: &Path) -> Result<()> {
+        self.psql(&format!("\\copy copied from '{}'", file.display())).map(drop)
+    }
+
+    fn loaded(&mut self) -> Result<f64> {
+        Ok(self.number("select count(*) from copied")? as f64)
     }
 }
 

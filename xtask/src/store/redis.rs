@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
-use super::Store;
+use super::{BulkLoaded, Store};
 use server::{RedisServer, Value};
 
 #[path = "../../../crates/sink/tests/redis_server/mod.rs"]
@@ -17,6 +18,8 @@ mod server;
 const PAGE: &str = "10000";
 /// The stream that events become entries of.
 const KEY: &str = "events";
+/// The stream that the tool writes to.
+const PIPED: &str = "piped";
 
 /// A server and the port that it listens on.
 pub(crate) struct Redis {
@@ -25,16 +28,37 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// The next page of entries behind `last`: their ids, and their payloads.
-    fn page(&self, last: &str) -> Vec<(String, Vec<u8>)> {
+    /// A server that waits for its disk, with settings beside.
+    fn start_with(more: &[&str]) -> Result<Option<Self>> {
+        let port = TcpListener::bind("127.0.0.1:0").context("finding a free port")?.local_addr()?.port();
+        let number = port.to_string();
+        let settings = ["--appendonly", "yes", "--appendfsync", "always", "--port", &number];
+        Ok(RedisServer::start_with(&[&settings, more].concat()).map(|server| Self { server, port }))
+    }
+
+    /// The next page of entries behind `last`: their ids, and the names and values that each has.
+    fn page(&self, last: &str) -> Vec<(String, Vec<Vec<u8>>)> {
         let entries = self.server.ask(&["XRANGE", KEY, &format!("({last}"), "+", "COUNT", PAGE]).list();
         let parts = |entry: Value| {
             let mut parts = entry.list().into_iter();
             let id = parts.next().map(Value::text).unwrap_or_default();
-            let payload = parts.next().and_then(|fields| fields.list().into_iter().nth(3)).map(Value::bytes);
-            (id, payload.unwrap_or_default())
+            let fields = parts.next().map(Value::list).unwrap_or_default();
+            (id, fields.into_iter().map(Value::bytes).collect())
         };
         entries.into_iter().map(parts).collect()
+    }
+
+    /// Writes a piece for each entry, made of its names and values.
+    fn write(&self, file: &Path, piece: impl Fn(&[Vec<u8>]) -> Vec<u8>) -> Result<()> {
+        let mut file = BufWriter::new(File::create(file)?);
+        let mut last = "0".to_owned();
+        loop {
+            let page = self.page(&last);
+            let Some((id, _)) = page.last() else { break };
+            last.clone_from(id);
+            page.iter().try_for_each(|(_, fields)| file.write_all(&piece(fields)))?;
+        }
+        Ok(file.flush()?)
     }
 }
 
@@ -42,9 +66,7 @@ impl Store for Redis {
     const NAME: &'static str = "Redis";
 
     fn start() -> Result<Option<Self>> {
-        let port = TcpListener::bind("127.0.0.1:0").context("finding a free port")?.local_addr()?.port();
-        let settings = ["--appendonly", "yes", "--appendfsync", "always", "--port", &port.to_string()];
-        Ok(RedisServer::start_with(&settings).map(|server| Self { server, port }))
+        Self::start_with(&[])
     }
 
     fn sink(&self) -> String {
@@ -67,18 +89,71 @@ impl Store for Redis {
 
     fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
         let path = folder.join("payloads");
-        let mut file = BufWriter::new(File::create(&path)?);
-        let mut last = "0".to_owned();
-        loop {
-            let page = self.page(&last);
-            let Some((id, _)) = page.last() else { break };
-            last.clone_from(id);
-            for (_, payload) in &page {
-                file.write_all(payload)?;
-                file.write_all(b"\n")?;
-            }
-        }
-        file.flush()?;
+        self.write(&path, |fields| [fields.get(3).map(Vec::as_slice).unwrap_or_default(), b"\n"].concat())?;
         read(&mut BufReader::new(File::open(path)?))
+    }
+}
+
+impl BulkLoaded for Redis {
+    const TOOL: &'static str = "redis-cli --pipe";
+    const BAR: f64 = 0.7;
+
+    /// It doesn't rewrite its log in the midst of a measurement.
+    fn start_large() -> Result<Self> {
+        let server = Self::start_with(&["--auto-aof-rewrite-percentage", "0"])?;
+        server.context("Redis is missing: `cargo xtask services` installs it")
+    }
+
+    fn folder(&self) -> &Path {
+        self.server.folder()
+    }
+
+    fn usual_sink(&self) -> String {
+        self.sink()
+    }
+
+    fn empty(&mut self) -> Result<()> {
+        self.server.ask(&["FLUSHALL"]);
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn rows(&mut self) -> Result<f64> {
+        Ok(self.stored() as f64)
+    }
+
+    /// An `XADD` of the same fields for each entry.
+    fn save(&mut self, file: &Path) -> Result<()> {
+        self.write(file, |fields| {
+            let words = [b"XADD".as_slice(), PIPED.as_bytes(), b"*"].into_iter();
+            let words: Vec<_> = words.chain(fields.iter().map(Vec::as_slice)).collect();
+            let mut command = format!("*{}\r\n", words.len()).into_bytes();
+            for word in words {
+                command.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+                command.extend_from_slice(word);
+                command.extend_from_slice(b"\r\n");
+            }
+            command
+        })
+    }
+
+    fn before_load(&mut self) -> Result<()> {
+        self.empty()
+    }
+
+    fn load(&mut self, file: &Path) -> Result<()> {
+        let mut pipe = Command::new("redis-cli");
+        pipe.args(["-p", &self.port.to_string(), "--pipe"]).stdin(File::open(file)?).stdout(Stdio::null());
+        if !pipe.status().context("starting redis-cli")?.success() {
+            bail!("redis-cli --pipe failed");
+        }
+        Ok(())
+    }
+
+    fn loaded(&mut self) -> Result<f64> {
+        Ok(self.server.ask(&["XLEN", PIPED]).number() as f64)
     }
 }

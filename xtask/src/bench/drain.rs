@@ -1,0 +1,121 @@
+//! A journaled backlog drained into a store, against the store's own bulk tool with the same rows: as fast, and for how much CPU.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use super::batch::{self, Until};
+use super::records::Records;
+use super::report::{Bar, Row};
+use super::{READY_LIMIT, Setup};
+use crate::reference::check_loop::{Piece, pieces_of_file};
+use crate::server::{Launch, children_cpu};
+use crate::store::BulkLoaded;
+
+#[derive(clap::Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    records: Records,
+    /// Events of the backlog.
+    #[arg(long, default_value_t = 1_000_000)]
+    events: u64,
+    /// Connections that send batches side by side, before anything is measured.
+    #[arg(long, default_value_t = 4)]
+    connections: u32,
+}
+
+/// Rows, and what it took to store them.
+struct Stored {
+    rows: f64,
+    time: Duration,
+    cpu: Duration,
+}
+
+impl Stored {
+    fn rate(&self) -> f64 {
+        self.rows / self.time.as_secs_f64()
+    }
+
+    fn cpu_each(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.rows
+    }
+}
+
+pub(super) fn run<S: BulkLoaded>(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
+    let mut rows = vec![measure::<S>(setup, options, "records", &options.records.pieces()?)?];
+    let folder = std::env::var_os("FOREBAY_TEST_RECORDS").map(PathBuf::from);
+    if let Some(file) = folder.map(|folder| folder.join("access.ndjson")).filter(|file| file.exists()) {
+        rows.push(measure::<S>(setup, options, "access.ndjson", &pieces_of_file(&file)?)?);
+    }
+    Ok(rows)
+}
+
+fn measure<S: BulkLoaded>(setup: &Setup, options: &Options, name: &str, pieces: &[Piece]) -> Result<Row> {
+    let mut store = S::start_large()?;
+    let file = store.folder().join("rows");
+    let mut turns = Vec::new();
+    for round in 1..=setup.rounds {
+        let ours = drain(setup, options, &mut store, pieces)?;
+        if round == 1 {
+            store.save(&file)?;
+        }
+        let theirs = load(&mut store, &file)?;
+        println!(
+            "{name}, round {round}: server {:.0} rows/s and {:.1} µs of CPU for each, {} {:.0} rows/s and {:.1} µs",
+            ours.rate(),
+            ours.cpu_each(),
+            S::TOOL,
+            theirs.rate(),
+            theirs.cpu_each(),
+        );
+        turns.push((ours.rate(), theirs.rate()));
+    }
+    Ok(Row::in_turn(&format!("backlog of {name} into {}", S::NAME), "rows/s", &turns, Bar::AtLeast(S::BAR)))
+}
+
+/// From the start of a server that finds a backlog in its journal until nothing is pending.
+fn drain<S: BulkLoaded>(setup: &Setup, options: &Options, store: &mut S, pieces: &[Piece]) -> Result<Stored> {
+    let configuration = format!("[types.\"*\"]\nroutes = [\"store\"]\n\n[sinks.store]\n{}", store.usual_sink());
+    let launch = setup.fresh_server(Some(&configuration))?;
+    store.empty()?;
+    store.kill()?;
+    let events = take(&launch, options, pieces)?;
+    store.run()?;
+    store.settle()?;
+    let begun = Instant::now();
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+    server.wait_stored()?;
+    let (time, cpu) = (begun.elapsed(), server.process.cpu()?);
+    server.stop()?;
+    let rows = store.rows()?;
+    if (rows - events).abs() > 0.5 {
+        bail!("{rows} rows instead of {events}");
+    }
+    Ok(Stored { rows, time, cpu })
+}
+
+/// Has a server take events that it can't store, and ends it.
+fn take(launch: &Launch, options: &Options, pieces: &[Piece]) -> Result<f64> {
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+    let until = Until::Sent(options.events);
+    let sent = batch::send(launch.intake, &batch::batches(pieces), options.connections, until)?;
+    let pending = server.pending()?;
+    // Not a stop, which would wait for the store.
+    server.kill()?;
+    if (pending - sent.events).abs() > 0.5 {
+        bail!("{pending} of {} events are pending: the backlog isn't whole", sent.events);
+    }
+    Ok(sent.events)
+}
+
+/// The same by the store's tool, into a place of its own that was made before.
+fn load<S: BulkLoaded>(store: &mut S, file: &Path) -> Result<Stored> {
+    store.before_load()?;
+    let (begun, before) = (Instant::now(), children_cpu()?);
+    store.load(file)?;
+    let (time, cpu) = (begun.elapsed(), children_cpu()? - before);
+    Ok(Stored { rows: store.loaded()?, time, cpu })
+}
