@@ -103,6 +103,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
     };
     let rules = |config: &TypeConfig| TypeRules {
         id: config.id.clone(),
+        time: config.time.clone(),
         schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
         steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
         texts: config.texts,

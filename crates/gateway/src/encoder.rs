@@ -14,6 +14,7 @@ use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{Batch, ContentHash, Earlier, Given, Own, Record};
 use pipeline::RefusalCode;
 use pipeline::batch::Item;
+use pipeline::event_time;
 use pipeline::json;
 use pipeline::pointer::{JsonPointer, scalar_text};
 
@@ -144,15 +145,15 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    pub(crate) fn record<'a>(&'a self, known: &'a Known, id: EventId, payload: &'a [u8]) -> Record<'a> {
+    pub(crate) fn record<'a>(&'a self, known: &'a Known, id: EventId, payload: &'a str) -> Record<'a> {
         Record {
             id,
             received_at: self.received_at,
-            event_time: None,
+            event_time: known.rules.time.as_ref().and_then(|at| event_time(at, payload)),
             type_name: known.name.as_str(),
             source: &self.source,
             client: Some(self.client),
-            payload,
+            payload: payload.as_bytes(),
             request_start: true,
             request_end: true,
             dead: None,
@@ -364,7 +365,7 @@ impl Encoder {
     fn encode(&mut self, id: EventId, content: Option<u64>, slot: Slot, payload: &str) {
         let known = self.types.get(slot);
         let request_start = self.batch.records.is_empty();
-        let record = self.envelope.record(known, id, payload.as_bytes());
+        let record = self.envelope.record(known, id, payload);
         self.batch.records.push(&Record { request_start, request_end: false, content, ..record });
         let type_id = known.id;
         self.first_id.get_or_insert(id);

@@ -123,7 +123,7 @@ pub(crate) fn append<'w>(
     let given = given_id(wishes, envelope, known, &payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let content = given.map(|_| worker.content_hash().of(bytes));
-    let record = Record { content, ..envelope.record(known, id, payload.as_bytes()) };
+    let record = Record { content, ..envelope.record(known, id, &payload) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
     Ok(Came::Done(Done::One(Appended { taken, id, slot })))
 }

@@ -88,7 +88,7 @@ pub(crate) fn conclude<'w>(
     let payload = if stepped.is_storable { Cow::Borrowed(payload) } else { known.storable(payload)? };
     let given = given_id(wishes, envelope, known, &payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
-    let record = Record { content: given.map(|_| content()), ..envelope.record(known, id, payload.as_bytes()) };
+    let record = Record { content: given.map(|_| content()), ..envelope.record(known, id, &payload) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
     if let (Taken::New(_), Some(steps)) = (&taken, &known.rules.steps) {
         steps.keep(&mut stepped.windows, || worker.refused_commits());

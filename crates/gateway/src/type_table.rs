@@ -66,6 +66,8 @@ impl TextRule {
 pub struct TypeRules {
     /// Where an event's id stands in its payload.
     pub id: Option<JsonPointer>,
+    /// Where the time stands at which it happened.
+    pub time: Option<JsonPointer>,
     /// What their payloads must be, if anything is said of it.
     pub schema: Option<Arc<Schema>>,
     /// The steps that they are taken through, if there are any.
@@ -83,6 +85,7 @@ impl fmt::Debug for TypeRules {
         let reader = self.reader.as_ref().map(|reader| reader.name());
         f.debug_struct("TypeRules")
             .field("id", &self.id)
+            .field("time", &self.time)
             .field("schema", &self.schema)
             .field("steps", &self.steps)
             .field("texts", &self.texts)
@@ -117,7 +120,7 @@ impl TypeRules {
         fn is_one<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
             a.map(Arc::as_ptr) == b.map(Arc::as_ptr)
         }
-        (&self.id, self.texts, self.ack_memory) == (&other.id, other.texts, other.ack_memory)
+        (&self.id, &self.time, self.texts, self.ack_memory) == (&other.id, &other.time, other.texts, other.ack_memory)
             && is_one(self.schema.as_ref(), other.schema.as_ref())
             && is_one(self.steps.as_ref(), other.steps.as_ref())
     }
@@ -490,6 +493,7 @@ mod tests {
         let texts = TextRule { repair: true, ..TextRule::default() };
         let others = [
             TypeRules { id, ..TypeRules::default() },
+            TypeRules { time: Some("/at".parse().unwrap()), ..TypeRules::default() },
             TypeRules { texts, ..TypeRules::default() },
             TypeRules { ack_memory: true, ..TypeRules::default() },
         ];

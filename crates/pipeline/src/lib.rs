@@ -5,6 +5,7 @@
 pub mod aggregate;
 pub mod batch;
 pub mod choice;
+mod event_time;
 pub mod expression;
 pub mod json;
 mod nearest;
@@ -15,4 +16,5 @@ pub mod schema;
 pub mod storable;
 pub mod transform;
 
+pub use event_time::event_time;
 pub use refusal::{Refusal, RefusalCode};

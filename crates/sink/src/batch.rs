@@ -36,6 +36,19 @@ pub struct Record<'a> {
     pub payload: &'a [u8],
 }
 
+/// Names aren't made of times that are further ahead than this: who posts chooses an event's time. A day, in microseconds.
+const AHEAD_MAX: i64 = 24 * 3600 * 1_000_000;
+
+impl Record<'_> {
+    /// The time that names of indexes, partitions and objects are made of: when it happened, or else when it was received.
+    /// Microseconds since 1970, UTC; the same however often the record is sent.
+    #[must_use]
+    pub fn naming_time(&self) -> i64 {
+        let latest = self.received_at.saturating_add(AHEAD_MAX);
+        self.event_time.map_or(self.received_at, |time| time.min(latest))
+    }
+}
+
 /// Where a text or payload stands within its block.
 #[derive(Clone, Copy, Debug)]
 struct Span {
@@ -207,4 +220,26 @@ fn span(block: &Bytes, part: &[u8]) -> Span {
 /// Blocks are far below 4 GiB (`event::limits::BLOCK_BYTES_MAX`).
 fn index(value: usize) -> u32 {
     u32::try_from(value).expect("an offset within a block fits 32 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_of_an_events_time_but_not_of_one_far_ahead() {
+        let record = Record {
+            sequence: 1,
+            id: EventId([1; 16]),
+            type_name: "access",
+            source: "",
+            received_at: 5,
+            event_time: None,
+            write: Write::Insert,
+            payload: b"1",
+        };
+        assert_eq!(record.naming_time(), 5);
+        assert_eq!(Record { event_time: Some(-7), ..record }.naming_time(), -7);
+        assert_eq!(Record { event_time: Some(i64::MAX), ..record }.naming_time(), 5 + 24 * 3600 * 1_000_000);
+    }
 }

@@ -384,3 +384,14 @@ fn a_small_event_that_is_much_work_comes_out_as_any_other() {
     assert_eq!(stand.post("/ingest/batch/t", NDJSON, lines).status, 200);
     assert_eq!(stand.payloads().len(), 5 * 400 + 3);
 }
+
+#[test]
+fn the_time_of_an_event_is_that_behind_its_steps() {
+    let time = Some("/at".parse().unwrap());
+    let stand = stand(TypeRules { time, ..rules(r#"[{"move": "/when", "to": "/at"}, {"explode": "/items"}]"#) });
+    let event = r#"{"when": "1970-01-01T00:00:01Z", "items": [1]}"#;
+    assert_eq!(stand.post("/ingest/event/t", "", event).status, 200);
+    assert_eq!(stand.post("/ingest/batch/t", NDJSON, format!("{event}\n{{\"when\": 7}}\n")).status, 200);
+    let times: Vec<_> = stand.stored().iter().map(|event| event.event_time).collect();
+    assert_eq!(times, [Some(1_000_000), Some(1_000_000), None]);
+}

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use event::TypeName;
 use event::limits::{
     AGGREGATE_AHEAD, AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, AGGREGATE_GROUP_BY_MAX, AGGREGATE_LATENESS,
     AGGREGATE_LATENESS_MAX, AGGREGATE_MEASURES_MAX, AGGREGATE_QUIET, AGGREGATE_WINDOWS_MAX,
 };
-use event::{TypeName, rfc3339};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::accumulator::Kind;
 use super::measure::{Measure, Read};
 use super::reading::Reading;
 use super::window::{Span, microseconds};
+use crate::event_time;
 use crate::pointer::JsonPointer;
 
 /// Members of a result that no measure can be called.
@@ -214,9 +215,8 @@ impl Rules {
     /// The time that an event says of itself, where the pointer leads to one.
     #[must_use]
     pub fn time_of(&self, payload: &str) -> Option<i64> {
-        let raw = self.event_time.as_ref().filter(|_| self.time == TimeBasis::Event)?.lookup(payload)?;
-        let text: String = serde_json::from_str(raw).ok()?;
-        rfc3339::parse(&text).ok()
+        let at = self.event_time.as_ref().filter(|_| self.time == TimeBasis::Event)?;
+        event_time(at, payload)
     }
 
     /// Bytes for the groups of all windows.
