@@ -14,5 +14,7 @@ mod refusal;
 pub mod schema;
 pub mod storable;
 pub mod transform;
+mod values;
 
 pub use refusal::{Refusal, RefusalCode};
+pub use values::{Values, View};
