@@ -174,6 +174,8 @@ impl Transform {
             buffer.clear();
             buffer.shrink_to(tree::KEPT_BYTES);
         }
+        // What an event before has left uncounted isn't this one's.
+        tree.take_passed();
         tree.read(payload.payload());
         tree.take_members(payload);
         let mut gathered = Gathered::default();
