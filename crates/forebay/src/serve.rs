@@ -98,7 +98,7 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, Serv
     let system = |what| move |source| ServeError::System { what, source };
     common.warn_of_overlooked();
     let inputs = Inputs { common: common.clone(), environment: environment.clone() };
-    let configuration = match inputs.load() {
+    let configuration = match allocator::joining_at_once(|| inputs.load()) {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
                 show(&LoadError::Wrong(warnings)).map_err(system("write to stderr"))?;

@@ -9,6 +9,9 @@ use crate::http1::body::{Body, STRETCH_BYTES};
 use crate::problem::{Problem, Refused};
 use crate::worker::Worker;
 
+/// A turn beside the shard is so many times what is much work on it: some milliseconds.
+const SHARES_OF_A_TURN: usize = 8;
+
 /// What has come of a batch.
 struct Arriving {
     encoder: Encoder,
@@ -31,14 +34,17 @@ pub(crate) async fn encode(
             permit.admit(chunk.len())?;
             charged += chunk.len();
             stretch += chunk.len();
-            if arriving.is_much_work(chunk.len()) {
-                much = chunk.to_vec();
+            if !much.is_empty() || arriving.is_much_work(chunk.len()) {
+                much.extend_from_slice(chunk);
                 return Ok(());
             }
             arriving.push(chunk)
         };
         let Some(taken) = body.next(&mut take).await? else { break };
         taken?;
+        if !much.is_empty() && !body.has_ended() && !arriving.fills_a_turn(much.len()) {
+            continue;
+        }
         if !much.is_empty() || arriving.encoder.is_behind() {
             let waiting = arriving.encoder.bytes().saturating_sub(charged);
             permit.admit(waiting)?;
@@ -54,6 +60,9 @@ pub(crate) async fn encode(
         let beyond = arriving.encoder.bytes().saturating_sub(charged);
         permit.admit(beyond)?;
         charged += beyond;
+    }
+    if !much.is_empty() {
+        arriving = beside::run(worker, move || arriving.pushed_beside(&much)).await??;
     }
     if arriving.is_much_work(0) {
         return beside::run(worker, move || arriving.finished_beside()).await?;
@@ -73,6 +82,11 @@ pub(crate) async fn encode(
 impl Arriving {
     fn is_much_work(&self, bytes: usize) -> bool {
         self.encoder.is_much_work(self.unfinished + bytes)
+    }
+
+    /// Whether so many bytes are worth a turn beside the shard: to wake its thread takes as long as some ten events.
+    fn fills_a_turn(&self, bytes: usize) -> bool {
+        bytes >= STRETCH_BYTES || self.is_much_work(bytes / SHARES_OF_A_TURN)
     }
 
     fn push(&mut self, chunk: &[u8]) -> Result<(), Refused> {

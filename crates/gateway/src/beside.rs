@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pipeline::transform;
 use pipeline::transform::{Outcome, Scratch, Several};
+use pipeline::{Values, transform};
 
 use crate::admission::Permit;
 use crate::code::Code;
@@ -143,7 +143,8 @@ fn examine(
 ) -> Result<Examined, Refused> {
     let payload = known.rules.texts.payload(bytes)?;
     let payload = &*payload;
-    known.check_payload(payload)?;
+    let mut values = Values::default();
+    let read = known.check_payload(payload, &mut values)?;
     let Some(steps) = &known.rules.steps else {
         return Ok(Examined {
             payload: known.storable(payload)?.into_owned(),
@@ -152,7 +153,7 @@ fn examine(
         });
     };
     let (mut windows, mut scratch) = (steps.windows(refused_commits), Scratch::default());
-    let made = match steps.run(payload, (envelope, known, || key), &mut windows, &mut scratch)? {
+    let made = match steps.run(read, (envelope, known, || key), &mut windows, &mut scratch)? {
         Outcome::Unchanged => Made::One(match known.storable(payload)? {
             Cow::Borrowed(_) => One::Unchanged,
             Cow::Owned(repaired) => One::Changed(repaired),

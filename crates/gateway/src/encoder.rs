@@ -12,11 +12,11 @@ use std::sync::Arc;
 use event::limits::REFUSALS_LISTED_MAX;
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{Batch, ContentHash, Earlier, Given, Own, Record};
-use pipeline::RefusalCode;
 use pipeline::batch::Item;
 use pipeline::event_time;
 use pipeline::json;
 use pipeline::pointer::{JsonPointer, scalar_text};
+use pipeline::{RefusalCode, Values};
 
 use crate::ack::Ack;
 use crate::answer::Refusal;
@@ -180,6 +180,7 @@ pub(crate) struct Encoder {
     own_lines: Vec<u32>,
     content: ContentHash,
     stepping: Stepping,
+    values: Values,
     /// What may be spent on records where it is now.
     work: Work,
     put_off: PutOff,
@@ -223,6 +224,7 @@ impl Encoder {
             own_lines: Vec::new(),
             content,
             stepping: Stepping::default(),
+            values: Values::default(),
             work: Work::inline(),
             put_off: PutOff::default(),
             refused_commits: 0,
@@ -312,15 +314,24 @@ impl Encoder {
         if self.types.get(slot).reads_payloads() {
             self.work.read(payload.len())?;
         }
-        self.types.get(slot).check_payload(payload)?;
         let sent = Sent { slot, bytes: SentBytes::These(bytes), line, number };
-        if self.types.get(slot).rules.steps.is_some() {
-            self.step(&sent, payload)?
-        } else {
-            self.put(&sent, payload)?
-        }
+        let mut values = std::mem::take(&mut self.values);
+        let added = self.add_checked(&sent, payload, &mut values);
+        values.forget();
+        self.values = values;
+        added?;
         self.accepted += 1;
         Ok(())
+    }
+
+    /// Adds what was sent if it is what its type's schema wants.
+    fn add_checked(&mut self, sent: &Sent<'_>, payload: &str, values: &mut Values) -> Result<(), Stop> {
+        let known = self.types.get(sent.slot);
+        let payload = known.check_payload(payload, values)?;
+        if known.rules.steps.is_some() {
+            return self.step(sent, payload);
+        }
+        self.put(sent, payload.payload()).map_err(Stop::from)
     }
 
     /// Adds a record with this payload for what was sent.

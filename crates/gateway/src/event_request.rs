@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, KeyedIds, Position};
 use eventlog::{AppendError, Record, Taken};
+use pipeline::Values;
 use pipeline::json::{self, JsonErrorKind};
 
 use crate::code::Code;
@@ -114,12 +115,29 @@ pub(crate) fn append<'w>(
     if wishes.slot.is_none() && known.is_much_work(bytes.len()) {
         return Ok(Came::Much(Some(slot), bytes.to_vec()));
     }
-    known.check_payload(payload)?;
+    drop(types);
+    let mut values = worker.values();
+    let came = append_checked(worker, wishes, envelope, (slot, payload, bytes), (&mut values, &mut work));
+    values.forget();
+    came
+}
+
+/// Appends an event that may be taken, if it is what its type's schema wants.
+fn append_checked<'w>(
+    worker: &'w Worker,
+    wishes: &Wishes,
+    envelope: &Envelope,
+    (slot, payload, bytes): (Slot, &str, &[u8]),
+    (values, work): (&mut Values, &mut Work),
+) -> Result<Came<'w>, Refused> {
+    let types = worker.types();
+    let known = types.get(slot);
+    let payload = known.check_payload(payload, values)?;
     if let Some(steps) = known.rules.steps.clone() {
         drop(types);
-        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes), &mut work);
+        return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes), work);
     }
-    let payload = known.storable(payload)?;
+    let payload = known.storable(payload.payload())?;
     let given = given_id(wishes, envelope, known, &payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let content = given.map(|_| worker.content_hash().of(bytes));

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use eventlog::{AppendError, Given, Record, Taken};
+use pipeline::View;
 use pipeline::transform::{Filtered, Outcome, Several, Windows};
 
 use crate::ack::Ack;
@@ -50,7 +51,7 @@ pub(crate) fn append<'w>(
     wishes: &Wishes,
     envelope: &Envelope,
     slot: Slot,
-    (steps, payload, bytes): (&TypeSteps, &str, &[u8]),
+    (steps, payload, bytes): (&TypeSteps, View<'_>, &[u8]),
     work: &mut Work,
 ) -> Result<Came<'w>, Refused> {
     let refused_commits = worker.refused_commits();
@@ -63,7 +64,8 @@ pub(crate) fn append<'w>(
     };
     let Ran::Done(outcome) = outcome else { return Ok(Came::Much(Some(slot), bytes.to_vec())) };
     let stepped = Stepped { slot, windows, refused_commits, is_storable: false };
-    conclude(worker, wishes, envelope, stepped, (outcome, payload, &|| worker.content_hash().of(bytes))).map(Came::Done)
+    conclude(worker, wishes, envelope, stepped, (outcome, payload.payload(), &|| worker.content_hash().of(bytes)))
+        .map(Came::Done)
 }
 
 /// Appends what has become of a payload. `content` is the hash of the bytes that came.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use event::limits::TRANSFORM_WORK_MAX;
+use pipeline::View;
 use pipeline::transform::{Context, Filtered, Outcome, Scratch, Transform, Windows};
 
 use crate::code::Code;
@@ -91,7 +92,7 @@ impl TypeSteps {
     /// A step refuses it.
     pub(crate) fn run<'s>(
         &self,
-        payload: &str,
+        payload: View<'_>,
         around: (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,
@@ -107,7 +108,7 @@ impl TypeSteps {
     pub(crate) fn run_within<'s>(
         &self,
         work: &mut Work,
-        payload: &str,
+        payload: View<'_>,
         around: (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,
@@ -128,12 +129,12 @@ impl TypeSteps {
     fn run_with<'s>(
         &self,
         most: usize,
-        payload: &str,
+        payload: View<'_>,
         (envelope, known, key): (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,
     ) -> (usize, Result<Ran<'s>, Refused>) {
-        let own = || known.rules.id.as_ref()?.lookup(payload).filter(|raw| *raw != "null");
+        let own = || known.rules.id.as_ref()?.lookup(payload.payload()).filter(|raw| *raw != "null");
         let key = if self.asks_for_key { own().map_or_else(key, |raw| raw.as_bytes().to_vec()) } else { Vec::new() };
         let header = |name: &str| envelope.headers.get(name);
         let context = Context {
@@ -146,7 +147,7 @@ impl TypeSteps {
         };
         let mut spent = most;
         let outcome = self.transform.run_within(&mut spent, payload, &context, windows, scratch);
-        self.effort.learn(payload.len(), spent);
+        self.effort.learn(payload.payload().len(), spent);
         if outcome.as_ref().is_err_and(|error| error.exhausted) && most < TRANSFORM_WORK_MAX {
             return (spent, Ok(Ran::Stopped));
         }

@@ -13,6 +13,7 @@ use pipeline::json::{self, JsonErrorKind};
 use pipeline::pointer::JsonPointer;
 use pipeline::schema::Schema;
 use pipeline::storable::{self, Flaws};
+use pipeline::{Values, View};
 
 use crate::code::Code;
 use crate::effort;
@@ -195,13 +196,15 @@ impl Known {
         self.rules.schema.is_some() || !self.rules.texts.flaws.is_none()
     }
 
-    /// Holds a payload against the type's schema.
+    /// Holds a payload against the type's schema, and gives it with its values, if that has read them.
     ///
     /// # Errors
     /// It isn't what that wants.
-    pub(crate) fn check_payload(&self, payload: &str) -> Result<(), Problem> {
-        let Some(schema) = &self.rules.schema else { return Ok(()) };
-        schema.check(payload).map_err(|violations| Problem::of_schema(&self.name, violations))
+    pub(crate) fn check_payload<'p>(&self, payload: &'p str, values: &'p mut Values) -> Result<View<'p>, Problem> {
+        let Some(schema) = &self.rules.schema else { return Ok(View::unread(payload)) };
+        let read = values.read(payload);
+        schema.check_values(read).map_err(|violations| Problem::of_schema(&self.name, violations))?;
+        Ok(read)
     }
 
     /// Whether a payload is taken in which nothing is at fault but this half of a surrogate pair, and which was mended.

@@ -16,6 +16,7 @@ use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Outcomes, Records, Shard};
 use http::StatusCode;
+use pipeline::Values;
 use pipeline::transform::Scratch;
 use tls::ServerTls;
 use tokio::net::TcpStream;
@@ -84,6 +85,7 @@ pub(crate) struct Worker {
     scratch: RefCell<Box<[u8]>>,
     write_buffer: RefCell<Vec<u8>>,
     step_buffers: RefCell<Scratch>,
+    values: RefCell<Values>,
     beside: Turns,
     decoded: RefCell<Vec<u8>>,
     spare_buffers: RefCell<Vec<Vec<u8>>>,
@@ -154,6 +156,7 @@ impl Worker {
             scratch: RefCell::new(vec![0; READ_BYTES].into()),
             write_buffer: RefCell::default(),
             step_buffers: RefCell::default(),
+            values: RefCell::default(),
             beside: Arc::new(Semaphore::new(WORK_BESIDE_MAX)),
             decoded: RefCell::default(),
             spare_buffers: RefCell::default(),
@@ -350,6 +353,11 @@ impl Worker {
     /// Where payloads are taken through steps. It is never held over an await.
     pub(crate) fn step_buffers(&self) -> RefMut<'_, Scratch> {
         self.step_buffers.borrow_mut()
+    }
+
+    /// Where the values of payloads are read to. It is never held over an await.
+    pub(crate) fn values(&self) -> RefMut<'_, Values> {
+        self.values.borrow_mut()
     }
 
     /// Who works beside the shard.

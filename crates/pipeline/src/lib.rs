@@ -15,6 +15,8 @@ mod refusal;
 pub mod schema;
 pub mod storable;
 pub mod transform;
+mod values;
 
 pub use event_time::event_time;
 pub use refusal::{Refusal, RefusalCode};
+pub use values::{Values, View};

@@ -8,7 +8,6 @@ mod check;
 mod compile;
 mod cycle;
 mod difference;
-mod document;
 mod draft;
 mod equal;
 mod error;
@@ -33,6 +32,8 @@ pub use difference::{Difference, differences};
 pub use error::{InvalidSchema, Violation, Violations};
 pub use infer::Samples;
 pub use reach::{Reach, Unreachable};
+
+use crate::values::{Values, View};
 
 /// Documents by the names by which schemas may refer to them.
 pub type Documents = BTreeMap<String, String>;
@@ -67,6 +68,14 @@ impl Schema {
     /// # Errors
     /// All that is wrong with it, up to a limit.
     pub fn check(&self, payload: &str) -> Result<(), Violations> {
+        self.check_values(Values::default().read(payload))
+    }
+
+    /// The same of a payload whose values were read.
+    ///
+    /// # Errors
+    /// As [`Schema::check`].
+    pub fn check_values(&self, payload: View<'_>) -> Result<(), Violations> {
         check::check(&self.compiled, payload)
     }
 

@@ -47,6 +47,8 @@ use step::{Failure, Operation, Run, Source, Step};
 use trace::{Nobody, Observer, Watcher};
 use tree::Tree;
 
+use crate::values::View;
+
 /// Steps that were compiled.
 #[derive(Clone, Debug)]
 pub struct Transform {
@@ -113,18 +115,18 @@ impl Transform {
         windows: &mut Windows,
         scratch: &'s mut Scratch,
     ) -> Result<Outcome<'s>, StepError> {
-        self.run_within(&mut { TRANSFORM_WORK_MAX }, payload, context, windows, scratch)
+        self.run_within(&mut { TRANSFORM_WORK_MAX }, View::unread(payload), context, windows, scratch)
     }
 
     /// The same with fewer `operations` than there may be, which become those that it has taken: an event that takes more is stopped,
-    /// and can be taken again.
+    /// and can be taken again. Where the payload's values were read, for a schema, they aren't looked for again.
     ///
     /// # Errors
     /// As [`Transform::run`], and a [`StepError`] that is [exhausted](StepError::exhausted) where it was stopped.
     pub fn run_within<'s>(
         &self,
         operations: &mut usize,
-        payload: &str,
+        payload: View<'_>,
         context: &Context<'_>,
         windows: &mut Windows,
         scratch: &'s mut Scratch,
@@ -145,12 +147,18 @@ impl Transform {
         clock: &dyn Fn() -> Duration,
         each: &mut dyn FnMut(Traced),
     ) -> Result<Outcome<'s>, StepError> {
-        self.observed((payload, &mut { TRANSFORM_WORK_MAX }), context, windows, scratch, &mut Watcher::new(clock, each))
+        self.observed(
+            (View::unread(payload), &mut { TRANSFORM_WORK_MAX }),
+            context,
+            windows,
+            scratch,
+            &mut Watcher::new(clock, each),
+        )
     }
 
     fn observed<'s, O: Observer>(
         &self,
-        (payload, operations): (&str, &mut usize),
+        (payload, operations): (View<'_>, &mut usize),
         context: &Context<'_>,
         windows: &mut Windows,
         scratch: &'s mut Scratch,
@@ -166,9 +174,13 @@ impl Transform {
             buffer.clear();
             buffer.shrink_to(tree::KEPT_BYTES);
         }
-        tree.read(payload);
+        // What an event before has left uncounted isn't this one's.
+        tree.take_passed();
+        tree.read(payload.payload());
+        tree.take_members(payload);
         let mut gathered = Gathered::default();
-        let mut run = Run { context, tree, made, windows, budget: Budget::new(*operations), received: payload };
+        let mut run =
+            Run { context, tree, made, windows, budget: Budget::new(*operations), received: payload.payload() };
         let end = run.steps(&self.steps, &mut gathered, observer);
         *operations = run.budget.spent();
         let exhausted = run.budget.is_exhausted();

@@ -22,7 +22,7 @@ const SECRET: (&str, &str) = ("hash", "key");
 /// The transform of a type.
 #[derive(Clone)]
 pub(crate) struct TypeTransform {
-    specs: Vec<StepSpec>,
+    specs: Arc<Vec<StepSpec>>,
     /// What the tables held that its steps may ask.
     tables: u64,
     pub(crate) steps: Arc<TypeSteps>,
@@ -85,7 +85,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
     match Transform::compile(&specs, &tables.tables) {
         Ok(transform) => {
             let steps = Arc::new(TypeSteps::new(transform, tables.seed));
-            Some(TypeTransform { specs, tables: tables.fingerprint, steps })
+            Some(TypeTransform { specs: Arc::new(specs), tables: tables.fingerprint, steps })
         }
         Err(mistakes) => {
             for mistake in mistakes {

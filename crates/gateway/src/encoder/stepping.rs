@@ -2,6 +2,7 @@
 
 use event::limits::{BATCH_RECORDS_MAX, BLOCK_BYTES_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
 use event::{EventId, KeyedIds, TypeName, id};
+use pipeline::View;
 use pipeline::transform::{Filtered, Outcome, Scratch, Several, Windows};
 
 use super::{Encoder, Ids, Sent, SentBytes, Stop, own_id};
@@ -38,7 +39,7 @@ impl Stepping {
 
 impl Encoder {
     /// Takes a record through the steps of its type.
-    pub(super) fn step(&mut self, sent: &Sent<'_>, payload: &str) -> Result<(), Stop> {
+    pub(super) fn step(&mut self, sent: &Sent<'_>, payload: View<'_>) -> Result<(), Stop> {
         let Some(steps) = self.types.get(sent.slot).rules.steps.clone() else { return Ok(()) };
         let at = self.stepping.windows.iter().position(|(slot, _)| *slot == sent.slot).unwrap_or_else(|| {
             self.stepping.windows.push((sent.slot, steps.windows(self.refused_commits)));
@@ -52,7 +53,7 @@ impl Encoder {
         let ran = steps.run_within(&mut work, payload, around, &mut windows, &mut scratch);
         self.work = work;
         let result = match ran {
-            Ok(Ran::Done(outcome)) => self.take_outcome(sent, payload, outcome).map_err(Stop::from),
+            Ok(Ran::Done(outcome)) => self.take_outcome(sent, payload.payload(), outcome).map_err(Stop::from),
             Ok(Ran::Stopped) => Err(Stop::Much),
             Err(refused) => Err(Stop::Refused(*refused)),
         };

@@ -9,16 +9,14 @@ mod scalar;
 use event::limits::{SCHEMA_DEPTH_MAX, SCHEMA_ERRORS_MAX, SCHEMA_STEPS_MAX};
 
 use super::compile::Compiled;
-use super::document::{self, Kind, View};
 use super::error::{Violation, Violations};
 use super::tree::{Id, ResourceId, Rules};
+use crate::values::{self, Kind, View};
 
 /// Characters of a value that an error shows.
 const SHOWN_MAX: usize = 60;
 
-pub(super) fn check(compiled: &Compiled, payload: &str) -> Result<(), Violations> {
-    let nodes = document::read(payload);
-    let view = View { text: payload, nodes: &nodes };
+pub(super) fn check(compiled: &Compiled, view: View<'_>) -> Result<(), Violations> {
     let mut quick = Check::new(compiled, view, false);
     match quick.apply(Id(0), 0) {
         Ok(()) => Ok(()),
@@ -30,7 +28,7 @@ pub(super) fn check(compiled: &Compiled, payload: &str) -> Result<(), Violations
 
 /// Whether some rules take a value.
 pub(super) fn takes(compiled: &Compiled, id: Id, value: &str) -> bool {
-    let nodes = document::read(value);
+    let nodes = values::read(value);
     Check::new(compiled, View { text: value, nodes: &nodes }, false).apply(id, 0).is_ok()
 }
 

@@ -10,11 +10,11 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use event::limits::{SCHEMA_MISTAKES_MAX, SCHEMA_RULES_MAX};
 
 use super::Options;
-use super::document::{Kind, View};
 use super::draft::Draft;
 use super::error::InvalidSchema;
 use super::library::{Library, Place};
 use super::tree::{Allowed, Applied, Id, ResourceId, Rules};
+use crate::values::{Kind, View};
 
 /// All rules of a schema. The first are those of its root.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use event::limits::SCHEMA_COMPARISONS_MAX;
 use super::Schema;
 use super::check;
 use super::compile::Compiled;
-use super::document::Kind;
 use super::tree::{Applied, Id, KINDS, Rules};
+use crate::values::Kind;
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hash, Hasher};
 
-use super::document::{Kind, View};
 use super::number;
+use crate::values::{Kind, View};
 
 /// Whether two values, of one text or of two, are the same.
 pub(super) fn equal(left: View<'_>, at: usize, right: View<'_>, other: usize) -> bool {

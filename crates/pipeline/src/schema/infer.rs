@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use event::limits::{SCHEMA_INFER_MEMBERS_MAX, SCHEMA_INFER_SHAPES_MAX};
 use serde_json::{Map, Value, json};
 
-use super::document::{self, Kind, View};
 use super::format::Format;
 use super::number::{Number, is_plain};
+use crate::values::{self, Kind, View};
 
 /// Formats that are recognised.
 const FORMATS: [Format; 4] = [Format::DateTime, Format::Ipv4, Format::Ipv6, Format::Uuid];
@@ -58,7 +58,7 @@ struct Objects {
 impl Samples {
     /// Looks at one more, which must have passed [`crate::json::check`].
     pub fn add(&mut self, sample: &str) {
-        let nodes = document::read(sample);
+        let nodes = values::read(sample);
         self.root.add(View { text: sample, nodes: &nodes }, 0, &mut self.shapes);
     }
 

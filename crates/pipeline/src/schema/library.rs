@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::document::{Kind, View};
 use super::draft::{Draft, Holds};
 use super::error::InvalidSchema;
 use super::tree::{Owned, ResourceId};
 use super::{Documents, uri};
 use crate::pointer::push_step;
+use crate::values::{Kind, View};
 
 /// A value of one of the documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,10 +1,10 @@
 //! A compiled schema: rules that refer to each other by number.
 
-use super::document::View;
 use super::format::Format;
 use super::members::Members;
 use super::number::{Divisor, Number};
 use super::pattern::Pattern;
+use crate::values::View;
 
 /// The number of some [`Rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,7 +90,7 @@ impl Allowed {
         self.bits & ALL == ALL
     }
 
-    pub(super) const fn takes(self, kind: super::document::Kind) -> bool {
+    pub(super) const fn takes(self, kind: crate::values::Kind) -> bool {
         self.bits & (1 << kind as u8) != 0
     }
 
@@ -128,12 +128,12 @@ impl Values {
 #[derive(Debug)]
 pub(super) struct Owned {
     pub(super) text: Box<str>,
-    pub(super) nodes: Box<[super::document::Node]>,
+    pub(super) nodes: Box<[crate::values::Node]>,
 }
 
 impl Owned {
     pub(super) fn new(text: &str) -> Self {
-        Self { text: text.into(), nodes: super::document::read(text).into() }
+        Self { text: text.into(), nodes: crate::values::read(text).into() }
     }
 
     pub(super) fn view(&self) -> View<'_> {

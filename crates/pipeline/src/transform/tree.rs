@@ -6,15 +6,16 @@
 
 mod edit;
 mod keep;
+mod parts;
 mod write;
 
 use std::cell::Cell;
 
 use event::limits::{JSON_DEPTH_MAX, TRANSFORM_BYTES_MAX};
 
-use super::scan;
 use super::text;
 use crate::pointer::{JsonPointer, Step};
+use parts::{Parts, Tag};
 
 /// A place in the ground.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,12 +58,12 @@ impl NodeId {
 struct Node {
     /// The name with its quotes, where it is a member.
     key: Span,
-    tag: Tag,
     /// The value as text; out of date where the node is stale.
     value: Span,
     /// The next member or element of the same object or array.
     next: Option<NodeId>,
-    first: Option<NodeId>,
+    /// The number of its parts' list, where it isn't closed.
+    parts: u32,
     shape: Shape,
     /// Whether its parts were changed since it was text.
     stale: bool,
@@ -70,20 +71,6 @@ struct Node {
     escaped: bool,
     /// Whether name and value stand in the ground as a member is written, one behind the other.
     whole: bool,
-}
-
-/// What tells most names apart, so that few are compared: each step walks past all members on its way to one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tag(u32);
-
-impl Tag {
-    /// The length, and the letters at the beginning, in the middle and at the end.
-    fn of(name: &[u8]) -> Self {
-        let (Some(first), Some(last)) = (name.first(), name.last()) else { return Self(0) };
-        let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
-        let letters = u32::from_le_bytes([*first, name[name.len() / 2], *last, 0]);
-        Self(length << 24 | letters)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +87,6 @@ struct Found {
     found: Option<NodeId>,
     /// Whether there are others.
     has_twins: bool,
-    /// The last of all.
-    last: Option<NodeId>,
 }
 
 /// Why a tree can't be changed so.
@@ -122,6 +107,14 @@ pub(super) enum EditError {
 pub(super) struct Tree {
     ground: String,
     nodes: Vec<Node>,
+    /// What the name of each node is told by.
+    tags: Vec<Tag>,
+    /// The parts of those that are open.
+    parts: Vec<Parts>,
+    /// Whether any node but the document as a whole was stale.
+    has_stale_parts: bool,
+    /// Whether the nodes behind the first are the document's members, though it is closed.
+    has_members: bool,
     /// Bytes of the ground that are the document as it came.
     source: usize,
     spare: String,
@@ -138,12 +131,17 @@ impl Tree {
     pub(super) fn read(&mut self, json: &str) {
         self.ground.clear();
         self.nodes.clear();
+        self.tags.clear();
+        self.parts.clear();
         self.ground.shrink_to(KEPT_BYTES);
         self.nodes.shrink_to(KEPT_NODES);
+        self.tags.shrink_to(KEPT_NODES);
+        self.parts.shrink_to(KEPT_NODES);
         self.spare.shrink_to(KEPT_BYTES);
         self.ground.push_str(json);
         self.source = json.len();
-        self.nodes.push(Node::closed(Span::default(), Span::new(0, json.len())));
+        (self.has_stale_parts, self.has_members) = (false, false);
+        self.push(Node::closed(Span::default(), Span::new(0, json.len())), Tag::default());
     }
 
     /// Whether it isn't the document any more with which it began.
@@ -189,26 +187,30 @@ impl Tree {
         if with_document {
             self.refresh(NodeId::ROOT)?;
         }
-        self.open(NodeId::ROOT);
-        self.refresh_members(names)?;
+        let is_open = self.open(NodeId::ROOT) != Shape::Closed;
+        if is_open {
+            self.refresh_members(names)?;
+        }
         let this = &*self;
-        let found = |name: &String| this.member(NodeId::ROOT, name).found.map(|id| this.text(this.node(id).value));
+        let found = |name: &String| if is_open { this.member(NodeId::ROOT, name).found } else { None };
+        let fields = names.iter().map(|name| found(name).map(|id| this.text(this.node(id).value))).collect();
         let document = if with_document { this.text(this.nodes[0].value) } else { "" };
-        Ok((document, names.iter().map(found).collect()))
+        Ok((document, fields))
     }
 
     /// Makes texts of the members that have these names.
     fn refresh_members(&mut self, names: &[String]) -> Result<(), EditError> {
-        let (mut next, mut count) = (self.nodes[0].first, 0);
+        self.pass(self.parts_of(NodeId::ROOT).count);
+        if !self.has_stale_parts {
+            return Ok(());
+        }
+        let mut next = self.parts_of(NodeId::ROOT).first;
         while let Some(id) = next {
-            let node = self.node(id);
-            count += 1;
-            next = node.next;
-            if node.stale && names.iter().any(|name| self.has_name(node, name, Tag::of(name.as_bytes()))) {
+            next = self.node(id).next;
+            if self.node(id).stale && names.iter().any(|name| self.has_name(id, name, Tag::of(name.as_bytes()))) {
                 self.refresh(id)?;
             }
         }
-        self.pass(count);
         Ok(())
     }
 
@@ -226,101 +228,15 @@ impl Tree {
             Shape::Array => {
                 let index = step.index?;
                 self.pass(index.min(self.nodes.len()));
-                self.parts(of).nth(index)
+                self.each_part(of).nth(index)
             }
             Shape::Closed => None,
-        }
-    }
-
-    /// Looks for a member, in an object that is open.
-    fn member(&self, of: NodeId, name: &str) -> Found {
-        let mut search = Found { found: None, has_twins: false, last: None };
-        let (mut next, mut count) = (self.node(of).first, 0);
-        let tag = Tag::of(name.as_bytes());
-        while let Some(id) = next {
-            let node = self.node(id);
-            count += 1;
-            if self.has_name(node, name, tag) {
-                search.has_twins = search.found.is_some();
-                search.found = Some(id);
-            }
-            search.last = next;
-            next = node.next;
-        }
-        self.pass(count);
-        search
-    }
-
-    /// Whether this is the name of a node. The tag is the name's.
-    fn has_name(&self, node: &Node, name: &str, tag: Tag) -> bool {
-        (node.escaped || node.tag == tag) && self.compares(node, name)
-    }
-
-    fn compares(&self, node: &Node, name: &str) -> bool {
-        if node.escaped {
-            return text::read_string(self.text(node.key)).is_some_and(|key| key == name);
-        }
-        let (start, end) = (node.key.start as usize + 1, node.key.end as usize);
-        end == start + name.len() + 1 && self.ground.as_bytes()[start..end - 1] == *name.as_bytes()
-    }
-
-    fn parts(&self, of: NodeId) -> impl Iterator<Item = NodeId> {
-        std::iter::successors(self.node(of).first, |id| self.node(*id).next)
-    }
-
-    /// Makes nodes of the parts of an array or object, if that isn't done yet.
-    fn open(&mut self, id: NodeId) -> Shape {
-        let node = *self.node(id);
-        if node.shape != Shape::Closed {
-            return node.shape;
-        }
-        let shape = match self.ground.as_bytes()[node.value.start as usize..].first() {
-            Some(b'{') => Shape::Object,
-            Some(b'[') => Shape::Array,
-            _ => return Shape::Closed,
-        };
-        let begun = self.nodes.len();
-        self.pass(node.value.length() / BYTES_PER_PART);
-        self.read_parts(node.value.start as usize, shape == Shape::Object);
-        let first = (self.nodes.len() > begun).then(|| NodeId(offset(begun)));
-        let node = self.node_mut(id);
-        (node.shape, node.first) = (shape, first);
-        shape
-    }
-
-    fn read_parts(&mut self, container: usize, is_object: bool) {
-        let json = self.ground.as_bytes();
-        let mut next = scan::first_part(json, container);
-        while let Some(start) = next {
-            let (key_end, escaped) = if is_object { scan::string_end(json, start) } else { (start, false) };
-            let value = if is_object { scan::member_value(json, key_end) } else { start };
-            let end = scan::value_end(json, value);
-            next = scan::next_part(json, end);
-            let following = self.nodes.len() + 1;
-            let tag = json.get(start + 1..key_end.saturating_sub(1)).map_or_else(Tag::default, Tag::of);
-            self.nodes.push(Node {
-                tag,
-                next: next.map(|_| NodeId(offset(following))),
-                escaped,
-                whole: true,
-                ..Node::closed(Span::new(start, key_end), Span::new(value, end))
-            });
         }
     }
 }
 
 impl Node {
     const fn closed(key: Span, value: Span) -> Self {
-        Self {
-            key,
-            tag: Tag(0),
-            value,
-            next: None,
-            first: None,
-            shape: Shape::Closed,
-            stale: false,
-            escaped: false,
-            whole: false,
-        }
+        Self { key, value, next: None, parts: 0, shape: Shape::Closed, stale: false, escaped: false, whole: false }
     }
 }

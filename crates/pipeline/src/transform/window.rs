@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 /// What the steps of one transform remember, as one request sees it: what was kept, and what its own events have.
 #[derive(Debug, Default)]
 pub struct Windows {
-    kept: Arc<Kept>,
+    kept: Option<Arc<Kept>>,
     /// Values of this request, in their order.
     own: Vec<Seen>,
     own_keys: HashSet<(usize, u128)>,
@@ -29,7 +29,7 @@ pub(super) struct Bounds {
 }
 
 /// What all requests see. A lock is held for one value.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Kept {
     seed: u64,
     windows: Vec<Mutex<Window>>,
@@ -55,7 +55,9 @@ impl Windows {
     /// `seed` must be random: who knows it can make a value that is taken for another one.
     pub(super) fn new(seed: u64, bounds: impl Iterator<Item = Bounds>) -> Self {
         let window = |bounds| Mutex::new(Window { bounds, seen: HashMap::new(), order: VecDeque::new() });
-        let kept = Arc::new(Kept { seed, windows: bounds.map(window).collect() });
+        let windows: Vec<_> = bounds.map(window).collect();
+        // Most transforms remember nothing: theirs cost no allocation, however often they are made.
+        let kept = (!windows.is_empty()).then(|| Arc::new(Kept { seed, windows }));
         Self { kept, ..Self::default() }
     }
 
@@ -68,7 +70,7 @@ impl Windows {
     /// Whether anything is ever remembered.
     #[must_use]
     pub fn are_used(&self) -> bool {
-        !self.kept.windows.is_empty()
+        self.kept.is_some()
     }
 
     /// What is remembered up to now of this request.
@@ -87,23 +89,25 @@ impl Windows {
     /// The events of this request are stored, or will be if anything is: all requests see what they have.
     pub fn keep(&mut self) {
         for Seen { window, key, at } in self.own.drain(..) {
-            self.kept.window(window).into_iter().for_each(|mut window| window.keep(key, at));
+            let kept = self.kept.as_ref().and_then(|kept| kept.window(window));
+            kept.into_iter().for_each(|mut window| window.keep(key, at));
         }
         self.own_keys.clear();
     }
 
     /// Forgets all that was kept: something of it wasn't stored after all.
     pub fn forget_all(&self) {
-        for window in 0..self.kept.windows.len() {
-            self.kept.window(window).into_iter().for_each(|mut window| window.forget());
+        if let Some(kept) = &self.kept {
+            (0..kept.windows.len()).filter_map(|window| kept.window(window)).for_each(|mut window| window.forget());
         }
     }
 
     /// Whether a window has seen a value; now it has. Without a window of that number, as in a state of another
     /// transform, nothing was seen.
     pub(super) fn has_seen(&mut self, window: usize, value: &str, now: i64) -> bool {
-        let key = xxh3_128_with_seed(value.as_bytes(), self.kept.seed);
-        let Some(kept) = self.kept.window(window) else { return false };
+        let Some(all) = &self.kept else { return false };
+        let key = xxh3_128_with_seed(value.as_bytes(), all.seed);
+        let Some(kept) = all.window(window) else { return false };
         if kept.has(key, now) || !self.own_keys.insert((window, key)) {
             return true;
         }

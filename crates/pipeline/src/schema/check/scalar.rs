@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use super::{Check, Checked};
-use crate::schema::document::Kind;
 use crate::schema::equal::equal;
 use crate::schema::number::{is_plain, is_whole, small};
 use crate::schema::tree::{NumberRules, Rules, Side, TextRules, Values};
+use crate::values::Kind;
 
 /// Bytes of a value that are compared in a step.
 pub(super) const BYTES_PER_STEP: usize = 32;

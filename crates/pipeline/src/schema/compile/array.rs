@@ -1,9 +1,9 @@
 //! Keywords of arrays.
 
 use super::{Compiler, Object};
-use crate::schema::document::Kind;
 use crate::schema::draft::Draft;
 use crate::schema::tree::{ArrayRules, Contains};
+use crate::values::Kind;
 
 impl Compiler<'_> {
     pub(super) fn array(&mut self, object: Object) -> Option<Box<ArrayRules>> {

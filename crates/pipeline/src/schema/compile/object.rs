@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{Compiler, Object};
-use crate::schema::document::Kind;
 use crate::schema::draft::Draft;
 use crate::schema::library::Place;
 use crate::schema::members::{Member, Members};
 use crate::schema::tree::{Dependent, Id, Needs, ObjectRules};
+use crate::values::Kind;
 
 /// What is said of a member before all names are known.
 #[derive(Default)]

@@ -1,10 +1,10 @@
 //! Keywords that apply further schemas to the same value.
 
 use super::{Compiler, Object};
-use crate::schema::document::Kind;
 use crate::schema::draft::Draft;
 use crate::schema::tree::{Applied, Dynamic, Rules};
 use crate::schema::uri;
+use crate::values::Kind;
 
 impl Compiler<'_> {
     pub(super) fn same(&mut self, object: Object, rules: &mut Rules) {

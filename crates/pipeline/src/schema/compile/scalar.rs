@@ -1,13 +1,13 @@
 //! Keywords of kinds, values, numbers and strings.
 
 use super::{Compiler, Object};
-use crate::schema::document::Kind;
 use crate::schema::draft::Draft;
 use crate::schema::format::Format;
 use crate::schema::library::Place;
 use crate::schema::number::{DIVISOR_DIGITS_MAX, Divisor, Number, is_whole};
 use crate::schema::pattern::Pattern;
 use crate::schema::tree::{Allowed, Bound, KINDS, NumberRules, Owned, Rules, Side, Span, TextRules, Values};
+use crate::values::Kind;
 
 impl Compiler<'_> {
     pub(super) fn scalars(&mut self, object: Object, rules: &mut Rules) {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::super::document::escape;
 use super::super::tree::{Dependent, Id, Needs, ObjectRules};
 use super::{All, Comparison};
 use crate::schema::same;
+use crate::values::escape;
 
 type Objects<'s> = Vec<&'s ObjectRules>;
 

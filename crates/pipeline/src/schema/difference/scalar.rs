@@ -1,9 +1,9 @@
 //! Values, numbers and strings.
 
-use super::super::document::Kind;
 use super::super::number::Number;
 use super::super::tree::{Bound, NumberRules, Side, Span, TextRules};
 use super::{All, Comparison, takes, takes_integers};
+use crate::values::Kind;
 
 impl<'s> Comparison<'s> {
     pub(super) fn scalars(&mut self, olds: &All<'s>, news: &All<'s>, place: &str) {

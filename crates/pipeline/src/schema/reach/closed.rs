@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::super::compile::Compiled;
-use super::super::document::Kind;
 use super::super::tree::{Allowed, Applied, ArrayRules, Id, Needs, ObjectRules, Rules};
 use crate::pointer::Step;
+use crate::values::Kind;
 
 /// Why nothing stands at the end of some steps.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,13 +4,15 @@ use event::limits::{EVENT_BYTES_MAX, TRANSFORM_WORK_MAX};
 
 use super::super::{Context, Scratch};
 use super::compiled;
+use crate::values::View;
 
 /// What steps come to on an event, and the operations that they take.
 fn taken(steps: &str, event: &str) -> (Result<bool, String>, usize) {
     let transform = compiled(steps);
     let (mut windows, mut scratch) = (transform.windows(1), Scratch::default());
     let mut operations = TRANSFORM_WORK_MAX;
-    let outcome = transform.run_within(&mut operations, event, &Context::UNKNOWN, &mut windows, &mut scratch);
+    let outcome =
+        transform.run_within(&mut operations, View::unread(event), &Context::UNKNOWN, &mut windows, &mut scratch);
     (outcome.map(|outcome| outcome.goes_on()).map_err(|error| error.to_string()), operations)
 }
 

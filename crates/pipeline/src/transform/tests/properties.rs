@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::json;
 use crate::json::tests::json_text;
+use crate::values::{Values, View};
 
 /// Documents with the names that the steps ask for, and any others.
 pub(super) fn document() -> impl Strategy<Value = String> {
@@ -155,6 +156,23 @@ proptest! {
         if let (true, Ok([event]), Some(last)) = (is_one, ran.as_deref(), last.last()) {
             prop_assert_eq!(Some(event), last.payload.as_ref());
         }
+    }
+
+    #[test]
+    fn it_makes_no_difference_whether_the_values_were_read_before(
+        event in document(),
+        steps in prop::collection::vec(step(), 1..6),
+    ) {
+        let Ok(event) = json::check(event.as_bytes()) else { return Ok(()) };
+        let specs: Vec<StepSpec> = serde_json::from_str(&format!("[{}]", steps.join(","))).unwrap();
+        let Ok(transform) = Transform::compile(&specs, &tables()) else { return Ok(()) };
+        let (mut values, mut scratch) = (Values::default(), Scratch::default());
+        let [unread, read] = [View::unread(event), values.read(event)].map(|payload| {
+            let (mut windows, mut operations) = (transform.windows(1), TRANSFORM_WORK_MAX);
+            let outcome = transform.run_within(&mut operations, payload, &Context::UNKNOWN, &mut windows, &mut scratch);
+            checked(outcome, event).map(|outcome| (outcome, operations))
+        });
+        prop_assert_eq!(unread?, read?);
     }
 
     #[test]

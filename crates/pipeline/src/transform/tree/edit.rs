@@ -23,7 +23,7 @@ impl Tree {
         };
         if self.put_part(at, last, json)? {
             // By its own number: `-` leads to no element that is there already.
-            self.node_mut(at).stale = true;
+            self.make_one_stale(at);
             self.make_stale(way);
         }
         Ok(())
@@ -52,7 +52,7 @@ impl Tree {
             self.node_mut(found).replace(value);
         } else {
             let value = self.add(json)?;
-            self.append(of, step, value, search.last)?;
+            self.append(of, &step.name, value)?;
         }
         if search.has_twins {
             self.remove_members(of, &step.name, search.found);
@@ -62,19 +62,14 @@ impl Tree {
 
     /// Looks for an element; fails where it is neither there nor the next.
     fn element(&self, of: NodeId, step: &Step) -> Result<Found, EditError> {
-        let (mut found, mut last, mut count) = (None, None, 0);
-        for id in self.parts(of) {
-            if step.index == Some(count) {
-                found = Some(id);
-            }
-            (last, count) = (Some(id), count + 1);
-        }
+        let found = step.index.and_then(|index| self.each_part(of).nth(index));
+        let count = self.parts_of(of).count;
         self.pass(count);
         let is_next = step.name == "-" || step.index == Some(count);
         if found.is_none() && !is_next {
             return Err(EditError::NoSuchElement(count));
         }
-        Ok(Found { found, has_twins: false, last })
+        Ok(Found { found, has_twins: false })
     }
 
     fn follow(&mut self, way: &[Step]) -> Option<NodeId> {
@@ -84,12 +79,18 @@ impl Tree {
     /// Says of all that is around a part that it was changed, down to the last of the way.
     fn make_stale(&mut self, way: &[Step]) {
         let mut at = NodeId::ROOT;
-        self.node_mut(at).stale = true;
+        self.make_one_stale(at);
         for step in way {
             let Some(next) = self.part(at, step) else { return };
-            self.node_mut(next).stale = true;
+            self.make_one_stale(next);
             at = next;
         }
+    }
+
+    /// Says of an array or object that its parts were changed.
+    pub(super) fn make_one_stale(&mut self, id: NodeId) {
+        self.node_mut(id).stale = true;
+        self.has_stale_parts |= id != NodeId::ROOT;
     }
 
     /// Takes away what stands at the pointer, with all members of that name; the whole document can't be taken away.
@@ -121,11 +122,7 @@ impl Tree {
         if self.member(at, name).found.is_some() {
             self.remove_members(at, name, None);
         }
-        let key = text::string(name);
-        let span = self.add(&key)?;
-        let node = self.node_mut(found);
-        (node.key, node.whole, node.escaped) = (span, false, key.contains('\\'));
-        node.tag = Tag::of(name.as_bytes());
+        self.give_name(found, name)?;
         self.make_stale(way);
         Ok(())
     }
@@ -151,13 +148,13 @@ impl Tree {
     /// The part, which becomes an object if there is none; the node around is changed with it.
     fn enter(&mut self, of: NodeId, step: &Step) -> Result<NodeId, EditError> {
         self.open(of);
-        self.node_mut(of).stale = true;
+        self.make_one_stale(of);
         let id = match self.part(of, step) {
             Some(id) => id,
             None => {
                 let empty = self.add("{}")?;
-                let last = self.parts(of).inspect(|_| self.pass(1)).last();
-                self.append(of, step, empty, last)?
+                self.pass(self.parts_of(of).count);
+                self.append(of, &step.name, empty)?
             }
         };
         if self.open(id) == Shape::Closed {
@@ -168,46 +165,9 @@ impl Tree {
         Ok(id)
     }
 
-    /// Adds a part behind the last one.
-    fn append(&mut self, of: NodeId, step: &Step, value: Span, last: Option<NodeId>) -> Result<NodeId, EditError> {
-        let mut node = Node::closed(Span::default(), value);
-        if self.node(of).shape == Shape::Object {
-            let key = text::string(&step.name);
-            node.key = self.add(&key)?;
-            node.escaped = key.contains('\\');
-            node.tag = Tag::of(step.name.as_bytes());
-        }
-        let id = NodeId(super::offset(self.nodes.len()));
-        self.nodes.push(node);
-        match last {
-            Some(last) => self.node_mut(last).next = Some(id),
-            None => self.node_mut(of).first = Some(id),
-        }
-        Ok(id)
-    }
-
     fn remove_members(&mut self, of: NodeId, name: &str, but: Option<NodeId>) {
         let tag = Tag::of(name.as_bytes());
-        self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(tree.node(id), name, tag));
-    }
-
-    /// Keeps the parts that the function wants, which sees the number and the node of each.
-    pub(super) fn retain(&mut self, of: NodeId, mut wanted: impl FnMut(&mut Self, usize, NodeId) -> bool) {
-        let (mut before, mut next, mut number) = (None, self.node(of).first, 0);
-        while let Some(id) = next {
-            next = self.node(id).next;
-            if wanted(self, number, id) {
-                before = Some(id);
-            } else {
-                match before {
-                    Some(before) => self.node_mut(before).next = next,
-                    None => self.node_mut(of).first = next,
-                }
-                self.node_mut(of).stale = true;
-            }
-            number += 1;
-        }
-        self.pass(number);
+        self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(id, name, tag));
     }
 }
 
@@ -215,7 +175,6 @@ impl Node {
     const fn replace(&mut self, value: Span) {
         self.value = value;
         self.shape = Shape::Closed;
-        self.first = None;
         self.stale = false;
         self.whole = false;
     }

@@ -27,7 +27,9 @@ impl Tree {
             changed |= tree.node(id).stale;
             is_kept
         });
-        self.node_mut(of).stale |= changed;
+        if changed {
+            self.make_one_stale(of);
+        }
         kept
     }
 

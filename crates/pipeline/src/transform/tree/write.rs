@@ -49,7 +49,7 @@ impl Tree {
 
     fn write_parts(&self, of: NodeId, out: &mut String, [open, close]: [char; 2]) {
         out.push(open);
-        let (mut next, mut is_first) = (self.node(of).first, true);
+        let (mut next, mut is_first) = (self.parts_of(of).first, true);
         while let Some(id) = next {
             if !is_first {
                 out.push(',');

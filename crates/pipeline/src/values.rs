@@ -4,9 +4,33 @@
 use std::borrow::Cow;
 use std::iter;
 
+/// Memory for the values of one payload after the other.
+#[derive(Debug, Default)]
+pub struct Values {
+    nodes: Vec<Node>,
+}
+
+/// Values for which a usual payload leaves room behind; more is given back.
+const KEPT_VALUES: usize = 1024;
+
+impl Values {
+    /// Reads a payload, which must have passed [`crate::json::check`], once for all that look at its values.
+    pub fn read<'d>(&'d mut self, payload: &'d str) -> View<'d> {
+        self.nodes.clear();
+        read_into(payload, &mut self.nodes);
+        View { text: payload, nodes: &self.nodes }
+    }
+
+    /// Nobody looks at them any more: the memory of very many is given back.
+    pub fn forget(&mut self) {
+        self.nodes.clear();
+        self.nodes.shrink_to(KEPT_VALUES);
+    }
+}
+
 /// The kinds of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Null,
     Boolean,
     Number,
@@ -17,7 +41,7 @@ pub(super) enum Kind {
 
 /// One value. Those within it follow it; of an object each value follows its name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     kind: Kind,
     has_escape: bool,
     start: u32,
@@ -30,9 +54,15 @@ pub(super) struct Node {
 const BYTES_PER_VALUE: usize = 12;
 
 /// The values of a text that has passed [`crate::json::check`]. Of another text some may be missing or wrong.
-pub(super) fn read(text: &str) -> Vec<Node> {
+pub(crate) fn read(text: &str) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    read_into(text, &mut nodes);
+    nodes
+}
+
+fn read_into(text: &str, nodes: &mut Vec<Node>) {
     let bytes = text.as_bytes();
-    let mut nodes: Vec<Node> = Vec::with_capacity(bytes.len() / BYTES_PER_VALUE + 4);
+    nodes.reserve(bytes.len() / BYTES_PER_VALUE + 4);
     let (mut open, mut at) = (u32::MAX, 0);
     while let Some(byte) = bytes.get(at) {
         let start = at;
@@ -78,7 +108,6 @@ pub(super) fn read(text: &str) -> Vec<Node> {
         open = node.next;
         node.next = end;
     }
-    nodes
 }
 
 /// Goes behind the string whose quote was passed, and says whether it has an escape.
@@ -141,29 +170,46 @@ impl Node {
 
 /// The values of a text, to be looked at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View<'d> {
-    pub(super) text: &'d str,
-    pub(super) nodes: &'d [Node],
+pub struct View<'d> {
+    pub(crate) text: &'d str,
+    pub(crate) nodes: &'d [Node],
 }
 
 impl<'d> View<'d> {
-    pub(super) fn kind(&self, at: usize) -> Kind {
+    /// A payload whose values nobody has read yet.
+    #[must_use]
+    pub const fn unread(payload: &'d str) -> Self {
+        Self { text: payload, nodes: &[] }
+    }
+
+    /// The payload.
+    #[must_use]
+    pub const fn payload(self) -> &'d str {
+        self.text
+    }
+
+    pub(crate) fn kind(&self, at: usize) -> Kind {
         self.nodes.get(at).map_or(Kind::Null, |node| node.kind)
     }
 
     /// The value as it was written.
-    pub(super) fn raw(&self, at: usize) -> &'d str {
+    pub(crate) fn raw(&self, at: usize) -> &'d str {
         let node = self.nodes.get(at);
         node.and_then(|node| self.text.get(node.start as usize..node.end as usize)).unwrap_or_default()
     }
 
     /// Where the value stands in the text, in bytes.
-    pub(super) fn span(&self, at: usize) -> std::ops::Range<usize> {
+    pub(crate) fn span(&self, at: usize) -> std::ops::Range<usize> {
         self.nodes.get(at).map_or(0..0, |node| node.start as usize..node.end as usize)
     }
 
+    /// Whether a string has escapes.
+    pub(crate) fn has_escape(&self, at: usize) -> bool {
+        self.nodes.get(at).is_some_and(|node| node.has_escape)
+    }
+
     /// What a string says.
-    pub(super) fn text(&self, at: usize) -> Cow<'d, str> {
+    pub(crate) fn text(&self, at: usize) -> Cow<'d, str> {
         let Some(node) = self.nodes.get(at) else { return Cow::Borrowed("") };
         let inner = self.text.get(node.start as usize + 1..(node.end as usize).saturating_sub(1)).unwrap_or_default();
         if node.has_escape {
@@ -184,19 +230,19 @@ impl<'d> View<'d> {
     }
 
     /// The first value behind this one that isn't within it.
-    pub(super) fn next(&self, at: usize) -> usize {
+    pub(crate) fn next(&self, at: usize) -> usize {
         self.nodes.get(at).map_or(usize::MAX, |node| node.next as usize)
     }
 
     /// The elements of an array, and the names and values of an object in turn.
-    pub(super) fn children(self, at: usize) -> impl Iterator<Item = usize> + use<'d> {
+    pub(crate) fn children(self, at: usize) -> impl Iterator<Item = usize> + use<'d> {
         let end = self.next(at).min(self.nodes.len());
         let first = Some(at + 1).filter(|first| *first < end);
         iter::successors(first, move |child| Some(self.next(*child)).filter(|next| *next < end))
     }
 
     /// The members of an object: where the name stands, and where the value does.
-    pub(super) fn members(self, at: usize) -> impl Iterator<Item = (usize, usize)> + use<'d> {
+    pub(crate) fn members(self, at: usize) -> impl Iterator<Item = (usize, usize)> + use<'d> {
         let end = if self.kind(at) == Kind::Object { self.next(at).min(self.nodes.len()) } else { 0 };
         // A name is one value, and its value stands behind it.
         let first = Some(at + 1).filter(|first| *first < end);
@@ -205,12 +251,12 @@ impl<'d> View<'d> {
     }
 
     /// The value of a member; of several with its name the last.
-    pub(super) fn member(self, at: usize, name: &str) -> Option<usize> {
+    pub(crate) fn member(self, at: usize, name: &str) -> Option<usize> {
         self.members(at).filter(|(key, _)| self.is_text(*key, name)).last().map(|(_, value)| value)
     }
 
     /// The JSON pointer to a value.
-    pub(super) fn pointer(self, to: usize) -> String {
+    pub(crate) fn pointer(self, to: usize) -> String {
         let (mut pointer, mut at) = (String::new(), 0);
         while at < to {
             let holds = |child: usize| (child..self.next(child)).contains(&to);
@@ -237,6 +283,6 @@ impl<'d> View<'d> {
 }
 
 /// A name as it stands in a JSON pointer.
-pub(super) fn escape(name: &str) -> String {
+pub(crate) fn escape(name: &str) -> String {
     if name.contains(['~', '/']) { name.replace('~', "~0").replace('/', "~1") } else { name.to_owned() }
 }
