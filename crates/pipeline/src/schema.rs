@@ -20,6 +20,7 @@ mod number;
 mod pattern;
 mod reach;
 mod same;
+mod slips;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
@@ -68,6 +69,12 @@ impl Schema {
     /// All that is wrong with it, up to a limit.
     pub fn check(&self, payload: &str) -> Result<(), Violations> {
         check::check(&self.compiled, payload)
+    }
+
+    /// Names in it that are no keywords, and nearly one: what they say counts for nothing. At most as many as there may be mistakes.
+    #[must_use]
+    pub fn slips(&self) -> &[InvalidSchema] {
+        &self.compiled.slips
     }
 
     /// The names of the documents that it refers to.
