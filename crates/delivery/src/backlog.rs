@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use eventlog::EventLog;
+use eventlog::{EventLog, Segments};
 
 use crate::SinkName;
 use crate::book::{Book, SinkBook};

@@ -80,13 +80,6 @@ impl Room {
         self.bytes_all.load(Ordering::Relaxed)
     }
 
-    /// A segment was refused: no events are taken until somebody finds that there is enough space for the next.
-    pub(crate) fn refused(&self) {
-        if self.allowance.has_refused() {
-            self.is_short.store(true, Ordering::Relaxed);
-        }
-    }
-
     /// Looks at the disk, to be called several times a second. Also says whether the answer is another one than the last time.
     ///
     /// # Errors
@@ -164,11 +157,8 @@ mod tests {
         disk.set_capacity(Some(100 * MIB));
         let room = Room::new(Arc::new(disk.clone()), "/".into(), Some(0));
         room.owe(49 * MIB, 0, 1, 0);
-        room.refused();
-        assert!(!room.is_short(), "none was");
-        assert!(!room.allowance().begin(2 * MIB, false));
-        room.refused();
-        assert!(room.is_short());
+        assert!(!room.look().unwrap().1, "there is as much as is owed");
+        room.allowance().refuse(2 * MIB);
         assert!(room.look().unwrap().1 && room.is_short(), "it lacks what stores would take");
         room.owe(46 * MIB, 0, 1, 0);
         assert!(room.look().unwrap().1 && !room.is_short());

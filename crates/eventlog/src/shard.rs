@@ -345,7 +345,6 @@ impl Shard {
             }
             Err(CommitError::NoSpace { .. }) => {
                 self.counters.commits_refused.add(1);
-                self.common.room.refused();
                 // Before the sequences are given to others: who meets an id believes that its place is its own.
                 self.common.memory.forget(&turn.given);
                 self.common.memory.forget(&head.open.given);

@@ -111,6 +111,16 @@ impl Allowance {
         self.state().lacking > 0
     }
 
+    /// A segment for so many bytes was refused: until there is room for one, what it lacks is kept free too. One that is larger than
+    /// usual says nothing of others.
+    pub fn refuse(&self, bytes: u64) {
+        let mut state = self.state();
+        let usual = bytes.min(SEGMENT_BYTES_MIN);
+        if !self.allows(&state, usual, usual) {
+            state.lacking = usual.saturating_mul(state.owed_per_byte + 1);
+        }
+    }
+
     /// There is enough again.
     pub fn forgive(&self) {
         self.state().lacking = 0;
@@ -119,7 +129,7 @@ impl Allowance {
     /// Lets a file of `length` be made for a segment, if that may be begun then.
     pub(crate) fn fill(&self, length: u64) -> Option<Filling<'_>> {
         let mut state = self.state();
-        if !self.allows(&mut state, length, length) {
+        if !self.allows(&state, length, length) {
             return None;
         }
         state.filling += length;
@@ -129,7 +139,7 @@ impl Allowance {
     /// Begins a segment in a file that is there; `needed` where it must be. Whether that may be.
     pub fn begin(&self, length: u64, needed: bool) -> bool {
         let mut state = self.state();
-        let may_begin = needed || self.allows(&mut state, 0, length);
+        let may_begin = needed || self.allows(&state, 0, length);
         if may_begin {
             state.begun += length;
         }
@@ -138,20 +148,11 @@ impl Allowance {
 
     /// Whether there is room for a file of `added` bytes and for what is owed for a segment of `length`. A disk that doesn't answer
     /// is noticed by whoever writes to it.
-    fn allows(&self, state: &mut State, added: u64, length: u64) -> bool {
+    fn allows(&self, state: &State, added: u64, length: u64) -> bool {
         let Ok(space) = self.space() else { return true };
         let taken = state.taken(kept_free(state.keep, space.bytes_all));
-        let with = |length: u64, added: u64| {
-            let owed = length.saturating_mul(state.owed_per_byte);
-            taken.saturating_add(added).saturating_add(owed) <= space.bytes
-        };
-        let allows = with(length, added);
-        // One larger than usual says nothing of others.
-        let usual = length.min(SEGMENT_BYTES_MIN);
-        if !allows && !with(usual, added.min(usual)) {
-            state.lacking = usual.saturating_mul(state.owed_per_byte + 1);
-        }
-        allows
+        let owed = length.saturating_mul(state.owed_per_byte);
+        taken.saturating_add(added).saturating_add(owed) <= space.bytes
     }
 }
 
@@ -187,9 +188,8 @@ mod tests {
     #[test]
     fn a_segment_is_begun_where_stores_have_room_for_it_too() {
         let allowance = allowance(1000 * KIB, 100 * KIB);
-        assert!(allowance.begin(450 * KIB, false));
+        assert!(allowance.begin(300 * KIB, false));
         assert!(!allowance.begin(KIB, false), "all is owed");
-        assert!(allowance.has_refused());
         assert!(allowance.begin(KIB, true), "one that must be is");
         allowance.owe(0, 2, allowance.begun());
         assert!(allowance.begin(450 * KIB, false), "it was delivered");
@@ -200,12 +200,12 @@ mod tests {
     #[test]
     fn a_file_needs_room_besides_and_counts_while_it_is_made() {
         let allowance = allowance(1000 * KIB, 100 * KIB);
-        assert!(allowance.fill(301 * KIB).is_none());
+        assert!(allowance.fill(226 * KIB).is_none());
         let filling = allowance.fill(200 * KIB).unwrap();
-        assert_eq!(allowance.needed(0, None), 300 * KIB + allowance.state().lacking);
-        assert!(allowance.fill(250 * KIB).is_none());
+        assert_eq!(allowance.needed(0, None), 300 * KIB);
+        assert!(allowance.fill(200 * KIB).is_none());
         drop(filling);
-        assert!(allowance.fill(250 * KIB).is_some());
+        assert!(allowance.fill(225 * KIB).is_some());
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         let begun = allowance.begun();
         assert!(allowance.begin(200 * KIB, false));
         allowance.owe(10 * KIB, 2, begun);
-        assert_eq!(allowance.needed(0, None), 410 * KIB);
+        assert_eq!(allowance.needed(0, None), 410 * KIB, "two bytes for each");
         allowance.owe(10 * KIB, 2, allowance.begun());
         assert_eq!(allowance.needed(0, None), 10 * KIB);
     }
@@ -222,8 +222,11 @@ mod tests {
     #[test]
     fn what_was_lacking_is_kept_free_until_it_is_there() {
         let allowance = allowance(100 * KIB, 40 * KIB);
-        assert!(!allowance.begin(50 * KIB, false));
-        assert_eq!(allowance.needed(0, Some(4)), (40 + 10 + 150) * KIB);
+        allowance.refuse(15 * KIB);
+        assert!(!allowance.has_refused(), "there is room for one");
+        allowance.refuse(50 * KIB);
+        assert!(allowance.has_refused());
+        assert_eq!(allowance.needed(0, Some(4)), (40 + 10 + 200) * KIB);
         allowance.forgive();
         assert_eq!((allowance.needed(0, Some(4)), allowance.has_refused()), (50 * KIB, false));
     }
@@ -232,6 +235,7 @@ mod tests {
     fn one_that_is_larger_than_usual_is_refused_for_itself() {
         let allowance = allowance(4 * SEGMENT_BYTES_MIN, 0);
         assert!(!allowance.begin(3 * SEGMENT_BYTES_MIN, false));
+        allowance.refuse(3 * SEGMENT_BYTES_MIN);
         assert!(!allowance.has_refused());
     }
 

@@ -190,7 +190,11 @@ impl Committer {
         let directory = self.place.directory.clone();
         let no_space = |source| CommitError::NoSpace { directory: directory.to_path_buf(), source };
         let seed = self.place.seeds.next().map_err(no_space)?;
-        let spare = self.spares.take(want).and_then(|spare| self.spares.begin(spare, needed)).map_err(no_space)?;
+        let begun = self.spares.take(want).and_then(|spare| self.spares.begin(spare, needed));
+        let spare = begun.map_err(|source| {
+            self.spares.refused(want.at_least);
+            no_space(source)
+        })?;
         let (generation, first) = (self.header.generation + 1, block.first());
         self.header =
             SegmentHeader { seed, generation, first, previous: self.last_sum, length: spare.length, ..self.header };

@@ -87,6 +87,13 @@ impl SparePool {
         Self { allowance, ..self }
     }
 
+    /// No segment for so many bytes can be begun.
+    pub(crate) fn refused(&self, bytes: u64) {
+        if let Some(allowance) = &self.allowance {
+            allowance.refuse(bytes.max(LENGTH_MIN));
+        }
+    }
+
     /// Begins a segment in this spare; where that isn't allowed, the spare is given back to the disk.
     pub(crate) fn begin(&self, spare: Spare, needed: bool) -> io::Result<Spare> {
         if self.allowance.as_ref().is_none_or(|allowance| allowance.begin(spare.length, needed)) {
@@ -264,6 +271,13 @@ impl Spares {
     pub(crate) fn begin(&self, spare: Spare, needed: bool) -> io::Result<Spare> {
         match self {
             Self::Inline(pool) | Self::Ahead { pool, .. } => pool.begin(spare, needed),
+        }
+    }
+
+    /// No segment for so many bytes can be begun.
+    pub(crate) fn refused(&self, bytes: u64) {
+        match self {
+            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.refused(bytes),
         }
     }
 

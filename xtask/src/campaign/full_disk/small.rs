@@ -125,7 +125,9 @@ fn send(shared: &Shared, connection: &mut Connection, request: &[u8]) -> Result<
         match answer.status {
             200 => return Ok(true),
             503 => {}
-            507 => drop(shared.disk_full.fetch_add(1, Ordering::SeqCst)),
+            507 => {
+                shared.disk_full.fetch_add(1, Ordering::SeqCst);
+            }
             status => bail!("answered {status}: {}", String::from_utf8_lossy(&answer.body)),
         }
         if shared.stop.load(Ordering::SeqCst) {
