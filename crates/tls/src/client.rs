@@ -96,7 +96,8 @@ pub(crate) fn explained(error: io::Error) -> io::Error {
             io::Error::new(io::ErrorKind::InvalidData, text)
         }
         Some(inner) if is_of_no_tls(inner) => {
-            let text = "the server speaks no TLS on this port: write http:// instead of https://, or name its port with TLS";
+            let text =
+                "the server speaks no TLS on this port: write http:// instead of https://, or name its port with TLS";
             io::Error::new(io::ErrorKind::InvalidData, text)
         }
         Some(inner) => io::Error::other(format!("no TLS with the server: {inner}")),

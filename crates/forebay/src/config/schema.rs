@@ -85,13 +85,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut
 }
 
 /// Warns of names that are nearly keywords: the standard allows them.
-fn warn_of_slips(
-    reader: &mut Reader<'_>,
-    found: &Found<PathBuf>,
-    schema: &Schema,
-    documents: &Documents,
-    path: &Path,
-) {
+fn warn_of_slips(reader: &mut Reader<'_>, found: &Found<PathBuf>, schema: &Schema, documents: &Documents, path: &Path) {
     for InvalidSchema { document, span, message, .. } in schema.slips() {
         let (name, text) = match documents.get(document) {
             Some(text) => (document.clone(), text.as_str()),

@@ -16,8 +16,7 @@ const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 900
 /// # Errors
 /// The configuration that is named can't be read, or is wrong.
 pub(super) fn find(at: &DeadAt) -> Result<Target, DeadCommandError> {
-    let loaded =
-        config::load(at.config.as_deref(), &Environment::of_process(), &Flags::default(), &at.data.directory);
+    let loaded = config::load(at.config.as_deref(), &Environment::of_process(), &Flags::default(), &at.data.directory);
     match loaded {
         Ok((configuration, _)) => Ok(target(configuration.gateway.admin, configuration.admin.tls.is_some())),
         Err(error) if at.config.is_some() => Err(DeadCommandError::Configuration(error)),

@@ -52,7 +52,9 @@ pub(crate) enum DeadCommandError {
     )]
     NotRunning(PathBuf),
     /// The server can't be asked.
-    #[error("can't ask the server at {address}: {source}; name the admin address of the running one with --admin, or its configuration with --config")]
+    #[error(
+        "can't ask the server at {address}: {source}; name the admin address of the running one with --admin, or its configuration with --config"
+    )]
     Call {
         /// Its admin address.
         address: Target,
@@ -128,9 +130,7 @@ impl Place {
         }
         match DataDirectory::open(Arc::new(OsDisk), path) {
             Ok(directory) => Ok(Self::Directory(directory)),
-            Err(DirectoryError::InUse(_)) => {
-                Ok(Self::Server(at.ca.server(&address::find(at)?)?, Some(origin(path)?)))
-            }
+            Err(DirectoryError::InUse(_)) => Ok(Self::Server(at.ca.server(&address::find(at)?)?, Some(origin(path)?))),
             Err(error) => Err(DeadCommandError::Directory(error)),
         }
     }

@@ -177,7 +177,10 @@ impl Compiler<'_> {
         let meant = |(name, _)| Some((name, slips::meant(&view.text(name))?));
         let found: Vec<_> = view.members(place.at).filter_map(meant).collect();
         for (at, keyword) in found.into_iter().take(SCHEMA_MISTAKES_MAX.saturating_sub(self.slips.len())) {
-            let message = format!("`{}` is no keyword, and asserts nothing; did you mean `{keyword}`?", self.view(place).text(at));
+            let message = format!(
+                "`{}` is no keyword, and asserts nothing; did you mean `{keyword}`?",
+                self.view(place).text(at)
+            );
             self.slips.push(self.library.mistake(Place { at, ..place }, message));
         }
     }
