@@ -51,7 +51,10 @@ fn sequences(shard: &OpenShard) -> Vec<u64> {
     let mut sequences = Vec::new();
     while let Some(stretch) = reader.read(shard.durable).unwrap() {
         let Stretch::Block(block) = stretch else { panic!("nothing was damaged") };
-        sequences.extend(block.records().map(|(sequence, _)| sequence));
+        sequences.extend(block.records().map(|(sequence, record)| {
+            assert_eq!(Event::of(&record).id, Event::new(sequence, 0).id);
+            sequence
+        }));
     }
     sequences
 }
