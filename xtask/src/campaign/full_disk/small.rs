@@ -109,7 +109,7 @@ fn spawn(
         let mut acknowledged = Vec::new();
         for number in 0.. {
             let request = batch((client, number), small);
-            if !send(&shared, &mut connection, &request)? {
+            if !send(&shared, intake, &mut connection, &request)? {
                 break;
             }
             acknowledged.push((client, number));
@@ -119,9 +119,16 @@ fn spawn(
 }
 
 /// Sends a batch until it is taken; false where the server has gone.
-fn send(shared: &Shared, connection: &mut Connection, request: &[u8]) -> Result<bool> {
+fn send(shared: &Shared, intake: SocketAddr, connection: &mut Connection, request: &[u8]) -> Result<bool> {
     loop {
-        let Ok(answer) = connection.send(request) else { return Ok(false) };
+        let Ok(answer) = connection.send(request) else {
+            // Who is refused before its body is read is cut off behind the answer.
+            match Connection::open(intake) {
+                Ok(another) if !shared.stop.load(Ordering::SeqCst) => *connection = another,
+                _ => return Ok(false),
+            }
+            continue;
+        };
         match answer.status {
             200 => return Ok(true),
             503 => {}
