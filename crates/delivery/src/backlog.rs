@@ -3,17 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use eventlog::EventLog;
+use eventlog::{EventLog, Segments};
 
 use crate::SinkName;
 use crate::book::{Book, SinkBook};
 
 /// A sink takes events again when its backlog has fallen by one part in so many.
 const MARGIN_PART: u64 = 4;
-
-/// A store on the journal's own disk takes up to so many times the bytes of what waits for it, until they are stored and their
-/// segments freed: SQLite writes them into its log and then into the table.
-const BYTES_OWED: u64 = 2;
 
 /// What is to be known of a sink.
 #[derive(Clone, Copy, Debug)]
@@ -60,11 +56,18 @@ impl Backlogs {
         changed
     }
 
-    /// Bytes that the stores on this disk will take for what waits for them.
-    pub(crate) fn owed(&self, log: &EventLog, book: &Book) -> u64 {
-        let local = self.limits.iter().filter(|(_, limit)| limit.on_this_disk);
-        let waiting = local.filter_map(|(name, _)| Some(bytes_waiting(log, book.sinks.get(name)?)));
-        waiting.sum::<u64>().saturating_mul(BYTES_OWED)
+    /// Has the log keep free what the stores on this disk will take for what waits for them, and for what still fits the segments
+    /// that are being written.
+    pub(crate) fn owe(&self, log: &EventLog, book: &Book) {
+        // Asked first: what is begun meanwhile is owed besides.
+        let begun = log.room().begun();
+        let local = || self.limits.iter().filter(|(_, limit)| limit.on_this_disk);
+        let stores = local().count() as u64;
+        let waiting: u64 = local().filter_map(|(name, _)| Some(bytes_waiting(log, book.sinks.get(name)?))).sum();
+        let of_newest =
+            |bytes: fn(&Segments) -> u64| log.shards().iter().map(|shard| bytes(shard.segments())).sum::<u64>();
+        let left = of_newest(Segments::newest_left).saturating_mul(stores);
+        log.room().owe(waiting.saturating_add(left), of_newest(Segments::newest_bytes), stores, begun);
     }
 }
 

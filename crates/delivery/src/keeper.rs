@@ -136,13 +136,14 @@ impl Keeper {
 
     /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
     pub(crate) fn tick(&mut self) -> bool {
-        self.look_at_disk();
         let settling = self.settling_lanes();
         // Asked first: what changes between the two is seen the next time.
         let stamp = self.ledger.stamp();
         let before = self.last.take().filter(|(before, _)| *before == stamp);
         let is_known = before.is_some();
         let document = before.map_or_else(|| self.ledger.document(), |(_, document)| document);
+        self.backlogs.owe(&self.log, &document.book);
+        self.look_at_disk();
         self.look_at_backlogs(&document.book);
         self.remember(&document, settling);
         let passed = Reached::of(&document);
@@ -200,7 +201,6 @@ impl Keeper {
     }
 
     fn look_at_backlogs(&mut self, book: &Book) {
-        self.log.room().owe(self.backlogs.owed(&self.log, book));
         for (sink, is_full) in self.backlogs.look(&self.log, book, self.log.room().bytes_all()) {
             self.reporter.report(&if is_full {
                 format!("as much waits for sink {sink} as may: events with a route to it are refused until it has taken some")

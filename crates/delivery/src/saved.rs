@@ -99,6 +99,12 @@ impl Saved {
         rows
     }
 
+    /// Whether events were routed to such a sink.
+    #[must_use]
+    pub fn knows(&self, sink: &str) -> bool {
+        self.document.as_ref().is_some_and(|document| document.book.sinks.keys().any(|name| **name == *sink))
+    }
+
     /// Gives up what routes to this sink hold, from one type or from all, that were out of the configuration when Forebay
     /// ran last.
     ///

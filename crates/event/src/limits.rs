@@ -206,6 +206,13 @@ pub const KEEP_FREE_BYTES: u64 = 1024 * 1024 * 1024;
 pub const KEEP_FREE_FILES: u64 = 1_000;
 /// One part in so many of a file system is kept free, or less.
 pub const KEEP_FREE_PART: u64 = 20;
+/// On a small disk no less is kept: a store's log and its largest transaction take as much, however little waits for it.
+pub const KEEP_FREE_BYTES_MIN: u64 = 16 * 1024 * 1024;
+/// On a very small one no more than one part in so many.
+pub const KEEP_FREE_PART_MAX: u64 = 4;
+/// A store on the journal's own disk takes up to so many bytes for each that waits for it, until the segment is freed: SQLite writes
+/// it into its log and then into the table.
+pub const STORE_BYTES_PER_BYTE: u64 = 2;
 
 const _: () = assert!(
     ACK_TIMEOUT_MIN.as_secs() <= ACK_TIMEOUT.as_secs() && ACK_TIMEOUT.as_secs() <= ACK_TIMEOUT_MAX.as_secs(),
@@ -247,4 +254,5 @@ const _: () = assert!(
     "the default is one of those that can be set"
 );
 const _: () = assert!(READ_EVENTS_DEFAULT <= READ_EVENTS_MAX, "the default may be asked for");
+const _: () = assert!(KEEP_FREE_BYTES_MIN <= KEEP_FREE_BYTES && KEEP_FREE_PART_MAX <= KEEP_FREE_PART);
 const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MIN.is_multiple_of(PAGE_BYTES as u64));

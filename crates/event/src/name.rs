@@ -19,11 +19,17 @@ pub enum InvalidTypeName {
     /// The text is longer than the limit.
     #[error("a type name has at most {TYPE_NAME_BYTES_MAX} bytes, this one has {0}")]
     TooLong(usize),
-    /// A byte stands where the grammar doesn't allow it; the offset counts from 0.
+    /// A character stands where the grammar doesn't allow it; the offset counts bytes from 0.
     #[error(
-        "byte {0} is not allowed there: parts of a-z, 0-9, `_` and `-`, each beginning with a letter or digit, joined by `.`"
+        "{found:?} at byte {at} is not allowed: a type name is in lower case, parts of a-z, 0-9, `_` and `-`, each beginning with \
+         a letter or digit, joined by `.`"
     )]
-    Byte(usize),
+    Character {
+        /// The character.
+        found: char,
+        /// Where it begins.
+        at: usize,
+    },
 }
 
 impl TypeName {
@@ -32,7 +38,7 @@ impl TypeName {
     /// # Errors
     /// [`InvalidTypeName`] says what is wrong and at which byte.
     pub fn new(text: &str) -> Result<Self, InvalidTypeName> {
-        check(text.as_bytes())?;
+        check(text)?;
         Ok(Self(text.into()))
     }
 
@@ -43,7 +49,8 @@ impl TypeName {
     }
 }
 
-fn check(bytes: &[u8]) -> Result<(), InvalidTypeName> {
+fn check(text: &str) -> Result<(), InvalidTypeName> {
+    let bytes = text.as_bytes();
     if bytes.is_empty() {
         return Err(InvalidTypeName::Empty);
     }
@@ -56,13 +63,19 @@ fn check(bytes: &[u8]) -> Result<(), InvalidTypeName> {
             b'a'..=b'z' | b'0'..=b'9' => part_begins = false,
             b'_' | b'-' if !part_begins => {}
             b'.' if !part_begins => part_begins = true,
-            _ => return Err(InvalidTypeName::Byte(offset)),
+            _ => return Err(not_allowed(text, offset)),
         }
     }
     if part_begins {
-        return Err(InvalidTypeName::Byte(bytes.len() - 1));
+        return Err(not_allowed(text, bytes.len() - 1));
     }
     Ok(())
+}
+
+/// The character at `at`, before which all are of one byte.
+fn not_allowed(text: &str, at: usize) -> InvalidTypeName {
+    let found = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(char::REPLACEMENT_CHARACTER);
+    InvalidTypeName::Character { found, at }
 }
 
 impl fmt::Display for TypeName {
@@ -86,21 +99,29 @@ mod tests {
         for good in ["a", "0", "access", "job_status", "access.hits", "a-b.c_d.9"] {
             assert!(TypeName::new(good).is_ok(), "{good}");
         }
+        let character = |found, at| InvalidTypeName::Character { found, at };
         let long = "a".repeat(TYPE_NAME_BYTES_MAX + 1);
         for (bad, why) in [
             ("", InvalidTypeName::Empty),
-            ("..", InvalidTypeName::Byte(0)),
-            ("-x", InvalidTypeName::Byte(0)),
-            ("a..b", InvalidTypeName::Byte(2)),
-            ("a.", InvalidTypeName::Byte(1)),
-            ("a._b", InvalidTypeName::Byte(2)),
-            ("Access", InvalidTypeName::Byte(0)),
-            ("a/b", InvalidTypeName::Byte(1)),
-            ("é", InvalidTypeName::Byte(0)),
+            ("..", character('.', 0)),
+            ("-x", character('-', 0)),
+            ("a..b", character('.', 2)),
+            ("a.", character('.', 1)),
+            ("a._b", character('_', 2)),
+            ("Access", character('A', 0)),
+            ("a/b", character('/', 1)),
+            ("é", character('é', 0)),
             (long.as_str(), InvalidTypeName::TooLong(TYPE_NAME_BYTES_MAX + 1)),
         ] {
             assert_eq!(TypeName::new(bad), Err(why), "{bad}");
         }
         assert!(TypeName::new(&"a".repeat(TYPE_NAME_BYTES_MAX)).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_character_and_the_rule() {
+        let said = |text| TypeName::new(text).unwrap_err().to_string();
+        assert!(said("Access").starts_with("'A' at byte 0 is not allowed: a type name is in lower case"));
+        assert!(said("a b").starts_with("' ' at byte 1 is not allowed"));
     }
 }

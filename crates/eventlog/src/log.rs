@@ -77,6 +77,9 @@ pub enum OpenLogError {
         /// What the file system said.
         source: io::Error,
     },
+    /// What waits for stores can't be measured.
+    #[error("can't measure the journal of the last start: {0}")]
+    Space(io::Error),
     /// The ids of events that may come again can't be read.
     #[error("can't read the ids of events that were accepted before the last stop: {0}")]
     Ids(io::Error),
@@ -122,8 +125,13 @@ impl EventLog {
         let failure = watch::Sender::new(None);
         let mut opened = Vec::new();
         let mut findings = Vec::new();
+        let room = room(directory, options).map_err(OpenLogError::Space)?;
         for shard in 0..options.shards {
-            let mut journal = open_with_reserve(directory, &shard_options(directory, options, shard, &block_numbers))?;
+            let shard_options = ShardOptions {
+                allowance: Some(room.allowance().clone()),
+                ..shard_options(directory, options, shard, &block_numbers)
+            };
+            let mut journal = open_with_reserve(directory, &shard_options)?;
             let found = std::mem::take(&mut journal.findings);
             findings.extend(found.into_iter().map(|finding| (shard, finding)));
             let index = usize::from(shard);
@@ -137,7 +145,6 @@ impl EventLog {
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
         let memory = Arc::new(Memory::new().map_err(OpenLogError::Ids)?);
-        let room = Arc::new(Room::new(directory.disk().clone(), directory.path().into(), options.keep_free));
         let outcomes = Arc::<Outcomes>::default();
         let common = Common { accepted: accepted.clone(), memory: memory.clone(), room: room.clone() };
         let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
@@ -219,6 +226,14 @@ impl EventLog {
             Err(_) => std::future::pending().await,
         }
     }
+}
+
+/// Of a disk that is nearly full, starts that follow each other quickly take nothing of what stores will need for what the last one
+/// has left.
+fn room(directory: &DataDirectory, options: &LogOptions) -> io::Result<Arc<Room>> {
+    let room = Room::new(directory.disk().clone(), directory.path().into(), options.keep_free);
+    room.owe(directory.segment_bytes()?, 0, 1, room.begun());
+    Ok(Arc::new(room))
 }
 
 /// On a full disk the reserve makes room for the segment that a start needs: without it nothing could be delivered.

@@ -3,43 +3,44 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use event::limits::{KEEP_FREE_BYTES, KEEP_FREE_FILES, KEEP_FREE_PART};
+use event::limits::{KEEP_FREE_FILES, KEEP_FREE_PART, STORE_BYTES_PER_BYTE};
+use journal::Allowance;
 use journal::disk::{SharedDisk, Space};
 
 /// What is kept free is passed by this part before events are taken again: else each freed segment would let in as many
 /// as were just written away.
 const MARGIN_PART: u64 = 4;
-/// More than any disk has: a part of the disk is kept free.
-const BY_PART: u64 = u64::MAX;
 
 /// What was found the last time that somebody looked.
 pub struct Room {
-    disk: SharedDisk,
-    directory: PathBuf,
-    /// [`BY_PART`] where nobody says how much.
-    keep_bytes: AtomicU64,
-    /// What the stores on this disk will take for what is in the journal already.
-    owed_bytes: AtomicU64,
+    /// What segments may take: they ask it themselves, since much can come between two looks.
+    allowance: Arc<Allowance>,
     is_short: AtomicBool,
+    /// The same as the last look has found it.
+    was_short: AtomicBool,
     free_bytes: AtomicU64,
     bytes_all: AtomicU64,
 }
 
 impl Room {
-    /// Watches the disk of `directory`. `keep_bytes` are kept free; by default a twentieth of the file system, a GiB at
-    /// most. Of files, too, a twentieth is kept, a thousand at most.
+    /// Watches the disk of `directory`. `keep_bytes` are kept free; by default a part of the file system
+    /// ([`journal::kept_free`]). Of files a twentieth is kept, a thousand at most.
     pub(crate) fn new(disk: SharedDisk, directory: PathBuf, keep_bytes: Option<u64>) -> Self {
         Self {
-            disk,
-            directory,
-            keep_bytes: AtomicU64::new(keep_bytes.unwrap_or(BY_PART)),
-            owed_bytes: AtomicU64::new(0),
+            allowance: Arc::new(Allowance::new(disk, directory, keep_bytes)),
             is_short: AtomicBool::new(false),
+            was_short: AtomicBool::new(false),
             free_bytes: AtomicU64::new(0),
             bytes_all: AtomicU64::new(u64::MAX),
         }
+    }
+
+    /// What segments may take of the disk.
+    pub(crate) const fn allowance(&self) -> &Arc<Allowance> {
+        &self.allowance
     }
 
     /// Whether no events are taken, for want of space.
@@ -50,12 +51,21 @@ impl Room {
 
     /// From the next look on so many bytes are kept free; without a number a part of the disk, as by default.
     pub fn keep_free(&self, keep_bytes: Option<u64>) {
-        self.keep_bytes.store(keep_bytes.unwrap_or(BY_PART), Ordering::Relaxed);
+        self.allowance.keep_free(keep_bytes);
     }
 
-    /// From the next look on so many bytes are kept free besides: stores on this disk will take them for what waits for them.
-    pub fn owe(&self, bytes: u64) {
-        self.owed_bytes.store(bytes, Ordering::Relaxed);
+    /// Bytes of all segments that were begun so far: to be asked before what waits for stores is measured.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.allowance.begun()
+    }
+
+    /// From now on so many bytes are kept free besides: `waiting` is what waited for all stores on this disk together when `begun`
+    /// bytes of segments were begun, and `stores` is how many there are. `newest` are the bytes of the newest segments: a start
+    /// that has to carry over their last blocks needs space for these.
+    pub fn owe(&self, waiting: u64, newest: u64, stores: u64, begun: u64) {
+        let bytes = waiting.saturating_mul(STORE_BYTES_PER_BYTE).saturating_add(newest);
+        self.allowance.owe(bytes, stores * STORE_BYTES_PER_BYTE + 1, begun);
     }
 
     /// Bytes that the disk had left the last time that somebody looked.
@@ -70,53 +80,53 @@ impl Room {
         self.bytes_all.load(Ordering::Relaxed)
     }
 
-    /// Looks at the disk, to be called several times a second. Also says whether the answer is another one than before.
+    /// Looks at the disk, to be called several times a second. Also says whether the answer is another one than the last time.
     ///
     /// # Errors
     /// What the file system says; then all stays as it was.
     pub fn look(&self) -> io::Result<(Space, bool)> {
-        let space = self.disk.space(&self.directory)?;
-        let was_short = self.is_short();
-        let is_short = self.leaves_too_little(&space, was_short);
+        let space = self.allowance.space()?;
+        let is_short = self.leaves_too_little(&space, self.is_short());
+        if !is_short {
+            self.allowance.forgive();
+        }
         self.is_short.store(is_short, Ordering::Relaxed);
         self.free_bytes.store(space.bytes, Ordering::Relaxed);
         self.bytes_all.store(space.bytes_all, Ordering::Relaxed);
-        Ok((space, is_short != was_short))
+        Ok((space, self.was_short.swap(is_short, Ordering::Relaxed) != is_short))
     }
 
     fn leaves_too_little(&self, space: &Space, was_short: bool) -> bool {
-        let with_margin = |keep: u64| if was_short { keep.saturating_add(keep / MARGIN_PART) } else { keep };
-        let keep_bytes = match self.keep_bytes.load(Ordering::Relaxed) {
-            BY_PART => KEEP_FREE_BYTES.min(space.bytes_all / KEEP_FREE_PART),
-            bytes => bytes,
-        };
-        let owed_bytes = self.owed_bytes.load(Ordering::Relaxed);
+        let margin = was_short.then_some(MARGIN_PART);
         let keep_files = KEEP_FREE_FILES.min(space.files_all / KEEP_FREE_PART);
-        space.bytes < with_margin(keep_bytes).saturating_add(owed_bytes) || space.files < with_margin(keep_files)
+        let keep_files = keep_files + margin.map_or(0, |part| keep_files / part);
+        space.bytes < self.allowance.needed(space.bytes_all, margin) || space.files < keep_files
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
+    use event::limits::KEEP_FREE_BYTES;
     use journal::simulated_disk::SimulatedDisk;
 
     use super::*;
+
+    const MIB: u64 = 1024 * 1024;
 
     fn room(keep_bytes: Option<u64>) -> Room {
         Room::new(Arc::new(SimulatedDisk::new(1)), "/".into(), keep_bytes)
     }
 
     fn space(bytes: u64, files: u64) -> Space {
-        Space { bytes, bytes_all: 10_000, files, files_all: 2_000 }
+        Space { bytes, bytes_all: 1_000 * MIB, files, files_all: 2_000 }
     }
 
     #[test]
     fn a_twentieth_is_kept_of_bytes_and_of_files() {
         let room = room(None);
         let is_short = |bytes, files| room.leaves_too_little(&space(bytes, files), false);
-        assert_eq!([is_short(499, 100), is_short(500, 100), is_short(500, 99)], [true, false, true]);
+        let kept = 50 * MIB;
+        assert_eq!([is_short(kept - 1, 100), is_short(kept, 100), is_short(kept, 99)], [true, false, true]);
         let large = Space { bytes: KEEP_FREE_BYTES, bytes_all: u64::MAX, files: KEEP_FREE_FILES, files_all: u64::MAX };
         assert!(!room.leaves_too_little(&large, false));
         assert!(room.leaves_too_little(&Space { bytes: KEEP_FREE_BYTES - 1, ..large }, false));
@@ -128,9 +138,9 @@ mod tests {
         let room = room(Some(1_000));
         let is_short = |bytes| room.leaves_too_little(&space(bytes, 2_000), false);
         assert!(!is_short(1_000));
-        room.owe(500);
+        room.owe(200, 100, 1, 0);
         assert_eq!([is_short(1_499), is_short(1_500)], [true, false]);
-        room.owe(u64::MAX);
+        room.owe(u64::MAX, 0, 1, 0);
         assert!(is_short(10_000));
     }
 
@@ -139,6 +149,19 @@ mod tests {
         let room = room(Some(1_000));
         let is_short = |bytes, files| room.leaves_too_little(&space(bytes, files), true);
         assert_eq!([is_short(1_249, 2_000), is_short(1_250, 2_000), is_short(2_000, 124)], [true, false, true]);
+    }
+
+    #[test]
+    fn a_segment_that_was_refused_closes_the_intake_until_there_is_room_for_one() {
+        let disk = SimulatedDisk::new(1);
+        disk.set_capacity(Some(100 * MIB));
+        let room = Room::new(Arc::new(disk.clone()), "/".into(), Some(0));
+        room.owe(49 * MIB, 0, 1, 0);
+        assert!(!room.look().unwrap().1, "there is as much as is owed");
+        room.allowance().refuse(2 * MIB);
+        assert!(room.look().unwrap().1 && room.is_short(), "it lacks what stores would take");
+        room.owe(46 * MIB, 0, 1, 0);
+        assert!(room.look().unwrap().1 && !room.is_short());
     }
 
     #[test]

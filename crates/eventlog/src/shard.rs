@@ -221,7 +221,7 @@ impl Shard {
     ) -> Result<Append<'_>, AppendError> {
         let taken = self.append_with(records.bytes(), |head| {
             types.iter().for_each(|(id, events)| head.open.counts.count(*id, *events));
-            Ok((head.appender.append(records), u64::from(records.len())))
+            Ok((head.appender.append_needed(records), u64::from(records.len())))
         })?;
         Ok(taken.appended().expect("what has no id that was given can't have come before"))
     }

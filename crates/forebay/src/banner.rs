@@ -5,9 +5,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use event::TypeName;
-use gateway::DEFAULT_TYPE;
+use eventlog::unix_microseconds;
+use gateway::{Around, DEFAULT_TYPE};
 
 use crate::config::{Configuration, SinkConfig};
+use crate::trial::Bench;
+use crate::try_command;
 
 /// Writes to the standard output. Where nobody reads it, nothing is lost.
 pub(crate) fn show(
@@ -32,10 +35,11 @@ fn text(
     let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
     let mut text = format!(
         "Forebay {} takes events on {intake}{listen} and keeps its data in {}.\n\n\
-         Post the first event:\n  curl -i {intake}{listen}{} -d '{{\"hello\": \"world\"}}'{shows}\n",
+         Post the first event:\n  curl -i {intake}{listen}{} -d {}{shows}\n",
         env!("CARGO_PKG_VERSION"),
         data.display(),
-        path(configuration)
+        path(configuration),
+        payload(configuration)
     );
     for (name, sink) in &configuration.sinks {
         let look = match &sink.store {
@@ -58,12 +62,28 @@ fn text(
 
 /// Where an event is taken that doesn't say its type, or one of the first type that there is.
 fn path(configuration: &Configuration) -> String {
-    let names = || configuration.types.keys().map(TypeName::as_str);
-    let takes_default = configuration.other_types.is_some() || names().any(|name| name == DEFAULT_TYPE);
-    match names().next().filter(|_| !takes_default) {
+    match first_type(configuration) {
         Some(name) => format!("/ingest/event/{name}"),
         None => "/ingest/event".to_owned(),
     }
+}
+
+/// The first type that there is, where events that don't say theirs aren't taken.
+fn first_type(configuration: &Configuration) -> Option<&str> {
+    let names = || configuration.types.keys().map(TypeName::as_str);
+    let takes_default = configuration.other_types.is_some() || names().any(|name| name == DEFAULT_TYPE);
+    names().next().filter(|_| !takes_default)
+}
+
+/// A payload that is taken. Where the type's schema or steps refuse the usual one, whoever runs it knows better what is.
+fn payload(configuration: &Configuration) -> String {
+    const HELLO: &str = "{\"hello\": \"world\"}";
+    let name = first_type(configuration).unwrap_or(DEFAULT_TYPE);
+    let is_refused = try_command::type_of(configuration, name).is_ok_and(|(name, config)| {
+        let around = Around { received_at: unix_microseconds(), ..Around::default() };
+        Bench::new(name, config).run(HELLO.as_bytes(), &around).rehearsed.end.refused.is_some()
+    });
+    if is_refused { "@event.json".to_owned() } else { format!("'{HELLO}'") }
 }
 
 const fn scheme(has_tls: bool) -> &'static str {

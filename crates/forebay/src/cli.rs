@@ -164,7 +164,7 @@ pub(crate) enum JournalCommand {
     Export {
         #[command(flatten)]
         data: Data,
-        /// The file to write; without one, payloads go to the standard output
+        /// The file to write; without one, or with -, payloads go to the standard output
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },

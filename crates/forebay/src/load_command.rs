@@ -87,8 +87,19 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
             log::warning("stopped before the end; start it again, and it goes on from there");
             Ok(EXIT_STOPPED)
         }
-        Ended::Stopped | Ended::Complete => Ok(if counts.refused + counts.undecided > 0 { EXIT_REFUSED } else { 0 }),
+        Ended::Stopped | Ended::Complete => Ok(exit_code(&counts)),
     }
+}
+
+/// A load that is gone on with isn't without refused lines because none was refused this time.
+fn exit_code(counts: &Counts) -> u8 {
+    if counts.refused_before > 0 {
+        log::warning(format_args!(
+            "{} line(s) were refused in earlier runs of this load: they were named then, and aren't sent again",
+            counts.refused_before
+        ));
+    }
+    if counts.refused + counts.refused_before + counts.undecided > 0 { EXIT_REFUSED } else { 0 }
 }
 
 fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {

@@ -49,12 +49,17 @@ impl<'f> SchemaFolder<'f> {
         Self { folder: Folder::new(folder), common: RefCell::new(Documents::new()) }
     }
 
+    /// A file of the folder as messages name it.
+    pub(crate) fn shown(&self, path: &Path) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
     /// Compiles the schema in a file, reading what it refers to.
     ///
     /// # Errors
     /// It can't be read, or is wrong.
     pub(crate) fn compile(&self, path: &Path, formats: bool) -> Result<Compiled, SchemaError> {
-        let unreadable = |why| SchemaError::Unreadable { path: self.folder.path().join(path), why };
+        let unreadable = |why| SchemaError::Unreadable { path: self.shown(path), why };
         let text = self.read(path).map_err(unreadable)?;
         let name = path.to_string_lossy().into_owned();
         let mut named = Named { own: named_by_itself(&text, path).into_iter().collect() };
@@ -64,7 +69,7 @@ impl<'f> SchemaFolder<'f> {
             return Ok(compiled);
         }
         let mut documents = Documents::new();
-        let mut texts = BTreeMap::from([(name.clone(), (self.folder.path().join(path), text.clone()))]);
+        let mut texts = BTreeMap::from([(name.clone(), (self.shown(path), text.clone()))]);
         loop {
             let options = Options { documents: &documents, formats };
             let mut mistakes = match Schema::compile(&name, &text, &options) {
@@ -87,7 +92,7 @@ impl<'f> SchemaFolder<'f> {
                 match found {
                     Ok((text, path)) => {
                         named.own.extend(named_by_itself(&text, &path));
-                        texts.insert(uri.clone(), (self.folder.path().join(path), text.clone()));
+                        texts.insert(uri.clone(), (self.shown(&path), text.clone()));
                         documents.insert(uri, text);
                     }
                     Err(why) => mistake.message = format!("`{uri}` can't be referred to: {why}"),

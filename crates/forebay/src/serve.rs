@@ -22,6 +22,7 @@ use crate::admin::{Admin, Entrance, Payloads, Routes, Trials};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{Configuration, Environment, LoadError};
+use crate::disk_size::{self, SmallDisk};
 use crate::metrics::Metrics;
 use crate::ports_tls::PortsTls;
 use crate::reload::{Inputs, Parts, ReloadCounters, ReloadDesk, Reloader};
@@ -44,6 +45,9 @@ pub(crate) enum ServeError {
     /// The data directory can't be used.
     #[error(transparent)]
     Directory(#[from] journal::DirectoryError),
+    /// Its disk is too small.
+    #[error(transparent)]
+    SmallDisk(#[from] SmallDisk),
     /// The tokens can't be read.
     #[error(transparent)]
     Tokens(#[from] TokenFileError),
@@ -196,7 +200,9 @@ impl Running {
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
         let saved = Saved::load(&directory)?;
         saved.findings().iter().for_each(log::warning);
-        let log_options = saved.log_options(shards(configuration, &directory)?);
+        let shards = shards(configuration, &directory)?;
+        check_disk(configuration, &directory, shards, &sinks)?;
+        let log_options = saved.log_options(shards);
         let log_options = LogOptions { keep_free: configuration.journal.keep_free, ..log_options };
         let log = Arc::new(EventLog::open(&directory, &log_options)?);
         for (shard, finding) in log.findings() {
@@ -267,6 +273,18 @@ fn shards(configuration: &Configuration, directory: &DataDirectory) -> Result<u1
         .shards_on_disk()
         .map_err(|source| ServeError::Shards { path: directory.path().to_owned(), source })?;
     Ok(wanted.max(there))
+}
+
+/// A disk that can't say how large it is will do.
+fn check_disk(
+    configuration: &Configuration,
+    directory: &DataDirectory,
+    shards: u16,
+    sinks: &[SinkSetup],
+) -> Result<(), SmallDisk> {
+    let bytes_all = directory.disk().space(directory.path()).map_or(0, |space| space.bytes_all);
+    let stores = sinks.iter().filter(|setup| setup.sink.traits().on_this_disk).count() as u64;
+    disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)
 }
 
 /// Passes delivery's messages on to the log.

@@ -30,6 +30,11 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
+    /// Says more.
+    pub(crate) fn add(&mut self, detail: &str) {
+        self.detail = format!("{}; {detail}", self.detail).into();
+    }
+
     pub(crate) fn of_problem(line: u32, problem: Problem) -> Self {
         let Problem { code, detail, offset, pointer, step, .. } = problem;
         Self { line, pointer, code, detail, offset, step }

@@ -38,6 +38,9 @@ pub(crate) async fn take(
     encoder.batch.records = worker.spare_records();
     let mut encoder = arriving::encode(worker, (encoder, wishes.form), body, &mut permit).await?;
     permit.is_whole();
+    if wishes.is_web_form {
+        explain_one_line(&mut encoder);
+    }
     if let Some(problem) = encoder.waits_for_a_store() {
         return Err(problem);
     }
@@ -66,6 +69,19 @@ pub(crate) async fn take(
             answer_when_stored(worker, &encoder, asked).await
         }
     })
+}
+
+/// Lines that `curl -d @FILE` has made one line of are no JSON, and their sender has sent lines.
+fn explain_one_line(encoder: &mut Encoder) {
+    if let [refusal] = &mut *encoder.refused
+        && refusal.code == Code::Json
+        && encoder.batch.records.is_empty()
+    {
+        refusal.add(
+            "if these were lines of a file: `curl -d` takes the line breaks out, so send them with --data-binary @FILE and \
+             -H 'Content-Type: application/x-ndjson'",
+        );
+    }
 }
 
 /// The answer when the batch is stored, or won't be soon.

@@ -19,6 +19,12 @@ fn form(fields: &Fields<'_>) -> Form {
     Form::of_content_type(content_type.unwrap_or_default())
 }
 
+/// Whether the body is said to be what a form of a web page sends, as `curl -d` says of everything.
+fn is_web_form(fields: &Fields<'_>) -> bool {
+    let media_type = fields.content_type.and_then(|value| value.split(|byte| *byte == b';').next());
+    media_type.is_some_and(|name| name.trim_ascii().eq_ignore_ascii_case(b"application/x-www-form-urlencoded"))
+}
+
 fn wants_json(fields: &Fields<'_>) -> bool {
     let is_json = |range: &str| range.split(';').next().is_some_and(|name| name.trim() == "application/json");
     let ranges = fields.accept.and_then(|value| str::from_utf8(value).ok());
@@ -68,6 +74,8 @@ pub(crate) struct Wishes {
     pub(crate) coding: Option<Coding>,
     /// How the records of a batch are told apart.
     pub(crate) form: Form,
+    /// Whether somebody may have sent a batch with `curl -d`, which takes line breaks out of files.
+    pub(crate) is_web_form: bool,
 }
 
 impl Wishes {
@@ -92,6 +100,7 @@ impl Wishes {
                 json: false,
                 coding: None,
                 form,
+                is_web_form: false,
             });
         }
         let coding = coding(fields)?;
@@ -111,10 +120,12 @@ impl Wishes {
         };
         let is_named = slot.is_some_and(|slot| name == Some(types.get(slot).name.as_str()));
         // Only a batch cares for the form.
-        let form = if route == RouteName::Batch { form(fields) } else { Form::Detect };
+        let is_batch = route == RouteName::Batch;
+        let form = if is_batch { form(fields) } else { Form::Detect };
+        let is_web_form = is_batch && is_web_form(fields);
         let (atomic, ack) = (atomic(fields)?, Ack::of_header(fields.ack)?);
         let (key, json, readings) = (fields.key.map(Box::from), wants_json(fields), types.readings());
-        Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form })
+        Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form, is_web_form })
     }
 
     /// Whether the head would be read like this now too.

@@ -28,6 +28,12 @@ impl Appender {
         self.open.append(records)
     }
 
+    /// Adds records without which nothing would be freed: their block is written as long as the disk has any room.
+    pub fn append_needed(&mut self, records: &Records) -> u64 {
+        self.open.need();
+        self.open.append(records)
+    }
+
     /// The open block.
     #[must_use]
     pub const fn open_block(&self) -> &OpenBlock {

@@ -157,11 +157,22 @@ pub struct OpenBlock {
     types: u64,
     /// The records' indices where they don't simply count up from 0: only in blocks that recovery writes.
     indices: Vec<u32>,
+    is_needed: bool,
 }
 
 impl OpenBlock {
     pub(crate) fn new(first: u64) -> Self {
-        Self { bytes: Vec::new(), first, span: 0, types: 0, indices: Vec::new() }
+        Self { bytes: Vec::new(), first, span: 0, types: 0, indices: Vec::new(), is_needed: false }
+    }
+
+    /// Whether it is to be written as long as the disk has any room, since without it nothing would be freed.
+    #[must_use]
+    pub const fn is_needed(&self) -> bool {
+        self.is_needed
+    }
+
+    pub(crate) const fn need(&mut self) {
+        self.is_needed = true;
     }
 
     /// A block with room for `bytes` before it has to grow.

@@ -52,6 +52,7 @@ pub(crate) struct Place {
     pub(crate) block_numbers: Arc<AtomicU64>,
     pub(crate) segments: Segments,
     pub(crate) seeds: Seeds,
+    pub(crate) first_segment_bytes: u64,
     pub(crate) segment_bytes_max: u64,
 }
 
@@ -110,7 +111,7 @@ impl Committer {
         // One page stays free for the seal.
         let needed = (block.padded_bytes() + PAGE_BYTES) as u64;
         if self.offset + needed > self.header.length {
-            self.roll(block.first(), needed)?;
+            self.roll(&block, needed)?;
         }
         self.append(block, Kind::Data, written_at)
     }
@@ -133,7 +134,7 @@ impl Committer {
         let header = SegmentHeader { length: old.length.max(segment_length_for(needed)), ..*old };
         let path = segment::path(&self.place.directory, old.generation);
         let poisoned = |source| CommitError::Poisoned { operation: "rewrite", path: path.clone(), source };
-        let want = Want { at_least: header.length, length: header.length };
+        let want = Want { at_least: header.length, length: header.length, needed: true };
         let spare = self.spares.make(want).map_err(poisoned)?;
         let header = SegmentHeader { length: spare.length, ..header };
         let mut offset = FIRST_BLOCK_AT;
@@ -178,18 +179,23 @@ impl Committer {
         debug_assert!(self.offset <= self.header.length, "a block lies within its segment");
         if self.offset > self.header.length / 2 {
             // Not sooner: until then a segment may be freed whose file can be used again.
-            self.spares.order(Want { at_least: 0, length: self.next_length() });
+            self.spares.order(Want { at_least: 0, length: self.next_length(), needed: false });
         }
     }
 
     /// Goes on in a new segment, whose header is durable before its first block is written.
-    fn roll(&mut self, first: u64, needed: u64) -> Result<(), CommitError> {
-        let want = Want { at_least: segment_length_for(needed), length: self.next_length() };
+    fn roll(&mut self, block: &OpenBlock, bytes: u64) -> Result<(), CommitError> {
+        let needed = block.is_needed();
+        let want = Want { at_least: segment_length_for(bytes), length: self.next_length(), needed };
         let directory = self.place.directory.clone();
         let no_space = |source| CommitError::NoSpace { directory: directory.to_path_buf(), source };
         let seed = self.place.seeds.next().map_err(no_space)?;
-        let spare = self.spares.take(want).map_err(no_space)?;
-        let generation = self.header.generation + 1;
+        let begun = self.spares.take(want).and_then(|spare| self.spares.begin(spare, needed));
+        let spare = begun.map_err(|source| {
+            self.spares.refused(want.at_least);
+            no_space(source)
+        })?;
+        let (generation, first) = (self.header.generation + 1, block.first());
         self.header =
             SegmentHeader { seed, generation, first, previous: self.last_sum, length: spare.length, ..self.header };
         self.file = spare.file;
@@ -210,7 +216,8 @@ impl Committer {
     }
 
     fn next_length(&self) -> u64 {
-        (self.header.length * 2).min(self.place.segment_bytes_max)
+        // The first one of a start is shorter where the disk was full.
+        (self.header.length * 2).max(self.place.first_segment_bytes).min(self.place.segment_bytes_max)
     }
 
     fn path(&self) -> PathBuf {
@@ -231,20 +238,22 @@ impl Committer {
     }
 }
 
-/// The length of a segment that holds its header and `needed` bytes.
-/// The first segment of a start. On a full disk one that holds what was carried over and a seal is enough: what is in the journal
-/// can be delivered then, which frees space, and until there is some nothing more is taken.
+/// The first segment of a start. Where the disk has too little left one that holds what was carried over and a seal is enough:
+/// what is in the journal can be delivered then, which frees space, and until there is some nothing more is taken.
 fn first_spare(spares: &mut Spares, length: u64, blocks: &[OpenBlock]) -> io::Result<Spare> {
-    match spares.take(Want { at_least: length, length }) {
+    let usual = spares.take(Want { at_least: length, length, needed: false });
+    let spare = match usual {
         Err(error) if error.kind() == io::ErrorKind::StorageFull => {
             let carried: u64 = blocks.iter().map(|block| block.padded_bytes() as u64).sum();
             let least = segment_length_for(carried + PAGE_BYTES as u64);
-            spares.take(Want { at_least: least, length: least })
+            spares.take(Want { at_least: least, length: least, needed: true })?
         }
-        taken => taken,
-    }
+        taken => taken?,
+    };
+    spares.begin(spare, true)
 }
 
+/// The length of a segment that holds its header and `needed` bytes.
 pub(crate) fn segment_length_for(needed: u64) -> u64 {
     let pages = usize::try_from(FIRST_BLOCK_AT + needed).map(|bytes| round_up(bytes, PAGE_BYTES));
     pages.map_or(SEGMENT_BYTES_MAX, |bytes| bytes as u64)

@@ -8,6 +8,7 @@ use event::Origin;
 
 use crate::disk::{Disk, SharedDisk};
 use crate::reserve::Reserve;
+use crate::segment;
 use crate::state_file::StateFile;
 
 const LOCK_FILE: &str = "lock";
@@ -98,6 +99,25 @@ impl DataDirectory {
                 Ok(names?.iter().filter_map(|name| name.parse::<u16>().ok()).map(|last| last + 1).max().unwrap_or(0))
             }
         }
+    }
+
+    /// Bytes of the segments of all shards: about what waits for stores, or more.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn segment_bytes(&self) -> io::Result<u64> {
+        let mut bytes = 0;
+        for shard in 0..self.shards_on_disk()? {
+            let directory = self.shard(shard);
+            let names = match self.disk.list(&directory) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+                names => names?,
+            };
+            for name in names.iter().filter(|name| segment::generation_of(name).is_some()) {
+                bytes += self.disk.open(&directory.join(name))?.length()?;
+            }
+        }
+        Ok(bytes)
     }
 
     /// Where the journal of a shard lies.

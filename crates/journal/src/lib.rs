@@ -4,6 +4,7 @@
 //! The layers, each ignorant of the one above: [`disk`] → segment → block → record. [`Appender`] gives out
 //! sequences, [`Committer`] makes blocks durable, [`Reader`] reads them back, [`open_shard`] recovers.
 
+mod allowance;
 mod appender;
 mod block;
 mod checksum;
@@ -31,6 +32,7 @@ mod state_file;
 mod tail;
 mod window;
 
+pub use allowance::{Allowance, kept_free};
 pub use appender::Appender;
 pub use block::{Block, BlockHeader, Kind, OpenBlock, type_bit};
 pub use committer::{CommitError, Committer, Seeds};

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use event::Origin;
 use event::limits::{PAGE_BYTES, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
+use crate::allowance::Allowance;
 use crate::appender::Appender;
 use crate::block::OpenBlock;
 use crate::committer::{CommitError, Committer, Place, Seeds, segment_length_for};
@@ -44,6 +45,8 @@ pub struct ShardOptions {
     pub segments_ahead: bool,
     /// Where segments' seeds come from.
     pub seeds: Seeds,
+    /// What the segments may take of the disk; without it all that there is.
+    pub allowance: Option<Arc<Allowance>>,
 }
 
 impl ShardOptions {
@@ -63,6 +66,7 @@ impl ShardOptions {
             segment_bytes_max: SEGMENT_BYTES_MAX,
             segments_ahead: true,
             seeds: Seeds::Random,
+            allowance: None,
         }
     }
 }
@@ -124,7 +128,7 @@ pub fn open_shard(options: &ShardOptions) -> Result<OpenShard, OpenError> {
     let names = prepare_directory(options).map_err(io_error)?;
     let mut survey = survey(options, &names)?;
     let tail = tail::read(options, &mut survey).map_err(io_error)?;
-    let spares = SparePool::new(options.disk.clone(), &options.directory);
+    let spares = SparePool::new(options.disk.clone(), &options.directory).within(options.allowance.clone());
     let segments = Segments::new(options.disk.clone(), &options.directory, survey.headers, spares.clone());
     let mut place = Place {
         disk: options.disk.clone(),
@@ -134,6 +138,7 @@ pub fn open_shard(options: &ShardOptions) -> Result<OpenShard, OpenError> {
         block_numbers: options.block_numbers.clone(),
         segments: segments.clone(),
         seeds: options.seeds.clone(),
+        first_segment_bytes: options.first_segment_bytes,
         segment_bytes_max: options.segment_bytes_max,
     };
     let spares = if options.segments_ahead { Spares::ahead(spares).map_err(io_error)? } else { Spares::inline(spares) };

@@ -86,6 +86,18 @@ impl Segments {
         headers.iter().enumerate().map(part).sum()
     }
 
+    /// Bytes of the newest segment.
+    #[must_use]
+    pub fn newest_bytes(&self) -> u64 {
+        self.headers().back().map_or(0, |header| header.length)
+    }
+
+    /// Bytes of the newest segment that no block takes up yet.
+    #[must_use]
+    pub fn newest_left(&self) -> u64 {
+        self.newest_bytes().saturating_sub(self.newest_used.load(Ordering::Relaxed))
+    }
+
     /// How many segments there are.
     #[must_use]
     pub fn count(&self) -> usize {

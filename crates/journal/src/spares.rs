@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::allowance::Allowance;
 use crate::disk::{DiskFile, SharedDisk};
 
 const SPARE_PREFIX: &str = "spare-";
@@ -47,6 +48,8 @@ pub(crate) struct Want {
     pub(crate) at_least: u64,
     /// Bytes that it gets if it has to be made.
     pub(crate) length: u64,
+    /// Whether it is made as long as the disk has any room, whatever is to be left for others.
+    pub(crate) needed: bool,
 }
 
 /// Whether a file in a shard's directory is a spare: after a crash its content is unknown.
@@ -63,12 +66,41 @@ pub(crate) struct SparePool {
     recycled: Arc<Mutex<Vec<(PathBuf, u64)>>>,
     /// The disk has too little left for files that aren't needed now.
     is_thrifty: Arc<AtomicBool>,
+    allowance: Option<Arc<Allowance>>,
 }
 
 impl SparePool {
     pub(crate) fn new(disk: SharedDisk, directory: &Path) -> Self {
         let next_name = Arc::new(AtomicU64::new(0));
-        Self { disk, directory: directory.into(), next_name, recycled: Arc::default(), is_thrifty: Arc::default() }
+        Self {
+            disk,
+            directory: directory.into(),
+            next_name,
+            recycled: Arc::default(),
+            is_thrifty: Arc::default(),
+            allowance: None,
+        }
+    }
+
+    /// The same, for files that take no more of the disk than is allowed.
+    pub(crate) fn within(self, allowance: Option<Arc<Allowance>>) -> Self {
+        Self { allowance, ..self }
+    }
+
+    /// No segment for so many bytes can be begun.
+    pub(crate) fn refused(&self, bytes: u64) {
+        if let Some(allowance) = &self.allowance {
+            allowance.refuse(bytes.max(LENGTH_MIN));
+        }
+    }
+
+    /// Begins a segment in this spare; where that isn't allowed, the spare is given back to the disk.
+    pub(crate) fn begin(&self, spare: Spare, needed: bool) -> io::Result<Spare> {
+        if self.allowance.as_ref().is_none_or(|allowance| allowance.begin(spare.length, needed)) {
+            return Ok(spare);
+        }
+        self.discard(spare)?;
+        Err(nothing_left())
     }
 
     fn new_path(&self) -> PathBuf {
@@ -132,7 +164,7 @@ impl SparePool {
         let least = want.at_least.max(LENGTH_MIN);
         let mut length = want.length.max(want.at_least);
         loop {
-            match self.zero_filled(length, rest) {
+            match self.zero_filled(length, want.needed, rest) {
                 Err(error) if error.kind() == io::ErrorKind::StorageFull && length / 2 >= least => length /= 2,
                 made => return made,
             }
@@ -144,7 +176,11 @@ impl SparePool {
         self.disk.remove(&spare.path)
     }
 
-    fn zero_filled(&self, length: u64, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<Spare> {
+    fn zero_filled(&self, length: u64, needed: bool, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<Spare> {
+        let _filling = match &self.allowance {
+            Some(allowance) if !needed => Some(allowance.fill(length).ok_or_else(nothing_left)?),
+            _ => None,
+        };
         let path = self.new_path();
         let file = self.disk.create(&path)?;
         if let Err(error) = fill(&*file, length, rest) {
@@ -155,6 +191,10 @@ impl SparePool {
         }
         Ok(Spare { file, path, length })
     }
+}
+
+fn nothing_left() -> io::Error {
+    io::Error::new(io::ErrorKind::StorageFull, "what the disk has left is kept for stores")
 }
 
 fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<()> {
@@ -227,6 +267,20 @@ impl Spares {
         }
     }
 
+    /// Begins a segment in a spare; where that isn't allowed, the spare is given back to the disk.
+    pub(crate) fn begin(&self, spare: Spare, needed: bool) -> io::Result<Spare> {
+        match self {
+            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.begin(spare, needed),
+        }
+    }
+
+    /// No segment for so many bytes can be begun.
+    pub(crate) fn refused(&self, bytes: u64) {
+        match self {
+            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.refused(bytes),
+        }
+    }
+
     /// A spare, made now.
     pub(crate) fn make(&self, want: Want) -> io::Result<Spare> {
         match self {
@@ -296,7 +350,7 @@ mod tests {
     }
 
     fn want(at_least: u64, length: u64) -> Want {
-        Want { at_least, length }
+        Want { at_least, length, needed: false }
     }
 
     #[test]

@@ -255,6 +255,7 @@ impl Load<'_> {
         let (source, size) = Source::open(input, state.entry(&name), reading)?;
         self.counters.bytes_all.store(size, Ordering::Relaxed);
         let entry = source.entry().clone();
+        Counters::add(&self.counters.refused_before, entry.place.refused);
         let key = key_of(state.id(), &name);
         let frontier = Frontier::new(&mut state, &name, entry.clone());
         frontier.begin(entry)?;
@@ -331,10 +332,8 @@ impl Load<'_> {
                 let next =
                     work.source.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block, work.frontier)?;
                 let Some(found) = next else { break };
-                if !self.take(work, &found, &block, sender.as_mut())? {
-                    break;
-                }
-                work.frontier.answered(found.number, found.place)?;
+                let Some(refused) = self.take(work, &found, &block, sender.as_mut())? else { break };
+                work.frontier.answered(found.number, found.place, refused)?;
             }
             Ok(())
         };
@@ -348,21 +347,24 @@ impl Load<'_> {
         ended
     }
 
-    /// Does with a block what is to be done; false if it wasn't done because it is time to stop.
+    /// Does with a block what is to be done, and says how many of its lines were refused; none if it wasn't done because it is time
+    /// to stop.
     fn take(
         &self,
         work: &Work<'_>,
         block: &Block,
         bytes: &[u8],
         sender: Option<&mut Sender<'_>>,
-    ) -> Result<bool, LoadError> {
-        let mut is_done = true;
+    ) -> Result<Option<u64>, LoadError> {
+        let mut refused = Some(0);
         let mut open = self.undecided(work, block, bytes);
         let undecided = |line, why: &_| open.take(line, why);
         let selection = &work.shape.selection;
         let matched = if let Some(sender) = sender {
             work.shape.pieces(bytes, block.lines, undecided, |piece| {
-                is_done = is_done && self.send(work, block, piece, sender)?;
+                if let Some(before) = refused {
+                    refused = self.send(work, block, piece, sender)?.map(|now| before + now);
+                }
                 Ok(())
             })?
         } else if selection.takes_all() {
@@ -377,7 +379,7 @@ impl Load<'_> {
         open.end()?;
         Counters::add(&self.counters.lines_read, block.lines);
         Counters::add(&self.counters.matched, matched);
-        Ok(is_done)
+        Ok(refused)
     }
 
     fn undecided<'b>(&'b self, work: &'b Work<'_>, block: &Block, bytes: &'b [u8]) -> UndecidedLines<'b> {
@@ -385,15 +387,16 @@ impl Load<'_> {
         UndecidedLines::new(work.input, bytes, block.lines_before, shown, work.refused.as_ref())
     }
 
+    /// How many lines were refused; none if it is time to stop.
     fn send(
         &self,
         work: &Work<'_>,
         block: &Block,
         piece: &Piece<'_>,
         sender: &mut Sender<'_>,
-    ) -> Result<bool, LoadError> {
+    ) -> Result<Option<u64>, LoadError> {
         let key = format!("{}-{}-{}", work.key, block.generation, block.offset + piece.offset as u64);
-        let Some(verdict) = sender.send(&key, piece.body, &work.halt)? else { return Ok(false) };
+        let Some(verdict) = sender.send(&key, piece.body, &work.halt)? else { return Ok(None) };
         let refusals = Refusals { input: work.input, lines_before: block.lines_before, piece, verdict: &verdict };
         if let Some(kept) = work.refused.as_ref().filter(|_| !verdict.refused.is_empty()) {
             kept.write(&refusals)?;
@@ -402,7 +405,7 @@ impl Load<'_> {
         Counters::add(&self.counters.duplicates, verdict.duplicates);
         let before = self.counters.refused.fetch_add(verdict.refused_count(), Ordering::Relaxed);
         refusals.show(before, self.notify);
-        Ok(true)
+        Ok(Some(verdict.refused_count()))
     }
 }
 

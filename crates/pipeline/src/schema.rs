@@ -19,6 +19,7 @@ mod number;
 mod pattern;
 mod reach;
 mod same;
+mod slips;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tree;
@@ -77,6 +78,12 @@ impl Schema {
     /// As [`Schema::check`].
     pub fn check_values(&self, payload: View<'_>) -> Result<(), Violations> {
         check::check(&self.compiled, payload)
+    }
+
+    /// Names in it that are no keywords, and nearly one: what they say counts for nothing. At most as many as there may be mistakes.
+    #[must_use]
+    pub fn slips(&self) -> &[InvalidSchema] {
+        &self.compiled.slips
     }
 
     /// The names of the documents that it refers to.

@@ -1,6 +1,9 @@
 //! A disk that is full, again and again, while clients send: by the journal itself, whose store doesn't take anything;
 //! by another program; by files instead of bytes. The clients are told 507, what was acknowledged is stored once, and
-//! once there is space the same process takes events again, without anybody's help.
+//! once there is space the same process takes events again, without anybody's help. And small disks that hold the store too, with
+//! the process killed when they are full.
+
+mod small;
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -55,16 +58,25 @@ pub(crate) fn short() -> Result<()> {
         println!("left out: to mount a small disk it must be run by root");
         return Ok(());
     }
-    let binary = Some(workspace::server_binary(None, "dev")?);
-    run(&Options { cycles: 3, connections: 16, seed: Some(1), binary })
+    let binary = workspace::server_binary(None, "dev")?;
+    cycles_of(&Options { cycles: 3, connections: 16, seed: Some(1), binary: None }, &binary)?;
+    small::run(&binary, small::DISKS[0])
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    for disk in small::DISKS {
+        small::run(&binary, disk)?;
+    }
+    cycles_of(options, &binary)
+}
+
+/// The cycles on one disk, whose store is elsewhere.
+fn cycles_of(options: &Options, binary: &Path) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("full disk: {} cycles, {} connections, --seed {seed}", options.cycles, options.connections);
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
     let folder = workspace::scratch_directory("full-disk")?;
-    let disk = SmallDisk::mount(folder.join("disk"))?;
+    let disk = SmallDisk::mount(folder.join("disk"), DISK_OPTIONS)?;
     let store = folder.join("events.db");
     // The backlog has no limit but the disk: else its types would be refused with 503 before that is full.
     let config = format!(
@@ -72,7 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
          [sinks.store]\nkind = \"sqlite\"\npath = \"{}\"\nmax_backlog = \"1TiB\"\n",
         store.display()
     );
-    let mut launch = Launch::new(&binary, &folder, Some(&config))?;
+    let mut launch = Launch::new(binary, &folder, Some(&config))?;
     launch.data = disk.path.join("data");
     let known = send_and_fill(&launch, options, seed, &disk, &store)?;
     judge(&store, Oracle::new(seed, known), &folder)?;
@@ -86,9 +98,9 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    fn mount(path: PathBuf) -> Result<Self> {
+    fn mount(path: PathBuf, options: &str) -> Result<Self> {
         std::fs::create_dir_all(&path)?;
-        let mount = ["-t", "tmpfs", "-o", DISK_OPTIONS, "tmpfs"];
+        let mount = ["-t", "tmpfs", "-o", options, "tmpfs"];
         workspace::run(Command::new("mount").args(mount).arg(&path)).context("mounting a small disk needs root")?;
         Ok(Self { path })
     }

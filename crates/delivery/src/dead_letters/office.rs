@@ -46,6 +46,12 @@ impl DeadLetterOffice {
         self.desks().into_iter().filter(|desk| filter.names(desk.dead.sink()))
     }
 
+    /// Whether there is such a sink, or was while this process ran.
+    #[must_use]
+    pub fn knows(&self, sink: &str) -> bool {
+        self.desks().iter().any(|desk| **desk.dead.sink() == *sink)
+    }
+
     /// The letters that are held now, at most `limit`. Reads the disk: call it where that may block.
     ///
     /// # Errors

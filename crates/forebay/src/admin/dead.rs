@@ -2,7 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/dead?…` | `{"letters": […], "more": false}`, without payloads |
+//! | `GET /api/dead?…` | `{"letters": […], "more": false}`, without payloads; 404 `sink`, as all others, where there is no such sink |
 //! | `GET /api/dead/ID?sink=` | the same with payloads, 404 where there is none |
 //! | `PUT /api/dead/ID?sink=` | the letters of this event have the payload that is sent: as `replay`; 404 where there is none |
 //! | `POST /api/dead/replay?…` | `{"sinks": [{"sink", "stored", "refused", "dropped", "edited", "left", "failure"}]}` |
@@ -35,6 +35,9 @@ pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: 
     };
     if query.origin.as_ref().is_some_and(|wanted| *wanted != admin.origin.to_string()) {
         return other_origin();
+    }
+    if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.knows(sink)) {
+        return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
     }
     let (office, method) = (&admin.dead_letters, request.method().clone());
     let reads = method == Method::GET || method == Method::HEAD;
@@ -100,9 +103,5 @@ async fn act(office: &DeadLetterOffice, action: DeadAction, query: &DeadQuery) -
         let detail = "this would drop all dead letters: say which, or add all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());
     }
-    let outcomes = office.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;
-    if let Some(sink) = query.filter.sink.as_ref().filter(|_| outcomes.is_empty()) {
-        return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
-    }
-    answer(outcomes)
+    answer(office.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await)
 }

@@ -41,7 +41,10 @@ pub(crate) enum DeadCommand {
 pub(crate) struct DeadAt {
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The admin address of the running server [default: 127.0.0.1:9000]; with TLS a URL, as https://localhost:9000
+    /// The configuration of the running server, which says where its admin port is
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// The admin address of the running server [default: as configured, or 127.0.0.1:9000]; with TLS a URL, as https://localhost:9000
     #[arg(long, value_name = "ADDR", value_parser = admin)]
     pub(crate) admin: Option<Target>,
     #[command(flatten)]

@@ -92,7 +92,7 @@ fn read_one(
     let list = route::written(reader, section);
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
     let routes = route::resolve(reader, section, names, sinks);
-    let is_sound = reader.mistakes() == mistakes_before;
+    let mut is_sound = reader.mistakes() == mistakes_before;
     if names.is_empty() && is_sound {
         let (at, label) =
             list.as_ref().map_or((section.spot(), "has no `routes`"), |list| (&list.spot, "names no sink"));
@@ -104,18 +104,18 @@ fn read_one(
         let title = format!("the aggregate `{}` has no window", section.name());
         let help = "for example window = \"1m\", window = \"5m every 1m\" or window = \"session 30m\"";
         reader.push(Mistake::new(title, section.spot().clone(), "has no `window`").help(help.to_owned()));
-        return None;
+        is_sound = false;
     }
-    if !is_sound {
-        // What a setting with a mistake was left out of would only be reported as further, false mistakes.
-        return None;
-    }
-    match Rules::new(name?, &definition) {
+    let of_results = name.clone().unwrap_or_else(|| TypeName::new("unnamed").expect("it follows the grammar"));
+    match Rules::new(of_results, &definition) {
+        Ok(_) if !is_sound || name.is_none() => None,
         Ok(rules) => {
             Some(AggregateConfig { window: definition.window, rules, read: first_readable(&routes, sinks), routes })
         }
         Err(mistakes) => {
-            for mistake in mistakes {
+            // What was left out, since it can't be read, would only be reported as further, false mistakes.
+            let is_true = |setting: &str| is_sound || was_read(section, &definition, parts(setting).0);
+            for mistake in mistakes.into_iter().filter(|mistake| is_true(&mistake.setting)) {
                 let (key, inner) = parts(&mistake.setting);
                 let inner = inner.map_or_else(String::new, |inner| format!(".{inner}"));
                 let title = format!("`{}{inner}` can't be used", section.key_path(key));
@@ -123,6 +123,17 @@ fn read_one(
             }
             None
         }
+    }
+}
+
+/// Whether a setting was read as it is written, and what is wrong with it follows from nothing else.
+fn was_read(section: &Section<'_>, definition: &Definition, key: &str) -> bool {
+    let Some((_, value)) = section.get(key) else { return false };
+    match key {
+        "window" => !definition.window.is_empty(),
+        "group_by" => value.as_array().is_some_and(|elements| elements.len() == definition.group_by.len()),
+        "measures" => value.as_table().is_some_and(|measures| measures.len() == definition.measures.len()),
+        _ => false,
     }
 }
 

@@ -71,6 +71,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut
     }
     match schemas.folder.compile(&found.value, formats) {
         Ok(Compiled { schema, documents }) => {
+            warn_of_slips(reader, &found, &schema, &documents, &schemas.folder.shown(&found.value));
             let (compiled, documents) = (Arc::new(schema), Arc::new(documents));
             let schema = TypeSchema { path: found.value, formats, compiled, documents };
             schemas.known.insert(key, schema.clone());
@@ -80,6 +81,19 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut
             report(reader, section, &found, error);
             None
         }
+    }
+}
+
+/// Warns of names that are nearly keywords: the standard allows them.
+fn warn_of_slips(reader: &mut Reader<'_>, found: &Found<PathBuf>, schema: &Schema, documents: &Documents, path: &Path) {
+    for InvalidSchema { document, span, message, .. } in schema.slips() {
+        let (name, text) = match documents.get(document) {
+            Some(text) => (document.clone(), text.as_str()),
+            None => (path.display().to_string(), schema.text()),
+        };
+        let at = Spot { source: reader.source(name, text), span: span.clone() };
+        let slip = Mistake::warning(message, at, "here").also(found.spot.clone(), "the schema is named here");
+        reader.push(slip);
     }
 }
 

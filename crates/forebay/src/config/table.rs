@@ -35,19 +35,23 @@ pub(super) fn read(reader: &mut Reader<'_>, sections: &[Section<'_>], folder: &P
     let (mut tables, mut hasher) = (Tables::default(), DefaultHasher::new());
     let folder = Folder::new(folder);
     for section in sections {
-        read_one(reader, section, &folder, &mut tables, &mut hasher);
+        if read_one(reader, section, &folder, &mut tables, &mut hasher).is_none() {
+            // Steps may name it: that it isn't there would be a further, false mistake. It is empty, and never asked.
+            drop(tables.add_json(section.name(), "{}"));
+        }
     }
     // Where the system has no randomness Forebay doesn't start at all.
     LookupTables { tables, fingerprint: hasher.finish(), seed: getrandom::u64().unwrap_or_default() }
 }
 
+/// Adds a table; none where that went wrong, which was told.
 fn read_one(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     folder: &Folder<'_>,
     tables: &mut Tables,
     hasher: &mut DefaultHasher,
-) {
+) -> Option<()> {
     reader.check_keys(section, KEYS);
     let mistakes_before = reader.mistakes();
     let path = reader.text(section, "path", path);
@@ -58,13 +62,13 @@ fn read_one(
             let mistake = Mistake::new(title, section.spot().clone(), "has no `path`");
             reader.push(mistake.help("name its file, as in path = \"countries.csv\"".to_owned()));
         }
-        return;
+        return None;
     };
     let (path, form, spot) = (path.value.0, path.value.1, path.spot);
     if let (Form::Json, Some(column)) = (form, key.as_ref().or(value.as_ref())) {
         let title = format!("`{}` has columns, and its file is JSON", section.key_path("path"));
         reader.push(Mistake::new(title, column.spot.clone(), "only tables in CSV have columns"));
-        return;
+        return None;
     }
     let [key, value] = [key, value].map(|found| found.map(|found| found.value));
     let added = folder.read_text(&path, TABLE_BYTES_MAX).and_then(|text| {
@@ -75,10 +79,11 @@ fn read_one(
         };
         added.map_err(|error: InvalidTable| error.to_string())
     });
-    if let Err(why) = added {
+    if let Err(why) = &added {
         let title = format!("`{}` can't be used: {why}", section.key_path("path"));
         reader.push(Mistake::new(title, spot, format!("this is {}", folder.path().join(path).display())));
     }
+    added.ok()
 }
 
 fn path(text: &str) -> Result<(PathBuf, Form), Wrong> {

@@ -61,6 +61,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
     };
     let mut is_readable = true;
     let mut specs = Vec::new();
+    // Where each of them stands, and its number: those that can't be read are left out.
     let mut written = Vec::new();
     for (element, number) in elements.iter().zip(1..) {
         let Some(entries) = element.get_ref().as_table() else {
@@ -75,14 +76,18 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
             continue;
         };
         let read = spec(reader, section, &format_args!("{name}[{number}]"), entries);
-        is_readable &= read.0.len() == entries.len();
+        if read.0.len() < entries.len() {
+            is_readable = false;
+            continue;
+        }
         specs.push(read);
-        written.push((element, entries));
+        written.push((element, entries, number));
     }
-    if !is_readable || specs.is_empty() {
+    if specs.is_empty() {
         return None;
     }
     match Transform::compile(&specs, &tables.tables) {
+        Ok(_) if !is_readable => None,
         Ok(transform) => {
             let steps = Arc::new(TypeSteps::new(transform, tables.seed));
             Some(TypeTransform { specs: Arc::new(specs), tables: tables.fingerprint, steps })
@@ -90,8 +95,10 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
         Err(mistakes) => {
             for mistake in mistakes {
                 let place = written.get(mistake.step - 1).copied();
+                let number = place.map_or(mistake.step, |(_, _, number)| number);
+                let place = place.map(|(element, entries, _)| (element, entries));
                 let at = place.map_or_else(|| spot.clone(), |place| place_of(reader, section, place, &mistake.at));
-                let title = format!("step {} of `{name}` can't be used", mistake.step);
+                let title = format!("step {number} of `{name}` can't be used");
                 reader.push(Mistake::new(title, at, mistake.message).help(mistake.help));
             }
             None

@@ -3,6 +3,7 @@
 //! A running server has the data directory to itself, so it is asked over its admin port. Where none runs, the letters
 //! are read from the directory; all else is the server's.
 
+mod address;
 mod client;
 mod edit;
 mod print;
@@ -11,7 +12,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use delivery::{DeadFilter, read_dead_letters};
+use delivery::{DeadFilter, Saved, read_dead_letters};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
 use load::{Server, Target};
@@ -19,12 +20,12 @@ use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
 use crate::cli::{CaError, DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
+use crate::config::LoadError;
 use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::log;
 use crate::output::Output;
 pub(crate) use client::Call;
 
-const ADMIN_DEFAULT: &str = "http://127.0.0.1:9000";
 /// Letters of one event: one for each sink, unless ids were used twice.
 const SHOW_MAX: u64 = 1000;
 /// What the command exits with when letters stay, or there is none.
@@ -51,13 +52,21 @@ pub(crate) enum DeadCommandError {
     )]
     NotRunning(PathBuf),
     /// The server can't be asked.
-    #[error("can't ask the server at {address}: {source}; name the admin address of the running one with --admin")]
+    #[error(
+        "can't ask the server at {address}: {source}; name the admin address of the running one with --admin, or its configuration with --config"
+    )]
     Call {
         /// Its admin address.
         address: Target,
         /// What the operating system said.
         source: io::Error,
     },
+    /// Nobody knows the sink.
+    #[error("there is no sink {0}, and no dead letter of one")]
+    NoSink(String),
+    /// The configuration that says where the server is can't be read, or is wrong.
+    #[error("{0}")]
+    Configuration(LoadError),
     /// The ledger can't be read.
     #[error(transparent)]
     Ledger(#[from] delivery::LoadError),
@@ -121,10 +130,7 @@ impl Place {
         }
         match DataDirectory::open(Arc::new(OsDisk), path) {
             Ok(directory) => Ok(Self::Directory(directory)),
-            Err(DirectoryError::InUse(_)) => {
-                let address = ADMIN_DEFAULT.parse().expect("it is written as addresses are");
-                Ok(Self::Server(at.ca.server(&address)?, Some(origin(path)?)))
-            }
+            Err(DirectoryError::InUse(_)) => Ok(Self::Server(at.ca.server(&address::find(at)?)?, Some(origin(path)?))),
             Err(error) => Err(DeadCommandError::Directory(error)),
         }
     }
@@ -187,6 +193,11 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
             let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
             let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
             let found = found.map_err(|source| DeadCommandError::Io { path: directory.path().join("dead"), source })?;
+            if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
+                && !Saved::load(&directory)?.knows(&sink)
+            {
+                return Err(DeadCommandError::NoSink(sink));
+            }
             Ok(ListJson { letters: found.letters.iter().map(LetterJson::of).collect(), more: found.more })
         }
     }

@@ -11,6 +11,8 @@ use super::{EXIT_DAMAGED, JournalError, inspect, shards};
 use crate::output::Output;
 
 pub(super) fn run(directory: &DataDirectory, output: Option<&Path>) -> Result<u8, JournalError> {
+    // As other programs have it, and `forebay load` too.
+    let output = output.filter(|path| *path != Path::new("-"));
     let name = output.unwrap_or(Path::new("standard output"));
     let failed = |source| JournalError::Io { path: name.into(), source };
     let target: Box<dyn Write> = match output {

@@ -118,7 +118,7 @@ fn letters_are_listed_and_shown() {
         assert_eq!(stand.dead(&["list", filter[0], filter[1]]).1.lines().count(), expected, "{filter:?}");
     }
     let nobody = "00000000-0000-0000-0000-000000000000";
-    for filter in [["--sink", "other"], ["--until", "2001-01-01T00:00:00+01:00"], ["--id", nobody]] {
+    for filter in [["--until", "2001-01-01T00:00:00+01:00"], ["--id", nobody]] {
         assert_eq!(stand.dead(&["list", filter[0], filter[1]]).1, "", "{filter:?}");
     }
     let id = stand.id_of("job");
@@ -191,6 +191,38 @@ fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
 }
 
 #[test]
+fn a_sink_that_is_not_there_is_told_of() {
+    let mut stand = Stand::new();
+    stand.post_three();
+    let admin = stand.server().admin.to_string();
+    let told = |(code, output, error): (i32, String, String)| {
+        assert_eq!((code, &*output), (1, ""));
+        assert!(error.contains("there is no sink other"), "{error}");
+    };
+    told(stand.command(&["list", "--sink", "other", "--admin", &admin]));
+    stand.stop("-TERM");
+    told(stand.command(&["list", "--sink", "other"]));
+    let (code, _, error) = stand.command(&["list", "--sink", "local", "--type", "other"]);
+    assert_eq!((code, &*error), (0, ""), "a sink without such letters is one");
+}
+
+#[test]
+fn a_configuration_says_where_the_admin_port_is() {
+    let stand = Stand::new();
+    stand.post_three();
+    let path = stand.folder.data().join("forebay.toml");
+    std::fs::write(&path, format!("[gateway]\nadmin = \"{}\"\n", stand.server().admin)).unwrap();
+    let path = path.display().to_string();
+    let (code, text, error) = stand.command(&["list", "--config", &path]);
+    assert_eq!((code, text.lines().count(), &*error), (0, 2, ""));
+    let routes = forebay().args(["route", "list", "--config", &path, "--data"]).arg(stand.folder.data()).output();
+    let routes = routes.unwrap();
+    assert!(routes.status.success() && !routes.stdout.is_empty(), "{routes:?}");
+    let (code, _, error) = stand.command(&["list", "--config", "absent.toml"]);
+    assert!(code == 1 && error.contains("absent.toml"), "{error}");
+}
+
+#[test]
 fn the_api_refuses_what_it_should() {
     let stand = Stand::new();
     stand.post_three();
@@ -204,6 +236,7 @@ fn the_api_refuses_what_it_should() {
     assert_eq!(code("GET", nobody, ""), refused(404, "letter"));
     assert_eq!(code("GET", "/api/dead/x", ""), refused(404, "id"));
     assert_eq!(code("GET", "/api/dead?what=1", ""), refused(400, "query"));
+    assert_eq!(code("GET", "/api/dead?sink=other", ""), refused(404, "sink"));
     assert_eq!(code("POST", "/api/dead", ""), refused(405, "method"));
     assert_eq!(code("PUT", "/api/dead", ""), refused(405, "method"));
     assert_eq!(code("PUT", nobody, ""), refused(422, "json"));
@@ -238,7 +271,7 @@ fn a_letter_is_mended_and_then_stored() {
     std::fs::write(&file, " {\"mended\": 3}\n").unwrap();
     let (code, text, error) = edit(&["--payload", &path, "--sink", "other"]);
     assert_eq!((code, &*text), (1, ""));
-    assert!(error.contains("no dead letter"), "{error}");
+    assert!(error.contains("there is no sink other"), "{error}");
     assert_eq!(edit(&["--payload", &path]), (0, "local: 1 edited\n".to_owned(), String::new()));
     let (code, text) = stand.dead(&["replay", "--where", "mended == 3", "--reason", "no bad"]);
     assert_eq!((code, &*text), (0, "local: 1 stored, 0 refused again, 0 dropped, 0 left for later\n"));

@@ -242,6 +242,12 @@ fn the_first_lines_that_are_refused_are_named() {
     assert_eq!(text.matches("was refused (json): ").count(), 10, "{text}");
     assert!(text.contains("a line 3 was refused") && text.contains("a line 12 was refused"), "{text}");
     assert_eq!(text.matches("--refused FILE keeps all of them").count(), 1, "{text}");
+    // What is gone on with had refused lines, though this time none is sent.
+    for _ in 0..2 {
+        let (code, text) = finish(load(&[&file, "--url", &server.url()]));
+        assert_eq!((code, counts(&text, "sent"), counts(&text, "refused")), (3, 0, 0), "{text}");
+        assert!(text.contains("30 line(s) were refused in earlier runs"), "{text}");
+    }
 }
 
 #[test]

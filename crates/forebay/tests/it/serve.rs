@@ -98,6 +98,11 @@ fn the_journal_can_be_looked_into() {
         (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
     };
     assert_eq!(journal("export"), (0, "{\"b\" : 1,  \"a\":2}\n".to_owned()));
+    let mut piped = forebay();
+    piped.current_dir(folder.path("")).args(["journal", "export", "--output", "-", "--data"]).arg(&data);
+    let piped = piped.output().unwrap();
+    assert_eq!(piped.stdout, b"{\"b\" : 1,  \"a\":2}\n", "{piped:?}");
+    assert!(!folder.path("-").exists());
     let (code, text) = journal("verify");
     assert!(code == 0 && text.starts_with("ok: 1 segment(s), 2 block(s), 1 record(s)"), "{text}");
     assert!(journal("dump").1.contains("type access"));
@@ -138,6 +143,16 @@ fn the_first_event_that_is_proposed_is_taken() {
         assert_eq!(path, expected, "{}", server.banner);
         assert_eq!(server.post(&path, &body).0, 200);
     }
+}
+
+#[test]
+fn no_event_is_proposed_that_the_schema_refuses() {
+    let folder = Folder::new();
+    folder.write("schema.json", r#"{"required": ["n"]}"#);
+    let types = "[types.b]\nschema = \"schema.json\"\nroutes = [\"one\"]\n";
+    folder.write("forebay.toml", format!("{types}[sinks.one]\nkind = \"null\"\n"));
+    let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
+    assert!(server.banner.contains("/ingest/event/b -d @event.json\n"), "{}", server.banner);
 }
 
 fn mode(path: &Path) -> u32 {

@@ -262,6 +262,25 @@ fn commands_trust_whom_they_are_told_to() {
     let url = format!("http://{}", server.intake);
     let output = stand.run(&["load", &lines, "--url", &url, "--state", &stand.folder.text("other-state")]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).contains("begin the URL with https://"), "{output:?}");
+}
+
+#[test]
+fn a_port_without_tls_is_told_from_a_server_that_is_away() {
+    let stand = Stand::new();
+    let server = Server::start(&stand.folder.data());
+    let ca = stand.folder.text("shown.pem");
+    let lines = stand.folder.write("lines.ndjson", "1\n");
+    let (url, admin) = (format!("https://{}", server.intake), format!("https://{}", server.admin));
+    for arguments in [
+        &["load", &lines, "--url", &url][..],
+        &["bench", "--url", &url, "--duration", "200ms"],
+        &["dead", "list", "--admin", &admin],
+    ] {
+        let output = stand.run(&[arguments, &["--ca", &ca]].concat());
+        let shown = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && shown.contains("no TLS on this port: write http://"), "{shown}");
+    }
 }
 
 #[test]

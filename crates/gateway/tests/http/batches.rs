@@ -50,6 +50,27 @@ fn bad_lines_are_named_and_the_others_stored() {
     assert!(stand.stored().last().unwrap().ends);
 }
 
+/// `curl -d @FILE` sends the lines of a file as one.
+#[test]
+fn lines_without_their_breaks_are_explained_to_who_sends_a_web_form() {
+    let stand = Stand::open();
+    let refused = |headers: &str, body: &str| {
+        let answer = stand.post("/ingest/batch", headers, body);
+        let verdict = answer.json();
+        (answer.status, verdict["refused"][0]["detail"].as_str().unwrap().to_owned())
+    };
+    let form = "Content-Type: application/x-www-form-urlencoded; charset=utf-8\r\n";
+    let (status, detail) = refused(form, "{\"n\":1}{\"n\":2}");
+    assert!(
+        status >= 400 && detail.starts_with("trailing characters; ") && detail.contains("--data-binary"),
+        "{detail}"
+    );
+    let (_, detail) = refused("", "{\"n\":1}{\"n\":2}");
+    assert!(!detail.contains("curl"), "{detail}");
+    let (_, detail) = refused(form, "1\n{\"n\":1}{\"n\":2}\n");
+    assert!(!detail.contains("curl"), "{detail}: there are line breaks");
+}
+
 #[test]
 fn the_status_tells_how_many_were_refused() {
     let stand = Stand::open();

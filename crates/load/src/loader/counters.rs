@@ -14,6 +14,7 @@ pub struct Counters {
     pub(super) accepted: AtomicU64,
     pub(super) duplicates: AtomicU64,
     pub(super) refused: AtomicU64,
+    pub(super) refused_before: AtomicU64,
     pub(super) batches_again: AtomicU64,
 }
 
@@ -36,6 +37,8 @@ pub struct Counts {
     pub duplicates: u64,
     /// Lines that it refused.
     pub refused: u64,
+    /// Lines that it refused in earlier runs, as far as these are gone on with.
+    pub refused_before: u64,
     /// Batches that were sent again.
     pub batches_again: u64,
 }
@@ -68,6 +71,7 @@ impl Counters {
             accepted: read(&self.accepted),
             duplicates: read(&self.duplicates),
             refused: read(&self.refused),
+            refused_before: read(&self.refused_before),
             batches_again: read(&self.batches_again),
         }
     }

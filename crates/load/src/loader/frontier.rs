@@ -22,6 +22,7 @@ struct Inner<'a> {
     entry: Entry,
     /// The number of the first block that isn't answered.
     next: u64,
+    /// In each the lines that were refused of its block.
     answered: BTreeMap<u64, Place>,
     saved_at: Option<Instant>,
     /// Nobody goes on: a worker has failed.
@@ -50,13 +51,14 @@ impl<'a> Frontier<'a> {
         inner.save()
     }
 
-    /// Everything in block `number`, which ends at `place`, was answered.
-    pub(super) fn answered(&self, number: u64, place: Place) -> Result<(), LoadError> {
+    /// Everything in block `number`, which ends at `place`, was answered, and so many of its lines were refused.
+    pub(super) fn answered(&self, number: u64, place: Place, refused: u64) -> Result<(), LoadError> {
         let mut inner = self.lock();
-        inner.answered.insert(number, place);
+        inner.answered.insert(number, Place { refused, ..place });
         let before = inner.next;
         while let Some(place) = inner.pop_next() {
-            inner.entry.place = place;
+            let refused = inner.entry.place.refused + place.refused;
+            inner.entry.place = Place { refused, ..place };
         }
         if inner.next > before {
             if inner.saved_at.is_none_or(|saved_at| saved_at.elapsed() >= SAVE_EVERY) {
@@ -126,9 +128,10 @@ mod tests {
         let frontier = Frontier::new(&mut state, "a", Entry::default());
         frontier.begin(Entry::default()).unwrap();
         for (number, offset, expected) in [(1, 20, 0), (2, 30, 0), (0, 10, 30), (4, 50, 30), (3, 40, 50)] {
-            frontier.answered(number, place(offset)).unwrap();
+            frontier.answered(number, place(offset), number).unwrap();
             assert_eq!(frontier.lock().entry.place.offset, expected);
         }
+        assert_eq!(frontier.lock().entry.place.refused, 1 + 2 + 3 + 4);
         assert!(frontier.wait(5).unwrap());
         frontier.finish().unwrap();
         drop(frontier);

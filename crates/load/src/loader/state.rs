@@ -51,13 +51,16 @@ pub(super) struct Place {
     pub(super) tail_sum: u64,
     /// Whether the input ended there.
     pub(super) is_end: bool,
+    /// Lines before it that the server has refused.
+    #[serde(default)]
+    pub(super) refused: u64,
 }
 
 impl Place {
     /// The place behind a block.
     pub(super) fn behind(block: &[u8], offset: u64, lines: u64, is_end: bool) -> Self {
         let tail = &block[block.len().saturating_sub(TAIL_BYTES)..];
-        Self { offset, lines, tail_bytes: tail.len(), tail_sum: sum(tail), is_end }
+        Self { offset, lines, tail_bytes: tail.len(), tail_sum: sum(tail), is_end, refused: 0 }
     }
 }
 

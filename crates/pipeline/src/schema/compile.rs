@@ -13,6 +13,7 @@ use super::Options;
 use super::draft::Draft;
 use super::error::InvalidSchema;
 use super::library::{Library, Place};
+use super::slips;
 use super::tree::{Allowed, Applied, Id, ResourceId, Rules};
 use crate::values::{Kind, View};
 
@@ -24,6 +25,8 @@ pub(super) struct Compiled {
     pub(super) is_dynamic: bool,
     /// The names of the documents that it refers to, those that it was given and no others.
     pub(super) documents: Vec<String>,
+    /// Names that are nearly keywords.
+    pub(super) slips: Vec<InvalidSchema>,
 }
 
 pub(super) fn compile(name: &str, text: &str, options: &Options<'_>) -> Result<Compiled, Vec<InvalidSchema>> {
@@ -36,6 +39,7 @@ pub(super) fn compile(name: &str, text: &str, options: &Options<'_>) -> Result<C
         queue: VecDeque::new(),
         rules: Vec::new(),
         mistakes: Vec::new(),
+        slips: Vec::new(),
         dynamic: BTreeSet::new(),
     };
     compiler.id(root);
@@ -46,12 +50,12 @@ pub(super) fn compile(name: &str, text: &str, options: &Options<'_>) -> Result<C
         let place = compiler.numbers.iter().find(|(_, number)| **number == id).map(|(place, _)| *place);
         compiler.wrong(place.unwrap_or(root), message);
     }
-    let Compiler { library, mut rules, mistakes, dynamic, .. } = compiler;
+    let Compiler { library, mut rules, mistakes, slips, dynamic, .. } = compiler;
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
     rules.shrink_to_fit();
-    Ok(Compiled { rules, is_dynamic: !dynamic.is_empty(), documents: library.referred_to() })
+    Ok(Compiled { rules, is_dynamic: !dynamic.is_empty(), documents: library.referred_to(), slips })
 }
 
 struct Compiler<'m> {
@@ -61,6 +65,7 @@ struct Compiler<'m> {
     queue: VecDeque<Place>,
     rules: Vec<Rules>,
     mistakes: Vec<InvalidSchema>,
+    slips: Vec<InvalidSchema>,
     /// Dynamic references: whose they are, and the anchor, or none for a `$recursiveRef`.
     dynamic: BTreeSet<(Id, Option<String>)>,
 }
@@ -158,11 +163,26 @@ impl Compiler<'_> {
             Kind::Boolean => rules.is_false = view.raw(place.at) == "false",
             Kind::Object => {
                 let keywords = Keywords::of(view, place.at);
+                self.slips(place);
                 self.fill(Object { place, draft, keywords }, &mut rules);
             }
             _ => self.wrong(place, "a schema is an object, true or false"),
         }
         rules
+    }
+
+    /// Takes note of names that are nearly keywords.
+    fn slips(&mut self, place: Place) {
+        let view = self.view(place);
+        let meant = |(name, _)| Some((name, slips::meant(&view.text(name))?));
+        let found: Vec<_> = view.members(place.at).filter_map(meant).collect();
+        for (at, keyword) in found.into_iter().take(SCHEMA_MISTAKES_MAX.saturating_sub(self.slips.len())) {
+            let message = format!(
+                "`{}` is no keyword, and asserts nothing; did you mean `{keyword}`?",
+                self.view(place).text(at)
+            );
+            self.slips.push(self.library.mistake(Place { at, ..place }, message));
+        }
     }
 
     fn fill(&mut self, object: Object, rules: &mut Rules) {

@@ -93,11 +93,15 @@ pub(super) fn compile(specs: &[StepSpec], tables: &Tables) -> Result<Vec<Step>, 
 /// One step; none if anything is wrong with it, which was told.
 fn step(options: &mut Options<'_>, around: &mut Around<'_>) -> Option<Step> {
     check_twice(options);
-    let known = operation(options)?;
-    check_keys(options, known);
+    let known = operation(options);
+    if let Some(known) = known {
+        check_keys(options, known);
+    }
+    // Told too where it isn't known what the step does.
     let when = options.expression("when");
     let words = [("refuse", OnError::Refuse), ("skip", OnError::Skip), ("mark", OnError::Mark)];
     let on_error = options.choice("on_error", &words).unwrap_or_default();
+    let known = known?;
     let operation = (known.read)(options, around)?;
     Some(Step { number: options.step, name: known.name, when, on_error, operation })
 }

@@ -250,6 +250,24 @@ fn in_a_pause_the_log_is_copied_into_the_file() {
     }
 }
 
+/// Without it a log would grow with each kill, on a small disk beyond what is left.
+#[test]
+fn the_log_that_a_process_has_left_is_copied_too() {
+    let (directory, sqlite) = fresh();
+    assert_eq!(run(sqlite.write(&batch(1, 1))), Ok(Report::Stored));
+    let left = beside(&directory);
+    let bulk = format!("insert into bulk values (zeroblob({}))", writer::CHECKPOINT_BYTES);
+    left.execute_batch(&format!("pragma wal_autocheckpoint = 0; create table bulk (bytes); {bulk}")).unwrap();
+    drop(sqlite);
+    let again = at(directory.path().join("events.db"));
+    assert_eq!(run(again.write(&batch(2, 1))), Ok(Report::Stored));
+    let began = Instant::now();
+    while position_in_the_file_alone(&directory) != Some(2) {
+        assert!(began.elapsed() < Duration::from_secs(20), "nothing is copied");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// The cursor, whatever the log beside the file has; none while it is being copied.
 fn position_in_the_file_alone(directory: &TempDir) -> Option<u64> {
     let path = format!("file:{}?immutable=1", directory.path().join("events.db").display());

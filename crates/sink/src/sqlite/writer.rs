@@ -117,7 +117,7 @@ impl Writer {
     fn write(&mut self, batch: &Batch, reply: Reply<Report>) {
         let report = self.write_behind_what_is_stored(batch);
         drop(reply.send(report));
-        self.uncopied_bytes += batch.payload_bytes() + TRANSACTION_BYTES;
+        self.uncopied_bytes = self.uncopied_bytes.saturating_add(batch.payload_bytes() + TRANSACTION_BYTES);
     }
 
     fn copy_log(&mut self) {
@@ -150,6 +150,8 @@ impl Writer {
                 let connection = schema::open(&self.config, &self.sql)?;
                 self.file = FileIdentity::of(&self.config.path);
                 self.log_bytes_max = log_bytes_max(&self.config.path);
+                // What a process left that was killed is in it still: without this it would grow with each such end.
+                self.uncopied_bytes = log_bytes(&self.config.path);
                 connection
             }
         };
@@ -167,6 +169,13 @@ impl Writer {
         let closed = connection.close().map_err(|(_, error)| error);
         tidied.and(closed).map_err(|error| failure::classify(&self.config.path, &error))
     }
+}
+
+/// How long the log beside a file is.
+fn log_bytes(path: &Path) -> usize {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).map_or(0, |log| usize::try_from(log.len()).unwrap_or(usize::MAX))
 }
 
 /// How long the log of a file may be, by the disk that it is on.

@@ -82,6 +82,8 @@ pub(super) fn truncate(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<
         (Some(most), None, None) => Some(Truncate::Characters(most, end)),
         (None, Some(most), None) => Some(Truncate::Bytes(most, end)),
         (None, None, Some(most)) => Some(Truncate::Elements(most)),
+        // What is wrong with it was told.
+        _ if ["characters", "bytes", "elements"].iter().filter(|key| options.has(key)).count() == 1 => None,
         _ => {
             let mistake = options.mistake(Spot::Step, "says one of `characters`, `bytes` and `elements`");
             mistake.help = Some("add characters = 100".to_owned());
