@@ -6,6 +6,8 @@ mod batch;
 pub mod conformance;
 mod contract;
 mod driver;
+#[cfg(feature = "elasticsearch")]
+pub mod elasticsearch;
 #[cfg(any(feature = "http-client", feature = "redis"))]
 mod escapes;
 mod folder;
