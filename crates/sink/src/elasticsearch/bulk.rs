@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::io::Write;
-use std::ops::Range;
 
 use super::config::{Conflict, ElasticsearchConfig, Target};
 use super::document;
@@ -11,19 +10,25 @@ use crate::{Batch, Record, Write as Kind};
 /// Bytes of an action's line and of what a document has beside its payload: index, id, time.
 const FRAME_BYTES: usize = 256;
 
-/// Cuts a batch into the records of a request each.
-pub(super) fn parts(batch: &Batch, request_bytes: usize) -> Vec<Range<usize>> {
-    let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
-    for (at, record) in batch.records().enumerate() {
+/// The version of a document that was created and never changed.
+pub(super) const EVENT_VERSION: u64 = 1;
+/// Versions have 63 bits.
+const REVISION_MAX: u64 = i64::MAX.cast_unsigned() - EVENT_VERSION - 1;
+
+/// Cuts a batch into the records of a request each, by their indices, and without those at `left_out`.
+pub(super) fn parts(batch: &Batch, left_out: &[usize], request_bytes: usize) -> Vec<Vec<usize>> {
+    let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for (at, record) in batch.records().enumerate().filter(|(at, _)| !left_out.contains(at)) {
         let more = record.payload.len() + FRAME_BYTES;
-        if at > start && bytes + more > request_bytes {
-            parts.push(start..at);
-            (start, bytes) = (at, 0);
+        if !part.is_empty() && bytes + more > request_bytes {
+            parts.push(std::mem::take(&mut part));
+            bytes = 0;
         }
+        part.push(at);
         bytes += more;
     }
-    if start < batch.len() {
-        parts.push(start..batch.len());
+    if !part.is_empty() {
+        parts.push(part);
     }
     parts
 }
@@ -35,8 +40,8 @@ pub(super) fn has_repetitions(batch: &Batch) -> bool {
 }
 
 /// The body of a request with these records.
-pub(super) fn body(config: &ElasticsearchConfig, batch: &Batch, part: Range<usize>) -> Vec<u8> {
-    let records = part.filter_map(|at| batch.get(at));
+pub(super) fn body(config: &ElasticsearchConfig, batch: &Batch, part: &[usize]) -> Vec<u8> {
+    let records = part.iter().filter_map(|at| batch.get(*at));
     let bytes: usize = records.clone().map(|record| record.payload.len() + FRAME_BYTES).sum();
     let mut body = Vec::with_capacity(bytes);
     for record in records {
@@ -70,7 +75,7 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
             (b"", b"\n")
         }
         (Kind::Upsert(revision), Target::Indices, _) => {
-            let version = revision.min(i64::MAX.cast_unsigned());
+            let version = version(revision);
             action("index", "", &format!(r#","version":{version},"version_type":"external""#));
             (b"", b"\n")
         }
@@ -78,6 +83,11 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
     body.extend_from_slice(before);
     document::write(body, config.shape, shard, record);
     body.extend_from_slice(behind);
+}
+
+/// A document of an event has version 1, and that of a result's oldest revision the next one: so they are told apart.
+fn version(revision: u64) -> u64 {
+    revision.min(REVISION_MAX) + EVENT_VERSION + 1
 }
 
 #[cfg(test)]
@@ -116,21 +126,21 @@ mod tests {
             ("3", Kind::Insert),
             ("4", Kind::Insert),
         ]);
-        assert_eq!(parts(&batch, 600), [0..2, 2..3, 3..5]);
-        assert_eq!(parts(&batch, 1), [0..1, 1..2, 2..3, 3..4, 4..5]);
-        assert_eq!(parts(&batch, 1 << 20), std::slice::from_ref(&(0..5)));
-        assert!(parts(&batch.without(&[0, 1, 2, 3, 4]), 1).is_empty());
+        assert_eq!(parts(&batch, &[], 600), [vec![0, 1], vec![2], vec![3, 4]]);
+        assert_eq!(parts(&batch, &[], 1), [[0], [1], [2], [3], [4]]);
+        assert_eq!(parts(&batch, &[1, 4], 1 << 20), [[0, 2, 3]]);
+        assert!(parts(&batch, &[0, 1, 2, 3, 4], 1).is_empty());
     }
 
     #[test]
     fn events_are_created_and_results_have_versions() {
         let batch = batch(&[("{\n}", Kind::Insert), ("{}", Kind::Upsert(7))]);
         let mut config = super::super::tests::config();
-        let body_of = |config: &_| String::from_utf8(body(config, &batch, 0..2)).unwrap();
+        let body_of = |config: &_| String::from_utf8(body(config, &batch, &[0, 1])).unwrap();
         let (one, two) = ("01010101-0101-0101-0101-010101010101", "02020202-0202-0202-0202-020202020202");
         let document = r#"{"@timestamp":"1970-01-01T00:00:00.000000Z"}"#;
         let create = format!("{{\"create\":{{\"_index\":\"of-access\",\"_id\":\"{one}\"}}}}\n{document}\n");
-        let version = r#""version":7,"version_type":"external""#;
+        let version = r#""version":9,"version_type":"external""#;
         let index = format!("{{\"index\":{{\"_index\":\"of-access\",\"_id\":\"{two}\",{version}}}}}\n{document}\n");
         assert_eq!(body_of(&config), create.clone() + &index);
         config.target = Target::DataStream;

@@ -8,11 +8,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::bulk::EVENT_VERSION;
 use super::config::{ElasticsearchConfig, Shape};
 use super::document::{self, PAYLOAD, TIMESTAMP};
 use super::failure::Failure;
 use super::server::Server;
-use crate::{Batch, Record};
+use crate::{Batch, Record, Write as Kind};
 
 /// Documents that are asked for at once, and about how many bytes they have.
 const ASKED_MAX: usize = 500;
@@ -48,6 +49,8 @@ struct Found<'a> {
     found: bool,
     #[serde(borrow, rename = "_source")]
     source: Option<&'a RawValue>,
+    #[serde(rename = "_version")]
+    version: Option<u64>,
 }
 
 /// Compares them, in their order.
@@ -60,15 +63,39 @@ pub(super) async fn compare(
     let mut verdicts = Vec::with_capacity(taken.len());
     for run in runs(batch, taken) {
         let taken = &taken[run];
-        let answer = server.documents(question(batch, taken)).await?;
-        let answer: Answer<'_> = serde_json::from_slice(&answer)
-            .map_err(|error| Failure::Odd(format!("its answer to _mget can't be read: {error}")))?;
-        if answer.docs.len() != taken.len() {
-            return Err(Failure::Odd("its answer to _mget has another number of documents".to_owned()));
-        }
-        verdicts.extend(taken.iter().zip(answer.docs).map(|(taken, found)| verdict(config, batch, taken, &found)));
+        let answer = server.documents(question(batch, taken), true).await?;
+        let found = found(&answer, taken)?;
+        verdicts.extend(taken.iter().zip(found).map(|(taken, found)| verdict(config, batch, taken, &found)));
     }
     Ok(verdicts)
+}
+
+/// The results of the batch under whose ids there are events.
+pub(super) async fn occupied(
+    config: &ElasticsearchConfig,
+    server: &Server,
+    batch: &Batch,
+) -> Result<Vec<Taken>, Failure> {
+    let results = batch.records().enumerate().filter(|(_, record)| matches!(record.write, Kind::Upsert(_)));
+    let results: Vec<Taken> = results.map(|(at, record)| Taken { at, index: config.index.of(&record) }).collect();
+    let mut occupied = Vec::new();
+    for results in results.chunks(ASKED_MAX) {
+        let answer = server.documents(question(batch, results), false).await?;
+        let found = results.iter().zip(found(&answer, results)?);
+        let events = found.filter(|(_, found)| found.found && found.version == Some(EVENT_VERSION));
+        occupied.extend(events.map(|(taken, _)| taken.clone()));
+    }
+    Ok(occupied)
+}
+
+/// What was found, in the order in which it was asked for.
+fn found<'a>(answer: &'a [u8], asked: &[Taken]) -> Result<Vec<Found<'a>>, Failure> {
+    let answer: Answer<'_> = serde_json::from_slice(answer)
+        .map_err(|error| Failure::Odd(format!("its answer to _mget can't be read: {error}")))?;
+    if answer.docs.len() != asked.len() {
+        return Err(Failure::Odd("its answer to _mget has another number of documents".to_owned()));
+    }
+    Ok(answer.docs)
 }
 
 /// Those that are asked for together.
@@ -143,7 +170,6 @@ mod tests {
     use event::EventId;
 
     use super::*;
-    use crate::Write as Kind;
 
     fn record(payload: &str, received_at: i64) -> Record<'_> {
         Record {

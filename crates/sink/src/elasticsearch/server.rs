@@ -120,11 +120,12 @@ impl Server {
         taken(status, body)
     }
 
-    /// Gets documents.
-    pub(super) async fn documents(&self, wanted: String) -> Result<Bytes, Failure> {
+    /// Gets documents, or just what is known of them.
+    pub(super) async fn documents(&self, wanted: String, with_source: bool) -> Result<Bytes, Failure> {
         let content = Some((JSON, wanted.into()));
         // Unfiltered: a filter writes the documents anew, without what is empty in them.
-        let (status, body) = self.ask(Ask { method: Method::POST, path: "/_mget", content }).await?;
+        let path = if with_source { "/_mget" } else { "/_mget?_source=false" };
+        let (status, body) = self.ask(Ask { method: Method::POST, path, content }).await?;
         taken(status, body)
     }
 

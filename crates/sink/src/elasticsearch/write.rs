@@ -1,12 +1,10 @@
 //! A batch as `_bulk` requests, several in flight, and what they came to together.
 
-use std::ops::Range;
-
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 
 use super::bulk;
-use super::comparison::{Taken, Verdict, compare};
-use super::config::{Conflict, ElasticsearchConfig};
+use super::comparison::{Taken, Verdict, compare, occupied};
+use super::config::{Conflict, ElasticsearchConfig, Target};
 use super::failure::Failure;
 use super::limiter::Limiter;
 use super::outcome::{Outcome, outcomes};
@@ -43,8 +41,9 @@ pub(super) async fn write(
     batch: &Batch,
 ) -> Result<Report, Failure> {
     let writing = Writing { config, server, limiter, batch };
-    let parts = bulk::parts(batch, config.request_bytes);
-    let mut all = Outcomes::default();
+    let mut all = Outcomes { refused: writing.refused_results().await?, ..Outcomes::default() };
+    let left_out: Vec<usize> = all.refused.iter().map(|refusal| refusal.index).collect();
+    let parts = bulk::parts(batch, &left_out, config.request_bytes);
     if bulk::has_repetitions(batch) {
         for part in parts {
             all.add(writing.send(part).await);
@@ -57,11 +56,22 @@ pub(super) async fn write(
 }
 
 impl Writing<'_> {
+    /// Results that would take the place of events.
+    async fn refused_results(&self) -> Result<Vec<Refusal>, Failure> {
+        let Self { config, server, batch, .. } = self;
+        if config.target == Target::DataStream || config.conflict != Conflict::DeadLetter {
+            return Ok(Vec::new());
+        }
+        let occupied = occupied(config, server, batch).await?;
+        let reason = |index: String| format!("an event is stored under its id in index {index}").into();
+        Ok(occupied.into_iter().map(|Taken { at, index }| Refusal { index: at, reason: reason(index) }).collect())
+    }
+
     /// Sends the records of a part, in two halves where they are too large for one request.
-    fn send(&self, part: Range<usize>) -> BoxFuture<'_, Outcomes> {
+    fn send(&self, part: Vec<usize>) -> BoxFuture<'_, Outcomes> {
         async move {
             let permit = self.limiter.acquire().await;
-            let answered = self.request(part.clone()).await;
+            let answered = self.request(&part).await;
             match answered {
                 Ok(done) => {
                     let outcomes = Outcomes::of(part, done);
@@ -87,21 +97,21 @@ impl Writing<'_> {
         .boxed()
     }
 
-    async fn request(&self, part: Range<usize>) -> Result<Vec<Outcome>, Failure> {
+    async fn request(&self, part: &[usize]) -> Result<Vec<Outcome>, Failure> {
         let count = part.len();
         let answer = self.server.bulk(bulk::body(self.config, self.batch, part)).await?;
         outcomes(&answer, count)
     }
 
-    async fn send_less(&self, part: Range<usize>, failure: Failure) -> Outcomes {
+    async fn send_less(&self, mut part: Vec<usize>, failure: Failure) -> Outcomes {
         if part.len() <= 1 {
             let reason: Reason = format!("alone it is too large: {}", failure.what()).into();
-            let refused = part.map(|index| Refusal { index, reason: reason.clone() }).collect();
+            let refused = part.into_iter().map(|index| Refusal { index, reason: reason.clone() }).collect();
             return Outcomes { refused, ..Outcomes::default() };
         }
-        let middle = part.start + part.len() / 2;
-        let mut outcomes = self.send(part.start..middle).await;
-        outcomes.add(self.send(middle..part.end).await);
+        let rest = part.split_off(part.len() / 2);
+        let mut outcomes = self.send(part).await;
+        outcomes.add(self.send(rest).await);
         outcomes
     }
 
@@ -123,9 +133,9 @@ impl Writing<'_> {
 }
 
 impl Outcomes {
-    fn of(part: Range<usize>, done: Vec<Outcome>) -> Self {
+    fn of(part: Vec<usize>, done: Vec<Outcome>) -> Self {
         let mut outcomes = Self::default();
-        for (index, outcome) in part.zip(done) {
+        for (index, outcome) in part.into_iter().zip(done) {
             match outcome {
                 Outcome::Stored => {}
                 Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
@@ -140,9 +150,9 @@ impl Outcomes {
         outcomes
     }
 
-    fn failed(part: Range<usize>, failure: Failure) -> Self {
+    fn failed(part: Vec<usize>, failure: Failure) -> Self {
         let reason: Reason = failure.what().into();
-        let retry = part.map(|index| Retry { index, reason: reason.clone() }).collect();
+        let retry = part.into_iter().map(|index| Retry { index, reason: reason.clone() }).collect();
         Self { retry, failures: vec![failure], ..Self::default() }
     }
 
@@ -197,7 +207,7 @@ mod tests {
     use super::*;
 
     fn of(done: &[Outcome]) -> Outcomes {
-        Outcomes::of(0..done.len(), done.to_vec())
+        Outcomes::of((0..done.len()).collect(), done.to_vec())
     }
 
     fn reason() -> Reason {
@@ -207,7 +217,7 @@ mod tests {
     #[test]
     fn a_report_names_what_isn_t_stored() {
         assert_eq!(of(&[Outcome::Stored, Outcome::Stored]).into_report(2).unwrap(), Report::Stored);
-        let mut all = Outcomes::of(2..4, vec![Outcome::Overloaded(reason()), Outcome::Refused(reason())]);
+        let mut all = Outcomes::of(vec![2, 3], vec![Outcome::Overloaded(reason()), Outcome::Refused(reason())]);
         all.add(of(&[Outcome::Refused(reason()), Outcome::NotYet(reason())]));
         let Ok(Report::Except { refused, retry }) = all.into_report(4) else { panic!("two are refused") };
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 3]);
@@ -218,8 +228,8 @@ mod tests {
     fn a_store_that_takes_nothing_is_unavailable_and_its_records_are_not_to_blame() {
         let overloaded = of(&[Outcome::Overloaded(reason()), Outcome::Overloaded(reason())]);
         assert!(matches!(overloaded.into_report(2), Err(Failure::Overloaded(_))));
-        let mut failed = Outcomes::failed(0..1, Failure::Overloaded("busy".to_owned()));
-        failed.add(Outcomes::failed(1..2, Failure::Odd("odd".to_owned())));
+        let mut failed = Outcomes::failed(vec![0], Failure::Overloaded("busy".to_owned()));
+        failed.add(Outcomes::failed(vec![1], Failure::Odd("odd".to_owned())));
         assert!(matches!(failed.into_report(2), Err(Failure::Odd(_))), "what a person may act on goes first");
         // These may be to blame.
         assert!(of(&[Outcome::NotYet(reason())]).into_report(1).is_ok());
