@@ -13,6 +13,7 @@ mod postgres;
 mod priority;
 mod random;
 mod reference;
+mod opensearch;
 mod schema_suite;
 mod server;
 mod services;
