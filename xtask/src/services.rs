@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{opensearch, schema_suite};
 use crate::workspace::{has_program, run};
+use crate::{opensearch, schema_suite};
 
 /// Options of `cargo xtask services`.
 #[derive(clap::Args)]

@@ -96,8 +96,7 @@ async fn a_template_is_installed_where_it_is_missing_and_data_streams_have_each_
     stand.config.index = stream.parse().unwrap();
     stand.config.target = Target::DataStream;
     let of = |number, write| Event { id: id(4, number), time: DAY, write };
-    let batch =
-        events(&[of(1, Write::Insert), of(2, Write::Upsert(1)), of(2, Write::Upsert(2)), of(3, Write::Insert)]);
+    let batch = events(&[of(1, Write::Insert), of(2, Write::Upsert(1)), of(2, Write::Upsert(2)), of(3, Write::Insert)]);
     // The second template has the first one's name: what is there stays.
     for shards in [1, 3] {
         let sink = sink(ElasticsearchConfig { template: Some(template(shards)), ..stand.config.clone() });
@@ -157,10 +156,14 @@ async fn an_index_that_takes_nothing_for_now_gets_its_documents_later() {
     stand.config.gzip = true;
     let (sink, index) = (stand.sink(), &stand.index);
     assert_eq!(sink.write(&plain(0, 1, 100)).await, Ok(Report::Stored));
-    let blocks = |is: bool| server.done("PUT", &format!("/{index}/_settings"), &format!(r#"{{"index.blocks.write": {is}}}"#));
+    let blocks =
+        |is: bool| server.done("PUT", &format!("/{index}/_settings"), &format!(r#"{{"index.blocks.write": {is}}}"#));
     let expect_retry = async |first: u64| {
         let answer = sink.write(&plain(0, first, 50)).await;
-        assert!(matches!(&answer, Ok(Report::Except { retry, refused }) if retry.len() == 50 && refused.is_empty()), "{answer:?}");
+        assert!(
+            matches!(&answer, Ok(Report::Except { retry, refused }) if retry.len() == 50 && refused.is_empty()),
+            "{answer:?}"
+        );
     };
     blocks(true);
     expect_retry(101).await;

@@ -119,9 +119,8 @@ async fn so_many_requests_are_in_flight_and_no_more() {
         seen.fetch_max(*now, Ordering::Relaxed);
         changed.notify_all();
         // Nobody is answered before all have come that may.
-        let waited = changed.wait_timeout_while(now, Duration::from_secs(60), |_| {
-            seen.load(Ordering::Relaxed) < AT_ONCE
-        });
+        let waited =
+            changed.wait_timeout_while(now, Duration::from_secs(60), |_| seen.load(Ordering::Relaxed) < AT_ONCE);
         *waited.unwrap().0 -= 1;
         all_stored(request)
     });
@@ -180,7 +179,10 @@ async fn who_asks_is_said_and_what_is_sent_is_compressed() {
     assert!(heads[0].contains("authorization: basic yw5uonmzy3jlda=="), "{}", heads[0]);
     assert!(heads[1].contains("authorization: apikey topsecret"), "{}", heads[1]);
     for head in heads {
-        assert!(head.contains("content-encoding: gzip") && head.contains("content-type: application/x-ndjson"), "{head}");
+        assert!(
+            head.contains("content-encoding: gzip") && head.contains("content-type: application/x-ndjson"),
+            "{head}"
+        );
     }
 }
 
