@@ -53,36 +53,40 @@ pub(super) fn body(config: &ElasticsearchConfig, batch: &Batch, part: &[usize]) 
 /// Writes the line that says what to do, and the line that says with what.
 fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, record: &Record<'_>) {
     // Names of indices have no character that JSON strings escape. Writing to memory can't fail.
-    let (index, id) = (config.index.of(record), record.id);
-    let mut action = |verb: &str, revision: &str, more: &str| {
-        let _ = writeln!(body, r#"{{"{verb}":{{"_index":"{index}","_id":"{id}{revision}"{more}}}}}"#);
+    let (index, id) = (config.index.of(record), document_id(config.target, record));
+    let mut action = |verb: &str, more: &str| {
+        let _ = writeln!(body, r#"{{"{verb}":{{"_index":"{index}","_id":"{id}"{more}}}}}"#);
     };
     let (before, behind): (&[u8], &[u8]) = match (record.write, config.target, config.conflict) {
-        (Kind::Insert, Target::DataStream, _) | (Kind::Insert, _, Conflict::DeadLetter | Conflict::Ignore) => {
-            action("create", "", "");
+        (_, Target::DataStream, _) | (Kind::Insert, _, Conflict::DeadLetter | Conflict::Ignore) => {
+            action("create", "");
             (b"", b"\n")
         }
         (Kind::Insert, Target::Indices, Conflict::Overwrite) => {
-            action("index", "", "");
+            action("index", "");
             (b"", b"\n")
         }
         (Kind::Insert, Target::Indices, Conflict::Merge) => {
-            action("update", "", r#","retry_on_conflict":3"#);
+            action("update", r#","retry_on_conflict":3"#);
             (br#"{"doc":"#, b",\"doc_as_upsert\":true}\n")
-        }
-        (Kind::Upsert(revision), Target::DataStream, _) => {
-            action("create", &format!("-{revision}"), "");
-            (b"", b"\n")
         }
         (Kind::Upsert(revision), Target::Indices, _) => {
             let version = version(revision);
-            action("index", "", &format!(r#","version":{version},"version_type":"external""#));
+            action("index", &format!(r#","version":{version},"version_type":"external""#));
             (b"", b"\n")
         }
     };
     body.extend_from_slice(before);
     document::write(body, config.shape, shard, record);
     body.extend_from_slice(behind);
+}
+
+/// What a record's document is called. In a data stream each revision has one of its own.
+pub(super) fn document_id(target: Target, record: &Record<'_>) -> String {
+    match (record.write, target) {
+        (Kind::Upsert(revision), Target::DataStream) => format!("{}-{revision}", record.id),
+        (Kind::Insert, _) | (Kind::Upsert(_), Target::Indices) => record.id.to_string(),
+    }
 }
 
 /// A document of an event has version 1, and that of a result's oldest revision the next one: so they are told apart.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::bulk::EVENT_VERSION;
+use super::bulk::{EVENT_VERSION, document_id};
 use super::config::{ElasticsearchConfig, Shape};
 use super::document::{self, PAYLOAD, TIMESTAMP};
 use super::failure::Failure;
@@ -63,7 +63,7 @@ pub(super) async fn compare(
     let mut verdicts = Vec::with_capacity(taken.len());
     for run in runs(batch, taken) {
         let taken = &taken[run];
-        let answer = server.documents(question(batch, taken), true).await?;
+        let answer = server.documents(question(config, batch, taken), true).await?;
         let found = found(&answer, taken)?;
         verdicts.extend(taken.iter().zip(found).map(|(taken, found)| verdict(config, batch, taken, &found)));
     }
@@ -80,7 +80,7 @@ pub(super) async fn occupied(
     let results: Vec<Taken> = results.map(|(at, record)| Taken { at, index: config.index.of(&record) }).collect();
     let mut occupied = Vec::new();
     for results in results.chunks(ASKED_MAX) {
-        let answer = server.documents(question(batch, results), false).await?;
+        let answer = server.documents(question(config, batch, results), false).await?;
         let found = results.iter().zip(found(&answer, results)?);
         let events = found.filter(|(_, found)| found.found && found.version == Some(EVENT_VERSION));
         occupied.extend(events.map(|(taken, _)| taken.clone()));
@@ -115,11 +115,11 @@ fn runs(batch: &Batch, taken: &[Taken]) -> Vec<Range<usize>> {
     runs
 }
 
-fn question(batch: &Batch, taken: &[Taken]) -> String {
+fn question(config: &ElasticsearchConfig, batch: &Batch, taken: &[Taken]) -> String {
     let mut question = String::from(r#"{"docs":["#);
     for (number, Taken { at, index }) in taken.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
-        let id = batch.get(*at).map(|record| record.id.to_string()).unwrap_or_default();
+        let id = batch.get(*at).map(|record| document_id(config.target, &record)).unwrap_or_default();
         let index = Value::from(index.as_str());
         // Writing to memory can't fail.
         let _ = write!(question, r#"{comma}{{"_index":{index},"_id":"{id}"}}"#);

@@ -40,7 +40,7 @@ struct Described {
 pub(super) fn words(body: &[u8]) -> String {
     match serde_json::from_slice::<Described>(body) {
         Ok(described) => described.error.words(),
-        Err(_) => shortened(String::from_utf8_lossy(body).split_whitespace().collect::<Vec<_>>().join(" ")),
+        Err(_) => shortened(&String::from_utf8_lossy(body)),
     }
 }
 

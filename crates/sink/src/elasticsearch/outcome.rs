@@ -74,7 +74,7 @@ impl StoreError {
         if let Some(cause) = &self.caused_by {
             words = format!("{words}; caused by {}", cause.words());
         }
-        shortened(words)
+        shortened(&words)
     }
 
     fn is_of_the_store(&self) -> bool {
@@ -83,7 +83,9 @@ impl StoreError {
     }
 }
 
-pub(super) fn shortened(mut words: String) -> String {
+/// Words on one line, and not too many.
+pub(super) fn shortened(words: &str) -> String {
+    let mut words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.len() > WORDS_BYTES_MAX {
         let end = (0..=WORDS_BYTES_MAX).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);
         words.truncate(end);
@@ -163,7 +165,7 @@ mod tests {
         let Outcome::Refused(words) = failed(400, "mapper_parsing_exception", "failed to parse") else {
             panic!("a document that can't be read is refused")
         };
-        assert_eq!(&*words, "mapper_parsing_exception: failed to parse; caused by deeper:  (400)");
+        assert_eq!(&*words, "mapper_parsing_exception: failed to parse; caused by deeper: (400)");
         for status in [429, 502, 503, 504] {
             assert!(matches!(failed(status, "any", "any"), Outcome::Overloaded(_)), "{status}");
         }
@@ -198,8 +200,8 @@ mod tests {
 
     #[test]
     fn long_words_are_cut_between_characters() {
-        let cut = shortened("é".repeat(WORDS_BYTES_MAX));
+        let cut = shortened(&"é".repeat(WORDS_BYTES_MAX));
         assert!(cut.len() <= WORDS_BYTES_MAX + '…'.len_utf8() && cut.ends_with("é…"));
-        assert_eq!(shortened("é".to_owned()), "é");
+        assert_eq!(shortened("é"), "é");
     }
 }
