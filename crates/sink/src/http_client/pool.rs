@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio::task::yield_now;
+
 use super::link::Link;
 use super::origin::Origin;
 
@@ -22,6 +24,8 @@ impl Pool {
     pub(super) async fn take(&self, origin: &Origin) -> Option<Link> {
         loop {
             let mut link = self.held().get_mut(origin)?.pop()?;
+            // The runtime sees what has come meanwhile, such as the connection's end.
+            yield_now().await;
             if link.is_fresh().await {
                 return Some(link);
             }
