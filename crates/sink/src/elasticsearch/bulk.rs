@@ -168,7 +168,7 @@ mod tests {
         assert!(!has_repetitions(&batch(&[("1", Kind::Insert), ("2", Kind::Insert)])));
         let mut twice = batch(&[("1", Kind::Insert)]);
         let block = Bytes::from("access2");
-        let record = Record { sequence: 9, ..twice.get(0).map(|_| record_of(&block)).unwrap() };
+        let record = Record { sequence: 9, ..record_of(&block) };
         twice.push(&block, &record);
         assert!(has_repetitions(&twice));
     }

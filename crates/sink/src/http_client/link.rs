@@ -33,7 +33,7 @@ pub(super) struct Link {
 }
 
 /// What an attempt to send a request came to where there is no answer: the request, if nothing of it was sent, or why.
-type Unanswered = Result<Request<Body>, HttpFailure>;
+type Unanswered = Result<Box<Request<Body>>, HttpFailure>;
 
 impl Link {
     pub(super) async fn open(origin: &Origin, options: &HttpOptions) -> Result<Self, HttpFailure> {
@@ -65,7 +65,7 @@ impl Link {
         let sent = self.sender.try_send_request(request);
         let answered = self.drive(sent, silence_max).await.map_err(|kind| Err(origin.failure(kind)))?;
         answered.map_err(|mut error| match error.take_message() {
-            Some(request) => Ok(request),
+            Some(request) => Ok(Box::new(request)),
             None => Err(origin.failure(error.into_error().into())),
         })
     }

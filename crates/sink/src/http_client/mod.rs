@@ -86,7 +86,7 @@ impl HttpClient {
             // The server may have closed it just now: what it hadn't begun to send isn't lost.
             match link.send(request, &origin, self.options.silence_max).await {
                 Ok(response) => return Ok(self.answer(origin, link, response)),
-                Err(unsent) => request = unsent?,
+                Err(unsent) => request = *unsent?,
             }
         }
         let mut link = Link::open(&origin, &self.options).await?;
