@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use sink::elasticsearch::{ApiKey, ElasticsearchConfig};
 use sink::{Report, Sink, SinkConfig, SinkError};
+use tokio::sync::Notify;
 
 use crate::events::{id, plain};
 use crate::stand::config;
@@ -110,18 +111,17 @@ async fn what_is_too_large_is_sent_in_parts_and_what_alone_is_too_large_is_refus
 #[tokio::test]
 async fn so_many_requests_are_in_flight_and_no_more() {
     const AT_ONCE: usize = 3;
-    let (flying, most) = (Arc::new((Mutex::new(0), Condvar::new())), Arc::new(AtomicUsize::new(0)));
-    let seen = Arc::clone(&most);
+    let (gate, most) = (Arc::new((Mutex::new(false), Condvar::new())), Arc::new(AtomicUsize::new(0)));
+    let (flying, arrived) = (AtomicUsize::new(0), Arc::new(Notify::new()));
+    let (opened, seen, came) = (Arc::clone(&gate), Arc::clone(&most), Arc::clone(&arrived));
     let store = StandIn::start(move |request| {
-        let (count, changed) = &*flying;
-        let mut now = count.lock().unwrap();
-        *now += 1;
-        seen.fetch_max(*now, Ordering::Relaxed);
-        changed.notify_all();
-        // Nobody is answered before all have come that may.
-        let waited =
-            changed.wait_timeout_while(now, Duration::from_secs(60), |_| seen.load(Ordering::Relaxed) < AT_ONCE);
-        *waited.unwrap().0 -= 1;
+        let now = flying.fetch_add(1, Ordering::SeqCst) + 1;
+        if seen.fetch_max(now, Ordering::SeqCst) < now && now == AT_ONCE {
+            came.notify_one();
+        }
+        let (is_open, changed) = &*opened;
+        drop(changed.wait_while(is_open.lock().unwrap(), |is_open| !*is_open).unwrap());
+        flying.fetch_sub(1, Ordering::SeqCst);
         all_stored(request)
     });
     let config = ElasticsearchConfig {
@@ -130,11 +130,20 @@ async fn so_many_requests_are_in_flight_and_no_more() {
         ..config(&store.url(), "i")
     };
     let sink = sink(config);
-    let other = sink.clone();
-    let twin = tokio::spawn(async move { other.write(&plain(1, 1, 10)).await });
-    assert_eq!(sink.write(&plain(0, 1, 10)).await, Ok(Report::Stored));
-    assert_eq!(twin.await.unwrap(), Ok(Report::Stored));
-    assert_eq!(most.load(Ordering::Relaxed), AT_ONCE, "over all lanes");
+    let writes = [0, 1].map(|shard| {
+        let sink = sink.clone();
+        tokio::spawn(async move { sink.write(&plain(shard, 1, 10)).await })
+    });
+    arrived.notified().await;
+    // Whatever may come beside them has time to.
+    tokio::time::timeout(Duration::from_millis(300), std::future::pending::<()>()).await.unwrap_err();
+    assert_eq!(most.load(Ordering::SeqCst), AT_ONCE, "over all lanes");
+    *gate.0.lock().unwrap() = true;
+    gate.1.notify_all();
+    for write in writes {
+        assert_eq!(write.await.unwrap(), Ok(Report::Stored));
+    }
+    assert_eq!(most.load(Ordering::SeqCst), AT_ONCE, "and later");
     assert_eq!(store.bulks().len(), 20);
 }
 
