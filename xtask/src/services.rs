@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::schema_suite;
 use crate::workspace::{has_program, run};
+use crate::{opensearch, schema_suite};
 
 /// Options of `cargo xtask services`.
 #[derive(clap::Args)]
@@ -35,6 +35,8 @@ const SERVICES: &[Service] = &[
         purpose: "a store to test the sink for PostgreSQL on",
     },
     Service { program: "redis-server", package: "redis-server", purpose: "a store to test the sink for Redis on" },
+    Service { program: "java", package: "default-jre-headless", purpose: "runs OpenSearch, a store to test sinks on" },
+    Service { program: "mvn", package: "maven", purpose: "fetches it" },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 
@@ -46,11 +48,14 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     }
     if !missing.is_empty() {
         install_programs(&missing)?;
-    } else if schema_suite::is_there() {
+    } else if schema_suite::is_there() && opensearch::is_there() {
         println!("nothing to install");
         return Ok(());
     }
-    if schema_suite::is_there() { Ok(()) } else { schema_suite::fetch() }
+    if !schema_suite::is_there() {
+        schema_suite::fetch()?;
+    }
+    if opensearch::is_there() { Ok(()) } else { opensearch::fetch() }
 }
 
 fn install_programs(missing: &[&Service]) -> Result<()> {
@@ -74,6 +79,9 @@ pub(crate) fn require_all() -> Result<()> {
     }
     if !schema_suite::is_there() {
         bail!("the JSON-Schema-Test-Suite is missing: `cargo xtask services` fetches it");
+    }
+    if !opensearch::is_there() {
+        bail!("OpenSearch is missing: `cargo xtask services` fetches it");
     }
     Ok(())
 }

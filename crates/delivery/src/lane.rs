@@ -12,6 +12,7 @@ use sink::{Batch, Cursor, Refusal, Report, Retry, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::alone::Alone;
 use crate::assembly::{Assembly, Known, Undecided, records_at};
 use crate::backoff::Backoff;
 use crate::dead_letters::{BuryError, DeadLetters, Home, Letter};
@@ -355,6 +356,7 @@ impl Lane {
                     self.wait(&reason).await;
                 }
                 Err(error) => {
+                    alone.outage();
                     self.wait(&error.to_string()).await;
                     if self.has_stored(run).await? {
                         return self.delivering();
@@ -417,35 +419,6 @@ impl Lane {
             })
             .collect();
         self.dead.write(self.name.shard, &letters)
-    }
-}
-
-/// Watches the records of one batch that alone are not taken while their neighbours pass.
-#[derive(Default)]
-struct Alone {
-    since: Option<Instant>,
-    neighbours_passed: bool,
-}
-
-/// Records to be sent again, and those that were sent again for too long.
-struct Judged {
-    again: Vec<Retry>,
-    given_up: Vec<Refusal>,
-}
-
-impl Alone {
-    fn judge(&mut self, batch: &Batch, retry: Vec<Retry>, options: &Options) -> Judged {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        self.neighbours_passed |= retry.len() < batch.len();
-        if !self.neighbours_passed || since.elapsed() < options.alone_max {
-            return Judged { again: retry, given_up: Vec::new() };
-        }
-        let seconds = since.elapsed().as_secs();
-        let give_up = |retry: Retry| Refusal {
-            index: retry.index,
-            reason: format!("not taken in {seconds} s while its neighbours were; last: {}", retry.reason).into(),
-        };
-        Judged { again: Vec::new(), given_up: retry.into_iter().map(give_up).collect() }
     }
 }
 

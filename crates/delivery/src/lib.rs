@@ -6,6 +6,7 @@
 //! and journal what they make of the events (`aggregates/`).
 
 mod aggregates;
+mod alone;
 mod assembly;
 mod backlog;
 mod backoff;

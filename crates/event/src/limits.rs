@@ -180,6 +180,17 @@ pub const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 pub const STORE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// See [`STORE_TIMEOUT_MIN`].
 pub const STORE_TIMEOUT_MAX: Duration = Duration::from_hours(1);
+/// Bytes of documents in one request to a store that takes them by HTTP, unless the configuration says otherwise: a delivered batch is
+/// several requests, which such a store works on side by side.
+pub const STORE_REQUEST_BYTES: usize = 1024 * 1024;
+/// What the configuration may say: smaller ones cost more for their heads than for what is in them, and a larger one is never filled.
+pub const STORE_REQUEST_BYTES_MIN: usize = 16 * 1024;
+/// See [`STORE_REQUEST_BYTES_MIN`].
+pub const STORE_REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Requests that such a store has in flight, unless the configuration says otherwise: those of one batch.
+pub const STORE_REQUESTS: usize = 4;
+/// What the configuration may say.
+pub const STORE_REQUESTS_MAX: usize = 64;
 /// Bytes of lines at which an object ends (a file of a directory sink), unless the configuration says otherwise.
 pub const OBJECT_BYTES: u64 = 32 * 1024 * 1024;
 /// What the configuration may say: smaller ones cost more for their names than for what is in them, and larger ones aren't

@@ -48,6 +48,8 @@ fn text(
                 format!("sqlite3 {} \"select payload from {}\"", sqlite.path.display(), sqlite.table.as_str())
             }
             SinkConfig::Directory(directory) => format!("ls {}", directory.path.display()),
+            #[cfg(feature = "elasticsearch")]
+            SinkConfig::Elasticsearch(_) => continue,
             // Its URL may hold a password.
             #[cfg(feature = "postgres")]
             SinkConfig::Postgres(_) => continue,

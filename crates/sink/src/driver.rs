@@ -22,6 +22,9 @@ pub enum SinkConfig {
     Sqlite(SqliteConfig),
     /// Files of a directory.
     Directory(DirectoryConfig),
+    /// Documents of an Elasticsearch or OpenSearch store.
+    #[cfg(feature = "elasticsearch")]
+    Elasticsearch(crate::elasticsearch::ElasticsearchConfig),
     /// A table of a PostgreSQL server.
     #[cfg(feature = "postgres")]
     Postgres(crate::postgres::PostgresConfig),
@@ -45,6 +48,9 @@ pub enum Sink {
     Sqlite(Sqlite),
     /// Whole objects, such as files of a directory.
     Objects(ObjectStore),
+    /// Documents of an Elasticsearch or OpenSearch store. Its lanes share what may be in flight.
+    #[cfg(feature = "elasticsearch")]
+    Elasticsearch(crate::elasticsearch::Elasticsearch),
     /// A table of a PostgreSQL server. Each lane has a connection of its own.
     #[cfg(feature = "postgres")]
     Postgres(crate::postgres::Postgres),
@@ -62,6 +68,8 @@ impl Sink {
             SinkConfig::Memory(handle) => Self::Memory(handle),
             SinkConfig::Sqlite(config) => Self::Sqlite(Sqlite::new(config)),
             SinkConfig::Directory(config) => Self::directory(config, Arc::new(OsFiles)),
+            #[cfg(feature = "elasticsearch")]
+            SinkConfig::Elasticsearch(config) => Self::Elasticsearch(crate::elasticsearch::Elasticsearch::new(config)),
             #[cfg(feature = "postgres")]
             SinkConfig::Postgres(config) => Self::Postgres(crate::postgres::Postgres::new(config)),
             #[cfg(feature = "redis")]
@@ -95,6 +103,8 @@ impl Sink {
             Self::Memory(memory) => memory.connect(),
             Self::Sqlite(sqlite) => sqlite.connect().await,
             Self::Objects(ObjectStore::Directory(directory)) => directory.connect().await,
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(elasticsearch) => elasticsearch.connect().await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.connect().await,
             #[cfg(feature = "redis")]
@@ -111,6 +121,8 @@ impl Sink {
             Self::Null | Self::Objects(_) => Ok(Cursor::Delivery),
             Self::Memory(memory) => memory.cursor(lane),
             Self::Sqlite(sqlite) => sqlite.cursor(lane).await,
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(_) => Ok(Cursor::Delivery),
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.cursor(lane).await,
             #[cfg(feature = "redis")]
@@ -130,6 +142,8 @@ impl Sink {
             Self::Memory(memory) => memory.write(batch).await,
             Self::Sqlite(sqlite) => sqlite.write(batch).await,
             Self::Objects(store) => store.write(batch).await,
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(elasticsearch) => elasticsearch.write(batch).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.write(batch).await,
             #[cfg(feature = "redis")]
@@ -147,6 +161,8 @@ impl Sink {
             Self::Objects(_) => Err(ReadError::Unavailable("a store of objects can't be read back".into())),
             Self::Memory(memory) => memory.read(&query),
             Self::Sqlite(sqlite) => sqlite.read(query).await,
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(_) => Err(ReadError::Unavailable("a sink for Elasticsearch can't be read back".into())),
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.read(query).await,
             #[cfg(feature = "redis")]
@@ -160,6 +176,8 @@ impl Sink {
         match self {
             Self::Null | Self::Objects(_) => false,
             Self::Memory(_) | Self::Sqlite(_) => true,
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(_) => false,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.can_read(),
             #[cfg(feature = "redis")]
@@ -175,6 +193,11 @@ impl Sink {
         match self {
             Self::Null | Self::Memory(_) | Self::Objects(_) => Ok(()),
             Self::Sqlite(sqlite) => sqlite.close().await,
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(elasticsearch) => {
+                elasticsearch.close().await;
+                Ok(())
+            }
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => {
                 postgres.close().await;
@@ -195,6 +218,8 @@ impl Sink {
             (Self::Null, Self::Null) => true,
             (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
             (Self::Sqlite(one), Self::Sqlite(other)) => one.is_same(other),
+            #[cfg(feature = "elasticsearch")]
+            (Self::Elasticsearch(one), Self::Elasticsearch(other)) => one.is_same(other),
             #[cfg(feature = "postgres")]
             (Self::Postgres(one), Self::Postgres(other)) => one.is_same(other),
             #[cfg(feature = "redis")]
@@ -227,6 +252,8 @@ impl Sink {
             Self::Objects(ObjectStore::Directory(_)) => Traits { on_this_disk: true, ..traits },
             Self::Memory(memory) => Traits { settle: memory.settle(), fenced: memory.is_fenced(), ..traits },
             Self::Sqlite(_) => Traits { fenced: true, on_this_disk: true, ..traits },
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(_) => traits,
             // A server that takes over may be behind the one that failed.
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => Traits { settle: crate::postgres::SETTLE, fenced: true, ..traits },

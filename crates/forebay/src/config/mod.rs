@@ -9,6 +9,8 @@ mod aggregate;
 mod conditional;
 mod directory;
 mod duration;
+#[cfg(feature = "elasticsearch")]
+mod elasticsearch;
 mod environment;
 mod event_type;
 mod gateway;

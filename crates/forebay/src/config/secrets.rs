@@ -6,7 +6,7 @@ use std::ops::Range;
 /// A step of `hash` and its key stand at most so many lines apart.
 const NEAR_LINES: usize = 3;
 
-/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, and each key of a step of `hash` is as
+/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, each `api_key` and each key of a step of `hash` is as
 /// many stars as it has bytes, so that every spot stays where it is.
 pub(super) fn hidden(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
@@ -36,7 +36,7 @@ fn parameters(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The strings behind `key =` near a `hash`.
+/// The strings behind `api_key =`, and behind `key =` near a `hash`.
 fn keys(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("key").filter_map(move |(at, name)| {
         let value = text[at + name.len()..].trim_start_matches(['"', '\'', ' ', '\t']).strip_prefix('=')?.trim_start();
@@ -46,6 +46,9 @@ fn keys(text: &str) -> impl Iterator<Item = Range<usize>> {
         // What stands for a variable is no secret.
         if text[start..].starts_with("${") {
             return None;
+        }
+        if text[..at].ends_with("api_") {
+            return Some(start..start + length);
         }
         let lines_before = text[..at].rsplit('\n').take(NEAR_LINES + 1);
         let lines_behind = text[at..].split('\n').take(NEAR_LINES + 1);
@@ -71,6 +74,8 @@ mod tests {
             ("key = 'ab'\ndigits = 1\nhash = \"/c\"", "key = '**'\ndigits = 1\nhash = \"/c\""),
             ("kind = \"redis\"\nkey = \"{type}\"", "kind = \"redis\"\nkey = \"{type}\""),
             ("{ hash = '/c', key = '${KEY}' }", "{ hash = '/c', key = '${KEY}' }"),
+            ("api_key = \"TOPS\"\nindex = 'a'", "api_key = \"****\"\nindex = 'a'"),
+            ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
             ("hash = 1\nkey = \"", "hash = 1\nkey = \""),
         ] {
             assert_eq!(hidden(text), shown);

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "elasticsearch")]
+use ::sink::elasticsearch::{ElasticsearchConfig, Target};
 #[cfg(feature = "postgres")]
 use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
@@ -23,6 +25,8 @@ use super::{directory, size};
 pub(super) const KINDS: &[(&str, &[&str])] = &[
     ("sqlite", &["kind", "from", "max_backlog", "path", "table"]),
     ("directory", directory::KEYS),
+    #[cfg(feature = "elasticsearch")]
+    ("elasticsearch", super::elasticsearch::KEYS),
     #[cfg(feature = "postgres")]
     ("postgres", super::postgres::KEYS),
     #[cfg(feature = "redis")]
@@ -92,6 +96,9 @@ pub(crate) enum SinkConfig {
     Sqlite(SqliteConfig),
     /// Files of a directory; its path likewise.
     Directory(DirectoryConfig),
+    /// Documents of an Elasticsearch or OpenSearch store.
+    #[cfg(feature = "elasticsearch")]
+    Elasticsearch(ElasticsearchConfig),
     /// A table of a PostgreSQL server.
     #[cfg(feature = "postgres")]
     Postgres(PostgresConfig),
@@ -105,6 +112,8 @@ impl SinkConfig {
     pub(crate) const fn can_be_read(&self) -> bool {
         match self {
             Self::Null | Self::Directory(_) => false,
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(_) => false,
             #[cfg(feature = "redis")]
             Self::Redis(_) => false,
             Self::Sqlite(_) => true,
@@ -119,6 +128,9 @@ impl SinkConfig {
             Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
             #[cfg(feature = "redis")]
             Self::Redis(_) => Flaws::NONE,
+            // It refuses documents with members of one name.
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(_) => Flaws::DUPLICATE_KEYS,
             // Neither jsonb nor text has it, and only payloads that are text byte for byte keep it as an escape.
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => {
@@ -137,6 +149,8 @@ impl SinkConfig {
             Self::Null => ::sink::SinkConfig::Null,
             Self::Sqlite(config) => ::sink::SinkConfig::Sqlite(config.clone()),
             Self::Directory(config) => ::sink::SinkConfig::Directory(config.clone()),
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(config) => ::sink::SinkConfig::Elasticsearch(config.clone()),
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => ::sink::SinkConfig::Postgres(config.clone()),
             #[cfg(feature = "redis")]
@@ -154,6 +168,11 @@ impl fmt::Display for SinkConfig {
                 let age = humantime::format_duration(rules.age_max);
                 write!(f, "directory {}, codec {}, files of at most ", path.display(), rules.codec)?;
                 write!(f, "{} bytes, {} events, {age}", rules.bytes_max, rules.records_max)
+            }
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(config) => {
+                let what = if config.target == Target::DataStream { "data stream" } else { "index" };
+                write!(f, "elasticsearch {}, {what} {}", config.nodes, config.index)
             }
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => write!(f, "postgres {}, table {}", config.server, config.table),
@@ -232,6 +251,8 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
     let store = match kind {
         "null" => Some(SinkConfig::Null),
         "directory" => directory::read(reader, section, data).map(SinkConfig::Directory),
+        #[cfg(feature = "elasticsearch")]
+        "elasticsearch" => super::elasticsearch::read(reader, section, folder).map(SinkConfig::Elasticsearch),
         #[cfg(feature = "postgres")]
         "postgres" => super::postgres::read(reader, section, folder).map(SinkConfig::Postgres),
         #[cfg(feature = "redis")]
@@ -293,6 +314,9 @@ fn table(text: &str) -> Result<TableName, Wrong> {
 enum Place<'a> {
     /// Two sinks on one table would refuse each other's events as duplicates.
     Table(&'a Path, String),
+    /// In one index the same.
+    #[cfg(feature = "elasticsearch")]
+    ServerIndex(String, String),
     /// The same on a server.
     #[cfg(feature = "postgres")]
     ServerTable(String, String),
@@ -312,6 +336,10 @@ impl<'a> Place<'a> {
                 Some(Self::Table(path, table.as_str().to_ascii_lowercase()))
             }
             SinkConfig::Directory(config) => Some(Self::Directory(&config.path)),
+            #[cfg(feature = "elasticsearch")]
+            SinkConfig::Elasticsearch(config) => {
+                Some(Self::ServerIndex(config.nodes.to_string(), config.index.to_string()))
+            }
             #[cfg(feature = "postgres")]
             SinkConfig::Postgres(config) => {
                 Some(Self::ServerTable(config.server.to_string(), config.table.to_string()))
@@ -325,6 +353,8 @@ impl<'a> Place<'a> {
     const fn words(&self) -> (&'static str, &'static str) {
         match self {
             Self::Table(..) => ("table", "another `path` or `table`"),
+            #[cfg(feature = "elasticsearch")]
+            Self::ServerIndex(..) => ("index", "another `url` or `index`"),
             #[cfg(feature = "postgres")]
             Self::ServerTable(..) => ("table", "another `url` or `table`"),
             #[cfg(feature = "redis")]

@@ -11,8 +11,13 @@ mod check;
 mod conditions;
 mod dead;
 mod directory;
+#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
+mod elasticsearch;
 mod load;
 mod load_where;
+#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
+#[path = "../../../sink/tests/opensearch_server/mod.rs"]
+mod opensearch_server;
 mod output;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -49,7 +49,7 @@ pub(super) fn write(line: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
 }
 
 /// Writes a JSON string (RFC 8259 §7). The bytes are UTF-8: they were checked when they were accepted.
-pub(super) fn write_text(line: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn write_text(line: &mut Vec<u8>, text: &[u8]) {
     line.push(b'"');
     for byte in text {
         match byte {

@@ -1,0 +1,101 @@
+//! Elasticsearch's protocol behind the real program, spoken to an OpenSearch server: from a request to a document, with both processes killed.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::opensearch_server::OpenSearch;
+use crate::postgres_server::proxy::Proxy;
+use crate::support::{Folder, Server, exchange, forebay};
+
+const TEMPLATE: &str = r#"{
+    "index_patterns": ["access-*"],
+    "template": {
+        "settings": {"number_of_shards": 1, "number_of_replicas": 0},
+        "mappings": {"properties": {"@timestamp": {"type": "date"}, "number": {"type": "long"}}}
+    }
+}"#;
+
+fn start(folder: &Folder, url: &str, settings: &str) -> Server {
+    folder.write("access.json", TEMPLATE);
+    let configuration = format!(
+        "[types.\"*\"]\nroutes = [\"search\"]\n[sinks.search]\nkind = \"elasticsearch\"\nurl = \"{url}\"\n\
+         template = \"access.json\"\n{settings}"
+    );
+    let configuration = folder.write("forebay.toml", configuration);
+    Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))
+}
+
+/// Posts an event whose key is its number.
+fn post(server: &Server, number: usize) -> u16 {
+    let body = format!("{{\"number\":\n{number}}}");
+    let length = body.len();
+    let request = format!(
+        "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k{number}\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    );
+    exchange(server.intake, &request).0
+}
+
+/// The documents of all days, without their times.
+fn documents(store: &OpenSearch) -> Vec<Value> {
+    store.done("POST", "/access-*/_refresh", "");
+    let found: Value = serde_json::from_str(&store.get("/access-*/_search?size=10000")).unwrap();
+    let hits = found["hits"]["hits"].as_array().unwrap();
+    let document = |hit: &Value| {
+        let mut document = hit["_source"].clone();
+        let time = document.as_object_mut().unwrap().remove("@timestamp").unwrap();
+        assert_eq!(hit["_index"].as_str().unwrap(), format!("access-{}", &time.as_str().unwrap()[..10]));
+        document
+    };
+    hits.iter().map(document).collect()
+}
+
+#[test]
+fn what_was_acknowledged_is_a_document_once_though_both_are_killed() {
+    let Some(store) = OpenSearch::start() else { return };
+    let proxy = Proxy::to(store.address());
+    let url = format!("http://{}", proxy.address());
+    let folder = Folder::new();
+    let mut server = start(&folder, &url, "request_bytes = \"16KiB\"\n");
+    let mut number = 0;
+    for _ in 0..2 {
+        for _ in 0..200 {
+            assert_eq!(post(&server, number), 200);
+            number += 1;
+        }
+        // Whatever is on its way now is stored or not: nobody knows.
+        store.kill();
+        for _ in 0..10 {
+            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            number += 1;
+        }
+        drop(server);
+        store.run();
+        server = start(&folder, &url, "");
+        // Some come again, as from a client that got no answer.
+        for again in (0..number).step_by(7) {
+            assert_eq!(post(&server, again), 200);
+        }
+    }
+    server.wait_delivered();
+    let mut numbers: Vec<u64> = documents(&store).iter().map(|document| document["number"].as_u64().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..number as u64).collect::<Vec<_>>());
+    assert_eq!(server.metric("forebay_events_stored_total{"), number as u64);
+    assert_eq!(server.metric("forebay_events_dead_total{"), 0);
+    let log = std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(!log.contains("panicked"), "{log}");
+
+    // What the store refuses is a dead letter; what it always refuses is told before the 200.
+    let body = "{\"number\": \"none\"}\n{\"number\": 100000}\n{\"number\": 1, \"number\": 2}\n";
+    let (status, answer) = server.post("/ingest/batch/access", body);
+    assert!(status == 207 && answer.contains("\"line\":3"), "{status} {answer}");
+    server.wait_delivered();
+    assert_eq!(server.metric("forebay_events_dead_total{"), 1);
+    assert_eq!(documents(&store).len(), number + 1);
+    let mut list = forebay();
+    let list = list.args(["dead", "list", "--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
+    let listed = String::from_utf8(list.output().unwrap().stdout).unwrap();
+    assert!(listed.contains("failed to parse field [number]"), "{listed}");
+}

@@ -1,0 +1,126 @@
+//! Elasticsearch and OpenSearch: documents of indices and data streams.
+//!
+//! Keyed: an event's id is its document's `_id`, which is created and never overwritten; the index follows from the event alone,
+//! so that a repetition meets its first copy. A result of an aggregate has its revision as the document's version.
+
+mod bulk;
+mod comparison;
+mod config;
+mod document;
+mod failure;
+mod index;
+mod limiter;
+mod nodes;
+mod outcome;
+mod server;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::{Either, select};
+use tokio::sync::{Mutex, watch};
+
+pub use config::{
+    ApiKey, Conflict, ElasticsearchConfig, InvalidNodes, InvalidTemplate, NodeList, Shape, Target, Template,
+};
+pub use index::{IndexPattern, InvalidIndex};
+
+use crate::{Batch, Report, SinkError};
+use failure::Failure;
+use limiter::Limiter;
+use server::Server;
+
+/// The sink's handle. Cheap to clone.
+#[derive(Clone)]
+pub struct Elasticsearch {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: ElasticsearchConfig,
+    server: Server,
+    limiter: Limiter,
+    /// Whether the store was looked at and has its template.
+    is_ready: Mutex<bool>,
+    /// How often the sink was closed: calls in flight end by it.
+    closed: watch::Sender<u64>,
+}
+
+impl Elasticsearch {
+    pub(crate) fn new(config: ElasticsearchConfig) -> Self {
+        let (server, limiter) = (Server::new(&config), Limiter::new(config.requests_max));
+        let shared = Shared { config, server, limiter, is_ready: Mutex::default(), closed: watch::Sender::new(0) };
+        Self { shared: Arc::new(shared) }
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    pub(crate) async fn connect(&self) -> Result<(), SinkError> {
+        self.call(async {
+            let mut is_ready = self.shared.is_ready.lock().await;
+            *is_ready = false;
+            self.shared.prepare().await?;
+            *is_ready = true;
+            Ok(())
+        })
+        .await
+    }
+
+    pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+        if batch.is_empty() {
+            return Ok(Report::Stored);
+        }
+        self.call(async {
+            let mut is_ready = self.shared.is_ready.lock().await;
+            if !*is_ready {
+                self.shared.prepare().await?;
+                *is_ready = true;
+            }
+            drop(is_ready);
+            let Shared { config, server, limiter, .. } = &*self.shared;
+            write::write(config, server, limiter, batch).await
+        })
+        .await
+    }
+
+    /// Ends the calls in flight and closes the connections that wait.
+    pub(crate) async fn close(&self) {
+        self.shared.closed.send_modify(|count| *count += 1);
+        self.shared.server.close_idle();
+        *self.shared.is_ready.lock().await = false;
+    }
+
+    /// Does `work`, unless the sink is closed meanwhile.
+    async fn call<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
+        let mut closed = self.shared.closed.subscribe();
+        let done = match select(pin!(work), pin!(closed.changed())).await {
+            Either::Left((done, _)) => done,
+            Either::Right(_) => Err(Failure::Closed),
+        };
+        done.map_err(|failure| failure.into_sink_error(&self.shared.config))
+    }
+}
+
+impl Shared {
+    /// Sees whether it is such a store, and installs the template that it lacks.
+    async fn prepare(&self) -> Result<(), Failure> {
+        self.server.look().await?;
+        match &self.config.template {
+            Some(template) => self.server.install(template).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Elasticsearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Elasticsearch").field(&self.shared.config).finish()
+    }
+}

@@ -1,0 +1,85 @@
+//! Which node is asked next: each in its turn, and those that failed after a pause.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long a node that failed is left alone, as long as there are others.
+const REST: Duration = Duration::from_secs(15);
+
+/// The turn.
+#[derive(Debug)]
+pub(super) struct Nodes(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    next: usize,
+    /// Of each node, until when it is left alone.
+    resting: Vec<Option<Instant>>,
+}
+
+impl Nodes {
+    pub(super) fn new(count: usize) -> Self {
+        Self(Mutex::new(State { next: 0, resting: vec![None; count] }))
+    }
+
+    fn held(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of a node to ask. Where all have failed it is the one that has rested longest.
+    pub(super) fn next(&self) -> usize {
+        let now = Instant::now();
+        let mut state = self.held();
+        let count = state.resting.len().max(1);
+        let turn = (0..count).map(|step| (state.next + step) % count);
+        let rested = |node: &usize| state.resting.get(*node).copied().flatten().is_none_or(|until| until <= now);
+        let found = turn.clone().find(rested).or_else(|| turn.min_by_key(|node| state.resting.get(*node).copied()));
+        let node = found.unwrap_or(0);
+        state.next = (node + 1) % count;
+        node
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.held().resting.len()
+    }
+
+    /// The node has answered.
+    pub(super) fn is_well(&self, node: usize) {
+        self.set(node, None);
+    }
+
+    /// The node doesn't answer.
+    pub(super) fn has_failed(&self, node: usize) {
+        self.set(node, Some(Instant::now() + REST));
+    }
+
+    fn set(&self, node: usize, until: Option<Instant>) {
+        if let Some(resting) = self.held().resting.get_mut(node) {
+            *resting = until;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_failed_is_left_alone_for_a_while() {
+        let nodes = Nodes::new(3);
+        let asked = |count: usize| (0..count).map(|_| nodes.next()).collect::<Vec<_>>();
+        assert_eq!(asked(4), [0, 1, 2, 0]);
+        nodes.has_failed(1);
+        assert_eq!(asked(4), [2, 0, 2, 0]);
+        tokio::time::advance(REST / 2).await;
+        nodes.has_failed(2);
+        nodes.has_failed(0);
+        assert_eq!(nodes.next(), 1, "all have failed: the one that has rested longest");
+        nodes.is_well(0);
+        assert_eq!(asked(2), [0, 0]);
+        tokio::time::advance(REST).await;
+        assert_eq!(asked(3), [1, 2, 0]);
+    }
+}

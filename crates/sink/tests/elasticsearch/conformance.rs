@@ -1,0 +1,90 @@
+//! The suite that every sink must pass, for both shapes of documents.
+
+use event::EventId;
+use serde_json::Value;
+use sink::Sink;
+use sink::conformance::{Case, Subject, check, sequences};
+use sink::elasticsearch::Shape;
+
+use crate::proxy::Hindrance;
+use crate::stand::{Stand, server};
+
+/// Random sequences for each shape.
+const SEQUENCES: u32 = 24;
+/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+const CUTS: usize = 24;
+const CUT_STEP: usize = 23;
+/// What every document begins with that doesn't have its payload in an envelope.
+const BEGINNING: &str = r#"{"@timestamp":"2025-10-09T08:53:20.000001Z""#;
+
+/// With the payload in an envelope, or not.
+struct Subjected<const ENVELOPE: bool>(Stand<'static>);
+
+impl<const ENVELOPE: bool> Subject for Subjected<ENVELOPE> {
+    const COMPARES: bool = true;
+    type Hindrance = Hindrance;
+
+    /// On one line, and without spaces behind the brace in the place of which others stand.
+    fn as_kept(payload: &[u8]) -> Vec<u8> {
+        let text = std::str::from_utf8(payload).unwrap().trim().replace(['\r', '\n'], " ");
+        match text.strip_prefix('{') {
+            Some(members) if !ENVELOPE => format!("{{{}", members.trim_start()).into_bytes(),
+            _ => text.into_bytes(),
+        }
+    }
+
+    async fn fresh() -> Self {
+        let mut stand = Stand::new(server().expect("asked before"));
+        stand.config.shape = if ENVELOPE { Shape::Envelope } else { Shape::Payload };
+        Self(stand)
+    }
+
+    fn sink(&self) -> Sink {
+        self.0.sink()
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        let documents = self.0.documents().into_iter().filter(|(_, _, source)| !source.contains("spoilt"));
+        let row = |(_, id, source): (_, String, String)| (id.parse().unwrap(), payload(&source).into_bytes());
+        documents.map(row).collect()
+    }
+
+    async fn spoil(&self, id: EventId) {
+        let Stand { server, index, .. } = &self.0;
+        server.done("PUT", &format!("/{index}/_create/{id}"), r#"{"spoilt": true}"#);
+    }
+
+    async fn outage(&self, stage: usize) -> Option<Hindrance> {
+        (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
+    }
+
+    async fn stall(&self) -> Hindrance {
+        self.0.proxy.freeze_after(0)
+    }
+}
+
+/// The payload in a document, as text.
+fn payload(source: &str) -> String {
+    let rest = &source[BEGINNING.len()..];
+    if let Some(value) = rest.split_once(r#","payload":"#).map(|(_, value)| value.strip_suffix('}').unwrap()) {
+        serde_json::from_str::<Value>(value).unwrap();
+        return value.to_owned();
+    }
+    format!("{{{}", rest.strip_prefix(',').unwrap_or(rest))
+}
+
+#[test]
+fn documents_of_members_pass_each_case_and_follow_the_model() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Subjected<false>>);
+        sequences::<Subjected<false>>(SEQUENCES);
+    }
+}
+
+#[test]
+fn documents_with_envelopes_pass_each_case_and_follow_the_model() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Subjected<true>>);
+        sequences::<Subjected<true>>(SEQUENCES / 4);
+    }
+}

@@ -1,0 +1,17 @@
+//! The sink for Elasticsearch and OpenSearch on an OpenSearch server of its own: the suite of all sinks, and what can only go wrong with
+//! this store. What a real server does too seldom is done by a small one of the tests' own.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+mod conformance;
+mod documents;
+#[path = "../postgres/events.rs"]
+mod events;
+mod faults;
+#[path = "../opensearch_server/mod.rs"]
+mod opensearch_server;
+#[path = "../postgres_server/proxy.rs"]
+#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
+mod proxy;
+mod refusals;
+mod stand;
+mod stand_in;

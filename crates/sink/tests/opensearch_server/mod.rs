@@ -1,0 +1,172 @@
+//! An OpenSearch server of a test's own: a folder under the temporary one, a free port. Used by the tests of several crates; it needs
+//! nothing but std, a Java runtime, and what `cargo xtask services` has fetched.
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by it, and says why it is skipped"
+)]
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A Java program that begins on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// What the runner of the server takes as a base; the server listens on the port after it, or on one that follows.
+const BASE_PORTS: std::ops::Range<u16> = 9200..9298;
+/// What the log says when the server is there, with its address behind.
+const LISTENS: &str = "HttpServerTransport] publish_address {";
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// A server that ends with its test, however that ends.
+pub struct OpenSearch {
+    folder: PathBuf,
+    base_port: u16,
+    running: Mutex<Option<Child>>,
+    /// Ends the server and removes its files as soon as this end of its pipe is closed.
+    watcher: Child,
+}
+
+/// What the server answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: String,
+}
+
+impl OpenSearch {
+    /// A running server; `None`, and a message, where it wasn't fetched.
+    pub fn start() -> Option<Self> {
+        let java = Command::new("java").arg("-version").stderr(Stdio::null()).status();
+        if !jars().is_dir() || java.is_err() {
+            eprintln!("skipped: OpenSearch isn't there (cargo xtask services fetches it)");
+            return None;
+        }
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("forebay-opensearch-{}-{number}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let script = "cat > /dev/null; kill -9 $(cat \"$1/pid\") 2> /dev/null; rm -rf \"$1\"";
+        let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
+        let server = Self { folder, base_port: free_base(number), running: Mutex::new(None), watcher };
+        server.run();
+        Some(server)
+    }
+
+    /// Starts the server over its data, and waits until it answers.
+    pub fn run(&self) {
+        let mut running = self.running.lock().unwrap();
+        let log = File::create(self.folder.join("log")).unwrap();
+        let mut java = Command::new("java");
+        java.args(["-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]);
+        java.arg(jars().join("*")).arg("org.codelibs.opensearch.runner.OpenSearchRunner");
+        java.arg("-basePath").arg(self.folder.join("server")).args(["-numOfNode", "1"]);
+        // Servers of one name would find one another.
+        java.arg("-clusterName").arg(self.folder.file_name().unwrap());
+        java.arg("-baseHttpPort").arg(self.base_port.to_string());
+        java.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let mut child = java.current_dir(&self.folder).spawn().unwrap();
+        fs::write(self.folder.join("pid"), child.id().to_string()).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while !self.is_ready() {
+            assert!(child.try_wait().unwrap().is_none(), "OpenSearch ended: {}", self.log());
+            assert!(Instant::now() < deadline, "OpenSearch doesn't answer: {}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        *running = Some(child);
+    }
+
+    fn is_ready(&self) -> bool {
+        let health = "/_cluster/health?wait_for_status=yellow&timeout=1s";
+        self.listening().and_then(|address| try_ask(address, "GET", health, "").ok()).is_some_and(|a| a.status == 200)
+    }
+
+    fn listening(&self) -> Option<SocketAddr> {
+        let log = self.log();
+        let (_, behind) = log.rsplit_once(LISTENS)?;
+        behind.split_once('}')?.0.parse().ok()
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Where it listens: also after it was killed and runs again.
+    pub fn address(&self) -> SocketAddr {
+        self.listening().unwrap()
+    }
+
+    /// Ends the server at once, as a crash would.
+    pub fn kill(&self) {
+        let Some(mut child) = self.running.lock().unwrap().take() else { return };
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What it answers to a request past sink and proxy. A connection that fails, fails the test.
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+        try_ask(self.address(), method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// The same, which must succeed.
+    pub fn get(&self, path: &str) -> String {
+        self.done("GET", path, "")
+    }
+
+    /// The same with a body.
+    pub fn done(&self, method: &str, path: &str, body: &str) -> String {
+        let Answer { status, body } = self.ask(method, path, body);
+        assert!((200..300).contains(&status), "{method} {path}: {status} {body}");
+        body
+    }
+}
+
+impl Drop for OpenSearch {
+    fn drop(&mut self) {
+        self.kill();
+        drop(self.watcher.stdin.take());
+        let _ = self.watcher.wait();
+    }
+}
+
+fn jars() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools/opensearch/lib")
+}
+
+/// A base whose next port nobody has, another one for each process and server.
+fn free_base(number: u32) -> u16 {
+    let bases = u32::from(BASE_PORTS.end - BASE_PORTS.start);
+    let base = |step: u32| BASE_PORTS.start + u16::try_from((std::process::id() + number * 13 + step) % bases).unwrap();
+    let is_free = |base: &u16| TcpListener::bind(("127.0.0.1", base + 1)).is_ok();
+    (0..bases).map(base).find(is_free).unwrap()
+}
+
+/// Asks over a connection of its own.
+pub fn try_ask(address: SocketAddr, method: &str, path: &str, body: &str) -> std::io::Result<Answer> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let kind = if path.starts_with("/_bulk") { "application/x-ndjson" } else { "application/json" };
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: {kind}\r\n\
+         Content-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let odd = || std::io::Error::other(format!("no answer: {answer:?}"));
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(odd)?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(odd)?;
+    Ok(Answer { status, body: body.to_owned() })
+}
