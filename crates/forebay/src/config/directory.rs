@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use ::sink::{Codec, DirectoryConfig, ObjectRules};
+use ::sink::{Codec, DirectoryConfig, ObjectRules, Prefix};
 use event::limits;
 
 use super::reader::{Reader, Wrong};
@@ -49,6 +49,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) 
         bytes_max: bytes.unwrap_or(limits::OBJECT_BYTES),
         records_max: records.unwrap_or(limits::OBJECT_RECORDS),
         age_max: age.unwrap_or(limits::OBJECT_AGE),
+        prefix: Prefix::NONE,
     };
     Some(DirectoryConfig { path: path?.value, rules })
 }

@@ -12,6 +12,7 @@ mod description;
 pub mod directory;
 mod line;
 mod manifest;
+mod prefix;
 
 use std::time::Duration;
 
@@ -19,13 +20,14 @@ pub use codec::{Codec, UnknownCodec};
 pub use content::{NoParts, Parts};
 pub use line::line_bytes;
 pub use manifest::Manifest;
+pub use prefix::{InvalidPrefix, Prefix};
 
 use crate::{Batch, Report, SinkError};
 use content::OnePart;
 use directory::Directory;
 
 /// How large objects are, and how they are coded: what delivery must know before it makes a manifest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRules {
     /// How the lines of an object are coded.
     pub codec: Codec,
@@ -35,6 +37,8 @@ pub struct ObjectRules {
     pub records_max: u64,
     /// How long the first event of an object waits for others.
     pub age_max: Duration,
+    /// What their names begin with. For stores without directories.
+    pub prefix: Prefix,
 }
 
 /// A store of objects. Cheap to clone.
@@ -70,7 +74,7 @@ impl ObjectStore {
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
         let Some(first) = batch.get(0) else { return Ok(Report::Stored) };
         let run = batch.first()..=batch.last();
-        let manifest = Manifest::new(batch.lane().clone(), run, first.received_at, self.rules().codec, None);
+        let manifest = Manifest::new(batch.lane().clone(), run, first.received_at, &self.rules(), None);
         self.put(&manifest, OnePart::new(batch.clone())).await?;
         Ok(Report::Stored)
     }
