@@ -12,6 +12,8 @@ mod description;
 pub mod directory;
 mod line;
 mod manifest;
+#[cfg(feature = "objects-over-http")]
+pub mod over_http;
 mod prefix;
 
 use std::time::Duration;
@@ -46,6 +48,9 @@ pub struct ObjectRules {
 pub enum ObjectStore {
     /// Files of a directory.
     Directory(Directory),
+    /// A container of Swift, or a bucket of S3.
+    #[cfg(feature = "objects-over-http")]
+    OverHttp(over_http::OverHttp),
 }
 
 impl ObjectStore {
@@ -54,6 +59,8 @@ impl ObjectStore {
     pub fn rules(&self) -> ObjectRules {
         match self {
             Self::Directory(directory) => directory.rules(),
+            #[cfg(feature = "objects-over-http")]
+            Self::OverHttp(store) => store.rules(),
         }
     }
 
@@ -67,6 +74,8 @@ impl ObjectStore {
     pub async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
         match self {
             Self::Directory(directory) => directory.put(manifest, parts).await,
+            #[cfg(feature = "objects-over-http")]
+            Self::OverHttp(store) => store.put(manifest, parts).await,
         }
     }
 
