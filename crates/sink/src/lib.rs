@@ -6,7 +6,11 @@ mod batch;
 pub mod conformance;
 mod contract;
 mod driver;
+#[cfg(any(feature = "http-client", feature = "redis"))]
+mod escapes;
 mod folder;
+#[cfg(feature = "http-client")]
+pub mod http_client;
 pub mod memory;
 pub mod object;
 #[cfg(feature = "postgres")]
@@ -14,6 +18,8 @@ pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod sqlite;
+#[cfg(any(feature = "http-client", feature = "redis"))]
+mod stream;
 mod table_name;
 
 pub use batch::{Batch, Record, Write};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::config::RedisConfig;
 use crate::SinkError;
+use crate::stream::is_of_trust;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -66,10 +67,6 @@ impl Failure {
             Self::Odd(what) => unavailable(what.to_owned()),
         }
     }
-}
-
-fn is_of_trust(error: &io::Error) -> bool {
-    error.to_string().contains("isn't trusted")
 }
 
 /// What to do about what a server said.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::escapes::decoded;
+
 const PORT: u16 = 6379;
 
 /// A server, with the account and the database to use.
@@ -87,24 +89,8 @@ type Credentials = (Option<String>, Option<String>);
 fn credentials(account: &str) -> Result<Credentials, InvalidServer> {
     let (user, password) = account.split_once(':').ok_or(InvalidServer::NoPassword)?;
     let some = |text: String| Some(text).filter(|text| !text.is_empty());
-    let password = some(decoded(password)?).ok_or(InvalidServer::NoPassword)?;
-    Ok((some(decoded(user)?), Some(password)))
-}
-
-/// A text without its escapes (RFC 3986 §2.1).
-fn decoded(text: &str) -> Result<String, InvalidServer> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
-        let (Some(high), Some(low)) = (digit(), digit()) else { return Err(InvalidServer::Escape) };
-        bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
-    }
-    String::from_utf8(bytes).map_err(|_| InvalidServer::Escape)
+    let password = some(decoded(password).ok_or(InvalidServer::Escape)?).ok_or(InvalidServer::NoPassword)?;
+    Ok((some(decoded(user).ok_or(InvalidServer::Escape)?), Some(password)))
 }
 
 /// Host and database, never the password.

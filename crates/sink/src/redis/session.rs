@@ -3,19 +3,18 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
-use std::{io, path::Path};
 
-use tls::{ClientTls, OverStream};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, timeout};
 
 use super::config::RedisConfig;
 use super::failure::Failure;
 use super::wire::{self, Answer, Command};
+use crate::stream::{Place, Stream};
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,11 +37,12 @@ pub(super) struct Session {
 impl Session {
     /// Connects, and says who asks for which database.
     pub(super) async fn open(config: &RedisConfig) -> Result<Self, Failure> {
-        let connecting = timeout(CONNECT_TIMEOUT, Stream::open(config));
+        let RedisConfig { server, ca, .. } = config;
+        let place = Place { host: &server.host, port: server.port, is_secure: server.is_secure, ca: ca.as_deref() };
+        let connecting = timeout(CONNECT_TIMEOUT, Stream::open(place));
         let stream = connecting.await.map_err(|_| Failure::Silent(CONNECT_TIMEOUT))??;
         let now = Instant::now();
         let mut session = Self { stream, received: Vec::new(), limit: config.timeout, opened: now, used: now };
-        let server = &config.server;
         if let Some(password) = &server.password {
             let mut words = vec![&b"AUTH"[..]];
             words.extend(server.user.as_deref().map(str::as_bytes));
@@ -96,69 +96,5 @@ impl Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("opened", &self.opened).finish_non_exhaustive()
-    }
-}
-
-/// A connection with TLS or without.
-enum Stream {
-    Plain(TcpStream),
-    Secured(Box<OverStream<TcpStream>>),
-}
-
-impl Stream {
-    async fn open(config: &RedisConfig) -> io::Result<Self> {
-        let server = &config.server;
-        let socket = TcpStream::connect((server.host.as_str(), server.port)).await?;
-        socket.set_nodelay(true)?;
-        if !server.is_secure {
-            return Ok(Self::Plain(socket));
-        }
-        let trusted = trusted(config.ca.as_deref())?;
-        Ok(Self::Secured(Box::new(trusted.connect_over(&server.host, socket).await?)))
-    }
-}
-
-/// The file is read for each connection, so that an authority can be exchanged without a restart.
-fn trusted(ca: Option<&Path>) -> io::Result<ClientTls> {
-    let trusted = match ca {
-        Some(path) => {
-            let pem = std::fs::read(path)
-                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-            ClientTls::trusting(&pem)
-        }
-        None => ClientTls::of_system(),
-    };
-    trusted.map_err(io::Error::other)
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Self::Secured(stream) => Pin::new(stream).poll_read(cx, buf),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Secured(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Secured(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Secured(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
     }
 }

@@ -1,0 +1,95 @@
+//! An answer: its head, and its body as it comes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::response::Parts;
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+
+use super::failure::{HttpFailure, HttpFailureKind};
+use super::link::Link;
+use super::origin::Origin;
+use super::pool::Pool;
+
+/// An answer whose body is still to be read. Dropped before its end it takes its connection with it.
+pub struct Answer {
+    head: Parts,
+    body: Incoming,
+    origin: Origin,
+    link: Option<Link>,
+    silence_max: Duration,
+    pool: Arc<Pool>,
+}
+
+impl Answer {
+    pub(super) fn new(
+        origin: Origin,
+        link: Link,
+        response: Response<Incoming>,
+        silence_max: Duration,
+        pool: Arc<Pool>,
+    ) -> Self {
+        let (head, body) = response.into_parts();
+        Self { head, body, origin, link: Some(link), silence_max, pool }
+    }
+
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    /// The headers.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+
+    /// The next bytes of the body, as they come; none after its end.
+    ///
+    /// # Errors
+    /// [`HttpFailure`] where the connection breaks or nothing comes any more.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpFailure> {
+        loop {
+            let Some(link) = &mut self.link else { return Ok(None) };
+            let frame = link.drive(self.body.frame(), self.silence_max).await;
+            let frame = frame.and_then(|frame| frame.transpose().map_err(HttpFailureKind::from));
+            match frame.map_err(|kind| self.origin.failure(kind))? {
+                // Trailers say nothing that is asked for.
+                Some(frame) => match frame.into_data() {
+                    Ok(data) => return Ok(Some(data)),
+                    Err(_) => continue,
+                },
+                None => self.give_back().await,
+            }
+        }
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// [`HttpFailure`] where it has more than `bytes_max` bytes, or doesn't come to its end.
+    pub async fn bytes(mut self, bytes_max: usize) -> Result<Bytes, HttpFailure> {
+        let too_long = |origin: &Origin| Err(origin.failure(HttpFailureKind::TooLong(bytes_max)));
+        if self.body.size_hint().lower() > bytes_max as u64 {
+            return too_long(&self.origin);
+        }
+        let mut whole = BytesMut::new();
+        while let Some(chunk) = self.chunk().await? {
+            if chunk.len() > bytes_max - whole.len() {
+                return too_long(&self.origin);
+            }
+            whole.extend_from_slice(&chunk);
+        }
+        Ok(whole.freeze())
+    }
+
+    async fn give_back(&mut self) {
+        if let Some(link) = self.link.take() {
+            self.pool.keep(&self.origin, link).await;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! One connection to a server, driven by whoever waits for it.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, Connection, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+
+use super::failure::{HttpFailure, HttpFailureKind};
+use super::origin::Origin;
+use super::watched::{Activity, Watched};
+use super::{Body, HttpOptions};
+use crate::stream::{Place, Stream, is_of_trust};
+
+/// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
+const IDLE_MAX: Duration = Duration::from_mins(1);
+/// A connection isn't used for longer, so that a name's new address is found, and a cluster's new nodes get their share.
+const LIFE_MAX: Duration = Duration::from_mins(15);
+
+/// A connection.
+pub(super) struct Link {
+    sender: SendRequest<Body>,
+    driver: Pin<Box<Connection<TokioIo<Watched>, Body>>>,
+    has_ended: bool,
+    activity: Arc<Activity>,
+}
+
+/// What an attempt to send a request came to where there is no answer: the request, if nothing of it was sent, or why.
+type Unanswered = Result<Request<Body>, HttpFailure>;
+
+impl Link {
+    pub(super) async fn open(origin: &Origin, options: &HttpOptions) -> Result<Self, HttpFailure> {
+        let failure = |kind| origin.failure(kind);
+        let Origin { is_secure, host, port } = origin;
+        let place = Place { host, port: *port, is_secure: *is_secure, ca: options.ca.as_deref() };
+        let opened = timeout(options.connect_timeout, Stream::open(place)).await;
+        let stream = opened.map_err(|_| failure(HttpFailureKind::ConnectTimeout(options.connect_timeout)))?;
+        let stream = stream.map_err(|error| {
+            failure(if is_of_trust(&error) {
+                HttpFailureKind::Untrusted(error)
+            } else {
+                HttpFailureKind::Connect(error)
+            })
+        })?;
+        let activity = Activity::new();
+        let watched = TokioIo::new(Watched { stream, activity: Arc::clone(&activity) });
+        let (sender, driver) = http1::handshake(watched).await.map_err(|error| failure(error.into()))?;
+        Ok(Self { sender, driver: Box::pin(driver), has_ended: false, activity })
+    }
+
+    /// Sends a request and waits for the answer's head.
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Body>,
+        origin: &Origin,
+        silence_max: Duration,
+    ) -> Result<Response<Incoming>, Unanswered> {
+        let sent = self.sender.try_send_request(request);
+        let answered = self.drive(sent, silence_max).await.map_err(|kind| Err(origin.failure(kind)))?;
+        answered.map_err(|mut error| match error.take_message() {
+            Some(request) => Ok(request),
+            None => Err(origin.failure(error.into_error().into())),
+        })
+    }
+
+    /// Drives the connection until `work` is done, or nothing comes and goes any more.
+    pub(super) async fn drive<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        silence_max: Duration,
+    ) -> Result<T, HttpFailureKind> {
+        self.activity.touch();
+        let Self { driver, has_ended, activity, .. } = self;
+        let mut work = pin!(work);
+        let driven = poll_fn(|cx| {
+            // How it ends is told to who waits for an answer or for a part of one.
+            *has_ended = *has_ended || driver.as_mut().poll(cx).is_ready();
+            work.as_mut().poll(cx)
+        });
+        match select(driven, pin!(activity.silence(silence_max))).await {
+            Either::Left((done, _)) => Ok(done),
+            Either::Right(_) => Err(HttpFailureKind::Silent(silence_max)),
+        }
+    }
+
+    /// Whether another request can be sent.
+    pub(super) async fn is_fresh(&mut self) -> bool {
+        poll_fn(|cx| {
+            self.has_ended = self.has_ended || self.driver.as_mut().poll(cx).is_ready();
+            Poll::Ready(())
+        })
+        .await;
+        let Self { sender, has_ended, activity, .. } = self;
+        !*has_ended && sender.is_ready() && activity.quiet_for() < IDLE_MAX && activity.age() < LIFE_MAX
+    }
+}

@@ -1,0 +1,114 @@
+//! A small client of HTTP/1.1 for stores that speak it: absolute URLs, TLS, connections that are used again, bounded
+//! answers and time-outs. It follows no redirects, asks no proxy of the environment, and repeats only what certainly
+//! wasn't sent.
+//!
+//! Whoever calls also drives the connection: there are no tasks, and a call that is dropped takes its connection with it.
+
+mod answer;
+mod failure;
+mod link;
+mod origin;
+mod pool;
+mod watched;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::{HeaderValue, Request};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full};
+
+pub use answer::Answer;
+pub use failure::{HttpFailure, HttpFailureKind};
+pub use origin::{Endpoint, InvalidEndpoint, Origin};
+
+use link::Link;
+use pool::Pool;
+
+/// Why a body of a request couldn't be made.
+pub type BodyError = Box<dyn Error + Send + Sync>;
+/// The body of a request. One that knows its length is sent with `Content-Length`.
+pub type Body = UnsyncBoxBody<Bytes, BodyError>;
+
+/// A body without a byte.
+#[must_use]
+pub fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that is in memory.
+#[must_use]
+pub fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// How a client connects and how long it waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpOptions {
+    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    pub ca: Option<PathBuf>,
+    /// How long a server may take to accept a connection, TLS included.
+    pub connect_timeout: Duration,
+    /// How long nothing may come or go, while a request is sent or an answer waited for.
+    pub silence_max: Duration,
+}
+
+/// A client with the connections that it has open. Cheap to clone: the clones share them.
+#[derive(Clone)]
+pub struct HttpClient {
+    options: Arc<HttpOptions>,
+    pool: Arc<Pool>,
+}
+
+impl HttpClient {
+    /// A client without connections.
+    #[must_use]
+    pub fn new(options: HttpOptions) -> Self {
+        Self { options: Arc::new(options), pool: Arc::default() }
+    }
+
+    /// Sends a request to the server of its URL, which must be absolute, and waits for the answer's head. `Host` is set by the URL, and
+    /// `Content-Length` by the body.
+    ///
+    /// # Errors
+    /// [`HttpFailure`] where there is no answer. One of any status is no failure.
+    pub async fn send(&self, mut request: Request<Body>) -> Result<Answer, HttpFailure> {
+        let origin = Origin::of(request.uri())?;
+        let host = HeaderValue::try_from(origin.authority()).map_err(|_| origin.failure(HttpFailureKind::Url))?;
+        request.headers_mut().insert(HOST, host);
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        *request.uri_mut() = path.parse().map_err(|_| origin.failure(HttpFailureKind::Url))?;
+        while let Some(mut link) = self.pool.take(&origin).await {
+            // The server may have closed it just now: what it hadn't begun to send isn't lost.
+            match link.send(request, &origin, self.options.silence_max).await {
+                Ok(response) => return Ok(self.answer(origin, link, response)),
+                Err(unsent) => request = unsent?,
+            }
+        }
+        let mut link = Link::open(&origin, &self.options).await?;
+        match link.send(request, &origin, self.options.silence_max).await {
+            Ok(response) => Ok(self.answer(origin, link, response)),
+            Err(Ok(_)) => Err(origin.failure(HttpFailureKind::Closed)),
+            Err(Err(failure)) => Err(failure),
+        }
+    }
+
+    /// Closes the connections that nobody uses.
+    pub fn close_idle(&self) {
+        self.pool.clear();
+    }
+
+    fn answer(&self, origin: Origin, link: Link, response: http::Response<hyper::body::Incoming>) -> Answer {
+        Answer::new(origin, link, response, self.options.silence_max, Arc::clone(&self.pool))
+    }
+}
+
+impl std::fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpClient").field("options", &self.options).finish_non_exhaustive()
+    }
+}

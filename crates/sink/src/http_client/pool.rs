@@ -1,0 +1,46 @@
+//! Connections that wait for their next request.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::link::Link;
+use super::origin::Origin;
+
+/// Connections to one server that are kept although nobody uses them.
+const IDLE_COUNT_MAX: usize = 16;
+
+/// The connections, the one that was used last at the end.
+#[derive(Default)]
+pub(super) struct Pool(Mutex<HashMap<Origin, Vec<Link>>>);
+
+impl Pool {
+    fn held(&self) -> MutexGuard<'_, HashMap<Origin, Vec<Link>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection that is good for a request, if there is one.
+    pub(super) async fn take(&self, origin: &Origin) -> Option<Link> {
+        loop {
+            let mut link = self.held().get_mut(origin)?.pop()?;
+            if link.is_fresh().await {
+                return Some(link);
+            }
+        }
+    }
+
+    /// Keeps a connection whose answer is read, if it can be used again.
+    pub(super) async fn keep(&self, origin: &Origin, mut link: Link) {
+        if !link.is_fresh().await {
+            return;
+        }
+        let mut held = self.held();
+        let idle = held.entry(origin.clone()).or_default();
+        if idle.len() < IDLE_COUNT_MAX {
+            idle.push(link);
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        self.held().clear();
+    }
+}

@@ -1,0 +1,89 @@
+//! A connection to a store's server, with TLS or without.
+
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tls::{ClientTls, OverStream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A connection with TLS or without.
+pub(crate) enum Stream {
+    Plain(TcpStream),
+    Secured(Box<OverStream<TcpStream>>),
+}
+
+/// Where a connection leads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    /// Whether TLS is spoken.
+    pub(crate) is_secure: bool,
+    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    pub(crate) ca: Option<&'a Path>,
+}
+
+impl Stream {
+    pub(crate) async fn open(place: Place<'_>) -> io::Result<Self> {
+        let socket = TcpStream::connect((place.host, place.port)).await?;
+        socket.set_nodelay(true)?;
+        if !place.is_secure {
+            return Ok(Self::Plain(socket));
+        }
+        let trusted = trusted(place.ca)?;
+        Ok(Self::Secured(Box::new(trusted.connect_over(place.host, socket).await?)))
+    }
+}
+
+/// Whether a connection wasn't made because nobody vouches for the server: a person must act.
+pub(crate) fn is_of_trust(error: &io::Error) -> bool {
+    error.to_string().contains("isn't trusted")
+}
+
+/// The file is read for each connection, so that an authority can be exchanged without a restart.
+fn trusted(ca: Option<&Path>) -> io::Result<ClientTls> {
+    let trusted = match ca {
+        Some(path) => {
+            let pem = std::fs::read(path)
+                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+            ClientTls::trusting(&pem)
+        }
+        None => ClientTls::of_system(),
+    };
+    trusted.map_err(io::Error::other)
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Secured(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Secured(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Secured(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Secured(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
