@@ -17,6 +17,12 @@ enum Mode {
     FrozenAfter(usize),
 }
 
+/// Where the server listens.
+enum Server {
+    Socket(PathBuf),
+    Address(SocketAddr),
+}
+
 struct State {
     mode: Mode,
     answered: usize,
@@ -32,14 +38,23 @@ pub struct Proxy {
 impl Proxy {
     /// A proxy to the server behind this socket.
     pub fn start(socket: &Path) -> Self {
+        Self::before(Server::Socket(socket.to_owned()))
+    }
+
+    /// A proxy to the server that listens there.
+    pub fn to(address: SocketAddr) -> Self {
+        Self::before(Server::Address(address))
+    }
+
+    fn before(server: Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new((Mutex::new(State { mode: Mode::Open, answered: 0 }), Condvar::new()));
         let proxy = Self { address, state };
-        let (accepting, socket) = (proxy.clone(), PathBuf::from(socket));
+        let accepting = proxy.clone();
         std::thread::spawn(move || {
             for client in listener.incoming() {
-                accepting.serve(client.unwrap(), &socket);
+                accepting.serve(client.unwrap(), &server);
             }
         });
         proxy
@@ -55,10 +70,22 @@ impl Proxy {
         format!("postgres://postgres@{}/postgres?sslmode=disable", self.address)
     }
 
-    fn serve(&self, client: TcpStream, socket: &Path) {
+    fn serve(&self, client: TcpStream, server: &Server) {
         // A server that is down is one that cuts at once.
-        let Ok(server) = UnixStream::connect(socket) else { return };
-        let (proxy, from, to) = (self.clone(), client.try_clone().unwrap(), server.try_clone().unwrap());
+        match server {
+            Server::Socket(path) => {
+                let Ok(server) = UnixStream::connect(path) else { return };
+                self.join(client, server.try_clone().unwrap(), server);
+            }
+            Server::Address(address) => {
+                let Ok(server) = TcpStream::connect(address) else { return };
+                self.join(client, server.try_clone().unwrap(), server);
+            }
+        }
+    }
+
+    fn join<S: Read + Write + End + Send + 'static>(&self, client: TcpStream, to: S, server: S) {
+        let (proxy, from) = (self.clone(), client.try_clone().unwrap());
         std::thread::spawn(move || proxy.pump(from, to, false));
         let proxy = self.clone();
         std::thread::spawn(move || proxy.pump(server, client, true));
