@@ -69,32 +69,52 @@ impl Store {
     }
 
     async fn put_object<P: Parts>(&self, manifest: &Manifest, coded: &Coded<P>) -> Result<(), Failure> {
-        let (name, digests) = (manifest.name.as_str(), coded.digests);
+        let name = manifest.name.as_str();
         // A server that has the name may end the connection in the middle of a large body, and its answer with it.
         if coded.is_made_again() || !self.keeps_names.load(Ordering::Relaxed) {
-            match self.look(name, digests).await? {
-                There::Same => return Ok(()),
+            match self.look(name, coded.digests).await? {
+                There::Same => return self.put_again(manifest, coded).await,
                 There::Other => return Err(Failure::Taken { object: name.to_owned() }),
                 There::Nothing => {}
             }
         }
-        let ask = || {
-            let ask = Ask::put(name, coded.body(), digests, content_type(manifest.codec));
-            if self.keeps_names.load(Ordering::Relaxed) { ask.with(header::IF_NONE_MATCH, "*") } else { ask }
-        };
-        let answer = self.send_into_container(&ask).await?;
+        let is_new = self.keeps_names.load(Ordering::Relaxed);
+        let answer = self.send_object(manifest, coded, is_new).await?;
         match answer.status() {
-            StatusCode::PRECONDITION_FAILED => match self.look(name, digests).await? {
-                There::Same => Ok(()),
+            StatusCode::PRECONDITION_FAILED => match self.look(name, coded.digests).await? {
+                There::Same => self.put_again(manifest, coded).await,
                 There::Other => Err(Failure::Taken { object: name.to_owned() }),
                 There::Nothing => Err(Failure::Unsettled { object: name.to_owned() }),
             },
             // Some services of the same protocol don't know the condition: then what is there is looked at before.
-            StatusCode::NOT_IMPLEMENTED if self.keeps_names.swap(false, Ordering::Relaxed) => {
+            StatusCode::NOT_IMPLEMENTED if is_new => {
+                self.keeps_names.store(false, Ordering::Relaxed);
                 Box::pin(self.put_object(manifest, coded)).await
             }
-            _ => self.confirm(answer, name, digests).await,
+            _ => self.confirm(answer, name, coded.digests).await,
         }
+    }
+
+    /// Puts what is there once more, if it may be missing from the list of what is there.
+    async fn put_again<P: Parts>(&self, manifest: &Manifest, coded: &Coded<P>) -> Result<(), Failure> {
+        if !self.service.lists_apart() {
+            return Ok(());
+        }
+        let answer = self.send_object(manifest, coded, false).await?;
+        self.confirm(answer, &manifest.name, coded.digests).await
+    }
+
+    async fn send_object<P: Parts>(
+        &self,
+        manifest: &Manifest,
+        coded: &Coded<P>,
+        is_new: bool,
+    ) -> Result<Answer, Failure> {
+        let ask = || {
+            let ask = Ask::put(&manifest.name, coded.body(), coded.digests, content_type(manifest.codec));
+            if is_new { ask.with(header::IF_NONE_MATCH, "*") } else { ask }
+        };
+        self.send_into_container(&ask).await
     }
 
     async fn describe(&self, name: &str, text: bytes::Bytes) -> Result<(), Failure> {

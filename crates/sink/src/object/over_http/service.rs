@@ -23,6 +23,16 @@ impl Service {
         }
     }
 
+    /// Whether its list of objects is kept apart from them: a server that is killed between the two has an object that no list names.
+    pub(super) const fn lists_apart(&self) -> bool {
+        match self {
+            #[cfg(feature = "swift")]
+            Self::Swift(_) => true,
+            #[cfg(feature = "s3")]
+            Self::S3(_) => false,
+        }
+    }
+
     /// To make what objects are kept in.
     pub(super) fn make_container(&self) -> Ask<'static> {
         match self {
