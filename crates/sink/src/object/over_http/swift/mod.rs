@@ -62,6 +62,26 @@ pub enum Auth {
     },
 }
 
+impl Auth {
+    /// Where to ask for a token.
+    #[must_use]
+    pub const fn url(&self) -> &Endpoint {
+        let (Self::TempAuth { url, .. } | Self::Keystone { url, .. }) = self;
+        url
+    }
+
+    /// What tells accounts apart that may have containers of one name.
+    #[must_use]
+    pub fn account(&self) -> String {
+        let who = match self {
+            Self::TempAuth { user, .. } => user.split(':').next().unwrap_or_default(),
+            Self::Keystone { identity: Identity::Password { project, .. }, .. } => project,
+            Self::Keystone { identity: Identity::Application { id, .. }, .. } => id,
+        };
+        format!("{} {who}", self.url())
+    }
+}
+
 /// Who asks Keystone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
@@ -99,8 +119,7 @@ impl Swift {
     }
 
     pub(super) fn name(&self) -> String {
-        let (Auth::TempAuth { url, .. } | Auth::Keystone { url, .. }) = &self.config.auth;
-        format!("container {} of Swift ({url})", self.config.container)
+        format!("container {} of Swift ({})", self.config.container, self.config.auth.url())
     }
 
     /// Sends what `ask` gives. Where the token isn't taken any more another one is asked for, once.
