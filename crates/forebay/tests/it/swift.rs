@@ -42,7 +42,7 @@ fn fetch(swift: &SwiftServer, folder: &Path) {
     }
 }
 
-fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftServer) {
+fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftServer, killed: &[Part]) {
     let mut seed = 7;
     let folder = Folder::new();
     let known = Arc::new(Known::default());
@@ -58,7 +58,7 @@ fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftS
         let wanted = known.acknowledged.lock().unwrap().len() + 400;
         assert!(wait_until(|| known.acknowledged.lock().unwrap().len() >= wanted));
         server.wait("forebay_events_stored_total{", |stored| stored > 0);
-        let part = [Part::Object, Part::Proxy, Part::Container][round % 3];
+        let part = killed[round % killed.len()];
         swift.kill_part(part);
         std::thread::sleep(Duration::from_micros(random(&mut seed) % 60_000));
         drop(server);
@@ -70,6 +70,7 @@ fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftS
     server.wait_delivered();
     let stored = server.metric("forebay_events_stored_total{");
     assert_eq!(server.stop("-TERM"), Some(0));
+    swift.update_listings();
     let objects = folder.path("objects");
     fetch(swift, &objects);
     known.expect_each_once(&read(&objects), stored);
@@ -80,13 +81,16 @@ fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftS
 #[test]
 fn what_was_acknowledged_is_in_one_object_of_swift_though_both_are_killed() {
     let Some(server) = SwiftServer::start() else { return };
-    kills_leave_every_acknowledged_event_in_one_object(&swift(server.address()), &server);
+    let parts = [Part::Object, Part::Proxy, Part::Container];
+    kills_leave_every_acknowledged_event_in_one_object(&swift(server.address()), &server, &parts);
 }
 
 #[test]
 fn what_was_acknowledged_is_in_one_object_of_s3_though_both_are_killed() {
     let Some(server) = SwiftServer::start() else { return };
-    kills_leave_every_acknowledged_event_in_one_object(&s3(server.address()), &server);
+    // Services of S3 list what they have: an object that Swift has and doesn't list is nothing of theirs.
+    let parts = [Part::Proxy, Part::Container];
+    kills_leave_every_acknowledged_event_in_one_object(&s3(server.address()), &server, &parts);
 }
 
 #[test]

@@ -107,8 +107,13 @@ async fn servers_that_are_killed_under_load_have_each_object_once() {
         server.run_part(part);
     }
     done.send_replace(true);
-    for (lane, stand) in lanes.into_iter().zip(&stands) {
-        assert_eq!(lane.await.unwrap(), stand.count(), "{:?}", stand.protocol);
+    let mut stored = Vec::new();
+    for lane in lanes {
+        stored.push(lane.await.unwrap());
+    }
+    server.update_listings();
+    for (stored, stand) in stored.into_iter().zip(&stands) {
+        assert_eq!(stored, stand.count(), "{:?}", stand.protocol);
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn write(folder: &Path, ports: [u16; 5]) {
             format!(
                 "[DEFAULT]\nbind_ip = 127.0.0.1\nbind_port = {port}\nworkers = 0\nswift_dir = {shown}\n\
                  devices = {shown}/srv\nmount_check = false\nuser = {user}\nrecon_cache_path = {shown}\n\
-                 [pipeline:main]\npipeline = {name}-server\n[app:{name}-server]\nuse = egg:swift#{name}\n",
+                 [pipeline:main]\npipeline = {name}-server\n[app:{name}-server]\nuse = egg:swift#{name}\n[{name}-updater]\n",
                 user = user()
             ),
         );
@@ -61,6 +61,13 @@ pub(super) fn write(folder: &Path, ports: [u16; 5]) {
     rings.args(["-c", RINGS]).arg(folder);
     rings.args([Part::Account, Part::Container, Part::Object].map(|part| ports[part as usize].to_string()));
     let output = rings.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Brings the listings up to date with what their server missed while it was away.
+pub(super) fn update_listings(folder: &Path) {
+    let output = Command::new("swift-object-updater").arg(folder.join("object.conf")).args(["once", "--verbose"]).output();
+    let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

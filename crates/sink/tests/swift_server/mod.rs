@@ -116,6 +116,11 @@ impl SwiftServer {
         }
     }
 
+    /// Brings the listings up to date: an object that is stored while its container's server is away is put on them later.
+    pub fn update_listings(&self) {
+        configuration::update_listings(&self.folder);
+    }
+
     /// Ends one of the processes at once, as a crash would.
     pub fn kill_part(&self, part: Part) {
         let Some(mut child) = self.processes.lock().unwrap()[part as usize].take() else { return };
