@@ -14,7 +14,7 @@ pub(super) enum Service {
 
 impl Service {
     /// Sends what `ask` gives, which may be asked for twice.
-    pub(super) async fn send(&self, ask: impl Fn() -> Ask<'_> + Send + Sync) -> Result<Answer, Failure> {
+    pub(super) async fn send<'a>(&self, ask: impl Fn() -> Ask<'a> + Send + Sync) -> Result<Answer, Failure> {
         match self {
             #[cfg(feature = "swift")]
             Self::Swift(swift) => swift.send(ask).await,

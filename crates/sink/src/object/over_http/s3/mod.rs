@@ -22,8 +22,8 @@ use signature::{Signed, Signer};
 
 /// The region whose buckets are made without naming one.
 const USUAL_REGION: &str = "us-east-1";
-const DATE: HeaderName = HeaderName::from_static("x-amz-date");
-const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
+const DATE: &str = "x-amz-date";
+const CONTENT_SHA256: &str = "x-amz-content-sha256";
 
 /// Which bucket, and who asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,14 +104,14 @@ impl S3 {
         let signed = Signed {
             method: request.method().as_str(),
             path: request.uri().path(),
-            headers: &[("host", &host), (CONTENT_SHA256.as_str(), &digest), (DATE.as_str(), &date)],
+            headers: &[("host", &host), (CONTENT_SHA256, &digest), (DATE, &date)],
             sha256: &digest,
         };
         let signer = Signer { access_key: &config.access_key, secret_key: &config.secret_key, region: &config.region };
         let authorization = signer.authorization(&date, &signed);
-        for (name, value) in [(CONTENT_SHA256, digest), (DATE, date), (header::AUTHORIZATION, authorization)] {
+        for (name, value) in [(CONTENT_SHA256, digest), (DATE, date), (header::AUTHORIZATION.as_str(), authorization)] {
             let value = HeaderValue::try_from(value).map_err(|_| Failure::Unsendable)?;
-            request.headers_mut().insert(name, value);
+            request.headers_mut().insert(HeaderName::from_static(name), value);
         }
         Ok(request)
     }

@@ -10,7 +10,7 @@ use super::super::failure::Failure;
 use super::super::put::{drain, expect_success};
 use super::TOKEN;
 use super::session::Session;
-use crate::http_client::{Endpoint, HttpClient, empty};
+use crate::http_client::{Answer, Endpoint, HttpClient, empty};
 
 const USER: HeaderName = HeaderName::from_static("x-auth-user");
 const KEY: HeaderName = HeaderName::from_static("x-auth-key");
@@ -19,7 +19,6 @@ const EXPIRES: &str = "x-auth-token-expires";
 const DOING: &str = "give a token";
 
 pub(super) async fn log_in(client: &HttpClient, url: &Endpoint, user: &str, key: &Secret) -> Result<Session, Failure> {
-    let unclear = |missing: &str| Failure::Unclear { doing: DOING.to_owned(), missing: missing.to_owned() };
     let mut request = Request::new(empty());
     *request.uri_mut() = url.url("")?;
     for (name, value) in [(USER, user), (KEY, key.expose())] {
@@ -29,10 +28,16 @@ pub(super) async fn log_in(client: &HttpClient, url: &Endpoint, user: &str, key:
     }
     let asked_at = Instant::now();
     let answer = expect_success(client.send(request).await?, || DOING.to_owned()).await?;
+    let session = session(&answer, asked_at)?;
+    drain(answer).await;
+    Ok(session)
+}
+
+fn session(answer: &Answer, asked_at: Instant) -> Result<Session, Failure> {
+    let unclear = |missing: &str| Failure::Unclear { doing: DOING.to_owned(), missing: missing.to_owned() };
     let text = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
     let token = answer.headers().get(TOKEN).cloned().ok_or_else(|| unclear("X-Auth-Token"))?;
     let storage = text(STORAGE_URL).and_then(|url| url.parse().ok()).ok_or_else(|| unclear("X-Storage-Url"))?;
     let good_for = text(EXPIRES).and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
-    drain(answer).await;
     Ok(Session::new(token, storage, asked_at, good_for))
 }
