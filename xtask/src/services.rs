@@ -36,7 +36,11 @@ const SERVICES: &[Service] = &[
     },
     Service { program: "redis-server", package: "redis-server", purpose: "a store to test the sink for Redis on" },
     Service { program: "memcached", package: "memcached", purpose: "what Swift needs" },
-    Service { program: "swift-proxy-server", package: "swift-proxy", purpose: "a store to test the sinks for Swift and S3 on" },
+    Service {
+        program: "swift-proxy-server",
+        package: "swift-proxy",
+        purpose: "a store to test the sinks for Swift and S3 on",
+    },
     Service { program: "swift-account-server", package: "swift-account", purpose: "a part of it" },
     Service { program: "swift-container-server", package: "swift-container", purpose: "a part of it" },
     Service { program: "swift-object-server", package: "swift-object", purpose: "a part of it" },

@@ -13,8 +13,7 @@ use super::archive;
 use super::world::{FENCED, KEYED, World, id, name, picky, run, seconds};
 use crate::{LaneState, Routes};
 
-const RULES: ObjectRules =
-    ObjectRules {
+const RULES: ObjectRules = ObjectRules {
     codec: Codec::None,
     bytes_max: 4096,
     records_max: 7,

@@ -36,7 +36,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     let url = required(reader, section, "url", help, url);
     let region = reader.text_or(section, "region", REGION, region);
     let bucket = required(reader, section, "bucket", "add the bucket, as in bucket = \"events\"", container);
-    let access_key = required(reader, section, "access_key", "add the id of the key that requests are signed with", word);
+    let access_key =
+        required(reader, section, "access_key", "add the id of the key that requests are signed with", word);
     let help = "add the secret of the key, best as secret_key = \"${S3_SECRET}\"";
     let secret_key = required(reader, section, "secret_key", help, secret);
     let is_in_host = reader.boolean(section, "path_style").is_some_and(|found| !found.value);

@@ -5,12 +5,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(feature = "postgres")]
-use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "s3")]
 use ::sink::object::over_http::s3::S3Config;
 #[cfg(feature = "swift")]
 use ::sink::object::over_http::swift::SwiftConfig;
+#[cfg(feature = "postgres")]
+use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
 use ::sink::redis::RedisConfig;
 use ::sink::{DirectoryConfig, ObjectRules, SqliteConfig, TableName};

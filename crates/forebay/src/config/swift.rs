@@ -64,7 +64,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
 }
 
 fn auth(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Auth> {
-    let help = "add who gives tokens, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
+    let help =
+        "add who gives tokens, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
     let url = required(reader, section, "auth", help, url);
     let credential = reader.text(section, "application_credential", word);
     let is_keystone = url.as_ref().is_some_and(|url| url.to_string().ends_with(KEYSTONE));

@@ -20,7 +20,9 @@ pub struct Prefix(Option<Arc<str>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPrefix {
     /// An object holds events of several types.
-    #[error("an object holds events of all types with a route to the sink: make a sink for each type to tell them apart")]
+    #[error(
+        "an object holds events of all types with a route to the sink: make a sink for each type to tell them apart"
+    )]
     Type,
     /// Something else stands between braces.
     #[error("between braces only {{day}} and {{hour}} can stand")]

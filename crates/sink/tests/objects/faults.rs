@@ -140,7 +140,9 @@ async fn a_token_that_ends_is_exchanged_and_nobody_notices() {
 #[tokio::test]
 async fn an_object_that_memory_does_not_keep_arrives_as_it_is_and_is_found_again() {
     let Some(server) = server() else { return };
-    for (protocol, codec) in [(Protocol::Swift, Codec::None), (Protocol::S3, Codec::None), (Protocol::Swift, Codec::Gzip)] {
+    for (protocol, codec) in
+        [(Protocol::Swift, Codec::None), (Protocol::S3, Codec::None), (Protocol::Swift, Codec::Gzip)]
+    {
         let stand = Stand::with(server, protocol, codec);
         // What gzip leaves of random digits is more than half of them.
         let payloads: Vec<String> = (0..30_u64).map(|seed| format!("\"{}\"", digits(seed, 700_000))).collect();

@@ -20,11 +20,10 @@ fn keystone(server: &'static SwiftServer, bad_tokens: usize) -> (StandIn, Arc<At
         assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v3/auth/tokens"));
         let client = server.client();
         let url = format!("http://{}{}", server.address(), client.account());
-        let endpoint = |interface: &str, region: &str, url: &str| {
-            json!({"interface": interface, "region": region, "region_id": region, "url": url})
-        };
+        let endpoint = |interface: &str, region: &str, url: &str| json!({"interface": interface, "region": region, "region_id": region, "url": url});
         let nowhere = "http://127.0.0.1:1/v1/AUTH_test";
-        let endpoints = [endpoint("internal", "B", nowhere), endpoint("public", "A", nowhere), endpoint("public", "B", &url)];
+        let endpoints =
+            [endpoint("internal", "B", nowhere), endpoint("public", "A", nowhere), endpoint("public", "B", &url)];
         let token = json!({"token": {
             "issued_at": "2026-11-21T13:00:00.000000Z", "expires_at": "2026-11-21T14:00:00.000000Z",
             "catalog": [{"type": "object-store", "endpoints": endpoints}],

@@ -66,7 +66,8 @@ pub(super) fn write(folder: &Path, ports: [u16; 5]) {
 
 /// Brings the listings up to date with what their server missed while it was away.
 pub(super) fn update_listings(folder: &Path) {
-    let output = Command::new("swift-object-updater").arg(folder.join("object.conf")).args(["once", "--verbose"]).output();
+    let output =
+        Command::new("swift-object-updater").arg(folder.join("object.conf")).args(["once", "--verbose"]).output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-pub use client::{Client, Said};
+pub use client::Client;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -71,7 +71,8 @@ impl SwiftServer {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("forebay-swift-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
-        let script = "cat > /dev/null; for pid in \"$1\"/*.pid; do kill -9 $(cat \"$pid\") 2> /dev/null; done; rm -rf \"$1\"";
+        let script =
+            "cat > /dev/null; for pid in \"$1\"/*.pid; do kill -9 $(cat \"$pid\") 2> /dev/null; done; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
         let server = Self { ports: free_ports(), folder, processes: Mutex::default(), watcher };
         configuration::write(&server.folder, server.ports);

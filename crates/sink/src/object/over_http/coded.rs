@@ -58,8 +58,7 @@ impl<P: Parts> Coded<P> {
             let mut parts = parts;
             let mut first = First { md5: Md5::new(), kept: Some(Vec::new()) };
             let sealed = content::write(&manifest, &mut parts, &mut first, &abandoned).map_err(failed)?;
-            let digests =
-                Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
+            let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
             let kept = first.kept.map(Bytes::from);
             Ok((manifest, Mutex::new(parts), kept, sealed, digests))
         });

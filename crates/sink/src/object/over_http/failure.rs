@@ -88,7 +88,9 @@ fn answered(store: &str, doing: &str, status: StatusCode, said: &str) -> SinkErr
         404 => "what objects are kept in is gone: it is made anew where that is allowed",
         301 | 302 | 307 | 308 => "it is in another place: configure the URL and region that the store has",
         408 | 409 | 422 | 425 | 429 | 498 | 499 | 503 => "it is tried again",
-        413 => "it is larger than the store takes, or over a quota: raise that, or set a lower max_bytes. It is tried again",
+        413 => {
+            "it is larger than the store takes, or over a quota: raise that, or set a lower max_bytes. It is tried again"
+        }
         507 => "the store is full: make room",
         500..=599 => "look at its log. It is tried again",
         _ => "look whether the URL is that of such a store",

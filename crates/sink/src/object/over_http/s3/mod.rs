@@ -131,3 +131,39 @@ impl fmt::Debug for S3 {
         f.debug_struct("S3").field("config", &self.config).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{Codec, Prefix};
+
+    #[test]
+    fn a_bucket_is_a_part_of_the_path_or_of_the_host() {
+        let second = Duration::from_secs(1);
+        let rules =
+            ObjectRules { codec: Codec::None, bytes_max: 1, records_max: 1, age_max: second, prefix: Prefix::NONE };
+        let config = S3Config {
+            url: "https://s3.example.org:9000".parse().unwrap(),
+            is_in_host: false,
+            region: "eu-central-1".to_owned(),
+            bucket: "events".parse().unwrap(),
+            access_key: "AKIA".to_owned(),
+            secret_key: "secret".into(),
+            rules,
+            ca: None,
+            timeout: second,
+        };
+        for (is_in_host, object, url) in [
+            (false, None, "https://s3.example.org:9000/events"),
+            (false, Some("a/b=c"), "https://s3.example.org:9000/events/a/b%3Dc"),
+            (true, None, "https://events.s3.example.org:9000/"),
+            (true, Some("a/b=c"), "https://events.s3.example.org:9000/a/b%3Dc"),
+        ] {
+            let s3 = S3::new(S3Config { is_in_host, ..config.clone() });
+            let request = s3.request(Ask::of(Method::GET, object), "2026-11-21T13:00:00.000000Z").unwrap();
+            assert_eq!(request.uri().to_string(), url);
+            assert_eq!(request.headers()[DATE], "20261121T130000Z");
+            assert!(request.headers()[header::AUTHORIZATION].to_str().unwrap().contains("/20261121/eu-central-1/s3/"));
+        }
+    }
+}

@@ -7,9 +7,9 @@ use http::{HeaderValue, Method, Request, header};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Identity;
 use super::super::failure::Failure;
 use super::super::put::expect_success;
+use super::Identity;
 use super::session::Session;
 use crate::http_client::{Endpoint, HttpClient, full};
 
