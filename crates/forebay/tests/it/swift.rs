@@ -123,3 +123,25 @@ fn who_waits_for_stored_has_an_object_and_a_store_that_is_away_is_waited_for() {
     forebay.wait_delivered();
     assert_eq!(client.list("events").len(), 4);
 }
+
+#[test]
+fn memory_does_not_depend_on_the_size_of_an_object() {
+    const MIB: usize = 1 << 20;
+    let Some(server) = SwiftServer::start() else { return };
+    let folder = Folder::new();
+    let sink = swift(server.address()).replace(RULES, "max_bytes = \"96MiB\"\nmax_age = \"1h\"\n");
+    let forebay = start(&folder, &sink);
+    let event = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1000));
+    let batch = event.repeat(MIB / event.len());
+    for _ in 0..96 {
+        assert_eq!(forebay.post("/ingest/batch", &batch).0, 200);
+    }
+    forebay.wait("forebay_events_stored_total{", |stored| stored > 0);
+    let most = forebay.memory("VmHWM");
+    assert!(most < 64 * MIB, "{} MiB for an object of 96", most / MIB);
+    assert_eq!(forebay.stop("-TERM"), Some(0));
+    let objects = folder.path("objects");
+    fetch(&server, &objects);
+    let events = 96 * (MIB / event.len());
+    assert_eq!(read(&objects).len(), events, "each is there, as the manifests say");
+}

@@ -186,3 +186,19 @@ fn digits(seed: u64, count: usize) -> String {
     digits.truncate(count);
     digits
 }
+
+#[tokio::test]
+async fn an_object_that_no_listing_has_is_put_on_it() {
+    let Some(server) = SwiftServer::start() else { return };
+    let stand = Stand::new(&server, Protocol::Swift);
+    let sink = stand.sink();
+    deliver(&sink, &plain(0, 1, 5)).await;
+    // What an object server leaves that is killed between the object and its container's listing.
+    server.kill_part(Part::Container);
+    deliver(&sink, &plain(0, 6, 5)).await;
+    std::fs::remove_dir_all(server.folder().join("srv/d1/async_pending")).unwrap();
+    server.run_part(Part::Container);
+    assert_eq!(stand.count(), 5);
+    deliver(&sink, &plain(0, 6, 5)).await;
+    assert_eq!(stand.count(), 10);
+}
