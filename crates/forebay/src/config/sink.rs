@@ -186,12 +186,12 @@ impl fmt::Display for SinkConfig {
             #[cfg(feature = "swift")]
             Self::Swift(SwiftConfig { auth, container, rules, .. }) => {
                 write!(f, "swift {}, container {container}, codec {}, ", auth.url(), rules.codec)?;
-                write!(f, "objects {} of at most {}", rules.prefix, Size(rules))
+                write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
             }
             #[cfg(feature = "s3")]
             Self::S3(S3Config { url, bucket, rules, .. }) => {
                 write!(f, "s3 {url}, bucket {bucket}, codec {}, ", rules.codec)?;
-                write!(f, "objects {} of at most {}", rules.prefix, Size(rules))
+                write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
             }
         }
     }
@@ -205,6 +205,12 @@ impl fmt::Display for Size<'_> {
         let ObjectRules { bytes_max, records_max, age_max, .. } = self.0;
         write!(f, "{bytes_max} bytes, {records_max} events, {}", humantime::format_duration(*age_max))
     }
+}
+
+/// What names begin with, if with anything.
+#[cfg(feature = "objects-over-http")]
+fn named(prefix: &::sink::Prefix) -> String {
+    if *prefix == ::sink::Prefix::NONE { String::new() } else { format!(" {prefix}") }
 }
 
 /// All `[sinks.…]` tables.
