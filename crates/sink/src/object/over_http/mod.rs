@@ -1,6 +1,6 @@
 //! Stores of objects over HTTP. What Swift and S3 have in common stands here: an object is put under its name if nothing has it yet,
 //! its digest is held against what the store says, and what has the name already is compared. What differs is who asks
-//! ([`Service`]).
+//! (`service.rs`).
 
 mod ask;
 mod body;
