@@ -13,6 +13,7 @@ mod configuration;
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -73,7 +74,10 @@ impl SwiftServer {
         fs::create_dir(&folder).unwrap();
         let script =
             "cat > /dev/null; for pid in \"$1\"/*.pid; do kill -9 $(cat \"$pid\") 2> /dev/null; done; rm -rf \"$1\"";
-        let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
+        let mut watcher = Command::new("sh");
+        // In a group of its own it outlives a signal to that of the tests, such as Ctrl-C.
+        watcher.args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).process_group(0);
+        let watcher = watcher.spawn().unwrap();
         let server = Self { ports: free_ports(), folder, processes: Mutex::default(), watcher };
         configuration::write(&server.folder, server.ports);
         server.run();
