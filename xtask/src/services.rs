@@ -37,6 +37,15 @@ const SERVICES: &[Service] = &[
     Service { program: "redis-server", package: "redis-server", purpose: "a store to test the sink for Redis on" },
     Service { program: "java", package: "default-jre-headless", purpose: "runs OpenSearch, a store to test sinks on" },
     Service { program: "mvn", package: "maven", purpose: "fetches it" },
+    Service { program: "memcached", package: "memcached", purpose: "what Swift needs" },
+    Service {
+        program: "swift-proxy-server",
+        package: "swift-proxy",
+        purpose: "a store to test the sinks for Swift and S3 on",
+    },
+    Service { program: "swift-account-server", package: "swift-account", purpose: "a part of it" },
+    Service { program: "swift-container-server", package: "swift-container", purpose: "a part of it" },
+    Service { program: "swift-object-server", package: "swift-object", purpose: "a part of it" },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

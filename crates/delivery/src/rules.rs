@@ -55,6 +55,11 @@ impl Rules {
         Self { ledger, lane, slots: BTreeMap::new(), rules: Vec::new(), last: 0, spent: 0 }
     }
 
+    /// The same rules, with nothing found in them yet.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.ledger.clone(), self.lane.clone())
+    }
+
     /// The slot of the type, if its event at `sequence` comes this way, or would but for a condition.
     pub(crate) fn slot_of(&mut self, type_name: &str, sequence: u64) -> Option<usize> {
         if self.rules.get(self.last).is_none_or(|rule| *rule.text != *type_name) {

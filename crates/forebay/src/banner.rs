@@ -55,6 +55,11 @@ fn text(
             SinkConfig::Postgres(_) => continue,
             #[cfg(feature = "redis")]
             SinkConfig::Redis(_) => continue,
+            // They need a key.
+            #[cfg(feature = "swift")]
+            SinkConfig::Swift(_) => continue,
+            #[cfg(feature = "s3")]
+            SinkConfig::S3(_) => continue,
         };
         text += &format!("Look at what sink {name} has stored:\n  {look}\n");
     }

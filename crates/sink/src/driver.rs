@@ -7,6 +7,8 @@ use event::Lane;
 use event::read::{Page, Query, ReadError};
 
 use crate::object::directory::{Directory, Files, OsFiles};
+#[cfg(feature = "objects-over-http")]
+use crate::object::over_http::OverHttp;
 use crate::{
     Batch, Cursor, DirectoryConfig, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite, SqliteConfig, Traits,
 };
@@ -31,6 +33,12 @@ pub enum SinkConfig {
     /// Keys of a Redis server.
     #[cfg(feature = "redis")]
     Redis(crate::redis::RedisConfig),
+    /// Objects in a container of Swift.
+    #[cfg(feature = "swift")]
+    Swift(crate::object::over_http::swift::SwiftConfig),
+    /// Objects in a bucket of S3.
+    #[cfg(feature = "s3")]
+    S3(crate::object::over_http::s3::S3Config),
 }
 
 /// A driver of one store.
@@ -74,6 +82,10 @@ impl Sink {
             SinkConfig::Postgres(config) => Self::Postgres(crate::postgres::Postgres::new(config)),
             #[cfg(feature = "redis")]
             SinkConfig::Redis(config) => Self::Redis(crate::redis::Redis::new(config)),
+            #[cfg(feature = "swift")]
+            SinkConfig::Swift(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::swift(config))),
+            #[cfg(feature = "s3")]
+            SinkConfig::S3(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::s3(config))),
         }
     }
 
@@ -105,6 +117,8 @@ impl Sink {
             Self::Objects(ObjectStore::Directory(directory)) => directory.connect().await,
             #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(elasticsearch) => elasticsearch.connect().await,
+            #[cfg(feature = "objects-over-http")]
+            Self::Objects(ObjectStore::OverHttp(store)) => store.connect().await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.connect().await,
             #[cfg(feature = "redis")]
@@ -227,6 +241,10 @@ impl Sink {
             (Self::Objects(ObjectStore::Directory(one)), Self::Objects(ObjectStore::Directory(other))) => {
                 one.is_same(other)
             }
+            #[cfg(feature = "objects-over-http")]
+            (Self::Objects(ObjectStore::OverHttp(one)), Self::Objects(ObjectStore::OverHttp(other))) => {
+                one.is_same(other)
+            }
             _ => false,
         }
     }
@@ -250,6 +268,9 @@ impl Sink {
         match self {
             Self::Null => traits,
             Self::Objects(ObjectStore::Directory(_)) => Traits { on_this_disk: true, ..traits },
+            // Its answer says that most of an object's copies are on disks: none of them takes over from another.
+            #[cfg(feature = "objects-over-http")]
+            Self::Objects(ObjectStore::OverHttp(_)) => traits,
             Self::Memory(memory) => Traits { settle: memory.settle(), fenced: memory.is_fenced(), ..traits },
             Self::Sqlite(_) => Traits { fenced: true, on_this_disk: true, ..traits },
             #[cfg(feature = "elasticsearch")]

@@ -29,6 +29,6 @@ pub use contract::{Cursor, Reason, Refusal, Report, Retry, SinkError, Traits};
 pub use driver::{Sink, SinkConfig};
 pub use memory::MemoryHandle;
 pub use object::directory::DirectoryConfig;
-pub use object::{Codec, Manifest, ObjectRules, ObjectStore, Parts};
+pub use object::{Codec, Manifest, ObjectRules, ObjectStore, Parts, Prefix};
 pub use sqlite::{Sqlite, SqliteConfig};
 pub use table_name::{InvalidTableName, TableName};

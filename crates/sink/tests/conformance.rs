@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use serde_json::value::RawValue;
 use sink::conformance::{Case, Subject, check, sequences};
 use sink::object::directory::{Files, NewFile, OsFiles};
-use sink::{Codec, DirectoryConfig, MemoryHandle, ObjectRules, Sink, SinkConfig, SqliteConfig, TableName};
+use sink::{Codec, DirectoryConfig, MemoryHandle, ObjectRules, Prefix, Sink, SinkConfig, SqliteConfig, TableName};
 use tempfile::TempDir;
 
 /// Random sequences for each sink.
@@ -97,7 +97,8 @@ impl<const CODEC: usize> Subject for Directory<CODEC> {
 
     fn sink(&self) -> Sink {
         let codec = Codec::ALL[CODEC];
-        let rules = ObjectRules { codec, bytes_max: 1 << 20, records_max: 1_000, age_max: Duration::from_secs(1) };
+        let age_max = Duration::from_secs(1);
+        let rules = ObjectRules { codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix: Prefix::NONE };
         Sink::directory(DirectoryConfig { path: self.path(), rules }, self.gate.clone())
     }
 

@@ -175,8 +175,10 @@ impl CommitmentFile {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use event::Origin;
-    use sink::Codec;
+    use sink::{Codec, ObjectRules, Prefix};
 
     use super::*;
 
@@ -186,11 +188,13 @@ mod tests {
         let all = Passage { after: 0, until: u64::MAX, conditions: Vec::new(), gaps: Vec::new() };
         let conditions = vec![(7, Some("a ==  \n\"\\\\n\"".parse().unwrap())), (9, None)];
         let some = Passage { after: 7, until: 12, conditions, gaps: vec![(8, 9), (9, 11)] };
+        let age_max = Duration::from_secs(1);
+        let rules = ObjectRules { codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix: Prefix::NONE };
         for (previous, kept) in [
             (None, Kept::new()),
             (Some("before".to_owned()), Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)])),
         ] {
-            let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, Codec::Gzip, previous);
+            let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, &rules, previous);
             let commitment = Commitment { manifest, kept };
             let text = commitment.encode();
             assert_eq!(Commitment::decode(&text, &lane), Some(commitment));

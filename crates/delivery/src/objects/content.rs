@@ -147,4 +147,17 @@ impl Parts for Content {
             }
         }
     }
+
+    fn again(&self) -> Self {
+        let run = (self.first, self.last);
+        let again = Self::new(
+            self.segments.clone(),
+            self.lane.clone(),
+            run,
+            self.buried.clone(),
+            self.rules.again(),
+            self.counted,
+        );
+        Self { kept: self.kept.clone(), ..again }
+    }
 }

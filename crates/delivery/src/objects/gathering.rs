@@ -179,7 +179,7 @@ impl Gathering {
         previous: Option<String>,
     ) -> Option<Commitment> {
         let (first, last) = self.run();
-        let manifest = Manifest::new(lane.clone(), first..=last, self.received_at?, limits.codec, previous);
+        let manifest = Manifest::new(lane.clone(), first..=last, self.received_at?, limits, previous);
         let found = self.slots.iter().enumerate().filter(|(_, found)| **found);
         let kept = found.filter_map(|(slot, _)| Some((rules.name(slot)?.to_string(), rules.passage(slot)?.clone())));
         let kept: Kept = kept.collect();

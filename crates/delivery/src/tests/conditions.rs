@@ -1,7 +1,7 @@
 //! Routes with conditions: each event is held against the condition that held where it stands in the journal, whatever
 //! happens to the process, the store or the configuration afterwards.
 
-use sink::{Codec, ObjectRules};
+use sink::{Codec, ObjectRules, Prefix};
 use std::time::Duration;
 
 use super::world::{FENCED, KEYED, World, id, name, run, seconds};
@@ -111,7 +111,8 @@ fn a_store_that_is_set_back_gets_the_same_events_again() {
 fn undecided(world: &mut World, objects: bool) {
     if objects {
         let age_max = Duration::from_secs(5);
-        world.objects = Some(ObjectRules { codec: Codec::None, bytes_max: 4096, records_max: 7, age_max });
+        world.objects =
+            Some(ObjectRules { codec: Codec::None, bytes_max: 4096, records_max: 7, age_max, prefix: Prefix::NONE });
     }
     world.shards = 1;
     world.routes = routes("60 / (n % 3) > 30");
@@ -217,7 +218,13 @@ fn what_takes_long_to_judge_holds_up_no_other_lane() {
             let mut world = World::new(87);
             if objects {
                 let age_max = Duration::from_secs(5);
-                world.objects = Some(ObjectRules { codec: Codec::None, bytes_max: 4096, records_max: 7, age_max });
+                world.objects = Some(ObjectRules {
+                    codec: Codec::None,
+                    bytes_max: 4096,
+                    records_max: 7,
+                    age_max,
+                    prefix: Prefix::NONE,
+                });
             }
             world.shards = 1;
             world.routes = Routes::new().with(name("x"), [KEYED.into()]).with(name("y"), [FENCED.into()]).when(

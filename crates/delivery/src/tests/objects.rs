@@ -6,15 +6,20 @@ use std::time::Duration;
 use journal::simulated_disk::{Failure, Operation};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use sink::{Codec, ObjectRules};
+use sink::{Codec, ObjectRules, Prefix};
 
 use super::Mutation;
 use super::archive;
 use super::world::{FENCED, KEYED, World, id, name, picky, run, seconds};
 use crate::{LaneState, Routes};
 
-const RULES: ObjectRules =
-    ObjectRules { codec: Codec::None, bytes_max: 4096, records_max: 7, age_max: Duration::from_secs(5) };
+const RULES: ObjectRules = ObjectRules {
+    codec: Codec::None,
+    bytes_max: 4096,
+    records_max: 7,
+    age_max: Duration::from_secs(5),
+    prefix: Prefix::NONE,
+};
 
 fn world(seed: u64) -> World {
     let mut world = World::new(seed);

@@ -231,7 +231,7 @@ impl World {
     }
 
     fn keyed_sink(&self) -> Sink {
-        let Some(rules) = self.objects else { return Sink::new(SinkConfig::Memory(self.keyed.clone())) };
+        let Some(rules) = self.objects.clone() else { return Sink::new(SinkConfig::Memory(self.keyed.clone())) };
         let config = DirectoryConfig { path: ARCHIVE.into(), rules };
         Sink::directory(config, Arc::new(DiskFiles(self.disk.clone())))
     }

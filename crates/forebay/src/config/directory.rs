@@ -1,15 +1,13 @@
 //! What sinks of kind `directory` have: where their files are, and how large.
 
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
 
-use ::sink::{Codec, DirectoryConfig, ObjectRules};
-use event::limits;
+use ::sink::{Codec, DirectoryConfig, Prefix};
 
+use super::objects;
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::Section;
-use super::{duration, size};
 
 /// The settings.
 pub(super) const KEYS: &[&str] =
@@ -41,15 +39,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) 
         reader.push(mistake.help("add the directory that files are made in, as in path = \"archive\"".to_owned()));
     }
     let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
-    let bytes = reader.text(section, "max_bytes", bytes).map(|found| found.value);
-    let records = reader.integer(section, "max_records", records).map(|found| found.value);
-    let age = reader.text(section, "max_age", age).map(|found| found.value);
-    let rules = ObjectRules {
-        codec,
-        bytes_max: bytes.unwrap_or(limits::OBJECT_BYTES),
-        records_max: records.unwrap_or(limits::OBJECT_RECORDS),
-        age_max: age.unwrap_or(limits::OBJECT_AGE),
-    };
+    let rules = objects::rules(reader, section, codec, Prefix::NONE);
     Some(DirectoryConfig { path: path?.value, rules })
 }
 
@@ -85,25 +75,6 @@ pub(super) fn refuse_own(path: &Path, data: &Path) -> Result<(), Wrong> {
 
 fn codec(text: &str) -> Result<Codec, Wrong> {
     text.parse().map_err(|error: ::sink::object::UnknownCodec| Wrong::new("is not a coding", error.to_string()))
-}
-
-fn bytes(text: &str) -> Result<u64, Wrong> {
-    let bytes = size::parse(text)?;
-    if (limits::OBJECT_BYTES_MIN..=limits::OBJECT_BYTES_MAX).contains(&bytes) {
-        return Ok(bytes);
-    }
-    let (min, max) = (limits::OBJECT_BYTES_MIN >> 10, limits::OBJECT_BYTES_MAX >> 30);
-    Err(Wrong::new("is out of range", format!("wanted {min}KiB to {max}GiB")))
-}
-
-fn records(number: i64) -> Result<u64, Wrong> {
-    let max = limits::OBJECT_RECORDS_MAX;
-    let records = u64::try_from(number).ok().filter(|number| (1..=max).contains(number));
-    records.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {max}")))
-}
-
-fn age(text: &str) -> Result<Duration, Wrong> {
-    duration::within(text, limits::OBJECT_AGE_MIN, limits::OBJECT_AGE_MAX)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod journal;
 mod log;
 mod naming;
 mod needs_restart;
+mod objects;
 mod origin;
 mod pointer;
 #[cfg(feature = "postgres")]
@@ -29,12 +30,18 @@ mod reader;
 mod redis;
 mod report;
 mod route;
+#[cfg(feature = "s3")]
+mod s3;
 mod schema;
 mod secrets;
 mod section;
 mod sink;
 mod size;
+#[cfg(feature = "objects-over-http")]
+mod store;
 mod suggest;
+#[cfg(feature = "swift")]
+mod swift;
 mod table;
 #[cfg(test)]
 mod tests;

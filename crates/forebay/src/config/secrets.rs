@@ -6,8 +6,8 @@ use std::ops::Range;
 /// A step of `hash` and its key stand at most so many lines apart.
 const NEAR_LINES: usize = 3;
 
-/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, each `api_key` and each key of a step of `hash` is as
-/// many stars as it has bytes, so that every spot stays where it is.
+/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, each `api_key`, and each key of a step of `hash` or of a
+/// store of objects is as many stars as it has bytes, so that every spot stays where it is.
 pub(super) fn hidden(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
     for secret in parameters(text).chain(keys(text)) {
@@ -36,7 +36,7 @@ fn parameters(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The strings behind `api_key =`, and behind `key =` near a `hash`.
+/// The strings behind `api_key =` and `secret_key =`, and behind `key =` near a `hash` or in the table of a sink for Swift.
 fn keys(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("key").filter_map(move |(at, name)| {
         let value = text[at + name.len()..].trim_start_matches(['"', '\'', ' ', '\t']).strip_prefix('=')?.trim_start();
@@ -47,13 +47,20 @@ fn keys(text: &str) -> impl Iterator<Item = Range<usize>> {
         if text[start..].starts_with("${") {
             return None;
         }
-        if text[..at].ends_with("api_") {
+        if text[..at].ends_with("api_") || text[..at].ends_with("secret_") || is_of_swift(text, at) {
             return Some(start..start + length);
         }
         let lines_before = text[..at].rsplit('\n').take(NEAR_LINES + 1);
         let lines_behind = text[at..].split('\n').take(NEAR_LINES + 1);
         lines_before.chain(lines_behind).any(|line| line.contains("hash")).then_some(start..start + length)
     })
+}
+
+/// Whether the table that a place is in says that it is of this kind.
+fn is_of_swift(text: &str, at: usize) -> bool {
+    let begin = text[..at].rfind("\n[").unwrap_or(0);
+    let end = text[at..].find("\n[").map_or(text.len(), |end| at + end);
+    ["\"swift\"", "'swift'"].iter().any(|kind| text[begin..end].contains(kind))
 }
 
 #[cfg(test)]
@@ -77,6 +84,11 @@ mod tests {
             ("api_key = \"TOPS\"\nindex = 'a'", "api_key = \"****\"\nindex = 'a'"),
             ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
             ("hash = 1\nkey = \"", "hash = 1\nkey = \""),
+            ("secret_key = \"ab\"\naccess_key = \"id\"", "secret_key = \"**\"\naccess_key = \"id\""),
+            (
+                "[a]\nkey = \"x\"\n[b]\nkey = \"ab\"\nkind = \"swift\"\n[c]\nkey = \"x\"",
+                "[a]\nkey = \"x\"\n[b]\nkey = \"**\"\nkind = \"swift\"\n[c]\nkey = \"x\"",
+            ),
         ] {
             assert_eq!(hidden(text), shown);
         }

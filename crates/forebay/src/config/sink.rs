@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 #[cfg(feature = "elasticsearch")]
 use ::sink::elasticsearch::{ElasticsearchConfig, Target};
+#[cfg(feature = "s3")]
+use ::sink::object::over_http::s3::S3Config;
+#[cfg(feature = "swift")]
+use ::sink::object::over_http::swift::SwiftConfig;
 #[cfg(feature = "postgres")]
 use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
 use ::sink::redis::RedisConfig;
-use ::sink::{DirectoryConfig, SqliteConfig, TableName};
+use ::sink::{DirectoryConfig, ObjectRules, SqliteConfig, TableName};
 use delivery::Begin;
 use pipeline::storable::Flaws;
 
@@ -31,6 +35,10 @@ pub(super) const KINDS: &[(&str, &[&str])] = &[
     ("postgres", super::postgres::KEYS),
     #[cfg(feature = "redis")]
     ("redis", super::redis::KEYS),
+    #[cfg(feature = "swift")]
+    ("swift", super::swift::KEYS),
+    #[cfg(feature = "s3")]
+    ("s3", super::s3::KEYS),
     ("null", &["kind", "from", "max_backlog"]),
 ];
 
@@ -105,6 +113,12 @@ pub(crate) enum SinkConfig {
     /// Keys of a Redis server.
     #[cfg(feature = "redis")]
     Redis(RedisConfig),
+    /// Objects in a container of Swift.
+    #[cfg(feature = "swift")]
+    Swift(SwiftConfig),
+    /// Objects in a bucket of S3.
+    #[cfg(feature = "s3")]
+    S3(S3Config),
 }
 
 impl SinkConfig {
@@ -116,6 +130,10 @@ impl SinkConfig {
             Self::Elasticsearch(_) => false,
             #[cfg(feature = "redis")]
             Self::Redis(_) => false,
+            #[cfg(feature = "swift")]
+            Self::Swift(_) => false,
+            #[cfg(feature = "s3")]
+            Self::S3(_) => false,
             Self::Sqlite(_) => true,
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => matches!(config.layout, Layout::Whole { .. }),
@@ -131,6 +149,10 @@ impl SinkConfig {
             // It refuses documents with members of one name.
             #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(_) => Flaws::DUPLICATE_KEYS,
+            #[cfg(feature = "swift")]
+            Self::Swift(_) => Flaws::NONE,
+            #[cfg(feature = "s3")]
+            Self::S3(_) => Flaws::NONE,
             // Neither jsonb nor text has it, and only payloads that are text byte for byte keep it as an escape.
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => {
@@ -155,6 +177,10 @@ impl SinkConfig {
             Self::Postgres(config) => ::sink::SinkConfig::Postgres(config.clone()),
             #[cfg(feature = "redis")]
             Self::Redis(config) => ::sink::SinkConfig::Redis(config.clone()),
+            #[cfg(feature = "swift")]
+            Self::Swift(config) => ::sink::SinkConfig::Swift(config.clone()),
+            #[cfg(feature = "s3")]
+            Self::S3(config) => ::sink::SinkConfig::S3(config.clone()),
         }
     }
 }
@@ -165,9 +191,7 @@ impl fmt::Display for SinkConfig {
             Self::Null => f.write_str("null"),
             Self::Sqlite(config) => write!(f, "sqlite {}, table {}", config.path.display(), config.table),
             Self::Directory(DirectoryConfig { path, rules }) => {
-                let age = humantime::format_duration(rules.age_max);
-                write!(f, "directory {}, codec {}, files of at most ", path.display(), rules.codec)?;
-                write!(f, "{} bytes, {} events, {age}", rules.bytes_max, rules.records_max)
+                write!(f, "directory {}, codec {}, files of at most {}", path.display(), rules.codec, Size(rules))
             }
             #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(config) => {
@@ -178,8 +202,34 @@ impl fmt::Display for SinkConfig {
             Self::Postgres(config) => write!(f, "postgres {}, table {}", config.server, config.table),
             #[cfg(feature = "redis")]
             Self::Redis(config) => write!(f, "redis {}, {} {}", config.server, config.structure, config.key),
+            #[cfg(feature = "swift")]
+            Self::Swift(SwiftConfig { auth, container, rules, .. }) => {
+                write!(f, "swift {}, container {container}, codec {}, ", auth.url(), rules.codec)?;
+                write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
+            }
+            #[cfg(feature = "s3")]
+            Self::S3(S3Config { url, bucket, rules, .. }) => {
+                write!(f, "s3 {url}, bucket {bucket}, codec {}, ", rules.codec)?;
+                write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
+            }
         }
     }
+}
+
+/// When an object ends.
+struct Size<'a>(&'a ObjectRules);
+
+impl fmt::Display for Size<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ObjectRules { bytes_max, records_max, age_max, .. } = self.0;
+        write!(f, "{bytes_max} bytes, {records_max} events, {}", humantime::format_duration(*age_max))
+    }
+}
+
+/// What names begin with, if with anything.
+#[cfg(feature = "objects-over-http")]
+fn named(prefix: &::sink::Prefix) -> String {
+    if *prefix == ::sink::Prefix::NONE { String::new() } else { format!(" {prefix}") }
 }
 
 /// All `[sinks.…]` tables.
@@ -257,6 +307,10 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
         "postgres" => super::postgres::read(reader, section, folder).map(SinkConfig::Postgres),
         #[cfg(feature = "redis")]
         "redis" => super::redis::read(reader, section, folder).map(SinkConfig::Redis),
+        #[cfg(feature = "swift")]
+        "swift" => super::swift::read(reader, section, folder).map(SinkConfig::Swift),
+        #[cfg(feature = "s3")]
+        "s3" => super::s3::read(reader, section, folder).map(SinkConfig::S3),
         _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
     };
     // Without this, defaults in the place of wrong values would be held against other sinks.
@@ -323,6 +377,9 @@ enum Place<'a> {
     /// Under the same keys.
     #[cfg(feature = "redis")]
     ServerKey(String, String),
+    /// The same in one container where names begin alike.
+    #[cfg(feature = "objects-over-http")]
+    Container(String, String, String),
     /// In one directory nobody could tell whose files are missing.
     Directory(&'a Path),
 }
@@ -346,6 +403,14 @@ impl<'a> Place<'a> {
             }
             #[cfg(feature = "redis")]
             SinkConfig::Redis(config) => Some(Self::ServerKey(config.server.to_string(), config.key.to_string())),
+            #[cfg(feature = "swift")]
+            SinkConfig::Swift(SwiftConfig { auth, container, rules, .. }) => {
+                Some(Self::Container(auth.account(), container.to_string(), rules.prefix.to_string()))
+            }
+            #[cfg(feature = "s3")]
+            SinkConfig::S3(S3Config { url, bucket, rules, .. }) => {
+                Some(Self::Container(url.to_string(), bucket.to_string(), rules.prefix.to_string()))
+            }
         }
     }
 
@@ -359,6 +424,8 @@ impl<'a> Place<'a> {
             Self::ServerTable(..) => ("table", "another `url` or `table`"),
             #[cfg(feature = "redis")]
             Self::ServerKey(..) => ("key", "another `url` or `key`"),
+            #[cfg(feature = "objects-over-http")]
+            Self::Container(..) => ("place", "another `object`"),
             Self::Directory(_) => ("directory", "another `path`"),
         }
     }

@@ -24,7 +24,7 @@ path = "archive"
 "#;
 
 /// The payload of each event by its id, from files that are held against their manifests.
-fn read(folder: &Path) -> BTreeMap<String, Value> {
+pub(crate) fn read(folder: &Path) -> BTreeMap<String, Value> {
     let names: Vec<String> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let mut events = BTreeMap::new();
@@ -148,7 +148,7 @@ fn memory_does_not_depend_on_the_size_of_a_file() {
 }
 
 /// SplitMix64: the same kills for the same seed, as far as the machine lets them be.
-fn random(state: &mut u64) -> u64 {
+pub(crate) fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -157,15 +157,15 @@ fn random(state: &mut u64) -> u64 {
 
 /// What clients know: which numbers were acknowledged.
 #[derive(Default)]
-struct Known {
+pub(crate) struct Known {
     next: AtomicU64,
-    acknowledged: Mutex<Vec<u64>>,
-    stop: AtomicBool,
+    pub(crate) acknowledged: Mutex<Vec<u64>>,
+    pub(crate) stop: AtomicBool,
 }
 
 impl Known {
     /// Posts batches to whichever server there is, until it is told to stop.
-    fn post(&self, address: SocketAddr) {
+    pub(crate) fn post(&self, address: SocketAddr) {
         while !self.stop.load(Ordering::Relaxed) {
             let first = self.next.fetch_add(20, Ordering::Relaxed);
             let body: String = (first..first + 20).map(|number| format!("{{\"n\":{number}}}\n")).collect();
@@ -216,14 +216,20 @@ fn kills_while_files_are_written_leave_every_acknowledged_event_in_one_file() {
     server.wait_delivered();
     let stored = server.metric("forebay_events_stored_total{");
     assert_eq!(server.stop("-TERM"), Some(0));
-    let found = read(&folder.data().join("archive"));
-    assert_eq!(found.len() as u64, stored);
-    let mut numbers: Vec<u64> = found.values().map(|payload| payload["n"].as_u64().unwrap()).collect();
-    numbers.sort_unstable();
-    let all = numbers.len();
-    numbers.dedup();
-    assert_eq!(numbers.len(), all, "an event is stored twice");
-    let known = known.acknowledged.lock().unwrap();
-    let missing: Vec<_> = known.iter().filter(|number| numbers.binary_search(number).is_err()).collect();
-    assert!(missing.is_empty(), "{} of {} are missing: {missing:?}", missing.len(), known.len());
+    known.expect_each_once(&read(&folder.data().join("archive")), stored);
+}
+
+impl Known {
+    /// Each event is there once, and those that were acknowledged are.
+    pub(crate) fn expect_each_once(&self, found: &BTreeMap<String, Value>, stored: u64) {
+        assert_eq!(found.len() as u64, stored);
+        let mut numbers: Vec<u64> = found.values().map(|payload| payload["n"].as_u64().unwrap()).collect();
+        numbers.sort_unstable();
+        let all = numbers.len();
+        numbers.dedup();
+        assert_eq!(numbers.len(), all, "an event is stored twice");
+        let known = self.acknowledged.lock().unwrap();
+        let missing: Vec<_> = known.iter().filter(|number| numbers.binary_search(number).is_err()).collect();
+        assert!(missing.is_empty(), "{} of {} are missing: {missing:?}", missing.len(), known.len());
+    }
 }

@@ -37,6 +37,11 @@ mod serve;
 mod stand;
 mod stop;
 mod support;
+#[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
+mod swift;
+#[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
+#[path = "../../../sink/tests/swift_server/mod.rs"]
+mod swift_server;
 mod tls;
 mod tokens;
 mod transforms;

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::{HeaderValue, Request};
+use http::{HeaderValue, Request, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 
@@ -44,6 +44,14 @@ pub fn empty() -> Body {
 #[must_use]
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// What `Host` says in a request for this URL: host and port, without the port that its scheme has anyway.
+///
+/// # Errors
+/// The URL isn't absolute.
+pub fn host_of(url: &Uri) -> Result<String, HttpFailure> {
+    Ok(Origin::of(url)?.authority())
 }
 
 /// How a client connects and how long it waits.

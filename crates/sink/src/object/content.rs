@@ -22,6 +22,9 @@ pub trait Parts: Send + 'static {
     /// # Errors
     /// [`NoParts`]: they can't be read now.
     fn next(&mut self) -> Result<Option<Batch>, NoParts>;
+
+    /// The same events from the first on: for a store that must know what an object comes to before it is sent.
+    fn again(&self) -> Self;
 }
 
 /// Why the events of an object can't be read now.
@@ -30,17 +33,25 @@ pub trait Parts: Send + 'static {
 pub struct NoParts(pub Reason);
 
 /// A batch that is an object by itself.
-pub(super) struct OnePart(Option<Batch>);
+pub(super) struct OnePart {
+    batch: Batch,
+    is_given: bool,
+}
 
 impl OnePart {
     pub(super) const fn new(batch: Batch) -> Self {
-        Self(Some(batch))
+        Self { batch, is_given: false }
     }
 }
 
 impl Parts for OnePart {
     fn next(&mut self) -> Result<Option<Batch>, NoParts> {
-        Ok(self.0.take())
+        let is_first = !std::mem::replace(&mut self.is_given, true);
+        Ok(is_first.then(|| self.batch.clone()))
+    }
+
+    fn again(&self) -> Self {
+        Self::new(self.batch.clone())
     }
 }
 

@@ -73,7 +73,7 @@ fn edge(shard: u16, Edge { id, sequence, received_at }: Edge) -> String {
     format!(r#"{{"id": "{id}", "position": "{position}", "received_at": "{}"}}"#, rfc3339::format(received_at))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

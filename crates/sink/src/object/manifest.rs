@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use event::{Lane, rfc3339};
 
-use super::Codec;
+use super::{Codec, ObjectRules};
 
 /// What an object is, fixed and durable before its first byte is written: its events, its coding and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +26,17 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// An object of these positions.
+    /// An object of these positions, as the rules have it now: what they say later doesn't change it.
     #[must_use]
-    pub fn new(lane: Lane, run: RangeInclusive<u64>, received_at: i64, codec: Codec, previous: Option<String>) -> Self {
-        let name = name(&lane, *run.start(), received_at, codec);
+    pub fn new(
+        lane: Lane,
+        run: RangeInclusive<u64>,
+        received_at: i64,
+        rules: &ObjectRules,
+        previous: Option<String>,
+    ) -> Self {
+        let codec = rules.codec;
+        let name = rules.prefix.at(received_at) + &name(&lane, *run.start(), received_at, codec);
         Self { lane, first: *run.start(), last: *run.end(), received_at, codec, previous, name }
     }
 }
@@ -49,6 +56,8 @@ fn name(lane: &Lane, first: u64, received_at: i64, codec: Codec) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use event::Origin;
 
     use super::*;
@@ -56,8 +65,11 @@ mod tests {
     #[test]
     fn a_name_is_made_of_sink_time_lane_and_first_position() {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
-        let manifest = Manifest::new(lane, 12..=90, 1_760_000_000_123_456, Codec::Zstd, None);
-        let origin = "ab".repeat(16);
-        assert_eq!(manifest.name, format!("archive-20251009T085320Z-{origin}-0003-00000000000000000012.ndjson.zst"));
+        let age_max = Duration::from_secs(1);
+        let prefix = "{day}/".parse().unwrap();
+        let rules = ObjectRules { codec: Codec::Zstd, bytes_max: 1, records_max: 1, age_max, prefix };
+        let manifest = Manifest::new(lane, 12..=90, 1_760_000_000_123_456, &rules, None);
+        let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012.ndjson.zst", "ab".repeat(16));
+        assert_eq!(manifest.name, format!("2025-10-09/{name}"));
     }
 }

@@ -12,6 +12,9 @@ mod description;
 pub mod directory;
 mod line;
 mod manifest;
+#[cfg(feature = "objects-over-http")]
+pub mod over_http;
+mod prefix;
 
 use std::time::Duration;
 
@@ -21,13 +24,14 @@ pub use line::line_bytes;
 #[cfg(feature = "elasticsearch")]
 pub(crate) use line::write_text;
 pub use manifest::Manifest;
+pub use prefix::{InvalidPrefix, Prefix};
 
 use crate::{Batch, Report, SinkError};
 use content::OnePart;
 use directory::Directory;
 
 /// How large objects are, and how they are coded: what delivery must know before it makes a manifest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRules {
     /// How the lines of an object are coded.
     pub codec: Codec,
@@ -37,6 +41,8 @@ pub struct ObjectRules {
     pub records_max: u64,
     /// How long the first event of an object waits for others.
     pub age_max: Duration,
+    /// What their names begin with. For stores without directories.
+    pub prefix: Prefix,
 }
 
 /// A store of objects. Cheap to clone.
@@ -44,6 +50,9 @@ pub struct ObjectRules {
 pub enum ObjectStore {
     /// Files of a directory.
     Directory(Directory),
+    /// A container of Swift, or a bucket of S3.
+    #[cfg(feature = "objects-over-http")]
+    OverHttp(over_http::OverHttp),
 }
 
 impl ObjectStore {
@@ -52,6 +61,8 @@ impl ObjectStore {
     pub fn rules(&self) -> ObjectRules {
         match self {
             Self::Directory(directory) => directory.rules(),
+            #[cfg(feature = "objects-over-http")]
+            Self::OverHttp(store) => store.rules(),
         }
     }
 
@@ -65,6 +76,8 @@ impl ObjectStore {
     pub async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
         match self {
             Self::Directory(directory) => directory.put(manifest, parts).await,
+            #[cfg(feature = "objects-over-http")]
+            Self::OverHttp(store) => store.put(manifest, parts).await,
         }
     }
 
@@ -72,7 +85,7 @@ impl ObjectStore {
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
         let Some(first) = batch.get(0) else { return Ok(Report::Stored) };
         let run = batch.first()..=batch.last();
-        let manifest = Manifest::new(batch.lane().clone(), run, first.received_at, self.rules().codec, None);
+        let manifest = Manifest::new(batch.lane().clone(), run, first.received_at, &self.rules(), None);
         self.put(&manifest, OnePart::new(batch.clone())).await?;
         Ok(Report::Stored)
     }

@@ -46,7 +46,7 @@ impl Directory {
     }
 
     pub(super) fn rules(&self) -> ObjectRules {
-        self.0.config.rules
+        self.0.config.rules.clone()
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {

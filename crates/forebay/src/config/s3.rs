@@ -1,0 +1,63 @@
+//! What sinks of kind `s3` have: where the service is, which bucket, who asks, and what its objects are like.
+
+use std::path::Path;
+
+use ::sink::object::over_http::s3::S3Config;
+
+use super::objects;
+use super::reader::{Reader, Wrong};
+use super::section::Section;
+use super::store::{ca, container, required, secret, timeout, url, word};
+
+/// The settings.
+pub(super) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "url",
+    "region",
+    "bucket",
+    "access_key",
+    "secret_key",
+    "path_style",
+    "object",
+    "format",
+    "max_bytes",
+    "max_records",
+    "max_age",
+    "ca",
+    "timeout",
+];
+const REGION: &str = "us-east-1";
+
+/// Reads them; a relative `ca` leads from `folder`.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
+    let help = "add the service, as in url = \"https://s3.eu-central-1.amazonaws.com\"";
+    let url = required(reader, section, "url", help, url);
+    let region = reader.text_or(section, "region", REGION, region);
+    let bucket = required(reader, section, "bucket", "add the bucket, as in bucket = \"events\"", container);
+    let access_key =
+        required(reader, section, "access_key", "add the id of the key that requests are signed with", word);
+    let help = "add the secret of the key, best as secret_key = \"${S3_SECRET}\"";
+    let secret_key = required(reader, section, "secret_key", help, secret);
+    let is_in_host = reader.boolean(section, "path_style").is_some_and(|found| !found.value);
+    let rules = objects::named_rules(reader, section);
+    let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    Some(S3Config {
+        url: url?,
+        is_in_host,
+        region: region?,
+        bucket: bucket?,
+        access_key: access_key?,
+        secret_key: secret_key?,
+        rules,
+        ca,
+        timeout,
+    })
+}
+
+/// It stands in every signature, between slashes.
+fn region(text: &str) -> Result<String, Wrong> {
+    let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if good { Ok(text.to_owned()) } else { Err(Wrong::new("is no region", "wanted letters, digits and -")) }
+}

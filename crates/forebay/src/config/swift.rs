@@ -1,0 +1,110 @@
+//! What sinks of kind `swift` have: who says who asks, which container, and what its objects are like.
+
+use std::path::Path;
+
+use ::sink::object::over_http::swift::{Auth, Identity, SwiftConfig};
+
+use super::objects;
+use super::reader::Reader;
+use super::report::Mistake;
+use super::section::Section;
+use super::store::{ca, container, required, secret, timeout, url, word};
+
+/// The settings.
+pub(super) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "auth",
+    "user",
+    "key",
+    "application_credential",
+    "project",
+    "domain",
+    "region",
+    "container",
+    "object",
+    "format",
+    "max_bytes",
+    "max_records",
+    "max_age",
+    "ca",
+    "timeout",
+];
+/// What the URL of Keystone's third version ends with.
+const KEYSTONE: &str = "/v3";
+const DOMAIN: &str = "Default";
+
+/// Who asks, by which settings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    TempAuth,
+    Password,
+    Application,
+}
+
+impl By {
+    const fn takes(self, setting: &str) -> bool {
+        match setting.as_bytes() {
+            b"user" => !matches!(self, Self::Application),
+            b"project" | b"domain" => matches!(self, Self::Password),
+            _ => !matches!(self, Self::TempAuth),
+        }
+    }
+}
+
+/// Reads them; a relative `ca` leads from `folder`.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
+    let auth = auth(reader, section);
+    let help = "add where objects are kept, as in container = \"events\"";
+    let container = required(reader, section, "container", help, container);
+    let rules = objects::named_rules(reader, section);
+    let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    Some(SwiftConfig { auth: auth?, container: container?, rules, ca, timeout })
+}
+
+fn auth(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Auth> {
+    let help =
+        "add who gives tokens, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
+    let url = required(reader, section, "auth", help, url);
+    let credential = reader.text(section, "application_credential", word);
+    let is_keystone = url.as_ref().is_some_and(|url| url.to_string().ends_with(KEYSTONE));
+    let by = match (is_keystone, &credential) {
+        (false, _) => By::TempAuth,
+        (true, None) => By::Password,
+        (true, Some(_)) => By::Application,
+    };
+    if url.is_some() {
+        refuse_others(reader, section, by);
+    }
+    let key = required(reader, section, "key", "add the key, best as key = \"${SWIFT_KEY}\"", secret);
+    let user = by.takes("user").then(|| required(reader, section, "user", "add who asks", word));
+    let region = reader.text(section, "region", word).map(|found| found.value);
+    Some(match by {
+        By::TempAuth => Auth::TempAuth { url: url?, user: user??, key: key? },
+        By::Application => {
+            let identity = Identity::Application { id: credential?.value, secret: key? };
+            Auth::Keystone { url: url?, identity, region }
+        }
+        By::Password => {
+            let project = required(reader, section, "project", "add whose containers these are", word);
+            let domain = reader.text_or(section, "domain", DOMAIN, word);
+            let identity = Identity::Password { user: user??, key: key?, project: project?, domain: domain? };
+            Auth::Keystone { url: url?, identity, region }
+        }
+    })
+}
+
+/// Refuses settings that would be passed over.
+fn refuse_others(reader: &mut Reader<'_>, section: &Section<'_>, by: By) {
+    let others = ["user", "application_credential", "project", "domain", "region"].into_iter();
+    for setting in others.filter(|setting| !by.takes(setting)) {
+        let Some(found) = reader.text(section, setting, |_| Ok(())) else { continue };
+        let title = format!("`{}` has no meaning here", section.key_path(setting));
+        let label = match by {
+            By::TempAuth => "only for Keystone, whose URL ends with /v3",
+            By::Password | By::Application => "an application credential knows its user and its project",
+        };
+        reader.push(Mistake::new(title, found.spot, label.to_owned()));
+    }
+}

@@ -1,0 +1,155 @@
+//! An object's bytes on their way to a store that must know their length and digests before the first of them.
+//!
+//! They are made once for that. A small object's are kept meanwhile; a large one's are made again while they are sent, and the store
+//! holds them against the digest. So memory has a bound whatever an object's size, and no disk is needed.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use event::limits::OBJECT_KEPT_BYTES_MAX;
+use md5::Md5;
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc::{self, Sender};
+
+use super::body::Body;
+use super::failure::Failure;
+use crate::Reason;
+use crate::object::content::{self, Sealed, Unmade};
+use crate::object::{Manifest, Parts};
+
+/// Pieces of 64 KiB that are ready before the network takes them.
+const PIECES_AHEAD: usize = 4;
+
+/// The digests by which stores know bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Digests {
+    pub(super) bytes: u64,
+    pub(super) md5: [u8; 16],
+    pub(super) sha256: [u8; 32],
+}
+
+impl Digests {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self { bytes: bytes.len() as u64, md5: Md5::digest(bytes).into(), sha256: Sha256::digest(bytes).into() }
+    }
+}
+
+/// An object whose bytes were made once.
+pub(super) struct Coded<P> {
+    manifest: Manifest,
+    parts: Mutex<P>,
+    kept: Option<Bytes>,
+    pub(super) sealed: Sealed,
+    pub(super) digests: Digests,
+    /// Why its bytes couldn't be made again.
+    trouble: Arc<OnceLock<Reason>>,
+    /// Whoever waits for it: with this goes the wish for it.
+    caller: Caller,
+}
+
+impl<P: Parts> Coded<P> {
+    /// Makes the bytes, on a thread that may block.
+    pub(super) async fn make(manifest: &Manifest, parts: P) -> Result<Self, Failure> {
+        let caller = Caller(Arc::default());
+        let (manifest, abandoned) = (manifest.clone(), caller.0.clone());
+        let made = tokio::task::spawn_blocking(move || {
+            let mut parts = parts;
+            let mut first = First { md5: Md5::new(), kept: Some(Vec::new()) };
+            let sealed = content::write(&manifest, &mut parts, &mut first, &abandoned).map_err(failed)?;
+            let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
+            let kept = first.kept.map(Bytes::from);
+            Ok((manifest, Mutex::new(parts), kept, sealed, digests))
+        });
+        let (manifest, parts, kept, sealed, digests) = made.await.unwrap_or(Err(Failure::Unanswered))?;
+        Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), caller })
+    }
+
+    /// Whether a body is made while it is sent.
+    pub(super) const fn is_made_again(&self) -> bool {
+        self.kept.is_none()
+    }
+
+    /// The bytes from the first on.
+    pub(super) fn body(&self) -> Body {
+        if let Some(kept) = &self.kept {
+            return Body::Whole(kept.clone());
+        }
+        let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner).again();
+        let (manifest, abandoned, trouble) = (self.manifest.clone(), self.caller.0.clone(), self.trouble.clone());
+        tokio::task::spawn_blocking(move || {
+            let mut again = Again(sender);
+            let made = content::write(&manifest, &mut parts, &mut again, &abandoned);
+            if let Err(Unmade::Parts(error)) = made {
+                // Before the body ends by it: whoever sends it then looks here.
+                let _ = trouble.set(error.0);
+                let _ = again.0.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
+            }
+        });
+        Body::Made { pieces, left: self.digests.bytes }
+    }
+
+    /// Why a body of this object ended early, if it did so by itself.
+    pub(super) fn trouble(&self) -> Option<Failure> {
+        self.trouble.get().map(|reason| Failure::Parts(reason.clone()))
+    }
+
+    /// The parts, all of which were read.
+    pub(super) fn into_parts(self) -> P {
+        self.parts.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn failed(unmade: Unmade) -> Failure {
+    match unmade {
+        Unmade::Parts(error) => Failure::Parts(error.0),
+        // Memory takes everything.
+        Unmade::Output(_) | Unmade::Abandoned => Failure::Unanswered,
+    }
+}
+
+struct Caller(Arc<AtomicBool>);
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Takes the bytes when they are made first.
+struct First {
+    md5: Md5,
+    /// `None` when they are too many.
+    kept: Option<Vec<u8>>,
+}
+
+impl Write for First {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.md5.update(bytes);
+        self.kept = self.kept.take().filter(|kept| kept.len() + bytes.len() <= OBJECT_KEPT_BYTES_MAX);
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Takes them when they are made again.
+struct Again(Sender<io::Result<Bytes>>);
+
+impl Write for Again {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

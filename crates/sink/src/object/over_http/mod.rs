@@ -1,0 +1,87 @@
+//! Stores of objects over HTTP. What Swift and S3 have in common stands here: an object is put under its name if nothing has it yet,
+//! its digest is held against what the store says, and what has the name already is compared. What differs is who asks
+//! (`service.rs`).
+
+mod ask;
+mod body;
+mod coded;
+mod container;
+mod escaped;
+mod failure;
+mod put;
+#[cfg(feature = "s3")]
+pub mod s3;
+mod secret;
+mod service;
+#[cfg(feature = "swift")]
+pub mod swift;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use container::{Container, InvalidContainer};
+pub use secret::Secret;
+
+use super::{Manifest, ObjectRules, Parts};
+use crate::SinkError;
+use crate::http_client::{HttpClient, HttpOptions};
+use put::Store;
+use service::Service;
+
+/// How long a server may take to accept a connection, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+fn client(ca: Option<PathBuf>, silence_max: Duration) -> HttpClient {
+    HttpClient::new(HttpOptions { ca, connect_timeout: CONNECT_TIMEOUT, silence_max })
+}
+
+/// A store of objects over HTTP. Cheap to clone.
+#[derive(Clone)]
+pub struct OverHttp(Arc<Store>);
+
+impl OverHttp {
+    fn new(service: Service, rules: ObjectRules) -> Self {
+        Self(Arc::new(Store::new(service, rules)))
+    }
+
+    /// A container of Swift. Nothing is asked before the first call.
+    #[cfg(feature = "swift")]
+    #[must_use]
+    pub fn swift(config: swift::SwiftConfig) -> Self {
+        let rules = config.rules.clone();
+        Self::new(Service::Swift(swift::Swift::new(config)), rules)
+    }
+
+    /// A bucket of S3. Nothing is asked before the first call.
+    #[cfg(feature = "s3")]
+    #[must_use]
+    pub fn s3(config: s3::S3Config) -> Self {
+        let rules = config.rules.clone();
+        Self::new(Service::S3(s3::S3::new(config)), rules)
+    }
+
+    pub(super) fn rules(&self) -> ObjectRules {
+        self.0.rules.clone()
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Makes what objects are kept in, if it is missing.
+    pub(crate) async fn connect(&self) -> Result<(), SinkError> {
+        self.0.prepare().await.map_err(|failure| failure.into_sink_error(&self.0.name()))
+    }
+
+    pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
+        self.0.put(manifest, parts).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
+    }
+}
+
+impl fmt::Debug for OverHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OverHttp").field(&self.0.name()).finish()
+    }
+}

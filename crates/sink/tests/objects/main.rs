@@ -1,0 +1,19 @@
+//! The sinks for Swift and S3 on servers of their own: the suite of all sinks, and what can only go wrong with these stores.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+mod answers;
+mod conformance;
+#[path = "../postgres/events.rs"]
+#[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
+mod events;
+mod faults;
+mod keystone;
+mod lines;
+#[path = "../postgres_server/proxy.rs"]
+#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
+mod proxy;
+mod rejections;
+mod stand;
+mod stand_in;
+#[path = "../swift_server/mod.rs"]
+mod swift_server;

@@ -1,0 +1,100 @@
+//! Somebody who asks Swift past the sink.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use super::{KEY, USER};
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Said {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Said {
+    pub const fn is_success(&self) -> bool {
+        self.status >= 200 && self.status < 300
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(self) -> String {
+        String::from_utf8(self.body).unwrap()
+    }
+}
+
+/// A client with a token.
+pub struct Client {
+    address: SocketAddr,
+    token: String,
+    /// The path of the account.
+    account: String,
+}
+
+impl Client {
+    /// Asks for a token; `None` where there is none to be had.
+    pub fn try_new(address: SocketAddr) -> Option<Self> {
+        let said = exchange(address, "GET", "/auth/v1.0", &[("X-Auth-User", USER), ("X-Auth-Key", KEY)], b"")?;
+        let token = said.header("X-Auth-Token")?.to_owned();
+        let url = said.header("X-Storage-Url")?;
+        let account = url[url.find("/v1/")?..].to_owned();
+        Some(Self { address, token, account })
+    }
+
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The path of the account.
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// What is answered about a path below the account.
+    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Said {
+        let headers = [headers, &[("X-Auth-Token", self.token.as_str())]].concat();
+        let path = format!("{}{path}", self.account);
+        exchange(self.address, method, &path, &headers, body).unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    }
+
+    /// The names in a container; none where there is no container.
+    pub fn list(&self, container: &str) -> Vec<String> {
+        let said = self.ask("GET", &format!("/{container}?limit=10000"), &[], b"");
+        if said.status == 404 {
+            return Vec::new();
+        }
+        assert!(said.is_success(), "{said:?}");
+        said.text().lines().map(str::to_owned).collect()
+    }
+
+    /// An object's bytes.
+    pub fn get(&self, container: &str, name: &str) -> Option<Vec<u8>> {
+        let said = self.ask("GET", &format!("/{container}/{name}"), &[], b"");
+        (said.status != 404).then(|| {
+            assert!(said.is_success(), "{said:?}");
+            said.body
+        })
+    }
+}
+
+/// One request on a connection of its own; `None` where no whole answer comes.
+pub fn exchange(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Said> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
+    head += &format!("Content-Length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(body).ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let head = String::from_utf8(answer[..end].to_vec()).ok()?;
+    let mut lines = head.lines();
+    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+    let pair = |line: &str| line.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
+    Some(Said { status, headers: lines.filter_map(pair).collect(), body: answer.split_off(end + 4) })
+}
