@@ -42,6 +42,14 @@ pub fn format(microseconds: i64) -> String {
     humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + since).to_string()
 }
 
+/// The day (`2026-11-21`) and the hour (`13`) of a time, in UTC, as names have them.
+#[must_use]
+pub fn day_and_hour(microseconds: i64) -> (String, String) {
+    let text = format(microseconds);
+    let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().to_owned();
+    (part(0..10), part(11..13))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +62,7 @@ mod tests {
         for wrong in ["", "yesterday", "2026-11-21", "2026-11-21T00:00:00", "2026-11-21T00:00:00+24:00", "é+01:00"] {
             assert_eq!(parse(wrong), Err(WANTED.to_owned()), "{wrong}");
         }
+        assert_eq!(day_and_hour(25 * 60 * MINUTE), ("1970-01-02".to_owned(), "01".to_owned()));
         assert_eq!(format(1_000_001), "1970-01-01T00:00:01.000001Z");
         assert_eq!(format(i64::MAX), "9999-12-31T23:59:59.999999Z");
         assert_eq!(format(i64::MIN), "1970-01-01T00:00:00.000000Z");

@@ -40,12 +40,17 @@ pub struct Record<'a> {
 const AHEAD_MAX: i64 = 24 * 3600 * 1_000_000;
 
 impl Record<'_> {
-    /// The time that names of indexes, partitions and objects are made of: when it happened, or else when it was received.
-    /// Microseconds since 1970, UTC; the same however often the record is sent.
+    /// When it happened, or else when it was received: microseconds since 1970, UTC.
+    #[must_use]
+    pub fn time(&self) -> i64 {
+        self.event_time.unwrap_or(self.received_at)
+    }
+
+    /// The time that names are made of: the record's, but at most a day ahead of when it was received. Microseconds since 1970, UTC; the
+    /// same however often the record is sent.
     #[must_use]
     pub fn naming_time(&self) -> i64 {
-        let latest = self.received_at.saturating_add(AHEAD_MAX);
-        self.event_time.map_or(self.received_at, |time| time.min(latest))
+        self.time().min(self.received_at.saturating_add(AHEAD_MAX))
     }
 }
 

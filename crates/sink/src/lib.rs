@@ -8,6 +8,7 @@ mod contract;
 mod driver;
 #[cfg(feature = "elasticsearch")]
 pub mod elasticsearch;
+mod envelope;
 #[cfg(any(feature = "http-client", feature = "redis"))]
 mod escapes;
 mod folder;

@@ -6,7 +6,6 @@ use ::sink::{Codec, DirectoryConfig, Prefix};
 
 use super::objects;
 use super::reader::{Reader, Wrong};
-use super::report::Mistake;
 use super::section::Section;
 
 /// The settings.
@@ -31,16 +30,11 @@ const OWN: &[&str] = &[
 
 /// Reads them; a relative path leads from `data`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
-    let mistakes_before = reader.mistakes();
-    let path = reader.text(section, "path", |text| path(text, data));
-    if path.is_none() && reader.mistakes() == mistakes_before {
-        let title = format!("`{}` is missing", section.key_path("path"));
-        let mistake = Mistake::new(title, section.spot().clone(), "has no `path`");
-        reader.push(mistake.help("add the directory that files are made in, as in path = \"archive\"".to_owned()));
-    }
+    let help = "add the directory that files are made in, as in path = \"archive\"";
+    let path = reader.required(section, "path", help, |text| path(text, data));
     let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
     let rules = objects::rules(reader, section, codec, Prefix::NONE);
-    Some(DirectoryConfig { path: path?.value, rules })
+    Some(DirectoryConfig { path: path?, rules })
 }
 
 fn path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {

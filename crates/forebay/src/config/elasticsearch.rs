@@ -1,18 +1,18 @@
 //! What sinks of kind `elasticsearch` have, also those for OpenSearch: where the store is, which indices, and what stands in them.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use ::sink::elasticsearch::{
     ApiKey, Conflict, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape, Target, Template,
 };
 use event::limits;
 
-use super::reader::{Reader, Wrong};
+use super::reader::{self, Reader, Wrong};
 use super::report::Mistake;
-use super::section::Section;
-use super::{duration, size};
+use super::section::{Found, Section};
+use super::store::{ca, timeout};
+use super::{file, size};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -45,7 +45,7 @@ const CONFLICTS: [(&str, Conflict); 4] = [
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<ElasticsearchConfig> {
     let nodes = nodes(reader, section);
     let api_key = reader.text(section, "api_key", api_key).map(|found| found.value);
-    let ca = path(reader, section, "ca", folder);
+    let ca = ca(reader, section, folder);
     let index = reader.text_or(section, "index", INDEX, index);
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
@@ -54,7 +54,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     let request_bytes = reader.text(section, "request_bytes", request_bytes).map(|found| found.value);
     let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
     let gzip = reader.boolean(section, "gzip").is_some_and(|found| found.value);
-    let timeout = reader.text(section, "timeout", timeout).map_or(limits::STORE_TIMEOUT, |found| found.value);
+    let timeout = timeout(reader, section);
     Some(ElasticsearchConfig {
         nodes: nodes?,
         api_key,
@@ -72,17 +72,10 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
 }
 
 fn nodes(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<NodeList> {
-    let mistakes_before = reader.mistakes();
     let url = |text: &str| {
         text.parse().map_err(|error: InvalidNodes| Wrong::new("is not the URL of a server", error.to_string()))
     };
-    let nodes = reader.text(section, "url", url);
-    if nodes.is_none() && reader.mistakes() == mistakes_before {
-        let title = format!("`{}` is missing", section.key_path("url"));
-        let mistake = Mistake::new(title, section.spot().clone(), "has no `url`");
-        reader.push(mistake.help("add the server, as in url = \"http://127.0.0.1:9200\"".to_owned()));
-    }
-    nodes.map(|found| found.value)
+    reader.required(section, "url", "add the server, as in url = \"http://127.0.0.1:9200\"", url)
 }
 
 fn api_key(text: &str) -> Result<ApiKey, Wrong> {
@@ -94,33 +87,16 @@ fn index(text: &str) -> Result<IndexPattern, Wrong> {
     text.parse().map_err(|error: InvalidIndex| Wrong::new("can't be the name of an index", error.to_string()))
 }
 
-/// A path that leads from the configuration's file, if it stands there.
-fn path(reader: &mut Reader<'_>, section: &Section<'_>, setting: &str, folder: &Path) -> Option<PathBuf> {
-    reader.text(section, setting, file).map(|found| {
-        let is_of_file = found.spot.source == section.spot().source;
-        if is_of_file { folder.join(found.value) } else { found.value }
-    })
-}
-
-fn file(text: &str) -> Result<PathBuf, Wrong> {
-    if text.is_empty() || text.contains('\0') {
-        return Err(Wrong::new("is no path", "wanted the path of a file"));
-    }
-    Ok(text.into())
-}
-
 /// The file is read now, so that what is wrong with it is told with all other mistakes.
 fn template(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<Template> {
-    let found = reader.text(section, "template", file)?;
-    let is_of_file = found.spot.source == section.spot().source;
-    let path = if is_of_file { folder.join(&found.value) } else { found.value };
+    let Found { value: path, spot } = file::read(reader, section, "template", folder, "wanted the path of a file")?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let body = std::fs::read_to_string(&path).map_err(|error| error.to_string());
     match body.and_then(|body| Template::new(&name, body).map_err(|error| error.to_string())) {
         Ok(template) => Some(template),
         Err(why) => {
             let title = format!("`{}` can't be used: {why}", section.key_path("template"));
-            reader.push(Mistake::new(title, found.spot, format!("this is {}", path.display())));
+            reader.push(Mistake::new(title, spot, format!("this is {}", path.display())));
             None
         }
     }
@@ -136,11 +112,7 @@ fn conflict(reader: &mut Reader<'_>, section: &Section<'_>, is_stream: bool) -> 
 }
 
 fn conflict_rule(text: &str) -> Result<Conflict, Wrong> {
-    let known = CONFLICTS.iter().find(|(name, _)| *name == text).map(|(_, conflict)| *conflict);
-    known.ok_or_else(|| {
-        let names: Vec<&str> = CONFLICTS.iter().map(|(name, _)| *name).collect();
-        Wrong::new("is no rule for ids that are taken", format!("wanted one of {}", names.join(", ")))
-    })
+    reader::one_of(&CONFLICTS, text, "is no rule for ids that are taken")
 }
 
 fn request_bytes(text: &str) -> Result<usize, Wrong> {
@@ -153,8 +125,4 @@ fn requests(number: i64) -> Result<NonZeroUsize, Wrong> {
     let max = limits::STORE_REQUESTS_MAX;
     let number = usize::try_from(number).ok().filter(|number| *number <= max).and_then(NonZeroUsize::new);
     number.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {max}")))
-}
-
-fn timeout(text: &str) -> Result<Duration, Wrong> {
-    duration::within(text, limits::STORE_TIMEOUT_MIN, limits::STORE_TIMEOUT_MAX)
 }

@@ -37,7 +37,8 @@ pub(super) const KEYS: &[&str] = &[
 const TABLES: &[&str] = &["tls"];
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
+/// Where the admin port is, unless somebody says.
+pub(crate) const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
 /// A shard is a thread with a journal of its own; more than a machine has cores gains nothing.
 const SHARDS_MAX: u16 = 1024;
 const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_MAX).unwrap();

@@ -13,12 +13,15 @@ mod duration;
 mod elasticsearch;
 mod environment;
 mod event_type;
+mod file;
 mod gateway;
 mod journal;
 mod log;
 mod naming;
 mod needs_restart;
 mod objects;
+#[cfg(feature = "objects-over-http")]
+mod objects_over_http;
 mod origin;
 mod pointer;
 #[cfg(feature = "postgres")]
@@ -37,7 +40,7 @@ mod secrets;
 mod section;
 mod sink;
 mod size;
-#[cfg(feature = "objects-over-http")]
+#[cfg(any(feature = "elasticsearch", feature = "objects-over-http", feature = "postgres", feature = "redis"))]
 mod store;
 mod suggest;
 #[cfg(feature = "swift")]
@@ -64,7 +67,7 @@ pub(crate) use environment::Environment;
 #[cfg(test)]
 pub(crate) use environment::OF_FLAGS;
 pub(crate) use event_type::TypeConfig;
-pub(crate) use gateway::Gateway;
+pub(crate) use gateway::{ADMIN, Gateway};
 pub(crate) use journal::Journal;
 pub(crate) use log::Log;
 pub(crate) use needs_restart::needs_restart;

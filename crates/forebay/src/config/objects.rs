@@ -1,4 +1,4 @@
-//! What sinks have that store whole objects: how they are coded, how large they get, and what their names begin with.
+//! What sinks have that store whole objects: how large they get.
 
 use std::time::Duration;
 
@@ -8,10 +8,6 @@ use event::limits;
 use super::reader::{Reader, Wrong};
 use super::section::Section;
 use super::{duration, size};
-
-/// What `format` may say.
-#[cfg(feature = "objects-over-http")]
-const FORMATS: [(&str, Codec); 3] = [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd)];
 
 /// Reads the limits.
 pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>, codec: Codec, prefix: Prefix) -> ObjectRules {
@@ -25,27 +21,6 @@ pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>, codec: Codec
         age_max: age.unwrap_or(limits::OBJECT_AGE),
         prefix,
     }
-}
-
-/// Reads what objects over HTTP have besides.
-#[cfg(feature = "objects-over-http")]
-pub(super) fn named_rules(reader: &mut Reader<'_>, section: &Section<'_>) -> ObjectRules {
-    let codec = reader.text(section, "format", format).map_or(Codec::default(), |found| found.value);
-    let prefix = reader.text(section, "object", prefix).map_or(Prefix::NONE, |found| found.value);
-    rules(reader, section, codec, prefix)
-}
-
-#[cfg(feature = "objects-over-http")]
-fn format(text: &str) -> Result<Codec, Wrong> {
-    let known = FORMATS.iter().find(|(name, _)| *name == text).map(|(_, codec)| *codec);
-    known.ok_or_else(|| Wrong::new("is not a format", "wanted \"ndjson\", \"ndjson.gz\" or \"ndjson.zst\""))
-}
-
-#[cfg(feature = "objects-over-http")]
-fn prefix(text: &str) -> Result<Prefix, Wrong> {
-    text.parse().map_err(|error: ::sink::object::InvalidPrefix| {
-        Wrong::new("can't be what names begin with", error.to_string()).help("for example \"access/{day}/\"")
-    })
 }
 
 fn bytes(text: &str) -> Result<u64, Wrong> {

@@ -1,18 +1,17 @@
 //! What sinks of kind `postgres` have: where the server is, which table, and what its columns hold.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use ::sink::TableName;
 use ::sink::postgres::{
     Column, Conflict, InvalidServer, Kind, Layout, PayloadKind, PostgresConfig, QualifiedName, Server, UnknownKind,
 };
-use event::limits;
 
+use super::pointer;
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::Section;
-use super::{duration, pointer};
+use super::store::{ca, timeout};
 
 /// The settings.
 pub(super) const KEYS: &[&str] =
@@ -27,33 +26,18 @@ const OWN: &[&str] = &["id", "received_at", "payload"];
 
 /// Reads them; a relative `ca` leads from `folder`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
-    let mistakes_before = reader.mistakes();
-    let server = reader.text(section, "url", server);
-    if server.is_none() && reader.mistakes() == mistakes_before {
-        let title = format!("`{}` is missing", section.key_path("url"));
-        let mistake = Mistake::new(title, section.spot().clone(), "has no `url`");
-        reader.push(mistake.help("add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"".to_owned()));
-    }
-    let ca = reader.text(section, "ca", file).map(|found| {
-        let is_of_file = found.spot.source == section.spot().source;
-        if is_of_file { folder.join(found.value) } else { found.value }
-    });
+    let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
+    let server = reader.required(section, "url", help, server);
+    let ca = ca(reader, section, folder);
     let table = reader.text_or(section, "table", TABLE, table);
-    let timeout = reader.text(section, "timeout", timeout).map_or(limits::STORE_TIMEOUT, |found| found.value);
+    let timeout = timeout(reader, section);
     let layout = layout(reader, section);
     let conflict = conflict(reader, section, &layout);
-    Some(PostgresConfig { server: server?.value, ca, table: table?, layout, conflict, timeout })
+    Some(PostgresConfig { server: server?, ca, table: table?, layout, conflict, timeout })
 }
 
 fn server(text: &str) -> Result<Server, Wrong> {
     text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a PostgreSQL server", error.to_string()))
-}
-
-fn file(text: &str) -> Result<PathBuf, Wrong> {
-    if text.is_empty() || text.contains('\0') {
-        return Err(Wrong::new("is no path", "wanted the path of a PEM file"));
-    }
-    Ok(text.into())
 }
 
 fn table(text: &str) -> Result<QualifiedName, Wrong> {
@@ -61,10 +45,6 @@ fn table(text: &str) -> Result<QualifiedName, Wrong> {
         Wrong::new("can't be the name of a table", error.to_string())
             .help("a table, or a schema and a table: logs.access")
     })
-}
-
-fn timeout(text: &str) -> Result<Duration, Wrong> {
-    duration::within(text, limits::STORE_TIMEOUT_MIN, limits::STORE_TIMEOUT_MAX)
 }
 
 fn payload_kind(text: &str) -> Result<PayloadKind, Wrong> {
@@ -155,14 +135,8 @@ fn required_pointer(
     section: &Section<'_>,
     key: &str,
 ) -> Option<pipeline::pointer::JsonPointer> {
-    let mistakes_before = reader.mistakes();
-    let found = reader.text(section, key, pointer::parse);
-    if found.is_none() && reader.mistakes() == mistakes_before {
-        let title = format!("`{}` is missing", section.key_path(key));
-        let mistake = Mistake::new(title, section.spot().clone(), format!("has no `{key}`"));
-        reader.push(mistake.help(format!("say where its values stand, as in {key} = \"/status\"")));
-    }
-    found.map(|found| found.value)
+    let help = format!("say where its values stand, as in {key} = \"/status\"");
+    reader.required(section, key, &help, pointer::parse)
 }
 
 fn column_kind(text: &str) -> Result<Kind, Wrong> {

@@ -36,6 +36,16 @@ impl Wrong {
     }
 }
 
+/// What a word stands for.
+#[cfg(any(feature = "elasticsearch", feature = "redis"))]
+pub(super) fn one_of<T: Copy>(words: &[(&str, T)], text: &str, what: &str) -> Result<T, Wrong> {
+    let known = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+    known.ok_or_else(|| {
+        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        Wrong::new(what, format!("wanted one of {}", words.join(", ")))
+    })
+}
+
 /// Reads settings and gathers mistakes.
 #[derive(Debug)]
 pub(super) struct Reader<'e> {
@@ -140,6 +150,29 @@ impl<'e> Reader<'e> {
         let found = self.text(section, key, &parse);
         let absent = found.is_none() && self.mistakes() == mistakes_before;
         found.map(|found| found.value).or_else(|| parse(default).ok().filter(|_| absent))
+    }
+
+    /// A setting whose value is a text that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        help: &str,
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Option<T> {
+        let mistakes_before = self.mistakes();
+        let found = self.text(section, key, parse);
+        if found.is_none() && self.mistakes() == mistakes_before {
+            self.missing(section, key, help);
+        }
+        found.map(|found| found.value)
+    }
+
+    /// Reports a setting that isn't there and must be, with what to do.
+    pub(super) fn missing(&mut self, section: &Section<'_>, key: &str, help: &str) {
+        let title = format!("`{}` is missing", section.key_path(key));
+        let mistake = Mistake::new(title, section.spot().clone(), format!("has no `{key}`"));
+        self.push(mistake.help(help.to_owned()));
     }
 
     /// A setting whose value is a text, which the flag `--key` sets too.

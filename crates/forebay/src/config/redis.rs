@@ -1,16 +1,15 @@
 //! What sinks of kind `redis` have: where the server is, which keys, and what stands under them.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use ::sink::redis::{InvalidKey, InvalidServer, KeyPattern, RedisConfig, Server, Structure};
-use event::limits;
 use pipeline::pointer::JsonPointer;
 
-use super::reader::{Reader, Wrong};
+use super::pointer;
+use super::reader::{self, Reader, Wrong};
 use super::report::Mistake;
 use super::section::Section;
-use super::{duration, pointer};
+use super::store::{ca, timeout};
 
 /// The settings.
 pub(super) const KEYS: &[&str] =
@@ -51,25 +50,13 @@ impl Mode {
 
 /// Reads them; a relative `ca` leads from `folder`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
-    let mistakes_before = reader.mistakes();
-    let server = reader.text(section, "url", server);
-    if server.is_none() && reader.mistakes() == mistakes_before {
-        missing(reader, section, "url", "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"");
-    }
-    let ca = reader.text(section, "ca", file).map(|found| {
-        let is_of_file = found.spot.source == section.spot().source;
-        if is_of_file { folder.join(found.value) } else { found.value }
-    });
-    let timeout = reader.text(section, "timeout", timeout).map_or(limits::STORE_TIMEOUT, |found| found.value);
+    let help = "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"";
+    let server = reader.required(section, "url", help, server);
+    let ca = ca(reader, section, folder);
+    let timeout = timeout(reader, section);
     let structure = structure(reader, section);
     let key = key(reader, section, structure.as_ref());
-    Some(RedisConfig { server: server?.value, ca, key: key?, structure: structure?, timeout })
-}
-
-fn missing(reader: &mut Reader<'_>, section: &Section<'_>, setting: &str, help: &str) {
-    let title = format!("`{}` is missing", section.key_path(setting));
-    let mistake = Mistake::new(title, section.spot().clone(), format!("has no `{setting}`"));
-    reader.push(mistake.help(help.to_owned()));
+    Some(RedisConfig { server: server?, ca, key: key?, structure: structure?, timeout })
 }
 
 fn structure(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Structure> {
@@ -112,7 +99,7 @@ fn structure(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Structure
 
 fn counted(reader: &mut Reader<'_>, section: &Section<'_>, field: Option<JsonPointer>) -> Option<JsonPointer> {
     if field.is_none() {
-        missing(reader, section, "field", "say what is counted apart, as in field = \"/status\"");
+        reader.missing(section, "field", "say what is counted apart, as in field = \"/status\"");
     }
     field
 }
@@ -133,26 +120,11 @@ fn key(reader: &mut Reader<'_>, section: &Section<'_>, structure: Option<&Struct
 }
 
 fn mode(text: &str) -> Result<Mode, Wrong> {
-    let known = MODES.iter().find(|(name, _)| *name == text).map(|(_, mode)| *mode);
-    known.ok_or_else(|| {
-        let names: Vec<&str> = MODES.iter().map(|(name, _)| *name).collect();
-        Wrong::new("is not a mode", format!("wanted one of {}", names.join(", ")))
-    })
+    reader::one_of(&MODES, text, "is not a mode")
 }
 
 fn server(text: &str) -> Result<Server, Wrong> {
     text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a Redis server", error.to_string()))
-}
-
-fn file(text: &str) -> Result<PathBuf, Wrong> {
-    if text.is_empty() || text.contains('\0') {
-        return Err(Wrong::new("is no path", "wanted the path of a PEM file"));
-    }
-    Ok(text.into())
-}
-
-fn timeout(text: &str) -> Result<Duration, Wrong> {
-    duration::within(text, limits::STORE_TIMEOUT_MIN, limits::STORE_TIMEOUT_MAX)
 }
 
 fn entries(number: i64) -> Result<u64, Wrong> {

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use ::sink::object::over_http::s3::S3Config;
 
-use super::objects;
+use super::objects_over_http::{self, container, secret, url, word};
 use super::reader::{Reader, Wrong};
 use super::section::Section;
-use super::store::{ca, container, required, secret, timeout, url, word};
+use super::store::{ca, timeout};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -33,15 +33,15 @@ const REGION: &str = "us-east-1";
 /// Reads them; a relative `ca` leads from `folder`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
     let help = "add the service, as in url = \"https://s3.eu-central-1.amazonaws.com\"";
-    let url = required(reader, section, "url", help, url);
+    let url = reader.required(section, "url", help, url);
     let region = reader.text_or(section, "region", REGION, region);
-    let bucket = required(reader, section, "bucket", "add the bucket, as in bucket = \"events\"", container);
+    let bucket = reader.required(section, "bucket", "add the bucket, as in bucket = \"events\"", container);
     let access_key =
-        required(reader, section, "access_key", "add the id of the key that requests are signed with", word);
+        reader.required(section, "access_key", "add the id of the key that requests are signed with", word);
     let help = "add the secret of the key, best as secret_key = \"${S3_SECRET}\"";
-    let secret_key = required(reader, section, "secret_key", help, secret);
+    let secret_key = reader.required(section, "secret_key", help, secret);
     let is_in_host = reader.boolean(section, "path_style").is_some_and(|found| !found.value);
-    let rules = objects::named_rules(reader, section);
+    let rules = objects_over_http::rules(reader, section);
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
     Some(S3Config {
         url: url?,

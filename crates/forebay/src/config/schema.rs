@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use pipeline::schema::{Documents, InvalidSchema, Schema};
 
-use super::reader::{Reader, Wrong};
+use super::file;
+use super::reader::Reader;
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
 use crate::schema_files::{Compiled, SchemaError, SchemaFolder};
+
+const WANTED: &str = "wanted the path of a file with a JSON Schema";
 
 /// The schema of a type.
 #[derive(Clone, Debug)]
@@ -56,7 +59,7 @@ impl<'f> Schemas<'f> {
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut Schemas<'_>) -> Option<TypeSchema> {
     let formats = reader.boolean(section, "schema_formats");
     let mistakes_before = reader.mistakes();
-    let Some(found) = reader.text(section, "schema", path) else {
+    let Some(found) = reader.text(section, "schema", |text| file::parse(text, WANTED)) else {
         if let Some(formats) = formats.filter(|_| reader.mistakes() == mistakes_before) {
             let title = format!("`{}` is of no use without `schema`", section.key_path("schema_formats"));
             reader.push(Mistake::new(title, formats.spot, "the type has no schema"));
@@ -95,13 +98,6 @@ fn warn_of_slips(reader: &mut Reader<'_>, found: &Found<PathBuf>, schema: &Schem
         let slip = Mistake::warning(message, at, "here").also(found.spot.clone(), "the schema is named here");
         reader.push(slip);
     }
-}
-
-fn path(text: &str) -> Result<PathBuf, Wrong> {
-    if text.is_empty() || text.contains('\0') {
-        return Err(Wrong::new("is no path", "wanted the path of a file with a JSON Schema"));
-    }
-    Ok(text.into())
 }
 
 fn report(reader: &mut Reader<'_>, section: &Section<'_>, found: &Found<PathBuf>, error: SchemaError) {

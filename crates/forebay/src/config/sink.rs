@@ -288,13 +288,8 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Pat
 
 fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data: &Path) -> Option<SinkSettings> {
     let mistakes_before = reader.mistakes();
-    let kind = reader.text(section, "kind", kind);
-    if kind.is_none() && reader.mistakes() == mistakes_before {
-        let title = format!("`{}` is missing", section.key_path("kind"));
-        let mistake = Mistake::new(title, section.spot().clone(), "has no `kind`");
-        reader.push(mistake.help(format!("add kind = \"sqlite\"; known kinds: {}", kind_names())));
-    }
-    let (kind, keys) = kind.map_or(KINDS[0], |found| found.value);
+    let help = format!("add kind = \"sqlite\"; known kinds: {}", kind_names());
+    let (kind, keys) = reader.required(section, "kind", &help, kind).unwrap_or(KINDS[0]);
     reader.check_keys(section, keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
     let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use ::sink::object::over_http::swift::{Auth, Identity, SwiftConfig};
 
-use super::objects;
+use super::objects_over_http::{self, container, secret, url, word};
 use super::reader::Reader;
 use super::report::Mistake;
 use super::section::Section;
-use super::store::{ca, container, required, secret, timeout, url, word};
+use super::store::{ca, timeout};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -57,8 +57,8 @@ impl By {
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
     let auth = auth(reader, section);
     let help = "add where objects are kept, as in container = \"events\"";
-    let container = required(reader, section, "container", help, container);
-    let rules = objects::named_rules(reader, section);
+    let container = reader.required(section, "container", help, container);
+    let rules = objects_over_http::rules(reader, section);
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
     Some(SwiftConfig { auth: auth?, container: container?, rules, ca, timeout })
 }
@@ -66,7 +66,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
 fn auth(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Auth> {
     let help =
         "add who gives tokens, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
-    let url = required(reader, section, "auth", help, url);
+    let url = reader.required(section, "auth", help, url);
     let credential = reader.text(section, "application_credential", word);
     let is_keystone = url.as_ref().is_some_and(|url| url.to_string().ends_with(KEYSTONE));
     let by = match (is_keystone, &credential) {
@@ -77,8 +77,8 @@ fn auth(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Auth> {
     if url.is_some() {
         refuse_others(reader, section, by);
     }
-    let key = required(reader, section, "key", "add the key, best as key = \"${SWIFT_KEY}\"", secret);
-    let user = by.takes("user").then(|| required(reader, section, "user", "add who asks", word));
+    let key = reader.required(section, "key", "add the key, best as key = \"${SWIFT_KEY}\"", secret);
+    let user = by.takes("user").then(|| reader.required(section, "user", "add who asks", word));
     let region = reader.text(section, "region", word).map(|found| found.value);
     Some(match by {
         By::TempAuth => Auth::TempAuth { url: url?, user: user??, key: key? },
@@ -87,7 +87,7 @@ fn auth(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Auth> {
             Auth::Keystone { url: url?, identity, region }
         }
         By::Password => {
-            let project = required(reader, section, "project", "add whose containers these are", word);
+            let project = reader.required(section, "project", "add whose containers these are", word);
             let domain = reader.text_or(section, "domain", DOMAIN, word);
             let identity = Identity::Password { user: user??, key: key?, project: project?, domain: domain? };
             Auth::Keystone { url: url?, identity, region }

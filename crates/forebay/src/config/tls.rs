@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tls::IdentityError;
 
-use super::reader::{Reader, Wrong};
+use super::file::{self, PEM};
+use super::reader::Reader;
 use super::report::Mistake;
 use super::section::{Found, Section};
 use crate::tls_files::{TlsFile, TlsFiles, TlsFilesError};
@@ -19,8 +20,8 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, folder: &Path)
     let mistakes_before = reader.mistakes();
     let section = reader.table(parent, "tls");
     reader.check_keys(&section, KEYS);
-    let certificate = reader.text(&section, "certificate", path);
-    let key = reader.text(&section, "key", path);
+    let certificate = file::read(reader, &section, "certificate", folder, PEM);
+    let key = file::read(reader, &section, "key", folder, PEM);
     if reader.mistakes() > mistakes_before {
         return None;
     }
@@ -31,7 +32,7 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, folder: &Path)
         None
     };
     match (certificate, key) {
-        (Some(certificate), Some(key)) => check(reader, &section, folder, certificate, key),
+        (Some(certificate), Some(key)) => check(reader, &section, certificate, key),
         (Some(found), None) => missing(reader, "key", found.spot),
         (None, Some(found)) => missing(reader, "certificate", found.spot),
         (None, None) if is_there => missing(reader, "certificate", section.spot().clone()),
@@ -39,32 +40,21 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, folder: &Path)
     }
 }
 
-fn path(text: &str) -> Result<PathBuf, Wrong> {
-    if text.is_empty() || text.contains('\0') {
-        return Err(Wrong::new("is no path", "wanted the path of a PEM file"));
-    }
-    Ok(text.into())
-}
-
 fn check(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
-    folder: &Path,
     certificate: Found<PathBuf>,
     key: Found<PathBuf>,
 ) -> Option<TlsFiles> {
-    let is_of_file = |found: &Found<PathBuf>| found.spot.source == section.spot().source;
-    let place =
-        |found: &Found<PathBuf>| if is_of_file(found) { folder.join(&found.value) } else { found.value.clone() };
-    let files = TlsFiles { certificate: place(&certificate), key: place(&key) };
+    let files = TlsFiles { certificate: certificate.value, key: key.value };
     let Err(error) = files.read() else { return Some(files) };
     let (file, path) = error.file();
     let (name, at) = match file {
-        TlsFile::Certificate => ("certificate", &certificate),
-        TlsFile::Key => ("key", &key),
+        TlsFile::Certificate => ("certificate", &certificate.spot),
+        TlsFile::Key => ("key", &key.spot),
     };
     let title = format!("`{}` can't be used: {}", section.key_path(name), error.what());
-    let mut mistake = Mistake::new(title, at.spot.clone(), format!("this is {}", path.display()));
+    let mut mistake = Mistake::new(title, at.clone(), format!("this is {}", path.display()));
     if matches!(error, TlsFilesError::Wrong { source: IdentityError::Mismatch, .. }) {
         mistake = mistake.also(certificate.spot, "the certificate");
     }

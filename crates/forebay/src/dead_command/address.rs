@@ -9,8 +9,6 @@ use super::DeadCommandError;
 use crate::cli::DeadAt;
 use crate::config::{self, Environment, Flags};
 
-const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
-
 /// Reads it from the configuration that is named, and else from the environment, as the server does.
 ///
 /// # Errors
@@ -21,7 +19,7 @@ pub(super) fn find(at: &DeadAt) -> Result<Target, DeadCommandError> {
         Ok((configuration, _)) => Ok(target(configuration.gateway.admin, configuration.admin.tls.is_some())),
         Err(error) if at.config.is_some() => Err(DeadCommandError::Configuration(error)),
         // Variables may be meant for something else: nobody has named a configuration.
-        Err(_) => Ok(target(DEFAULT, false)),
+        Err(_) => Ok(target(config::ADMIN, false)),
     }
 }
 

@@ -3,13 +3,11 @@
 use std::io::Write;
 use std::sync::LazyLock;
 
-use event::{Position, rfc3339};
+use event::rfc3339;
 use pipeline::pointer::JsonPointer;
 
 use super::config::Shape;
-use super::index::time_of;
-use crate::object::write_text;
-use crate::{Record, Write as Kind};
+use crate::{Record, envelope};
 
 /// The member that tools of these stores look for, and without which data streams take nothing.
 pub(super) const TIMESTAMP: &str = "@timestamp";
@@ -29,7 +27,8 @@ pub(super) fn write(document: &mut Vec<u8>, shape: Shape, shard: u16, record: &R
         }
         (Shape::Envelope, _) => {
             write_timestamp(document, record);
-            write_envelope(document, shard, record);
+            document.push(b',');
+            envelope::write_members(document, shard, record);
             write_payload(document, record);
         }
     }
@@ -67,23 +66,7 @@ fn has_timestamp(payload: &[u8]) -> bool {
 
 fn write_timestamp(document: &mut Vec<u8>, record: &Record<'_>) {
     // Writing to memory can't fail.
-    let _ = write!(document, r#"{{"{TIMESTAMP}":"{}""#, rfc3339::format(time_of(record)));
-}
-
-fn write_envelope(document: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
-    let position = Position { shard, sequence: record.sequence };
-    let _ = write!(document, r#","id":"{}","type":"#, record.id);
-    write_text(document, record.type_name.as_bytes());
-    document.extend_from_slice(br#","source":"#);
-    write_text(document, record.source.as_bytes());
-    let _ = write!(document, r#","received_at":"{}""#, rfc3339::format(record.received_at));
-    if let Some(time) = record.event_time {
-        let _ = write!(document, r#","event_time":"{}""#, rfc3339::format(time));
-    }
-    if let Kind::Upsert(revision) = record.write {
-        let _ = write!(document, r#","revision":{revision}"#);
-    }
-    let _ = write!(document, r#","position":"{position}""#);
+    let _ = write!(document, r#"{{"{TIMESTAMP}":"{}""#, rfc3339::format(record.time()));
 }
 
 fn write_payload(document: &mut Vec<u8>, record: &Record<'_>) {
@@ -108,6 +91,7 @@ mod tests {
     use event::EventId;
 
     use super::*;
+    use crate::Write as Kind;
 
     fn document(shape: Shape, record: &Record<'_>) -> String {
         let mut document = Vec::new();

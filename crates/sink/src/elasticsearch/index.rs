@@ -9,9 +9,6 @@ use crate::Record;
 
 /// Bytes of a pattern: with the longest type in it, a name stays below the 255 bytes that the store takes.
 const PATTERN_BYTES_MAX: usize = 160;
-/// Where the date and the hour stand in a time.
-const DATE: std::ops::Range<usize> = 0..10;
-const HOUR: std::ops::Range<usize> = 11..13;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
@@ -92,20 +89,16 @@ impl IndexPattern {
 
     /// The name for an event.
     pub(super) fn of(&self, record: &Record<'_>) -> String {
-        let time = if self.has_time() { rfc3339::format(record.naming_time()) } else { String::new() };
+        let (day, hour) =
+            if self.has_time() { rfc3339::day_and_hour(record.naming_time()) } else { Default::default() };
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
             Part::Type => record.type_name.to_owned(),
-            Part::Day => time[DATE].to_owned(),
-            Part::Hour => time[HOUR].to_owned(),
+            Part::Day => day.clone(),
+            Part::Hour => hour.clone(),
         };
         self.parts.iter().map(part).collect()
     }
-}
-
-/// When it happened, if its type says so, or else when it was received.
-pub(super) fn time_of(record: &Record<'_>) -> i64 {
-    record.event_time.unwrap_or(record.received_at)
 }
 
 impl fmt::Display for IndexPattern {

@@ -7,7 +7,7 @@ use event::{Position, rfc3339};
 
 use super::Manifest;
 use super::content::{Edge, Sealed};
-use super::line::write_text;
+use crate::envelope::write_text;
 
 /// Grows when a reader of the one before would misread it.
 const FORMAT: u32 = 1;

@@ -7,11 +7,8 @@
 //! The payload stands there byte for byte as it was sent. One that has a line break between its parts can't stand in a
 //! line: its text does, as a JSON string `payload_text` in the place of `payload`.
 
-use std::io::Write;
-
-use event::{Position, rfc3339};
-
-use crate::{Record, Write as Kind};
+use crate::Record;
+use crate::envelope::{write_members, write_text};
 
 /// Bytes of a line beside the payload and the names: id, time, position, keys, the line's end.
 const FRAME_BYTES: usize = 160;
@@ -24,20 +21,9 @@ pub const fn line_bytes(type_name: &str, source: &str, payload: &[u8]) -> u64 {
 
 /// Writes the line of `record`, which stands in `shard`, with its end.
 pub(super) fn write(line: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
-    let position = Position { shard, sequence: record.sequence };
-    // Writing to memory can't fail.
-    let _ = write!(line, r#"{{"id":"{}","type":"#, record.id);
-    write_text(line, record.type_name.as_bytes());
-    line.extend_from_slice(br#","source":"#);
-    write_text(line, record.source.as_bytes());
-    let _ = write!(line, r#","received_at":"{}""#, rfc3339::format(record.received_at));
-    if let Some(time) = record.event_time {
-        let _ = write!(line, r#","event_time":"{}""#, rfc3339::format(time));
-    }
-    if let Kind::Upsert(revision) = record.write {
-        let _ = write!(line, r#","revision":{revision}"#);
-    }
-    let _ = write!(line, r#","position":"{position}","#);
+    line.push(b'{');
+    write_members(line, shard, record);
+    line.push(b',');
     if record.payload.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         line.extend_from_slice(br#""payload_text":"#);
         write_text(line, record.payload);
@@ -48,27 +34,12 @@ pub(super) fn write(line: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
     line.extend_from_slice(b"}\n");
 }
 
-/// Writes a JSON string (RFC 8259 §7). The bytes are UTF-8: they were checked when they were accepted.
-pub(crate) fn write_text(line: &mut Vec<u8>, text: &[u8]) {
-    line.push(b'"');
-    for byte in text {
-        match byte {
-            b'"' | b'\\' => line.extend_from_slice(&[b'\\', *byte]),
-            b'\n' => line.extend_from_slice(b"\\n"),
-            b'\r' => line.extend_from_slice(b"\\r"),
-            b'\t' => line.extend_from_slice(b"\\t"),
-            0..=0x1f => drop(write!(line, "\\u{byte:04x}")),
-            _ => line.push(*byte),
-        }
-    }
-    line.push(b'"');
-}
-
 #[cfg(test)]
 mod tests {
     use event::EventId;
 
     use super::*;
+    use crate::Write as Kind;
 
     fn record(payload: &[u8]) -> Record<'_> {
         Record {

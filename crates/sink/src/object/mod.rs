@@ -21,8 +21,6 @@ use std::time::Duration;
 pub use codec::{Codec, UnknownCodec};
 pub use content::{NoParts, Parts};
 pub use line::line_bytes;
-#[cfg(feature = "elasticsearch")]
-pub(crate) use line::write_text;
 pub use manifest::Manifest;
 pub use prefix::{InvalidPrefix, Prefix};
 

@@ -46,8 +46,8 @@ impl Prefix {
     #[must_use]
     pub fn at(&self, received_at: i64) -> String {
         let Some(text) = &self.0 else { return String::new() };
-        let time = rfc3339::format(received_at);
-        text.replace(DAY, time.get(..10).unwrap_or_default()).replace(HOUR, time.get(11..13).unwrap_or_default())
+        let (day, hour) = rfc3339::day_and_hour(received_at);
+        text.replace(DAY, &day).replace(HOUR, &hour)
     }
 }
 

@@ -75,9 +75,8 @@ const fn revision(write: Write) -> Option<u64> {
 
 /// A text that is greater, byte by byte, the later the record: by when it happened, or else was received, then by revision.
 fn order(record: &Record<'_>) -> String {
-    let time = record.event_time.unwrap_or(record.received_at);
     // Times before 1970 come before the others.
-    let time = time.cast_unsigned() ^ (1 << 63);
+    let time = record.time().cast_unsigned() ^ (1 << 63);
     format!("{time:020} {:020}", revision(record.write).unwrap_or(0))
 }
 
