@@ -67,8 +67,8 @@ pub const SCHEMA_CHAIN_MAX: usize = 64;
 /// Schemas that are followed within each other on a document, down into it too. Deeper ones than people write would take more
 /// of the stack than a thread has.
 pub const SCHEMA_DEPTH_MAX: usize = 500;
-/// Steps of a check on one document: some 20 ms of a shard's time, on which others wait. An event of full size with half a million
-/// numbers takes half a million; a schema that asks the same thing again and again is ended here.
+/// Steps of a check on one document, some 20 ms, beside the shard where it is more than others should wait for. An event of full size
+/// with half a million numbers takes half a million; a schema that asks the same thing again and again is ended here.
 pub const SCHEMA_STEPS_MAX: usize = 1_000_000;
 /// Errors of one document that are listed: more says nothing new.
 pub const SCHEMA_ERRORS_MAX: usize = 20;

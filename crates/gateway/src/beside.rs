@@ -144,7 +144,10 @@ fn examine(
     let payload = known.rules.texts.payload(bytes)?;
     let payload = &*payload;
     let mut values = Values::default();
-    let read = known.check_payload(payload, &mut values)?;
+    let Ok(checked) = known.check_payload(payload, &mut values, &mut Work::beside()) else {
+        return Err(Problem::boxed(Code::Overload, "the event wasn't checked in time; send it again later"));
+    };
+    let read = checked?;
     let Some(steps) = &known.rules.steps else {
         return Ok(Examined {
             payload: known.storable(payload)?.into_owned(),

@@ -4,6 +4,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pipeline::View;
+use pipeline::schema::{Fault, Schema, Violations};
+
 /// Work that takes more is done beside the shard: others wait for a shard that long at most, half a millisecond about.
 pub(crate) const INLINE_OPERATIONS: usize = 100_000;
 /// Operations of a thousand bytes at least, the JSON check included: a large payload is much work whatever small ones of its
@@ -39,6 +42,8 @@ impl Effort {
 
 /// Operations for a step of an expression, as the steps of a transform count them.
 const EXPRESSION_STEP: usize = 16;
+/// Operations for a step of a schema.
+const SCHEMA_STEP: usize = 4;
 /// Bytes that are passed over in an operation where something is looked up.
 const BYTES_PASSED: usize = 4;
 
@@ -101,6 +106,24 @@ impl Work {
         self.spend(usize::try_from(bytes as u64 * LEAST / 1000).unwrap_or(usize::MAX))
     }
 
+    /// Has a schema look at a payload with the steps that there are, and takes those that it needed.
+    ///
+    /// # Errors
+    /// They didn't suffice. Within: what is wrong with the payload.
+    pub(crate) fn check(&mut self, schema: &Schema, payload: View<'_>) -> Result<Result<(), Violations>, Much> {
+        let given = self.left.map_or(usize::MAX, |left| left / SCHEMA_STEP);
+        let mut steps = given;
+        let checked = match schema.check_within(payload, &mut steps) {
+            Ok(()) => Ok(()),
+            Err(Fault::Wrong(violations)) => Err(violations),
+            Err(Fault::OutOfSteps) => {
+                self.left = self.left.map(|_| 0);
+                return Err(Much);
+            }
+        };
+        self.spend((given - steps).saturating_mul(SCHEMA_STEP)).map(|()| checked)
+    }
+
     /// Has expressions worked out with the steps that there are, of `most`, and takes those that they took: `work` leaves the
     /// others.
     ///
@@ -134,6 +157,9 @@ fn is_much(bytes: usize, operations_of_thousand: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use pipeline::Values;
+    use pipeline::schema::{Documents, Options};
+
     use super::*;
 
     #[test]
@@ -151,6 +177,24 @@ mod tests {
         assert_eq!(Work::inline().spend(INLINE_OPERATIONS + 1), Err(Much));
         assert_eq!(Work::beside().spend(usize::MAX), Ok(()));
         assert_eq!(Work::beside().evaluate(7, |steps| Ok::<_, ()>(*steps)), Ok(7));
+    }
+
+    #[test]
+    fn a_schema_is_followed_as_far_as_there_is_work_for_it() {
+        let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
+        let definitions: String = (0..14).map(doubled).collect();
+        let text = format!(r##"{{"properties":{{"a":{{"$ref":"#/$defs/0"}}}},"$defs":{{{definitions}"14":false}}}}"##);
+        let options = Options { documents: &Documents::new(), formats: false };
+        let schema = Schema::compile("costly", &text, &options).unwrap();
+        let check = |payload, mut work: Work| {
+            let mut values = Values::default();
+            (work.check(&schema, values.read(payload)).map(|checked| checked.is_ok()), work)
+        };
+        let (checked, work) = check("{}", Work::inline());
+        assert!(checked == Ok(true) && !work.is_spent() && work != Work::inline());
+        let (checked, work) = check(r#"{"a":1}"#, Work::inline());
+        assert!(checked == Err(Much) && work.is_spent(), "it takes tens of thousands of steps");
+        assert_eq!(check(r#"{"a":1}"#, Work::beside()).0, Ok(false), "here nobody waits");
     }
 
     #[test]

@@ -327,7 +327,7 @@ impl Encoder {
     /// Adds what was sent if it is what its type's schema wants.
     fn add_checked(&mut self, sent: &Sent<'_>, payload: &str, values: &mut Values) -> Result<(), Stop> {
         let known = self.types.get(sent.slot);
-        let payload = known.check_payload(payload, values)?;
+        let payload = known.check_payload(payload, values, &mut self.work)??;
         if known.rules.steps.is_some() {
             return self.step(sent, payload);
         }

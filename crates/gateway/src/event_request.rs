@@ -132,7 +132,10 @@ fn append_checked<'w>(
 ) -> Result<Came<'w>, Refused> {
     let types = worker.types();
     let known = types.get(slot);
-    let payload = known.check_payload(payload, values)?;
+    let Ok(checked) = known.check_payload(payload, values, work) else {
+        return Ok(Came::Much(Some(slot), bytes.to_vec()));
+    };
+    let payload = checked?;
     if let Some(steps) = known.rules.steps.clone() {
         drop(types);
         return stepped::append(worker, wishes, envelope, slot, (&steps, payload, bytes), work);

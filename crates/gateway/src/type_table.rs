@@ -16,7 +16,7 @@ use pipeline::storable::{self, Flaws};
 use pipeline::{Values, View};
 
 use crate::code::Code;
-use crate::effort;
+use crate::effort::{self, Much, Work};
 use crate::problem::Problem;
 use crate::type_choice::TypeChoice;
 use crate::type_steps::TypeSteps;
@@ -199,12 +199,17 @@ impl Known {
     /// Holds a payload against the type's schema, and gives it with its values, if that has read them.
     ///
     /// # Errors
-    /// It isn't what that wants.
-    pub(crate) fn check_payload<'p>(&self, payload: &'p str, values: &'p mut Values) -> Result<View<'p>, Problem> {
-        let Some(schema) = &self.rules.schema else { return Ok(View::unread(payload)) };
+    /// To find out is more work than there may be. Within: it isn't what that wants.
+    pub(crate) fn check_payload<'p>(
+        &self,
+        payload: &'p str,
+        values: &'p mut Values,
+        work: &mut Work,
+    ) -> Result<Result<View<'p>, Problem>, Much> {
+        let Some(schema) = &self.rules.schema else { return Ok(Ok(View::unread(payload))) };
         let read = values.read(payload);
-        schema.check_values(read).map_err(|violations| Problem::of_schema(&self.name, violations))?;
-        Ok(read)
+        let checked = work.check(schema, read)?;
+        Ok(checked.map(|()| read).map_err(|violations| Problem::of_schema(&self.name, violations)))
     }
 
     /// Whether a payload is taken in which nothing is at fault but this half of a surrogate pair, and which was mended.

@@ -30,7 +30,7 @@ use std::fmt;
 
 use compile::Compiled;
 pub use difference::{Difference, differences};
-pub use error::{InvalidSchema, Violation, Violations};
+pub use error::{Fault, InvalidSchema, Violation, Violations};
 pub use infer::Samples;
 pub use reach::{Reach, Unreachable};
 
@@ -69,15 +69,21 @@ impl Schema {
     /// # Errors
     /// All that is wrong with it, up to a limit.
     pub fn check(&self, payload: &str) -> Result<(), Violations> {
-        self.check_values(Values::default().read(payload))
+        let mut values = Values::default();
+        let (view, mut steps) = (values.read(payload), usize::MAX);
+        self.check_within(view, &mut steps).map_err(|fault| match fault {
+            Fault::Wrong(violations) => violations,
+            Fault::OutOfSteps => check::too_much(view, "steps"),
+        })
     }
 
-    /// The same of a payload whose values were read.
+    /// The same of a payload whose values were read, with the steps that there are, of which it takes those that it needs: about
+    /// 20 ns each.
     ///
     /// # Errors
-    /// As [`Schema::check`].
-    pub fn check_values(&self, payload: View<'_>) -> Result<(), Violations> {
-        check::check(&self.compiled, payload)
+    /// As [`Schema::check`], or these steps don't suffice, and are fewer than it may take.
+    pub fn check_within(&self, payload: View<'_>, steps: &mut usize) -> Result<(), Fault> {
+        check::check(&self.compiled, payload, steps)
     }
 
     /// Names in it that are no keywords, and nearly one: what they say counts for nothing. At most as many as there may be mistakes.

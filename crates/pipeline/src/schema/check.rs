@@ -9,43 +9,44 @@ mod scalar;
 use event::limits::{SCHEMA_DEPTH_MAX, SCHEMA_ERRORS_MAX, SCHEMA_STEPS_MAX};
 
 use super::compile::Compiled;
-use super::error::{Violation, Violations};
+use super::error::{Fault, Violation, Violations};
 use super::tree::{Id, ResourceId, Rules};
 use crate::values::{self, Kind, View};
 
 /// Characters of a value that an error shows.
 const SHOWN_MAX: usize = 60;
 
-pub(super) fn check(compiled: &Compiled, view: View<'_>) -> Result<(), Violations> {
-    let mut quick = Check::new(compiled, view, false);
-    match quick.apply(Id(0), 0) {
+/// Takes the steps that it needs from those that there are.
+pub(super) fn check(compiled: &Compiled, view: View<'_>, steps: &mut usize) -> Result<(), Fault> {
+    let mut quick = Check::new(compiled, view, false, steps);
+    match quick.apply_within(steps)? {
         Ok(()) => Ok(()),
-        Err(Stop::Failed) => Err(gather(compiled, view)),
-        Err(Stop::TooManySteps) => Err(too_much(view, "steps")),
-        Err(Stop::TooDeep) => Err(too_much(view, "schemas within each other")),
+        Err(Stop::Failed) => Err(Fault::Wrong(gather(compiled, view, steps)?)),
+        Err(Stop::TooManySteps) => Err(Fault::Wrong(too_much(view, "steps"))),
+        Err(Stop::TooDeep) => Err(Fault::Wrong(too_much(view, "schemas within each other"))),
     }
 }
 
 /// Whether some rules take a value.
 pub(super) fn takes(compiled: &Compiled, id: Id, value: &str) -> bool {
     let nodes = values::read(value);
-    Check::new(compiled, View { text: value, nodes: &nodes }, false).apply(id, 0).is_ok()
+    Check::new(compiled, View { text: value, nodes: &nodes }, false, &usize::MAX).apply(id, 0).is_ok()
 }
 
 /// Everything that is wrong, up to a limit.
-fn gather(compiled: &Compiled, view: View<'_>) -> Violations {
-    let mut thorough = Check::new(compiled, view, true);
-    let stopped = thorough.apply(Id(0), 0);
+fn gather(compiled: &Compiled, view: View<'_>, steps: &mut usize) -> Result<Violations, Fault> {
+    let mut thorough = Check::new(compiled, view, true, steps);
+    let stopped = thorough.apply_within(steps)?;
     let mut violations = Violations { list: thorough.violations, is_cut: stopped.is_err() };
     if violations.list.is_empty() {
         // To look for all of it takes more than to find one.
-        let Violations { list, is_cut } = too_much(view, "steps");
-        violations = Violations { list, is_cut };
+        violations = too_much(view, "steps");
     }
-    violations
+    Ok(violations)
 }
 
-fn too_much(view: View<'_>, what: &str) -> Violations {
+/// What is said of a value on which the schema can't be checked.
+pub(super) fn too_much(view: View<'_>, what: &str) -> Violations {
     let expected = format!("a value that the schema can be checked on; this one takes too many {what}");
     let (pointer, schema_pointer) = (String::new(), String::new());
     Violations { list: vec![Violation { pointer, schema_pointer, expected, found: shown(view, 0) }], is_cut: false }
@@ -70,7 +71,8 @@ struct Check<'s, 'd> {
     /// Whether all that is wrong is gathered.
     thorough: bool,
     violations: Vec<Violation>,
-    steps: usize,
+    /// Steps that are left.
+    left: usize,
     depth: usize,
     /// The named schemas that are being followed, the outermost first, where references depend on that.
     scope: Vec<ResourceId>,
@@ -81,18 +83,29 @@ struct Check<'s, 'd> {
 }
 
 impl<'s, 'd> Check<'s, 'd> {
-    fn new(compiled: &'s Compiled, view: View<'d>, thorough: bool) -> Self {
+    fn new(compiled: &'s Compiled, view: View<'d>, thorough: bool, steps: &usize) -> Self {
         Self {
             compiled,
             view,
             thorough,
             violations: Vec::new(),
-            steps: 0,
+            left: SCHEMA_STEPS_MAX.min(*steps),
             depth: 0,
             scope: Vec::new(),
             marking: false,
             marks: Vec::new(),
         }
+    }
+
+    /// Holds the document against the schema, and takes what that took from `steps`.
+    ///
+    /// # Errors
+    /// There were fewer than a check may take, and they didn't suffice.
+    fn apply_within(&mut self, steps: &mut usize) -> Result<Checked, Fault> {
+        let most = self.left;
+        let checked = self.apply(Id(0), 0);
+        *steps -= most - self.left;
+        if checked == Err(Stop::TooManySteps) && most < SCHEMA_STEPS_MAX { Err(Fault::OutOfSteps) } else { Ok(checked) }
     }
 
     /// Holds a value against rules.
@@ -187,8 +200,9 @@ impl<'s, 'd> Check<'s, 'd> {
     }
 
     fn spend(&mut self, steps: usize) -> Checked {
-        self.steps = self.steps.saturating_add(steps);
-        if self.steps > SCHEMA_STEPS_MAX { Err(Stop::TooManySteps) } else { Ok(()) }
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(0);
+        left.map_or(Err(Stop::TooManySteps), |_| Ok(()))
     }
 
     /// Something is wrong.

@@ -48,6 +48,15 @@ impl fmt::Display for Violation {
     }
 }
 
+/// Why a document isn't taken, or why that isn't known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This is wrong with it.
+    Wrong(Violations),
+    /// The steps that there were didn't suffice to find out.
+    OutOfSteps,
+}
+
 /// Why a document isn't taken: all that is wrong with it, up to a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violations {

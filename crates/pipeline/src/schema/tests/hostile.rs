@@ -3,7 +3,8 @@
 use event::limits::{JSON_DEPTH_MAX, SCHEMA_CHAIN_MAX};
 
 use super::{compile, compile_with};
-use crate::schema::Documents;
+use crate::schema::{Documents, Fault};
+use crate::values::Values;
 
 fn is_ended(schema: &str, payload: &str) -> bool {
     let found = compile(schema).check(payload);
@@ -15,6 +16,23 @@ fn what_grows_exponentially_is_ended() {
     let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
     let definitions: String = (0..30).map(doubled).collect();
     assert!(is_ended(&format!(r##"{{"$ref":"#/$defs/0","$defs":{{{definitions}"30":false}}}}"##), "1"));
+}
+
+#[test]
+fn fewer_steps_than_it_takes_leave_it_open() {
+    let schema = compile(r#"{"items": {"type": "integer"}}"#);
+    let numbers = format!("[{}1]", "1,".repeat(1_000));
+    let wrong = numbers.replace(",1]", ",\"\"]");
+    let check = |payload: &str, mut steps: usize| {
+        let mut values = Values::default();
+        (schema.check_within(values.read(payload), &mut steps), steps)
+    };
+    let (checked, left) = check(&numbers, 10_000);
+    assert!(checked.is_ok() && (1..9_000).contains(&left), "{checked:?} {left}");
+    assert_eq!(check(&numbers, 10_000 - left), (Ok(()), 0));
+    assert_eq!(check(&numbers, 10_000 - left - 1).0, Err(Fault::OutOfSteps));
+    assert!(matches!(check(&wrong, 10_000), (Err(Fault::Wrong(_)), _)));
+    assert_eq!(check(&wrong, 1_500).0, Err(Fault::OutOfSteps), "that there is a fault was found, and not yet where");
 }
 
 #[test]
