@@ -43,6 +43,17 @@ impl FromStr for EventId {
     }
 }
 
+impl EventId {
+    /// What a batch is known by of which some records weren't taken, where this is the id of all of it. No record has this id
+    /// either.
+    #[must_use]
+    pub fn in_part(self) -> Self {
+        let mut bytes = self.0;
+        bytes[12..].copy_from_slice(&(u32::MAX - 1).to_be_bytes());
+        Self(bytes)
+    }
+}
+
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -103,10 +114,11 @@ impl KeyedIds {
         Self(with_version(bytes, 8))
     }
 
-    /// What a batch with this key is known by as a whole. No record has this id: their numbers are smaller.
+    /// What a batch with this key is known by as a whole; its request names a type for all its records, or doesn't. No record has
+    /// this id: their numbers are smaller.
     #[must_use]
-    pub fn of_batch(source: &str, key: &[u8]) -> EventId {
-        Self::of_parts(&[source, ""], key).id(u32::MAX)
+    pub fn of_batch(source: &str, type_name: Option<&TypeName>, key: &[u8]) -> EventId {
+        Self::of_parts(&[source, type_name.map_or("", TypeName::as_str)], key).id(u32::MAX)
     }
 
     /// The id of record `number`: from 1 in a batch, 0 for a single payload or for an id found in the payload.

@@ -256,6 +256,7 @@ impl Shard {
             Ok((first, _)) => Taken::New(Append { shard: self, fate, first }),
             Err(Met::Again(earlier)) => Taken::Again(earlier),
             Err(Met::OtherBytes) => Taken::OtherBytes,
+            Err(Met::InPart) => Taken::InPart,
             Err(Met::Nothing) => Taken::Nothing,
         })
     }

@@ -11,6 +11,9 @@ pub enum Taken<'a> {
     Again(Earlier),
     /// Their id came before, with other bytes.
     OtherBytes,
+    /// Nothing of a batch with a key is appended, because some of it isn't taken: [`Batch::know_each`](crate::Batch::know_each), and
+    /// append it again.
+    InPart,
     /// Nothing of a batch is appended, because each event came before, or because it is atomic: see what the batch says.
     Nothing,
 }
@@ -21,7 +24,7 @@ impl<'a> Taken<'a> {
     pub fn appended(self) -> Option<Append<'a>> {
         match self {
             Self::New(append) => Some(append),
-            Self::Again(_) | Self::OtherBytes | Self::Nothing => None,
+            Self::Again(_) | Self::OtherBytes | Self::InPart | Self::Nothing => None,
         }
     }
 }

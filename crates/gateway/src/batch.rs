@@ -106,7 +106,11 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
     worker.log().ready_for(encoder.batch.records.bytes()).await;
     // No other task runs between this and the append.
     encoder.check_types(worker.types().table())?;
-    let taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
+    let mut taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
+    if let Taken::InPart = taken {
+        encoder.batch.know_each();
+        taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
+    }
     if let Taken::New(_) = taken {
         encoder.keep_windows(|| worker.refused_commits());
     }
@@ -131,7 +135,7 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
             encoder.all_came_before();
         }
         Taken::OtherBytes => return Err(other_bytes()),
-        Taken::Nothing => {}
+        Taken::InPart | Taken::Nothing => {}
     }
     let met = encoder.take_met();
     if encoder.batch.is_atomic && encoder.refused_count() > 0 {
@@ -165,7 +169,7 @@ pub(crate) fn new_encoder(worker: &Worker, wishes: &Wishes, slot: Option<Slot>, 
     let mut encoder = Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash());
     encoder.refused_commits = worker.refused_commits();
     encoder.is_named = wishes.is_named;
-    encoder.with_ack(wishes.ack)
+    encoder.with_ack(wishes.ack).with_form(wishes.form)
 }
 
 /// Waits until the events are durable that stand for those that steps took out because they came before.

@@ -1,18 +1,18 @@
 //! Turns payloads into records of the log: each is taken through the steps of its type, and gets its id. It holds all that it needs, so that the
 //! records of a large batch can be made on another thread.
 
+mod met;
 mod put_off;
 mod stepping;
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use event::limits::REFUSALS_LISTED_MAX;
 use event::{EventId, KeyedIds, Position, TypeName, id};
-use eventlog::{Batch, ContentHash, Earlier, Given, Own, Record};
-use pipeline::batch::Item;
+use eventlog::{Batch, ContentHash, Given, Line, Own, Record};
+use pipeline::batch::{Form, Item};
 use pipeline::event_time;
 use pipeline::json;
 use pipeline::pointer::{JsonPointer, scalar_text};
@@ -22,7 +22,6 @@ use crate::ack::Ack;
 use crate::answer::Refusal;
 use crate::code::Code;
 use crate::effort::{Much, Work};
-use crate::event_request::other_bytes;
 use crate::headers::Headers;
 use crate::problem::{Problem, Refused};
 use crate::request::{DEFAULT_TYPE, check_key};
@@ -176,9 +175,10 @@ pub(crate) struct Encoder {
     ack: Ack,
     /// The ids of the key for the type that was last met: to hash again for each record would cost more than the rest.
     keyed: Option<(Slot, KeyedIds)>,
-    /// For each record with an id of its own its line.
-    own_lines: Vec<u32>,
     content: ContentHash,
+    /// How its records are told apart, and what its body begins with, white space aside.
+    form: Form,
+    begins_with: Option<u8>,
     stepping: Stepping,
     values: Values,
     /// What may be spent on records where it is now.
@@ -221,8 +221,9 @@ impl Encoder {
             ids,
             ack: Ack::Disk,
             keyed: None,
-            own_lines: Vec::new(),
             content,
+            form: Form::Detect,
+            begins_with: None,
             stepping: Stepping::default(),
             values: Values::default(),
             work: Work::inline(),
@@ -247,10 +248,17 @@ impl Encoder {
         self
     }
 
+    /// What its records are told apart by, where it isn't its first byte.
+    pub(crate) const fn with_form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
     /// Takes note of bytes that came: what comes again under the same key must be the same.
     pub(crate) fn came(&mut self, bytes: &[u8]) {
         if matches!(self.ids, Ids::Keyed(_)) {
             self.content.update(bytes);
+            self.begins_with = self.begins_with.or_else(|| bytes.trim_ascii_start().first().copied());
         }
     }
 
@@ -351,10 +359,9 @@ impl Encoder {
             SentBytes::Hash(hash) => hash,
         });
         if let Some(content) = content {
-            let type_id = self.types.get(sent.slot).id;
-            self.batch.own.push(Own { number: self.batch.records.len(), id, content, type_id });
-            self.own_lines.push(sent.line);
+            self.batch.own.push(Own { number: self.batch.records.len(), id, content });
         }
+        self.batch.lines.push(Line { number: sent.line, type_id: self.types.get(sent.slot).id });
         self.encode(id, content, sent.slot, payload);
     }
 
@@ -389,10 +396,18 @@ impl Encoder {
     /// Ends the batch.
     pub(crate) fn finish(&mut self) {
         self.batch.records.end_request();
+        self.batch.lacks_some = self.refused_count() > 0;
         if let Ids::Keyed(key) = &self.ids {
-            // The batch as a whole has no type: its records may have several.
-            let id = KeyedIds::of_batch(&self.envelope.source, key);
+            if self.form == Form::Lines && self.begins_with == Some(b'[') {
+                // As an array the same bytes are other records.
+                self.content.update(b"lines");
+            }
+            let type_name = self.slot.filter(|_| self.is_named).map(|slot| &self.types.get(slot).name);
+            let id = KeyedIds::of_batch(&self.envelope.source, type_name, key);
             self.batch.key = Some(Given { id, content: self.content.value() });
+        }
+        if self.batch.lacks_some {
+            self.batch.know_each();
         }
     }
 
@@ -424,7 +439,7 @@ impl Encoder {
 
     /// Bytes that the records take, and what is to be said of them, about. Both may be much more than what came in.
     pub(crate) fn bytes(&self) -> usize {
-        let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.own_lines.as_slice());
+        let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.batch.lines.as_slice());
         self.batch.records.bytes() + own + self.refused_bytes + self.put_off.bytes()
     }
 
@@ -450,44 +465,5 @@ impl Encoder {
     /// Gives the memory of the records back, and keeps what the answer says.
     pub(crate) fn forget_records(&mut self) {
         self.batch = Batch::default();
-        self.own_lines = Vec::new();
-    }
-
-    /// The batch came before, as a whole.
-    pub(crate) fn all_came_before(&mut self) {
-        self.duplicates = std::mem::take(&mut self.accepted);
-        self.filtered = 0;
-    }
-
-    /// Sorts out what the log has met before: the first copies of duplicates are given, the others refused.
-    pub(crate) fn take_met(&mut self) -> Vec<Earlier> {
-        let again = std::mem::take(&mut self.batch.again);
-        let others = std::mem::take(&mut self.batch.other_bytes);
-        let others: BTreeSet<u32> = others.into_iter().map(|number| self.line_of(number)).collect();
-        // Where no record has become several, each line has one.
-        let lines = if self.stepping.has_several { self.lines_of(&again, &others) } else { again.len() as u64 };
-        self.duplicates += lines;
-        self.accepted -= lines + others.len() as u64;
-        self.refused_by_code[Code::IdReused as usize] += others.len() as u64;
-        others
-            .into_iter()
-            .take(REFUSALS_LISTED_MAX)
-            .for_each(|line| self.list(Refusal::of_problem(line, *other_bytes())));
-        // They stand among those that were refused before the log was asked.
-        self.refused.sort_by_key(Refusal::line);
-        self.refused.truncate(REFUSALS_LISTED_MAX);
-        again
-    }
-
-    fn line_of(&self, number: u32) -> u32 {
-        let at = self.batch.own.binary_search_by_key(&number, |own| own.number).unwrap_or_default();
-        self.own_lines.get(at).copied().unwrap_or_default()
-    }
-
-    /// The lines that these records are of, but for `others`.
-    fn lines_of(&self, again: &[Earlier], others: &BTreeSet<u32>) -> u64 {
-        let again: HashSet<EventId> = again.iter().map(Earlier::id).collect();
-        let lines = self.batch.own.iter().zip(&self.own_lines).filter(|(own, _)| again.contains(&own.id));
-        lines.map(|(_, line)| *line).collect::<BTreeSet<_>>().difference(others).count() as u64
     }
 }

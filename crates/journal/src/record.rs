@@ -196,13 +196,28 @@ pub(crate) fn start_request(bytes: &mut [u8]) {
 
 /// Adds to the record at the end of `bytes`, which begins at `start`, what is known of its batch only at its end.
 pub(crate) fn set_batch(bytes: &mut Vec<u8>, start: usize, batch: Given) {
+    add_field(bytes, start, TAG_BATCH, &batch_value(batch));
+}
+
+/// Adds to it a hash of the bytes that came with its id.
+pub(crate) fn set_content(bytes: &mut Vec<u8>, start: usize, content: u64) {
+    add_field(bytes, start, TAG_CONTENT, &content.to_le_bytes());
+}
+
+fn add_field(bytes: &mut Vec<u8>, start: usize, tag: u8, value: &[u8]) {
     let length = get_u32(bytes, start + AT_LENGTH) as usize;
     bytes.truncate(start + length);
-    bytes.push(TAG_BATCH);
-    let value = batch_value(batch);
+    bytes.push(tag);
     bytes.extend_from_slice(&length_field(value.len()).to_le_bytes());
-    bytes.extend_from_slice(&value);
+    bytes.extend_from_slice(value);
     finish(bytes, start);
+}
+
+/// The id of the record at the start of `bytes`.
+pub(crate) fn id_of(bytes: &[u8]) -> EventId {
+    let mut id = [0; 16];
+    id.copy_from_slice(&bytes[AT_ID..AT_ID + 16]);
+    EventId(id)
 }
 
 fn set_flag(bytes: &mut [u8], flag: u32) {

@@ -2,6 +2,7 @@
 
 use crate::block::type_bit;
 use crate::record::{self, Given, Head, Record};
+use event::EventId;
 use event::limits::RECORD_OVERHEAD_BYTES_MAX;
 
 /// Records are kept in pieces of this size. One piece that doubles would leave holes behind in the heap that nobody's next
@@ -60,30 +61,53 @@ impl Records {
     /// Drops records: `keeps` says of each, by its number from 0, whether it stays. The first and the last that stay
     /// begin and end the request.
     pub fn retain(&mut self, mut keeps: impl FnMut(u32) -> bool) {
-        let mut number = 0;
-        (self.bytes, self.count) = (0, 0);
-        for piece in &mut self.pieces {
-            let all = std::mem::take(piece);
-            let mut at = 0;
-            while at < all.len() {
-                let record = &all[at..];
-                let length = Head::trusted(record).map_or(record.len(), Head::padded_length);
-                if keeps(number) {
-                    self.last_at = piece.len();
-                    piece.extend_from_slice(&record[..length]);
-                    self.count += 1;
-                }
-                number += 1;
-                at += length;
+        self.write_anew(|number, record, piece| {
+            if keeps(number) {
+                piece.extend_from_slice(record);
             }
-            self.bytes += piece.len();
-        }
+        });
         self.pieces.retain(|piece| !piece.is_empty());
         // Too many types do no harm: a set bit means "perhaps".
         if let Some(first) = self.pieces.first_mut() {
             record::start_request(first);
         }
         self.end_request();
+    }
+
+    /// Says of records by which bytes their ids are known, which nobody knew when they were added: `is_known` says of each, by its
+    /// number from 0, whether it has such a hash already.
+    pub fn set_contents(&mut self, content: u64, mut is_known: impl FnMut(u32) -> bool) {
+        self.write_anew(|number, bytes, piece| {
+            let start = piece.len();
+            piece.extend_from_slice(bytes);
+            if !is_known(number) {
+                record::set_content(piece, start, content);
+            }
+        });
+    }
+
+    /// Writes each piece anew: `write` is given a record's number from 0, its bytes, and where to.
+    fn write_anew(&mut self, mut write: impl FnMut(u32, &[u8], &mut Vec<u8>)) {
+        let mut number = 0;
+        (self.bytes, self.count) = (0, 0);
+        for piece in &mut self.pieces {
+            let all = std::mem::take(piece);
+            for bytes in records_in(&all) {
+                let start = piece.len();
+                write(number, bytes, piece);
+                if piece.len() > start {
+                    self.last_at = start;
+                    self.count += 1;
+                }
+                number += 1;
+            }
+            self.bytes += piece.len();
+        }
+    }
+
+    /// The ids of the records, in their order.
+    pub fn ids(&self) -> impl Iterator<Item = EventId> {
+        self.pieces.iter().flat_map(|piece| records_in(piece)).map(record::id_of)
     }
 
     /// Says by what the batch is known that the records are of.
@@ -137,6 +161,17 @@ impl Records {
     pub fn capacity(&self) -> usize {
         self.pieces.iter().chain(&self.spare).map(Vec::capacity).sum()
     }
+}
+
+/// The records of a piece, with what they are padded by.
+fn records_in(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = piece;
+    std::iter::from_fn(move || {
+        let length = Head::trusted(rest).map_or(rest.len(), Head::padded_length);
+        let (record, behind) = rest.split_at(length.min(rest.len()));
+        rest = behind;
+        (!record.is_empty()).then_some(record)
+    })
 }
 
 #[cfg(test)]
@@ -236,6 +271,21 @@ mod tests {
             assert_eq!((records.len() as usize, records.is_empty()), (kept.len(), kept.is_empty()));
             expect(&records, &kept, None);
         }
+    }
+
+    #[test]
+    fn what_their_ids_are_known_by_may_be_said_later() {
+        let payloads = payloads();
+        let mut records = requests(&payloads);
+        assert_eq!(records.ids().count(), payloads.len());
+        records.set_contents(7, |number| number % 2 == 1);
+        records.set_batch(Given { id: EventId([9; 16]), content: 3 });
+        assert_eq!(records.ids().collect::<Vec<_>>(), vec![record(b"").id; payloads.len()]);
+        expect(&records, &payloads.iter().collect::<Vec<_>>(), Some(Given { id: EventId([9; 16]), content: 3 }));
+        let block = block(&records);
+        let contents: Vec<_> = block.records().map(|(_, record)| record.content).collect();
+        let expected: Vec<_> = (0..payloads.len()).map(|number| (number % 2 == 0).then_some(7)).collect();
+        assert_eq!(contents, expected);
     }
 
     #[test]

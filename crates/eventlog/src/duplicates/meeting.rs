@@ -1,78 +1,23 @@
 //! What is appended meets what came before.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use event::EventId;
-use journal::{Given, Records};
+use journal::Given;
 
+use super::batch::{Batch, Cause};
 use super::earlier::Earlier;
 use super::memory::Memory;
 use super::window::{Place, Seen};
-use crate::type_registry::TypeId;
 
 /// What an id was met with that isn't new.
 pub(crate) enum Met {
     Again(Earlier),
     OtherBytes,
+    /// Some of the batch is taken and some isn't, and nobody has said by what each record is known.
+    InPart,
     Nothing,
-}
-
-/// The events of a batch, ready to be appended; and afterwards what of it came before.
-#[derive(Default)]
-pub struct Batch {
-    /// The events. Those that came before are dropped from them.
-    pub records: Records,
-    /// How many there are of each type.
-    pub types: Vec<(TypeId, u64)>,
-    /// What the batch as a whole is known by.
-    pub key: Option<Given>,
-    /// The events whose payloads have ids of their own.
-    pub own: Vec<Own>,
-    /// Nothing of it is to be appended if an id of it came before with other bytes.
-    pub is_atomic: bool,
-    /// First copies of events that came before, with the same bytes.
-    pub again: Vec<Earlier>,
-    /// Numbers of events whose ids came before, with other bytes.
-    pub other_bytes: Vec<u32>,
-}
-
-impl Batch {
-    /// Whether an id of it was given by a client.
-    pub(crate) fn may_have_come_before(&self) -> bool {
-        self.key.is_some() || !self.own.is_empty()
-    }
-
-    fn drop_met(&mut self, met: Vec<(Own, Met)>) {
-        if met.is_empty() {
-            return;
-        }
-        let dropped: BTreeSet<u32> = met.iter().map(|(own, _)| own.number).collect();
-        for (own, met) in met {
-            if let Some((_, events)) = self.types.iter_mut().find(|(id, _)| *id == own.type_id) {
-                *events -= 1;
-            }
-            match met {
-                Met::Again(earlier) => self.again.push(earlier),
-                Met::OtherBytes => self.other_bytes.push(own.number),
-                Met::Nothing => {}
-            }
-        }
-        self.records.retain(|number| !dropped.contains(&number));
-    }
-}
-
-/// An event of a batch that has an id of its own.
-#[derive(Clone, Copy, Debug)]
-pub struct Own {
-    /// Its number among the batch's records, from 0.
-    pub number: u32,
-    /// Its id.
-    pub id: EventId,
-    /// The hash of its payload.
-    pub content: u64,
-    /// Its type.
-    pub type_id: TypeId,
 }
 
 /// The meeting of what is appended next.
@@ -85,6 +30,13 @@ pub(crate) struct Meeting<'a> {
     pub(crate) place: Place,
 }
 
+/// What the lines of a batch were met with.
+#[derive(Default)]
+struct Sorted {
+    again: Vec<(u32, Earlier)>,
+    refused: BTreeMap<u32, Cause>,
+}
+
 impl Meeting<'_> {
     /// Remembers an id that a client gave, unless it is known.
     pub(crate) fn event(&mut self, id: EventId, content: u64) -> Result<(), Met> {
@@ -93,28 +45,104 @@ impl Meeting<'_> {
                 self.given.push((id, self.place));
                 Ok(())
             }
-            Seen::Same(place) => Err(Met::Again(Earlier { memory: self.memory.clone(), id, content, place })),
+            Seen::Same(place) => Err(Met::Again(self.earlier(id, content, place))),
             Seen::Other => Err(Met::OtherBytes),
         }
     }
 
-    /// Remembers the ids of a batch, and drops from it what came before.
+    fn earlier(&self, id: EventId, content: u64, place: Place) -> Earlier {
+        Earlier { memory: self.memory.clone(), id, content, place }
+    }
+
+    /// Remembers the ids of a batch, and drops from it what came before, and lines that aren't taken.
     pub(crate) fn batch(&mut self, batch: &mut Batch) -> Result<(), Met> {
         let given_before = self.given.len();
-        if let Some(given) = batch.key {
-            self.event(given.id, given.content)?;
-        }
-        let own = batch.own.iter().filter_map(|own| self.event(own.id, own.content).err().map(|met| (*own, met)));
-        let met: Vec<_> = own.collect();
-        batch.drop_met(met);
-        if batch.records.is_empty() || batch.is_atomic && !batch.other_bytes.is_empty() {
+        let met = self.lines(batch);
+        if met.is_err() {
             // Nothing is appended: the place will be another event's.
-            self.memory.forget(&self.given.split_off(given_before));
+            self.forget_since(given_before);
+        }
+        met
+    }
+
+    fn lines(&mut self, batch: &mut Batch) -> Result<(), Met> {
+        let came_in_part = batch.key.map_or(Ok(false), |key| self.came_in_part(key))?;
+        if came_in_part && !batch.knows_each {
+            return Err(Met::InPart);
+        }
+        let given_before = self.given.len();
+        let mut sorted = self.sort(batch, Sorted::default());
+        if !sorted.refused.is_empty() && !batch.leaning.is_empty() {
+            // What was left out for the sake of a line that isn't taken would be nowhere.
+            self.forget_since(given_before);
+            let leaning = batch.leaning.iter().map(|line| (*line, Cause::Leaning));
+            let refused = leaning.chain(sorted.refused).collect();
+            sorted = self.sort(batch, Sorted { refused, ..Sorted::default() });
+        }
+        let is_in_part = came_in_part || batch.lacks_some || !sorted.refused.is_empty();
+        let is_whole_or_nothing = batch.is_atomic && !sorted.refused.is_empty();
+        if batch.key.is_some() && is_in_part && !batch.knows_each && !is_whole_or_nothing {
+            return Err(Met::InPart);
+        }
+        batch.drop_met(sorted.again, sorted.refused);
+        if batch.records.is_empty() || is_whole_or_nothing {
             return Err(Met::Nothing);
         }
-        if let Some(given) = batch.key {
-            batch.records.set_batch(given);
+        if let Some(key) = batch.key {
+            let key = if is_in_part { in_part(key) } else { key };
+            // Where it came in part before it is known.
+            let _ = self.event(key.id, key.content);
+            batch.records.set_batch(key);
         }
         Ok(())
     }
+
+    /// Whether a batch with this key came before and some of it wasn't taken: then each of its records is known by itself.
+    fn came_in_part(&self, key: Given) -> Result<bool, Met> {
+        let window = self.memory.window();
+        match window.look_up(key.id, key.content) {
+            Seen::Same(place) => return Err(Met::Again(self.earlier(key.id, key.content, place))),
+            Seen::Other => return Err(Met::OtherBytes),
+            Seen::Never => {}
+        }
+        let key = in_part(key);
+        match window.look_up(key.id, key.content) {
+            Seen::Same(_) => Ok(true),
+            Seen::Other => Err(Met::OtherBytes),
+            Seen::Never => Ok(false),
+        }
+    }
+
+    /// Remembers the ids of the lines that are taken: each as a whole or not at all, one after the other, so that none is known by
+    /// an id of one that isn't. Those that `sorted` refuses already are passed over.
+    fn sort(&mut self, batch: &Batch, mut sorted: Sorted) -> Sorted {
+        for line in batch.own.chunk_by(|one, next| batch.line_of(one.number) == batch.line_of(next.number)) {
+            let number = line.first().map_or(0, |own| batch.line_of(own.number));
+            if sorted.refused.contains_key(&number) {
+                continue;
+            }
+            let (given_before, again_before) = (self.given.len(), sorted.again.len());
+            for own in line {
+                match self.event(own.id, own.content) {
+                    Err(Met::Again(earlier)) => sorted.again.push((own.number, earlier)),
+                    Err(_) => drop(sorted.refused.insert(number, Cause::OtherBytes)),
+                    Ok(()) => {}
+                }
+            }
+            if sorted.refused.contains_key(&number) {
+                sorted.again.truncate(again_before);
+                self.forget_since(given_before);
+            }
+        }
+        sorted
+    }
+
+    fn forget_since(&mut self, count: usize) {
+        self.memory.forget(&self.given.split_off(count));
+    }
+}
+
+/// What a batch is known by of which some records weren't taken. Number and hash are its own.
+fn in_part(key: Given) -> Given {
+    Given { id: key.id.in_part(), content: key.content }
 }

@@ -1,6 +1,7 @@
 //! Events that come again: ids that clients gave are remembered with a hash of the bytes that came with them, in memory
 //! for quick answers, and in small files of their own for the time after a restart.
 
+mod batch;
 mod content;
 mod earlier;
 mod file;
@@ -11,9 +12,9 @@ mod part;
 mod recall;
 mod window;
 
+pub use batch::{Batch, Cause, Line, Own};
 pub use content::ContentHash;
 pub use earlier::Earlier;
-pub use meeting::{Batch, Own};
 pub(crate) use meeting::{Meeting, Met};
 pub(crate) use memory::Memory;
 pub(crate) use window::Place;

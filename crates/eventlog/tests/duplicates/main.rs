@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::{EventId, Position, TypeName};
-use eventlog::{AppendError, Batch, DataDirectory, EventLog, Given, LogOptions, Own, Record, Records, Shard, Taken};
+use eventlog::{
+    AppendError, Batch, Cause, DataDirectory, EventLog, Given, Line, LogOptions, Own, Record, Records, Shard, Taken,
+};
 use journal::simulated_disk::{CutStyle, SimulatedDisk};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
@@ -92,7 +94,7 @@ impl World {
             }
             Ok(Taken::Again(earlier)) => earlier.durable().await.map_or_else(Outcome::Failed, Outcome::Again),
             Ok(Taken::OtherBytes) => Outcome::OtherBytes,
-            Ok(Taken::Nothing) => panic!("a single event is something"),
+            Ok(Taken::InPart | Taken::Nothing) => panic!("a single event is something"),
             Err(error) => Outcome::Failed(error),
         }
     }
@@ -130,8 +132,9 @@ fn batch(world: &World, key: Option<u8>, events: &[(Option<u8>, &str)]) -> Batch
         let number = batch.records.len();
         let id = EventId(own.map_or([200 + u8::try_from(number).unwrap(); 16], |own| [own; 16]));
         if let Some(content) = content {
-            batch.own.push(Own { number, id, content, type_id });
+            batch.own.push(Own { number, id, content });
         }
+        batch.lines.push(Line { number, type_id });
         batch.records.push(&Record { id, content, request_start: number == 0, request_end: false, ..record(payload) });
     }
     batch.records.end_request();
@@ -315,13 +318,72 @@ fn a_batch_is_known_as_a_whole() {
         let again = world.run(async |world| match world.shard(0).append(&mut batch).unwrap() {
             Taken::New(append) => append.await.map(|()| false),
             Taken::Again(earlier) => earlier.durable().await.map(|_| true),
-            Taken::OtherBytes | Taken::Nothing => panic!("it is the same"),
+            Taken::OtherBytes | Taken::InPart | Taken::Nothing => panic!("it is the same"),
         });
         assert_eq!((again, world.events()), (Ok(restart > 0), 2));
         world = world.crash(true);
     }
     let mut other = batch(&world, Some(9), &[(None, "3")]);
     assert!(matches!(world.shard(0).append(&mut other), Ok(Taken::OtherBytes)));
+}
+
+#[test]
+fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
+    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    // The key's bytes are the same each time; at first the third isn't taken.
+    let of = |world: &World, payloads: &[&str]| {
+        let events: Vec<_> = payloads.iter().map(|payload| (None, *payload)).collect();
+        let batch = batch(world, Some(9), &events);
+        Batch { key: Some(Given { id: EventId([9; 16]), content: 3 }), lacks_some: payloads.len() < 3, ..batch }
+    };
+    for restart in 0..4 {
+        let mut sent = of(&world, if restart < 2 { &["1", "2"] } else { &["1", "2", "3"] });
+        let asks = matches!(world.shard(0).append(&mut sent), Ok(Taken::InPart));
+        assert!(asks, "somebody must say what each is known by");
+        sent.know_each();
+        let taken = world.run(async |world| match world.shard(0).append(&mut sent).unwrap() {
+            Taken::New(append) => append.await.map(|()| true),
+            Taken::Nothing => Ok(false),
+            _ => panic!("it is told record by record"),
+        });
+        let (appended, stored) = [(true, 2), (false, 2), (true, 3), (false, 3)][restart];
+        assert_eq!((taken, world.events()), (Ok(appended), stored), "{restart}");
+        let repeated = [0, 2, 2, 3][restart];
+        assert_eq!(sent.again.len(), repeated, "{restart}");
+        world = world.crash(restart % 2 == 0);
+    }
+    let mut other = batch(&world, Some(9), &[(None, "1"), (None, "2")]);
+    assert!(matches!(world.shard(0).append(&mut other), Ok(Taken::OtherBytes)));
+}
+
+#[test]
+fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let first = world.run(async |world| world.post(0, 1, "1").await);
+    assert!(matches!(first, Outcome::New(_)));
+    let events = [(Some(2), "2"), (Some(1), "other"), (Some(2), "2"), (Some(3), "3"), (Some(4), "4")];
+    let mut sent = batch(&world, None, &events);
+    for (line, number) in sent.lines.iter_mut().zip([1, 1, 2, 3, 4]) {
+        line.number = number;
+    }
+    sent.leaning = vec![3];
+    let position = world.run(async |world| {
+        let append = world.shard(0).append(&mut sent).unwrap().appended().expect("two lines are taken");
+        let position = append.position();
+        append.await.map(|()| position)
+    });
+    assert!(position.is_ok());
+    assert_eq!(sent.refused, [(1, Cause::OtherBytes), (3, Cause::Leaning)].into());
+    assert!(sent.again.is_empty(), "the second line isn't known by an id of the first, which isn't there");
+    assert_eq!((world.events(), sent.types[0].1), (3, 2));
+    let again = world.run(async |world| {
+        let mut outcomes = Vec::new();
+        for (key, payload) in [(2, "2"), (4, "4"), (3, "3")] {
+            outcomes.push(matches!(world.post(0, key, payload).await, Outcome::Again(_)));
+        }
+        outcomes
+    });
+    assert_eq!(again, [true, true, false]);
 }
 
 #[test]
@@ -333,19 +395,19 @@ fn events_of_a_batch_that_came_before_are_dropped_from_it() {
         if let Some(append) = taken.appended() {
             append.await.unwrap();
         }
-        for earlier in std::mem::take(&mut batch.again) {
+        for (_, earlier) in std::mem::take(&mut batch.again) {
             earlier.durable().await.unwrap();
         }
         (appended, batch)
     };
     let first = batch(&world, None, &[(Some(1), "1"), (None, "2"), (Some(3), "3"), (Some(1), "1")]);
     let (appended, first) = world.run(async |world| post(world, first).await);
-    assert!(appended && first.other_bytes.is_empty());
+    assert!(appended && first.refused.is_empty());
     assert_eq!((world.events(), first.types[0].1), (3, 3));
     let second = batch(&world, None, &[(Some(3), "3"), (Some(1), "other"), (Some(4), "4"), (Some(3), "3")]);
     let (appended, second) = world.run(async |world| post(world, second).await);
     assert!(appended);
-    assert_eq!((second.other_bytes.as_slice(), world.events()), (&[1][..], 4));
+    assert_eq!((second.refused, world.events()), ([(1, Cause::OtherBytes)].into(), 4));
     let third = batch(&world, Some(7), &[(Some(3), "3"), (Some(4), "4")]);
     let (appended, _) = world.run(async |world| post(world, third).await);
     assert!(!appended);

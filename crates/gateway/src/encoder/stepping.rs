@@ -1,5 +1,7 @@
 //! The records of a batch on their way through the steps of their types.
 
+use std::collections::BTreeMap;
+
 use event::limits::{BATCH_RECORDS_MAX, BLOCK_BYTES_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
 use event::{EventId, KeyedIds, TypeName, id};
 use pipeline::View;
@@ -18,8 +20,16 @@ pub(super) struct Stepping {
     /// What the steps of each type remember of this batch.
     windows: Vec<(Slot, Windows)>,
     filtered: Vec<(Slot, Filtered, u64)>,
-    /// A record has become several.
-    pub(super) has_several: bool,
+    /// What steps took out of lines because lines of this batch have it too, by line.
+    leaning: BTreeMap<u32, Leaning>,
+}
+
+/// What steps took out of a line.
+struct Leaning {
+    slot: Slot,
+    filtered: Vec<Filtered>,
+    /// Nothing was left of it.
+    is_whole: bool,
 }
 
 impl Stepping {
@@ -27,6 +37,7 @@ impl Stepping {
     pub(super) fn forget(&mut self) {
         self.windows.clear();
         self.filtered.clear();
+        self.leaning.clear();
     }
 
     fn take_out(&mut self, slot: Slot, by: Filtered) {
@@ -34,6 +45,24 @@ impl Stepping {
             Some((.., count)) => *count += 1,
             None => self.filtered.push((slot, by, 1)),
         }
+    }
+
+    /// What was taken out isn't told.
+    fn put_back(&mut self, slot: Slot, by: Filtered) {
+        if let Some((.., count)) = self.filtered.iter_mut().find(|(known, step, _)| (*known, *step) == (slot, by)) {
+            *count -= 1;
+        }
+    }
+}
+
+impl Leaning {
+    fn of(slot: Slot, outcome: &Outcome<'_>) -> Self {
+        let (filtered, is_whole) = match outcome {
+            Outcome::Filtered(by) => (vec![*by], true),
+            Outcome::Several(several) => (several.filtered.clone(), several.events.is_empty()),
+            Outcome::Unchanged | Outcome::Changed(_) => (Vec::new(), false),
+        };
+        Self { slot, filtered, is_whole }
     }
 }
 
@@ -52,8 +81,17 @@ impl Encoder {
         let mut work = self.work;
         let ran = steps.run_within(&mut work, payload, around, &mut windows, &mut scratch);
         self.work = work;
+        let leans = windows.has_leant();
         let result = match ran {
-            Ok(Ran::Done(outcome)) => self.take_outcome(sent, payload.payload(), outcome).map_err(Stop::from),
+            Ok(Ran::Done(outcome)) => {
+                let leaning = leans.then(|| Leaning::of(sent.slot, &outcome));
+                let taken = self.take_outcome(sent, payload.payload(), outcome).map_err(Stop::from);
+                if let (Ok(()), Some(leaning)) = (&taken, leaning) {
+                    self.batch.leaning.push(sent.line);
+                    self.stepping.leaning.insert(sent.line, leaning);
+                }
+                taken
+            }
             Ok(Ran::Stopped) => Err(Stop::Much),
             Err(refused) => Err(Stop::Refused(*refused)),
         };
@@ -100,7 +138,6 @@ impl Encoder {
         }
         filtered.iter().for_each(|by| self.stepping.take_out(sent.slot, *by));
         self.filtered += u64::from(events.is_empty());
-        self.stepping.has_several = true;
         Ok(())
     }
 
@@ -154,13 +191,20 @@ impl Encoder {
     /// The records were appended: others see what their steps remember. To be told how many commits are refused by now.
     pub(crate) fn keep_windows(&mut self, refused_commits: impl Fn() -> u64) {
         // Of what came before with other bytes nothing is stored.
-        if !self.batch.other_bytes.is_empty() {
+        if !self.batch.refused.is_empty() {
             return self.stepping.windows.clear();
         }
         for (slot, windows) in &mut self.stepping.windows {
             let steps = self.types.get(*slot).rules.steps.as_ref();
             steps.into_iter().for_each(|steps| steps.keep(windows, &refused_commits));
         }
+    }
+
+    /// A line isn't taken: what steps took out of it for the sake of another isn't told.
+    pub(super) fn forget_filtered(&mut self, line: u32) {
+        let Some(Leaning { slot, filtered, is_whole }) = self.stepping.leaning.remove(&line) else { return };
+        self.filtered -= u64::from(is_whole);
+        filtered.into_iter().for_each(|by| self.stepping.put_back(slot, by));
     }
 
     /// Whether so many bytes would hold up the shard for long.
@@ -174,7 +218,8 @@ impl Encoder {
 
     /// What steps took out, by type and step.
     pub(crate) fn filtered_by(&self) -> impl Iterator<Item = (&TypeName, Filtered, u64)> {
-        self.stepping.filtered.iter().map(|(slot, by, count)| (&self.types.get(*slot).name, *by, *count))
+        let some = self.stepping.filtered.iter().filter(|(.., count)| *count > 0);
+        some.map(|(slot, by, count)| (&self.types.get(*slot).name, *by, *count))
     }
 
     /// Whether another event stands for one that was taken out.

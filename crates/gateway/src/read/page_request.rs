@@ -29,8 +29,9 @@ pub(crate) struct PageRequest {
 /// Which events, and from whom.
 struct Choice {
     wanted: Wanted,
-    /// What the key of these events is remembered by: as that of a single event, and as a batch's.
-    key: Option<[EventId; 2]>,
+    /// What the key of these events is remembered by: as that of a single event, and as that of a batch of one type or of several, whole
+    /// or in part.
+    key: Option<[EventId; 5]>,
     reader: Arc<dyn Reader>,
 }
 
@@ -57,9 +58,10 @@ impl Choice {
         let name = type_name.map_or_else(of_default, Ok)?;
         let ids = KeyedIds::new(source, &name, key.as_bytes());
         let last = u32::try_from(BATCH_RECORDS_MAX).unwrap_or(u32::MAX);
+        let [of_type, of_several] = [Some(&name), None].map(|name| KeyedIds::of_batch(source, name, key.as_bytes()));
         Ok(Self {
             wanted: Wanted::Ids { first: ids.id(0), last: ids.id(last) },
-            key: Some([ids.id(0), KeyedIds::of_batch(source, key.as_bytes())]),
+            key: Some([ids.id(0), of_type, of_type.in_part(), of_several, of_several.in_part()]),
             reader: types.reader_of(&name)?,
         })
     }

@@ -1,7 +1,7 @@
 //! Events that come again, over HTTP.
 
 use crate::stand::{Client, Stand, named_types};
-use gateway::{Code, GatewayOptions};
+use gateway::{Code, GatewayOptions, GatewayTypes};
 
 const ACCEPT: &str = "Accept: application/json\r\n";
 
@@ -136,4 +136,60 @@ fn an_atomic_batch_with_an_id_that_was_used_is_not_taken() {
     assert_eq!(stand.stored().len(), 1);
     let mended = stand.post("/ingest/batch", atomic, "{\"id\":2,\"mended\":1}\n{}");
     assert_eq!((mended.status, &mended.json()["accepted"]), (200, &2.into()));
+}
+
+/// What was refused isn't a duplicate when it comes again: it is nowhere yet.
+#[test]
+fn of_a_batch_that_was_taken_in_part_the_rest_is_taken_when_it_comes_again() {
+    let stand = Stand::with(named_types(&[("a", None)]), GatewayOptions::default());
+    let types = GatewayTypes { type_pointer: Some("/type".parse().unwrap()), ..named_types(&[("a", None)]) };
+    stand.gateway().control().configure(&types, &GatewayOptions::default());
+    let body = "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":2}\n{\"type\":\"a\",\"n\":3}\n";
+    let counts = |headers: &str, body: &str| {
+        let answer = stand.post("/ingest/batch", headers, body);
+        let json = answer.json();
+        let count = |name: &str| json[name].as_u64().unwrap();
+        (answer.status, count("accepted"), count("duplicates"), json["refused"].as_array().unwrap().len())
+    };
+    assert_eq!(counts(&key("k"), body), (207, 2, 0, 1));
+    assert_eq!(counts(&key("k"), body), (207, 0, 2, 1), "it is refused again");
+    let types = GatewayTypes { type_pointer: types.type_pointer, ..named_types(&[("a", None), ("b", None)]) };
+    stand.gateway().control().configure(&types, &GatewayOptions::default());
+    assert_eq!(counts(&key("k"), body), (200, 1, 2, 0), "now it can be taken");
+    assert_eq!(counts(&key("k"), body), (200, 0, 3, 0));
+    assert_eq!(stand.stored().len(), 3);
+    let other = stand.post("/ingest/batch", &key("k"), body.replace('3', "4"));
+    assert_eq!((other.status, other.code().as_str()), (409, "id_reused"));
+    assert_eq!(counts(&key("whole"), body), (200, 3, 0, 0));
+    assert_eq!(counts(&key("whole"), body), (200, 0, 3, 0));
+}
+
+#[test]
+fn of_a_batch_with_an_id_that_was_used_the_others_are_known_when_it_comes_again() {
+    let stand = Stand::with(named_types(&[("event", Some("/id"))]), GatewayOptions::default());
+    assert_eq!(stand.post("/ingest/event", "", r#"{"id":1}"#).status, 200);
+    let body = "{\"id\":2}\n{\"id\":1,\"other\":0}\n{}\n";
+    for (accepted, duplicates) in [(2, 0), (0, 2), (0, 2)] {
+        let answer = stand.post("/ingest/batch", &key("k"), body);
+        let json = answer.json();
+        let counts = ["accepted", "duplicates"].map(|name| json[name].as_u64().unwrap());
+        assert_eq!((answer.status, counts), (207, [accepted, duplicates]), "{json}");
+        assert_eq!((&json["refused"][0]["line"], &json["refused"][0]["code"]), (&2.into(), &"id_reused".into()));
+    }
+    assert_eq!(stand.stored().len(), 3);
+}
+
+#[test]
+fn a_batchs_key_belongs_to_the_type_that_its_request_names_and_to_its_form() {
+    let stand = Stand::open();
+    for path in ["/ingest/batch/a", "/ingest/batch/b", "/ingest/batch"] {
+        let answer = stand.post(path, &key("k"), "1\n2\n").json();
+        assert_eq!((&answer["accepted"], &answer["duplicates"]), (&2.into(), &0.into()), "{path}");
+        let answer = stand.post(path, &key("k"), "1\n2\n").json();
+        assert_eq!((&answer["accepted"], &answer["duplicates"]), (&0.into(), &2.into()), "{path}");
+    }
+    let typed = |content_type: &str| format!("Content-Type: {content_type}\r\n{}", key("form"));
+    assert_eq!(stand.post("/ingest/batch/a", &typed("application/json"), "[1,2]").json()["accepted"], 2);
+    let other = stand.post("/ingest/batch/a", &typed("application/x-ndjson"), "[1,2]");
+    assert_eq!((other.status, other.code().as_str()), (409, "id_reused"), "as a line these are one record");
 }

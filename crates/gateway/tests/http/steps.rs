@@ -395,3 +395,49 @@ fn the_time_of_an_event_is_that_behind_its_steps() {
     let times: Vec<_> = stand.stored().iter().map(|event| event.event_time).collect();
     assert_eq!(times, [Some(1_000_000), Some(1_000_000), None]);
 }
+
+/// Nothing is left out for the sake of an event that isn't stored.
+#[test]
+fn what_a_line_was_left_out_for_that_is_refused_is_not_lost() {
+    let dedupe = r#"[{"dedupe": "/d", "window": "10m"}]"#;
+    let stand = stand(TypeRules { id: id_at("/id"), ..rules(dedupe) });
+    let body = "{\"id\":\"P\",\"d\":7}\n{\"id\":\"P\",\"d\":8}\n{\"id\":\"Q\",\"d\":8}\n{\"id\":\"R\",\"d\":7}\n{\"id\":\"S\",\"d\":9}\n";
+    let answer = stand.post("/ingest/batch/t", NDJSON, body);
+    let json = answer.json();
+    assert_eq!((answer.status, &json["accepted"], &json["filtered"]), (207, &2.into(), &json!(null)), "{json}");
+    let refused: Vec<_> = json["refused"].as_array().unwrap().iter().map(|one| (&one["line"], &one["code"])).collect();
+    let expected = [(2, "id_reused"), (3, "overload"), (4, "overload")].map(|(line, code)| (json!(line), json!(code)));
+    assert_eq!(refused, expected.iter().map(|(line, code)| (line, code)).collect::<Vec<_>>(), "{json}");
+    assert_eq!(filtered(&stand), [(1, "dedupe", 0)]);
+    let answer = stand.post("/ingest/batch/t", NDJSON, "{\"id\":\"Q\",\"d\":8}\n").json();
+    assert_eq!(answer["accepted"], 1, "{answer}");
+    let payloads = stand.payloads();
+    assert_eq!(payloads, [r#"{"id":"P","d":7}"#, r#"{"id":"S","d":9}"#, r#"{"id":"Q","d":8}"#]);
+}
+
+#[test]
+fn of_a_line_that_is_refused_nothing_is_stored() {
+    let stand = stand(TypeRules { id: id_at("/items/id"), ..rules(r#"[{"explode": "/items"}]"#) });
+    assert_eq!(stand.post("/ingest/event/t", "", r#"{"items":[{"id":1},{"id":2}]}"#).status, 200);
+    let line = r#"{"items":[{"id":9},{"id":2}]}"#;
+    let answer = stand.post("/ingest/batch/t", NDJSON, line);
+    assert_eq!((answer.status, &answer.json()["accepted"]), (422, &0.into()), "{}", answer.json());
+    assert_eq!(stand.stored().len(), 2);
+    // An id of it is nobody's: who has it too is new.
+    let body = format!("{line}\n{{\"items\":[{{\"id\":9}}]}}\n");
+    let json = stand.post("/ingest/batch/t", NDJSON, body).json();
+    assert_eq!(
+        (&json["accepted"], &json["duplicates"], &json["refused"][0]["line"]),
+        (&1.into(), &0.into(), &1.into())
+    );
+    assert_eq!(stand.stored().len(), 3);
+}
+
+#[test]
+fn a_first_copy_beside_a_line_that_became_several_is_no_duplicate() {
+    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/l", "when": "l != null"}]"#) });
+    let body = "{\"id\":1}\n{\"id\":1}\n{\"id\":2,\"l\":[1,2]}\n{\"id\":2,\"l\":[1,2]}\n";
+    let json = stand.post("/ingest/batch/t", NDJSON, body).json();
+    assert_eq!((&json["accepted"], &json["duplicates"]), (&2.into(), &2.into()), "{json}");
+    assert_eq!(stand.stored().len(), 3);
+}

@@ -15,6 +15,8 @@ pub struct Windows {
     /// Values of this request, in their order.
     own: Vec<Seen>,
     own_keys: HashSet<(usize, u128)>,
+    /// One of them came again since somebody asked.
+    has_leant: bool,
 }
 
 /// A moment in the life of [`Windows`].
@@ -73,6 +75,11 @@ impl Windows {
         self.kept.is_some()
     }
 
+    /// Whether, since this was last asked, a value was one that this request itself has had.
+    pub const fn has_leant(&mut self) -> bool {
+        std::mem::replace(&mut self.has_leant, false)
+    }
+
     /// What is remembered up to now of this request.
     #[must_use]
     pub const fn mark(&self) -> Mark {
@@ -108,7 +115,11 @@ impl Windows {
         let Some(all) = &self.kept else { return false };
         let key = xxh3_128_with_seed(value.as_bytes(), all.seed);
         let Some(kept) = all.window(window) else { return false };
-        if kept.has(key, now) || !self.own_keys.insert((window, key)) {
+        if kept.has(key, now) {
+            return true;
+        }
+        if !self.own_keys.insert((window, key)) {
+            self.has_leant = true;
             return true;
         }
         drop(kept);
