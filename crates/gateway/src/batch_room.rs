@@ -19,23 +19,37 @@ use crate::worker::Worker;
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
 /// Batches that wait at a time. Each holds what a request takes while nothing of its body is read.
 const WAITING_MAX: usize = 1_000;
+/// Where the one that waits longest finds no room for itself, for it is large or its sender has much already, so many others are asked.
+const ASKED_MAX: usize = 16;
 
 /// The batches of all shards that wait for room.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     wait: Duration,
     count: AtomicUsize,
+    /// How many more are asked whether the room that there is suffices for them.
+    asked: AtomicUsize,
     first: Notify,
 }
 
 impl Waiting {
     pub(crate) fn new(wait: Duration) -> Self {
-        Self { wait, count: AtomicUsize::new(0), first: Notify::new() }
+        Self { wait, count: AtomicUsize::new(0), asked: AtomicUsize::new(0), first: Notify::new() }
     }
 
     /// Lets the batch that waits longest look for room.
     pub(crate) fn wake_first(&self) {
-        if self.count.load(Ordering::SeqCst) > 0 {
+        let waiting = self.count.load(Ordering::SeqCst);
+        if waiting > 0 {
+            self.asked.store(waiting.min(ASKED_MAX) - 1, Ordering::SeqCst);
+            self.first.notify_one();
+        }
+    }
+
+    /// The one that was woken found no room: perhaps the next one does.
+    fn wake_next(&self) {
+        let left = |asked: usize| asked.checked_sub(1);
+        if self.asked.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok() {
             self.first.notify_one();
         }
     }
@@ -68,17 +82,26 @@ pub(crate) async fn permit(worker: &Worker, sender: Sender, announced: Option<us
     }
     let waiting = worker.batches_waiting();
     let Some(place) = waiting.place() else { return permit };
+    let mut is_woken = false;
     let room = async {
         loop {
             permit = worker.batch_permit(sender, announced);
             if permit.is_ok() {
                 return;
             }
+            if std::mem::take(&mut is_woken) {
+                waiting.wake_next();
+            }
             waiting.first.notified().await;
+            is_woken = true;
         }
     };
     patience::wait(worker, worker.clock().elapsed().saturating_add(waiting.wait), room).await;
     drop(place);
+    if permit.is_err() {
+        // Room that was held for those who had announced a batch is given up by the clock, and nobody is woken by it.
+        permit = worker.batch_permit(sender, announced);
+    }
     // There may be room for more than this one; and where its turn was lost with its patience, it is another's.
     waiting.wake_first();
     permit
@@ -114,6 +137,18 @@ mod tests {
         drop(place);
         drop(event);
         assert!(!is_woken(waiting), "nobody waits");
+    }
+
+    #[test]
+    fn who_finds_no_room_lets_the_next_look_but_not_for_ever() {
+        let waiting = Waiting::new(Duration::ZERO);
+        let places = [waiting.place(), waiting.place(), waiting.place()];
+        waiting.wake_first();
+        for number in 0..places.len() {
+            assert!(is_woken(&waiting), "{number}");
+            waiting.wake_next();
+        }
+        assert!(!is_woken(&waiting), "each was asked");
     }
 
     #[test]
