@@ -1,22 +1,93 @@
 //! Times as people write them (RFC 3339) and as events have them: microseconds since 1970, UTC.
 
-use std::time::{Duration, SystemTime};
-
 const WANTED: &str = "wanted a time such as 2026-11-21T13:00:00Z or 2026-11-21T14:00:00+01:00";
-/// The end of the year 9999.
-const LAST: i64 = 253_402_300_799_999_999;
-const MINUTE: i64 = 60 * 1_000_000;
+/// The beginning of the year 0 and the end of the year 9999.
+const FIRST: i64 = -62_167_219_200 * SECOND;
+const LAST: i64 = 253_402_300_800 * SECOND - 1;
+const SECOND: i64 = 1_000_000;
+const MINUTE: i64 = 60 * SECOND;
+const DAY: i64 = 24 * 60 * MINUTE;
 
-/// Reads a time.
+/// Reads a time. A leap second counts as the one before.
 ///
 /// # Errors
 /// What was wanted instead.
 pub fn parse(text: &str) -> Result<i64, String> {
     let (local, offset) = split_offset(text).ok_or(WANTED)?;
-    let time = humantime::parse_rfc3339(&format!("{local}Z")).map_err(|_| WANTED)?;
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).map_err(|_| WANTED)?;
-    let microseconds = i64::try_from(since.as_micros()).map_err(|_| WANTED)?;
-    Ok(microseconds - offset * MINUTE)
+    Ok(local_time(local).ok_or(WANTED)? - offset * MINUTE)
+}
+
+/// A date and a time of day, without an offset.
+fn local_time(text: &str) -> Option<i64> {
+    let (date, time) = text.split_at_checked(10)?;
+    let [year, month, day] = numbers(date, b'-', [4, 2, 2])?;
+    let (time, fraction) = time.strip_prefix(['T', 't', ' '])?.split_at_checked(8)?;
+    let [hour, minute, second] = numbers(time, b':', [2, 2, 2])?;
+    let is_date = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
+    if !is_date || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let seconds = hour * 3600 + minute * 60 + second.min(59);
+    Some(days_before(year, month, day) * DAY + seconds * SECOND + microseconds(fraction)?)
+}
+
+/// Numbers of so many digits each, with a byte between them.
+fn numbers(text: &str, between: u8, digits: [usize; 3]) -> Option<[i64; 3]> {
+    let (mut values, mut rest) = ([0; 3], text.as_bytes());
+    for (at, (value, count)) in values.iter_mut().zip(digits).enumerate() {
+        if at > 0 {
+            rest = rest.strip_prefix(&[between])?;
+        }
+        let (number, behind) = rest.split_at_checked(count)?;
+        *value = number
+            .iter()
+            .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))?;
+        rest = behind;
+    }
+    rest.is_empty().then_some(values)
+}
+
+/// What stands behind the seconds: nothing, or a point and digits, of which six count.
+fn microseconds(fraction: &str) -> Option<i64> {
+    if fraction.is_empty() {
+        return Some(0);
+    }
+    let digits = fraction.strip_prefix('.').filter(|digits| !digits.is_empty())?.as_bytes();
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let digit = |at: usize| digits.get(at).map_or(0, |digit| i64::from(digit - b'0'));
+    Some((0..6).fold(0, |value, at| value * 10 + digit(at)))
+}
+
+fn days_of(year: i64, month: i64) -> i64 {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970 to a date of the Gregorian calendar ("days_from_civil" of Howard Hinnant, chrono-Compatible Low-Level Date
+/// Algorithms): years begin in March, so that a leap day is the last.
+const fn days_before(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// The date of a day, counted from 1970 ("civil_from_days" of the same).
+const fn date_of(day: i64) -> (i64, i64, i64) {
+    let day = day + 719_468;
+    let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + if month <= 2 { 1 } else { 0 }, month, day)
 }
 
 /// The time without its offset, and that in minutes.
@@ -38,8 +109,11 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
 /// Writes a time, in UTC. One that no such text can say becomes the nearest that can be said.
 #[must_use]
 pub fn format(microseconds: i64) -> String {
-    let since = Duration::from_micros(u64::try_from(microseconds.min(LAST)).unwrap_or(0));
-    humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + since).to_string()
+    let time = microseconds.clamp(FIRST, LAST);
+    let ((year, month, day), of_day) = (date_of(time.div_euclid(DAY)), time.rem_euclid(DAY));
+    let (minutes, of_minute) = (of_day / MINUTE, of_day % MINUTE);
+    let (hour, minute, second, rest) = (minutes / 60, minutes % 60, of_minute / SECOND, of_minute % SECOND);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:06}Z")
 }
 
 /// The day (`2026-11-21`) and the hour (`13`) of a time, in UTC, as names have them.
@@ -65,6 +139,41 @@ mod tests {
         assert_eq!(day_and_hour(25 * 60 * MINUTE), ("1970-01-02".to_owned(), "01".to_owned()));
         assert_eq!(format(1_000_001), "1970-01-01T00:00:01.000001Z");
         assert_eq!(format(i64::MAX), "9999-12-31T23:59:59.999999Z");
-        assert_eq!(format(i64::MIN), "1970-01-01T00:00:00.000000Z");
+        assert_eq!(format(i64::MIN), "0000-01-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn what_was_before_1970_is_a_time_too() {
+        assert_eq!(parse("1969-12-31T23:59:59.999999Z"), Ok(-1));
+        assert_eq!(parse("0001-01-01T00:00:00Z"), Ok(-62_135_596_800 * SECOND));
+        assert_eq!(parse("2026-11-21t13:00:00z"), parse("2026-11-21T13:00:00Z"));
+        assert_eq!(parse("2016-12-31T23:59:60Z"), parse("2016-12-31T23:59:59Z"), "a leap second");
+        assert_eq!(parse("2026-11-21T13:00:00.1234567Z"), Ok(1_795_266_000_123_456));
+        let wrong = [
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-00-01T00:00:00Z",
+            "2026-01-00T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
+            "2026-01-01T00:00:61Z",
+            "2026-01-01T00:00:00.Z",
+            "2026-01-01T00:00:00.1xZ",
+            "2026-1-01T00:00:00Z",
+            "2026-01-01T00:00Z",
+            "+026-01-01T00:00:00Z",
+            "2026-01-01T00:00:0é",
+        ];
+        assert!(wrong.into_iter().all(|text| parse(text).is_err()));
+    }
+
+    #[test]
+    fn every_day_is_read_as_it_is_written() {
+        let days = (FIRST / DAY..=LAST / DAY).step_by(17).chain([-1, 0, 59, 60, 11_016, 11_017]);
+        for day in days {
+            let time = day * DAY + 47 * MINUTE + 3;
+            assert_eq!(parse(&format(time)), Ok(time), "{}", format(time));
+        }
+        assert_eq!(format(951_782_400 * SECOND), "2000-02-29T00:00:00.000000Z");
     }
 }
