@@ -60,6 +60,8 @@ fn text(
             SinkConfig::Swift(_) => continue,
             #[cfg(feature = "s3")]
             SinkConfig::S3(_) => continue,
+            #[cfg(feature = "webhook")]
+            SinkConfig::Webhook(_) => continue,
         };
         text += &format!("Look at what sink {name} has stored:\n  {look}\n");
     }

@@ -1,6 +1,8 @@
 //! What delivery hands to a sink: a run of positions of one lane, and those of its records that the sink
 //! shall store. Payloads stay where they are, in the journal's blocks.
 
+#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -178,6 +180,13 @@ impl Batch {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Record<'_>> {
         self.entries.get(index).map(|entry| self.record(entry))
+    }
+
+    /// Whether an id stands in it twice: a store that takes several records at a time must have the first before the second is tried.
+    #[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+    pub(crate) fn has_repetitions(&self) -> bool {
+        let mut ids = HashSet::with_capacity(self.len());
+        !self.entries.iter().all(|entry| ids.insert(entry.id))
     }
 
     /// The same run of positions without the records at `left_out`, which must ascend.

@@ -39,6 +39,9 @@ pub enum SinkConfig {
     /// Objects in a bucket of S3.
     #[cfg(feature = "s3")]
     S3(crate::object::over_http::s3::S3Config),
+    /// Somebody's server.
+    #[cfg(feature = "webhook")]
+    Webhook(crate::webhook::WebhookConfig),
 }
 
 /// A driver of one store.
@@ -65,6 +68,9 @@ pub enum Sink {
     /// Keys of a Redis server. Each lane has a connection of its own.
     #[cfg(feature = "redis")]
     Redis(crate::redis::Redis),
+    /// Somebody's server. Its lanes share what may be in flight.
+    #[cfg(feature = "webhook")]
+    Webhook(crate::webhook::Webhook),
 }
 
 impl Sink {
@@ -86,6 +92,8 @@ impl Sink {
             SinkConfig::Swift(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::swift(config))),
             #[cfg(feature = "s3")]
             SinkConfig::S3(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::s3(config))),
+            #[cfg(feature = "webhook")]
+            SinkConfig::Webhook(config) => Self::Webhook(crate::webhook::Webhook::new(config)),
         }
     }
 
@@ -123,6 +131,9 @@ impl Sink {
             Self::Postgres(postgres) => postgres.connect().await,
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.connect().await,
+            // A receiver can't be asked for anything but to take a message.
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => Ok(()),
         }
     }
 
@@ -141,6 +152,8 @@ impl Sink {
             Self::Postgres(postgres) => postgres.cursor(lane).await,
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.cursor(lane).await,
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => Ok(Cursor::Delivery),
         }
     }
 
@@ -162,6 +175,8 @@ impl Sink {
             Self::Postgres(postgres) => postgres.write(batch).await,
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.write(batch).await,
+            #[cfg(feature = "webhook")]
+            Self::Webhook(webhook) => webhook.write(batch).await,
         }
     }
 
@@ -181,6 +196,8 @@ impl Sink {
             Self::Postgres(postgres) => postgres.read(query).await,
             #[cfg(feature = "redis")]
             Self::Redis(_) => Err(ReadError::Unavailable("a sink for Redis can't be read back".into())),
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => Err(ReadError::Unavailable("a web hook can't be read back".into())),
         }
     }
 
@@ -196,6 +213,8 @@ impl Sink {
             Self::Postgres(postgres) => postgres.can_read(),
             #[cfg(feature = "redis")]
             Self::Redis(_) => false,
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => false,
         }
     }
 
@@ -222,6 +241,11 @@ impl Sink {
                 redis.close().await;
                 Ok(())
             }
+            #[cfg(feature = "webhook")]
+            Self::Webhook(webhook) => {
+                webhook.close();
+                Ok(())
+            }
         }
     }
 
@@ -238,6 +262,8 @@ impl Sink {
             (Self::Postgres(one), Self::Postgres(other)) => one.is_same(other),
             #[cfg(feature = "redis")]
             (Self::Redis(one), Self::Redis(other)) => one.is_same(other),
+            #[cfg(feature = "webhook")]
+            (Self::Webhook(one), Self::Webhook(other)) => one.is_same(other),
             (Self::Objects(ObjectStore::Directory(one)), Self::Objects(ObjectStore::Directory(other))) => {
                 one.is_same(other)
             }
@@ -280,6 +306,8 @@ impl Sink {
             Self::Postgres(_) => Traits { settle: crate::postgres::SETTLE, fenced: true, ..traits },
             #[cfg(feature = "redis")]
             Self::Redis(_) => Traits { settle: crate::redis::SETTLE, fenced: true, ..traits },
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => traits,
         }
     }
 }

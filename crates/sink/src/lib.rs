@@ -24,6 +24,8 @@ mod sqlite;
 #[cfg(any(feature = "http-client", feature = "redis"))]
 mod stream;
 mod table_name;
+#[cfg(feature = "webhook")]
+pub mod webhook;
 
 pub use batch::{Batch, Record, Write};
 pub use contract::{Cursor, Reason, Refusal, Report, Retry, SinkError, Traits};

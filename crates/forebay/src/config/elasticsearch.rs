@@ -11,7 +11,7 @@ use event::limits;
 use super::reader::{self, Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::store::{ca, timeout};
+use super::store::{ca, requests, timeout};
 use super::{file, size};
 
 /// The settings.
@@ -119,10 +119,4 @@ fn request_bytes(text: &str) -> Result<usize, Wrong> {
     let (min, max) = (limits::STORE_REQUEST_BYTES_MIN, limits::STORE_REQUEST_BYTES_MAX);
     let bytes = usize::try_from(size::parse(text)?).ok().filter(|bytes| (min..=max).contains(bytes));
     bytes.ok_or_else(|| Wrong::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
-}
-
-fn requests(number: i64) -> Result<NonZeroUsize, Wrong> {
-    let max = limits::STORE_REQUESTS_MAX;
-    let number = usize::try_from(number).ok().filter(|number| *number <= max).and_then(NonZeroUsize::new);
-    number.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {max}")))
 }

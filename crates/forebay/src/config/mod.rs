@@ -40,7 +40,13 @@ mod secrets;
 mod section;
 mod sink;
 mod size;
-#[cfg(any(feature = "elasticsearch", feature = "objects-over-http", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "elasticsearch",
+    feature = "objects-over-http",
+    feature = "postgres",
+    feature = "redis",
+    feature = "webhook"
+))]
 mod store;
 mod suggest;
 #[cfg(feature = "swift")]
@@ -50,6 +56,8 @@ mod table;
 mod tests;
 mod tls;
 mod transform;
+#[cfg(feature = "webhook")]
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::fmt;

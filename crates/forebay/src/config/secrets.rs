@@ -6,11 +6,11 @@ use std::ops::Range;
 /// A step of `hash` and its key stand at most so many lines apart.
 const NEAR_LINES: usize = 3;
 
-/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, each `api_key`, and each key of a step of `hash` or of a
-/// store of objects is as many stars as it has bytes, so that every spot stays where it is.
+/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, each `api_key`, each key of a step of `hash` or of a
+/// store of objects, and each secret and header of a web hook is as many stars as it has bytes, so that every spot stays where it is.
 pub(super) fn hidden(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
-    for secret in parameters(text).chain(keys(text)) {
+    for secret in parameters(text).chain(keys(text)).chain(hook_secrets(text)).chain(header_values(text)) {
         let stars = "*".repeat(secret.len());
         shown.to_mut().replace_range(secret, &stars);
     }
@@ -56,6 +56,33 @@ fn keys(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// What stands behind the mark of a web hook's secret.
+fn hook_secrets(text: &str) -> impl Iterator<Item = Range<usize>> {
+    const MARK: &str = "whsec_";
+    text.match_indices(MARK).map(|(at, _)| {
+        let start = at + MARK.len();
+        let rest = &text[start..];
+        start..start + rest.find(|c: char| c.is_whitespace() || ",\"'".contains(c)).unwrap_or(rest.len())
+    })
+}
+
+/// What stands behind the names in a list `headers`.
+fn header_values(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let lists = text.match_indices("headers").filter_map(|(at, name)| {
+        let value = text[at + name.len()..].trim_start().strip_prefix('=')?.trim_start().strip_prefix('[')?;
+        let start = text.len() - value.len();
+        Some(start..start + value.find(']').unwrap_or(value.len()))
+    });
+    lists.flat_map(|list| {
+        let mut start = list.start;
+        text[list].split_inclusive(['"', '\'']).filter_map(move |part| {
+            let (from, colon) = (start, part.find(':'));
+            start += part.len();
+            colon.map(|colon| from + colon + 1..from + part.trim_end_matches(['"', '\'']).len())
+        })
+    })
+}
+
 /// Whether the table that a place is in says that it is of this kind.
 fn is_of_swift(text: &str, at: usize) -> bool {
     let begin = text[..at].rfind("\n[").unwrap_or(0);
@@ -84,6 +111,9 @@ mod tests {
             ("api_key = \"TOPS\"\nindex = 'a'", "api_key = \"****\"\nindex = 'a'"),
             ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
             ("hash = 1\nkey = \"", "hash = 1\nkey = \""),
+            ("secrets = [\"whsec_TOPS\", 'whsec_ab']", "secrets = [\"whsec_****\", 'whsec_**']"),
+            ("headers = [\"X-Key: TOPS\", 'b:c']\nurl = \"a:b\"", "headers = [\"X-Key:*****\", 'b:*']\nurl = \"a:b\""),
+            ("headers = [\"a:", "headers = [\"a:"),
             ("secret_key = \"ab\"\naccess_key = \"id\"", "secret_key = \"**\"\naccess_key = \"id\""),
             (
                 "[a]\nkey = \"x\"\n[b]\nkey = \"ab\"\nkind = \"swift\"\n[c]\nkey = \"x\"",

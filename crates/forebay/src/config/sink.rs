@@ -15,6 +15,8 @@ use ::sink::object::over_http::swift::SwiftConfig;
 use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
 use ::sink::redis::RedisConfig;
+#[cfg(feature = "webhook")]
+use ::sink::webhook::WebhookConfig;
 use ::sink::{DirectoryConfig, ObjectRules, SqliteConfig, TableName};
 use delivery::Begin;
 use pipeline::storable::Flaws;
@@ -39,6 +41,8 @@ pub(super) const KINDS: &[(&str, &[&str])] = &[
     ("swift", super::swift::KEYS),
     #[cfg(feature = "s3")]
     ("s3", super::s3::KEYS),
+    #[cfg(feature = "webhook")]
+    ("webhook", super::webhook::KEYS),
     ("null", &["kind", "from", "max_backlog"]),
 ];
 
@@ -119,6 +123,9 @@ pub(crate) enum SinkConfig {
     /// Objects in a bucket of S3.
     #[cfg(feature = "s3")]
     S3(S3Config),
+    /// Somebody's server.
+    #[cfg(feature = "webhook")]
+    Webhook(WebhookConfig),
 }
 
 impl SinkConfig {
@@ -134,6 +141,8 @@ impl SinkConfig {
             Self::Swift(_) => false,
             #[cfg(feature = "s3")]
             Self::S3(_) => false,
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => false,
             Self::Sqlite(_) => true,
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => matches!(config.layout, Layout::Whole { .. }),
@@ -153,6 +162,8 @@ impl SinkConfig {
             Self::Swift(_) => Flaws::NONE,
             #[cfg(feature = "s3")]
             Self::S3(_) => Flaws::NONE,
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => Flaws::NONE,
             // Neither jsonb nor text has it, and only payloads that are text byte for byte keep it as an escape.
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => {
@@ -181,6 +192,8 @@ impl SinkConfig {
             Self::Swift(config) => ::sink::SinkConfig::Swift(config.clone()),
             #[cfg(feature = "s3")]
             Self::S3(config) => ::sink::SinkConfig::S3(config.clone()),
+            #[cfg(feature = "webhook")]
+            Self::Webhook(config) => ::sink::SinkConfig::Webhook(config.clone()),
         }
     }
 }
@@ -212,6 +225,8 @@ impl fmt::Display for SinkConfig {
                 write!(f, "s3 {url}, bucket {bucket}, codec {}, ", rules.codec)?;
                 write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
             }
+            #[cfg(feature = "webhook")]
+            Self::Webhook(config) => write!(f, "webhook {}", config.url),
         }
     }
 }
@@ -306,6 +321,8 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
         "swift" => super::swift::read(reader, section, folder).map(SinkConfig::Swift),
         #[cfg(feature = "s3")]
         "s3" => super::s3::read(reader, section, folder).map(SinkConfig::S3),
+        #[cfg(feature = "webhook")]
+        "webhook" => super::webhook::read(reader, section, folder).map(SinkConfig::Webhook),
         _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
     };
     // Without this, defaults in the place of wrong values would be held against other sinks.
@@ -375,6 +392,9 @@ enum Place<'a> {
     /// The same in one container where names begin alike.
     #[cfg(feature = "objects-over-http")]
     Container(String, String, String),
+    /// Its receiver would take the second message under an event's id for a repetition of the first.
+    #[cfg(feature = "webhook")]
+    Receiver(&'a str),
     /// In one directory nobody could tell whose files are missing.
     Directory(&'a Path),
 }
@@ -406,6 +426,8 @@ impl<'a> Place<'a> {
             SinkConfig::S3(S3Config { url, bucket, rules, .. }) => {
                 Some(Self::Container(url.to_string(), bucket.to_string(), rules.prefix.to_string()))
             }
+            #[cfg(feature = "webhook")]
+            SinkConfig::Webhook(config) => Some(Self::Receiver(config.url.text())),
         }
     }
 
@@ -421,6 +443,8 @@ impl<'a> Place<'a> {
             Self::ServerKey(..) => ("key", "another `url` or `key`"),
             #[cfg(feature = "objects-over-http")]
             Self::Container(..) => ("place", "another `object`"),
+            #[cfg(feature = "webhook")]
+            Self::Receiver(_) => ("receiver", "another `url`"),
             Self::Directory(_) => ("directory", "another `path`"),
         }
     }

@@ -1,17 +1,29 @@
-//! What sinks for servers have in common: an authority and a time-out.
+//! What sinks for servers have in common: an authority, a time-out, and how much they are asked at a time.
 
+#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use event::limits;
 
 use super::reader::Reader;
+#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+use super::reader::Wrong;
 use super::section::Section;
 use super::{duration, file};
 
 /// A file with authorities; a relative path leads from `folder`.
 pub(super) fn ca(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<PathBuf> {
     file::read(reader, section, "ca", folder, file::PEM).map(|found| found.value)
+}
+
+/// How many requests may be in flight.
+#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+pub(super) fn requests(number: i64) -> Result<NonZeroUsize, Wrong> {
+    let max = limits::STORE_REQUESTS_MAX;
+    let number = usize::try_from(number).ok().filter(|number| *number <= max).and_then(NonZeroUsize::new);
+    number.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {max}")))
 }
 
 /// How long a server may take for an answer.

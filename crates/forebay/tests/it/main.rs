@@ -47,3 +47,5 @@ mod tokens;
 mod transforms;
 mod trials;
 mod type_rules;
+#[cfg(feature = "webhook")]
+mod webhook;

@@ -31,6 +31,15 @@ impl<S: Subject> Stand<S> {
         self.sink.traits().fenced
     }
 
+    /// Whether a store that failed meanwhile may answer so: where it keeps no cursor, some records may be stored and others not.
+    pub(super) fn may_pass_in_part(&self, report: &Report) -> bool {
+        match report {
+            Report::Stored => true,
+            Report::Except { refused, retry } => !self.is_fenced() && refused.is_empty() && !retry.is_empty(),
+            Report::Withheld { .. } => false,
+        }
+    }
+
     /// Writes what must be stored at once.
     pub(super) async fn store(&self, batch: &Batch) {
         assert_eq!(self.sink.write(batch).await, Ok(Report::Stored));

@@ -1,6 +1,5 @@
 //! A `_bulk` request: two lines for each document, what to do and with what.
 
-use std::collections::HashSet;
 use std::io::Write;
 
 use super::config::{Conflict, ElasticsearchConfig, Target};
@@ -31,12 +30,6 @@ pub(super) fn parts(batch: &Batch, left_out: &[usize], request_bytes: usize) -> 
         parts.push(part);
     }
     parts
-}
-
-/// Whether an id stands in the batch twice: then the first must be there before the second is tried.
-pub(super) fn has_repetitions(batch: &Batch) -> bool {
-    let mut ids = HashSet::with_capacity(batch.len());
-    !batch.records().all(|record| ids.insert(record.id))
 }
 
 /// The body of a request with these records.
@@ -165,12 +158,12 @@ mod tests {
 
     #[test]
     fn an_id_that_comes_twice_is_noticed() {
-        assert!(!has_repetitions(&batch(&[("1", Kind::Insert), ("2", Kind::Insert)])));
+        assert!(!batch(&[("1", Kind::Insert), ("2", Kind::Insert)]).has_repetitions());
         let mut twice = batch(&[("1", Kind::Insert)]);
         let block = Bytes::from("access2");
         let record = Record { sequence: 9, ..record_of(&block) };
         twice.push(&block, &record);
-        assert!(has_repetitions(&twice));
+        assert!(twice.has_repetitions());
     }
 
     fn record_of(block: &Bytes) -> Record<'_> {

@@ -4,9 +4,9 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::config::ElasticsearchConfig;
-use super::outcome::{StoreError, shortened};
+use super::outcome::StoreError;
 use crate::SinkError;
-use crate::http_client::{HttpFailure, HttpFailureKind};
+use crate::http_client::{HttpFailure, HttpFailureKind, shortened};
 
 /// Why a call failed.
 #[derive(Debug)]

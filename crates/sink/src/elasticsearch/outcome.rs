@@ -4,9 +4,8 @@ use serde::Deserialize;
 
 use super::failure::Failure;
 use crate::Reason;
+use crate::http_client::shortened;
 
-/// Bytes of a store's words that are kept: some quote a part of the document.
-const WORDS_BYTES_MAX: usize = 1_000;
 /// Errors with status 400 that speak of the store and not of the document: it may take the same document later.
 const OF_THE_STORE: [&str; 4] =
     ["index_closed_exception", "validation_exception", "invalid_index_name_exception", "cluster_block_exception"];
@@ -81,17 +80,6 @@ impl StoreError {
         let reason = self.reason.as_deref().unwrap_or_default();
         OF_THE_STORE.contains(&self.kind.as_str()) || WORDS_OF_THE_STORE.iter().any(|words| reason.contains(words))
     }
-}
-
-/// Words on one line, and not too many.
-pub(super) fn shortened(words: &str) -> String {
-    let mut words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    if words.len() > WORDS_BYTES_MAX {
-        let end = (0..=WORDS_BYTES_MAX).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);
-        words.truncate(end);
-        words.push('…');
-    }
-    words
 }
 
 /// The outcomes in an answer to `count` actions, in their order.
@@ -196,12 +184,5 @@ mod tests {
         ] {
             assert!(matches!(outcomes(answer.as_bytes(), count), Err(Failure::Odd(_))), "{answer}");
         }
-    }
-
-    #[test]
-    fn long_words_are_cut_between_characters() {
-        let cut = shortened(&"é".repeat(WORDS_BYTES_MAX));
-        assert!(cut.len() <= WORDS_BYTES_MAX + '…'.len_utf8() && cut.ends_with("é…"));
-        assert_eq!(shortened("é"), "é");
     }
 }

@@ -44,7 +44,7 @@ pub(super) async fn write(
     let mut all = Outcomes { refused: writing.refused_results().await?, ..Outcomes::default() };
     let left_out: Vec<usize> = all.refused.iter().map(|refusal| refusal.index).collect();
     let parts = bulk::parts(batch, &left_out, config.request_bytes);
-    if bulk::has_repetitions(batch) {
+    if batch.has_repetitions() {
         for part in parts {
             all.add(writing.send(part).await);
         }

@@ -10,6 +10,8 @@ mod link;
 mod origin;
 mod pool;
 mod watched;
+#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+mod words;
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -25,6 +27,8 @@ use http_body_util::{BodyExt, Empty, Full};
 pub use answer::Answer;
 pub use failure::{HttpFailure, HttpFailureKind};
 pub use origin::{Endpoint, InvalidEndpoint, Origin};
+#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+pub(crate) use words::shortened;
 
 use link::Link;
 use pool::Pool;

@@ -1,0 +1,71 @@
+//! What sinks of kind `webhook` have: where messages go, what they are signed with, and what stands in them.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use ::sink::webhook::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, WebhookConfig};
+use event::limits;
+
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::Section;
+use super::store::{ca, requests, timeout};
+
+/// The settings.
+pub(super) const KEYS: &[&str] =
+    &["kind", "from", "max_backlog", "url", "secrets", "headers", "envelope", "max_requests", "ca", "timeout"];
+
+/// Reads them; relative paths lead from `folder`.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
+    let url =
+        reader.required(section, "url", "add the receiver, as in url = \"https://hooks.example.org/forebay\"", url);
+    let secrets = each(reader, section, "secrets", secret);
+    let headers = each(reader, section, "headers", header);
+    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
+    let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    Some(WebhookConfig {
+        url: url?,
+        secrets,
+        headers,
+        shape: if has_envelope { Shape::Envelope } else { Shape::Payload },
+        requests_max: requests_max.or(NonZeroUsize::new(limits::STORE_REQUESTS))?,
+        ca,
+        timeout,
+    })
+}
+
+/// What the texts of a list stand for.
+fn each<T>(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    key: &str,
+    parse: impl Fn(&str) -> Result<T, Wrong>,
+) -> Vec<T> {
+    let texts = reader.texts(section, key).map(|found| found.value).unwrap_or_default();
+    let mut values = Vec::new();
+    for text in texts {
+        match parse(&text.value) {
+            Ok(value) => values.push(value),
+            Err(wrong) => {
+                let title = format!("`{}` {}", section.key_path(key), wrong.what);
+                reader.push(Mistake::new(title, text.spot, wrong.label));
+            }
+        }
+    }
+    values
+}
+
+fn url(text: &str) -> Result<HookUrl, Wrong> {
+    text.parse().map_err(|error: InvalidHook| Wrong::new("is not the URL of a web hook", error.to_string()))
+}
+
+fn secret(text: &str) -> Result<SigningSecret, Wrong> {
+    text.parse().map_err(|error: InvalidSecret| Wrong::new("has what is no secret of a web hook", error.to_string()))
+}
+
+fn header(text: &str) -> Result<HookHeader, Wrong> {
+    let wrong = |error: InvalidHook| Wrong::new("has what can't be a header", error.to_string());
+    let (name, value) = text.split_once(':').ok_or_else(|| wrong(InvalidHook::Header))?;
+    HookHeader::new(name.trim(), value.trim()).map_err(wrong)
+}

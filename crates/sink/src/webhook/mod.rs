@@ -1,0 +1,93 @@
+//! Web hooks: each event is a request to somebody's server, signed as Standard Webhooks 1.0.0 says
+//! (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>).
+//!
+//! Keyed: a message has the event's id in every attempt, by which its receiver tells a repetition. Nothing is known of what a
+//! receiver did that didn't answer: it is sent again.
+
+mod config;
+mod message;
+mod outcome;
+mod secret;
+mod write;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::{Either, select};
+use tokio::sync::{Semaphore, watch};
+
+pub use config::{HookHeader, HookUrl, InvalidHook, Shape, WebhookConfig};
+pub use secret::{InvalidSecret, SigningSecret};
+
+use crate::http_client::{HttpClient, HttpOptions};
+use crate::{Batch, Report, SinkError};
+use outcome::Failure;
+use write::Pause;
+
+/// How long a server may take to accept a connection, TLS included.
+const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// The sink's handle. Cheap to clone.
+#[derive(Clone)]
+pub struct Webhook {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: WebhookConfig,
+    client: HttpClient,
+    /// Requests that may be in flight.
+    turns: Semaphore,
+    /// Until when the receiver wants to be left alone.
+    pause: Pause,
+    /// How often the sink was closed: calls in flight end by it.
+    closed: watch::Sender<u64>,
+}
+
+impl Webhook {
+    pub(crate) fn new(config: WebhookConfig) -> Self {
+        let client = HttpClient::new(HttpOptions {
+            ca: config.ca.clone(),
+            connect_timeout: CONNECT_TIMEOUT.min(config.timeout),
+            silence_max: config.timeout,
+        });
+        let turns = Semaphore::new(config.requests_max.get());
+        let shared = Shared { config, client, turns, pause: Pause::default(), closed: watch::Sender::new(0) };
+        Self { shared: Arc::new(shared) }
+    }
+
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+        let mut closed = self.shared.closed.subscribe();
+        let work = self.unless_closed(&mut closed, write::write(&self.shared, batch));
+        work.await.map_err(|failure| failure.into_sink_error(&self.shared.config.url))
+    }
+
+    /// Ends the calls in flight and closes the connections that wait.
+    pub(crate) fn close(&self) {
+        self.shared.closed.send_modify(|count| *count += 1);
+        self.shared.client.close_idle();
+    }
+
+    async fn unless_closed<T>(
+        &self,
+        closed: &mut watch::Receiver<u64>,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        match select(pin!(work), pin!(closed.changed())).await {
+            Either::Left((done, _)) => done,
+            Either::Right(_) => Err(Failure::Closed),
+        }
+    }
+}
+
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Webhook").field(&self.shared.config).finish()
+    }
+}
