@@ -6,6 +6,7 @@
 mod careful;
 mod config;
 mod conflict;
+mod creation;
 mod failure;
 mod kind;
 mod lanes;

@@ -11,9 +11,10 @@ use std::time::Duration;
 use event::rfc3339;
 use tokio::time::Instant;
 
+use super::creation::MAKING;
 use super::failure::Failure;
 use super::session::Talk;
-use super::table::{MAKING, Partitions, Table};
+use super::table::{Partitions, Table};
 use crate::{Batch, Record};
 
 /// Microseconds of a day.
