@@ -1,6 +1,5 @@
 //! Looks after what was replayed until its store has settled, and sends again what the store has lost.
 
-use eventlog::Record;
 use sink::Cursor;
 use tokio::time::{Instant, sleep_until};
 
@@ -89,8 +88,7 @@ impl Clerk {
         let passed: Vec<bool> = page.records(&page.letters).iter().map(|record| self.lane_has_passed(record)).collect();
         let mut kept = passed.into_iter();
         page.letters.retain(|_| kept.next().unwrap_or(false));
-        let records: Vec<Record<'_>> = page.records(&page.letters);
-        self.dead.reopen(&records).map_err(|error| error.to_string())?;
+        self.dead.reopen(&page.records(&page.letters)).map_err(|error| error.to_string())?;
         Ok(page)
     }
 }
