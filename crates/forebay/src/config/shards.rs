@@ -68,7 +68,7 @@ pub(super) fn read(
         reader.push(Mistake::new(title, by.spot, "every event would go to the common database").help(help));
     }
     let all: Vec<Shard> = tables.iter().filter_map(|table| shard(reader, section, table, folder, common)).collect();
-    check_values(reader, &table, &all);
+    check_values(reader, &section.key_path(TABLE).to_string(), &all);
     (reader.mistakes() == mistakes_before).then_some(Shards { member: by.value, all })
 }
 
@@ -126,12 +126,12 @@ fn shard(
 }
 
 /// Each value belongs to one shard.
-fn check_values(reader: &mut Reader<'_>, table: &Section<'_>, shards: &[Shard]) {
+fn check_values(reader: &mut Reader<'_>, table: &str, shards: &[Shard]) {
     let mut first: BTreeMap<&str, &Shard> = BTreeMap::new();
     for shard in shards {
         for value in &shard.values {
             if let Some(other) = first.insert(value, shard) {
-                let title = format!("`{}` has {} twice", table.key_path(table.name()), quoted(value));
+                let title = format!("`{table}` has {} twice", quoted(value));
                 let mistake = Mistake::new(title, shard.spot.clone(), "here again");
                 reader.push(mistake.also(other.spot.clone(), "belongs to this one"));
             }
