@@ -10,6 +10,7 @@ mod offline;
 mod reading;
 mod refused;
 mod replay;
+mod watch;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -137,8 +138,10 @@ struct Journal {
     durable: u64,
     /// While somebody reads, no segment is freed.
     readers: usize,
+    /// Letters from here on may be needed again, though they have come to their end: their store may have lost them.
+    kept_from: Option<u64>,
     /// What the last look for segments to free began with: the same finds nothing more.
-    freed_at: Option<(u64, u64, Vec<u64>)>,
+    freed_at: Option<(u64, u64, Vec<u64>, Option<u64>)>,
 }
 
 impl DeadLetters {
@@ -158,6 +161,11 @@ impl DeadLetters {
 
     pub(crate) const fn sink(&self) -> &SinkName {
         &self.sink
+    }
+
+    /// Says something of this sink.
+    pub(crate) fn report(&self, message: &str) {
+        self.reporter.report(&format!("dead letters of sink {}: {message}", self.sink));
     }
 
     /// Somebody has seen its directory.
@@ -194,6 +202,18 @@ impl DeadLetters {
     pub(crate) fn settle(&self, letters: &[Record<'_>], settled: Settled) -> Result<(), BuryError> {
         let records: Vec<Record<'_>> = letters.iter().map(|letter| end_of(letter, settled)).collect();
         self.append(&records, |index, dead| !index.is_held(dead))
+    }
+
+    /// Makes letters of events again whose store has lost them behind a replay. The ledger counts them anew.
+    pub(crate) fn reopen(&self, letters: &[Record<'_>]) -> Result<(), BuryError> {
+        self.append(letters, |index, dead| !index.is_replayed(dead))
+    }
+
+    /// No segment from this position on is freed; all may be without one.
+    pub(crate) fn keep_from(&self, position: Option<u64>) {
+        if let Slot::Open(journal) = &mut *self.slot() {
+            journal.kept_from = position;
+        }
     }
 
     fn append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), BuryError> {
@@ -304,7 +324,7 @@ impl DeadLetters {
         }
         // What was durable and didn't come into the ledger that was saved.
         self.ledger.count_dead(&self.sink, durable, &recounts);
-        Ok(Journal { appender, committer, segments, index, durable, readers: 0, freed_at: None })
+        Ok(Journal { appender, committer, segments, index, durable, readers: 0, kept_from: None, freed_at: None })
     }
 
     /// Frees segments in which nothing is needed: no letter that is held, no end of a letter whose event a lane may
@@ -316,14 +336,14 @@ impl DeadLetters {
         if journal.readers > 0 || journal.segments.count() < 2 {
             return Ok(0);
         }
-        let now = (journal.durable, counted, oldest.to_vec());
+        let now = (journal.durable, counted, oldest.to_vec(), journal.kept_from);
         if journal.freed_at.as_ref() == Some(&now) {
             return Ok(0);
         }
         if journal.index.any_settled() {
-            journal.index.forget_settled(oldest);
+            journal.index.forget_settled(oldest, journal.kept_from);
         }
-        let needed = journal.index.first_needed().unwrap_or(u64::MAX);
+        let needed = journal.index.first_needed().unwrap_or(u64::MAX).min(journal.kept_from.unwrap_or(u64::MAX));
         let freed = journal.segments.free_up_to(needed.saturating_sub(1).min(counted).min(journal.durable))?;
         journal.freed_at = Some(now);
         Ok(freed)

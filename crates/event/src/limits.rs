@@ -180,6 +180,12 @@ pub const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 pub const STORE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// See [`STORE_TIMEOUT_MIN`].
 pub const STORE_TIMEOUT_MAX: Duration = Duration::from_hours(1);
+/// The times that the configuration may give a connection to a store: how long it may be idle, and how long it is used.
+pub const STORE_CONNECTION_AGE_MIN: Duration = Duration::from_secs(1);
+/// See [`STORE_CONNECTION_AGE_MIN`].
+pub const STORE_CONNECTION_AGE_MAX: Duration = Duration::from_hours(24);
+/// Connections to one store that the configuration may allow.
+pub const STORE_CONNECTIONS_MAX: usize = 1000;
 /// Bytes of documents in one request to a store that takes them by HTTP, unless the configuration says otherwise: a delivered batch is
 /// several requests, which such a store works on side by side.
 pub const STORE_REQUEST_BYTES: usize = 1024 * 1024;

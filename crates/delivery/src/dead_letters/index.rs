@@ -110,6 +110,10 @@ impl Index {
         self.fate(dead.shard, dead.sequence) == Some(Fate::Held)
     }
 
+    pub(crate) fn is_replayed(&self, dead: &Dead<'_>) -> bool {
+        self.fate(dead.shard, dead.sequence) == Some(Fate::Replayed)
+    }
+
     /// Whether the event isn't to be sent by its lane: it is held or dropped.
     pub(crate) fn is_dead(&self, dead: &Dead<'_>) -> bool {
         self.fate(dead.shard, dead.sequence).is_some_and(Fate::counts_as_dead)
@@ -167,11 +171,13 @@ impl Index {
         self.settled > 0
     }
 
-    /// Forgets what is settled of events that no lane can meet again: by shard the oldest sequence that is retained.
-    pub(crate) fn forget_settled(&mut self, oldest: &[u64]) {
+    /// Forgets what is settled of events that no lane can meet again: by shard the oldest sequence that is retained. What
+    /// stands from `kept_from` on may be needed yet.
+    pub(crate) fn forget_settled(&mut self, oldest: &[u64], kept_from: Option<u64>) {
+        let is_kept = |entry: &Entry| kept_from.is_some_and(|from| entry.at >= from);
         for (shard, entries) in &mut self.entries {
             let oldest = oldest.get(usize::from(*shard)).copied().unwrap_or(0);
-            entries.retain(|sequence, entry| entry.fate == Fate::Held || *sequence >= oldest);
+            entries.retain(|sequence, entry| entry.fate == Fate::Held || *sequence >= oldest || is_kept(entry));
         }
         self.settled = self.all().filter(|entry| entry.fate != Fate::Held).count();
     }
@@ -227,9 +233,11 @@ mod tests {
         index.note(2, &record(8, Some(Settled::Replayed)));
         index.note(3, &record(9, None));
         assert_eq!(index.beyond(0, 0).into_iter().collect::<Vec<_>>(), [7, 9]);
-        index.forget_settled(&[7]);
+        index.forget_settled(&[7], None);
         assert_eq!(index.first_needed(), Some(1));
-        index.forget_settled(&[10]);
+        index.forget_settled(&[10], Some(2));
+        assert_eq!(index.first_needed(), Some(2), "its store may have lost it");
+        index.forget_settled(&[10], None);
         assert_eq!((index.first_needed(), index.any_settled()), (Some(3), false));
     }
 

@@ -26,6 +26,15 @@ impl Reading {
         Ok(began.flatten().map(|(reader, end)| Self { dead: dead.clone(), reader, end }))
     }
 
+    /// The same from a position on, whatever has become of the letters there. `None` where there is no journal.
+    pub(crate) fn from(dead: &Arc<DeadLetters>, first: u64) -> Result<Option<Self>, BuryError> {
+        let began = dead.with_existing(|journal| {
+            journal.readers += 1;
+            (Reader::new(journal.segments.clone(), first), journal.durable)
+        })?;
+        Ok(began.map(|(reader, end)| Self { dead: dead.clone(), reader, end }))
+    }
+
     /// The next part of the journal.
     pub(crate) fn read(&mut self) -> io::Result<Option<Stretch>> {
         self.reader.read(self.end)

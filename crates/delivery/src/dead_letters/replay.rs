@@ -26,7 +26,12 @@
 //!   counts it as stored, for the store's cursor has passed it;
 //! * between 5 and 6 leaves one generation that hasn't counted the end. Should the other be damaged, it is as above.
 //!
+//! A store that may fail over to a server which is behind ([`watch`](super::watch)) is asked for its cursor of this lane until
+//! what was replayed has settled, and before each further replay. What it has lost is made a letter again, and replayed.
+//!
 //! Dropping is 3, 5 and 6 with another kind of end; the event stays counted as dead, and its lane never sends it again.
+
+mod recall;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,10 +40,12 @@ use event::{Lane, Origin};
 use eventlog::{Record, Settled, Stretch};
 use sink::{Batch, Cursor, Refusal, Report, Sink, SinkError};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use super::DeadLetters;
 use super::filter::DeadFilter;
 use super::reading::Reading;
+use super::watch::Watch;
 use crate::assembly::as_sent;
 use crate::objects::no_replay;
 use crate::race::{First, changed, race};
@@ -112,6 +119,10 @@ pub(crate) struct Clerk {
     ledger: Arc<Ledger>,
     orders: mpsc::Receiver<DeadOrder>,
     stop: watch::Receiver<bool>,
+    /// What was replayed and may be lost yet.
+    watch: Watch,
+    /// When the store is asked for it.
+    touch_at: Option<Instant>,
 }
 
 /// A clerk for the sink of `dead`, and where its orders go.
@@ -125,7 +136,8 @@ pub(crate) fn clerk(
     let (sender, orders) = mpsc::channel(ORDERS_MAX);
     // No configured sink has a slash in its name.
     let lane = Lane { origin, shard: 0, sink: format!("{}/replay", dead.sink()).into() };
-    (Clerk { dead: dead.clone(), sink, lane, ledger, orders, stop }, sender)
+    let watch = Watch::default();
+    (Clerk { dead: dead.clone(), sink, lane, ledger, orders, stop, watch, touch_at: None }, sender)
 }
 
 /// Letters that are handled together, and the bytes that they are slices of.
@@ -143,6 +155,25 @@ impl Page {
         self.letters.len() >= DELIVERY_RECORDS_MAX
             || self.payload_bytes >= DELIVERY_BYTES_MAX
             || self.held_bytes >= DELIVERY_HELD_BYTES_MAX
+    }
+
+    /// Adds a stretch, if any of the letters at these positions stands in it.
+    fn add(&mut self, stretch: Stretch, wanted: &[u64]) {
+        let before = self.letters.len();
+        let mut take = |at: u64, record: &Record<'_>| {
+            if wanted.binary_search(&at).is_ok() {
+                self.letters.push(at);
+                self.payload_bytes += record.payload.len();
+            }
+        };
+        match &stretch {
+            Stretch::Block(block) => block.records().for_each(|(at, record)| take(at, &record)),
+            Stretch::Damaged(damaged) => damaged.survivors().iter().for_each(|(at, record)| take(*at, record)),
+        }
+        if self.letters.len() > before {
+            self.held_bytes += bytes_of(&stretch);
+            self.stretches.push(stretch);
+        }
     }
 
     /// The letters at these positions, which ascend.
@@ -188,30 +219,35 @@ impl Page {
 }
 
 impl Clerk {
-    /// Takes one order after the other until it is told to stop.
+    /// Takes one order after the other until it is told to stop, and looks after what may be lost between them.
     pub(crate) async fn run(mut self) {
         loop {
-            let First::One(Some(order)) = race(self.orders.recv(), changed(&mut self.stop)).await else { return };
-            let nothing = |failure| DeadOutcome {
-                sink: self.dead.sink().clone(),
-                stored: 0,
-                refused: 0,
-                dropped: 0,
-                edited: 0,
-                left: 0,
-                failure,
-            };
-            let mut outcome = nothing(None);
-            outcome.failure = self.work(&order, &mut outcome).await.err();
-            // Whoever asked may have left: the work is done all the same.
-            let _ = order.reply.send(outcome);
+            let touch = recall::due(self.touch_at);
+            match race(race(self.orders.recv(), touch), changed(&mut self.stop)).await {
+                First::One(First::One(Some(order))) => self.take(order).await,
+                First::One(First::Other(())) => self.touch().await,
+                First::One(First::One(None)) | First::Other(()) => return,
+            }
+            self.plan();
             if *self.stop.borrow() {
                 return;
             }
         }
     }
 
-    async fn work(&self, order: &DeadOrder, outcome: &mut DeadOutcome) -> Result<(), String> {
+    const fn nothing(sink: SinkName) -> DeadOutcome {
+        DeadOutcome { sink, stored: 0, refused: 0, dropped: 0, edited: 0, left: 0, failure: None }
+    }
+
+    async fn take(&mut self, order: DeadOrder) {
+        let mut outcome = Self::nothing(self.dead.sink().clone());
+        outcome.failure = self.work(&order, &mut outcome).await.err();
+        // Whoever asked may have left: the work is done all the same.
+        let _ = order.reply.send(outcome);
+        self.bring_back().await;
+    }
+
+    async fn work(&mut self, order: &DeadOrder, outcome: &mut DeadOutcome) -> Result<(), String> {
         // Letters that are refused again stand behind the end of this walk, so that each is sent once.
         let Some(mut reading) = Reading::begin(&self.dead).map_err(|error| error.to_string())? else { return Ok(()) };
         let mut room = order.limit;
@@ -259,10 +295,7 @@ impl Clerk {
             page.payload_bytes += record.payload.len();
         }
         if page.letters.len() > before {
-            page.held_bytes += match &stretch {
-                Stretch::Block(block) => block.bytes().len(),
-                Stretch::Damaged(damaged) => damaged.bytes().len(),
-            };
+            page.held_bytes += bytes_of(&stretch);
             page.stretches.push(stretch);
         }
     }
@@ -271,7 +304,7 @@ impl Clerk {
         letter.dead.is_some_and(|dead| self.ledger.has_passed(self.dead.sink(), dead.shard, dead.sequence))
     }
 
-    async fn handle(&self, action: &DeadAction, page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
+    async fn handle(&mut self, action: &DeadAction, page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
         if page.letters.is_empty() {
             return Ok(());
         }
@@ -300,22 +333,29 @@ impl Clerk {
         Ok(())
     }
 
-    async fn replay(&self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
+    async fn replay(&mut self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
         let sink = self.sink.get().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
         if sink.objects().is_some() {
             return Err(no_replay(self.dead.sink()));
         }
         let failed = |error: SinkError| error.to_string();
         sink.connect().await.map_err(failed)?;
+        let settle = sink.traits().settle;
         let cursor = match sink.cursor(&self.lane).await.map_err(failed)? {
             Cursor::Store(position) => position,
             Cursor::Delivery => 0,
         };
+        // What it has lost must be known before its cursor is moved on.
+        self.watch.touched(cursor, settle);
         let mut batch = page.batch(&self.lane, cursor);
         while !batch.is_empty() {
             match sink.write(&batch).await.map_err(failed)? {
                 Report::Stored => {
                     let letters = std::mem::take(&mut page.letters);
+                    if !settle.is_zero() {
+                        self.watch.add(batch.last(), letters.clone());
+                        self.dead.keep_from(self.watch.first());
+                    }
                     return self.has_stored(&page, &letters, outcome);
                 }
                 Report::Withheld { refused } if refused.is_empty() => {
@@ -372,6 +412,13 @@ impl Clerk {
         outcome.refused += refused.len() as u64;
         self.dead.counters.refused_again.add(refused.len() as u64);
         Ok(())
+    }
+}
+
+fn bytes_of(stretch: &Stretch) -> usize {
+    match stretch {
+        Stretch::Block(block) => block.bytes().len(),
+        Stretch::Damaged(damaged) => damaged.bytes().len(),
     }
 }
 

@@ -10,6 +10,7 @@ mod dead_letters;
 mod edits;
 mod objects;
 mod out;
+mod recalls;
 mod replays;
 mod sequences;
 mod settling;

@@ -38,6 +38,8 @@ mod s3;
 mod schema;
 mod secrets;
 mod section;
+#[cfg(feature = "postgres")]
+mod shards;
 mod sink;
 mod size;
 #[cfg(any(

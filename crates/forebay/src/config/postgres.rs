@@ -1,42 +1,128 @@
 //! What sinks of kind `postgres` have: where the server is, which table, and what its columns hold.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use ::sink::TableName;
 use ::sink::postgres::{
-    Column, Conflict, InvalidServer, Kind, Layout, PayloadKind, PostgresConfig, QualifiedName, Server, UnknownKind,
+    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, PostgresConfig, QualifiedName,
+    Server, UnknownKind,
 };
 
-use super::pointer;
+use event::limits;
+
 use super::reader::{Reader, Wrong};
-use super::report::Mistake;
+use super::report::{Mistake, Spot};
 use super::section::Section;
 use super::store::{ca, timeout};
+use super::{duration, pointer, shards};
 
 /// The settings.
-pub(super) const KEYS: &[&str] =
-    &["kind", "from", "max_backlog", "url", "ca", "table", "columns", "payload", "payload_type", "conflict", "timeout"];
+pub(super) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "url",
+    "ca",
+    "table",
+    "partition",
+    "columns",
+    "payload",
+    "payload_type",
+    "conflict",
+    "timeout",
+    "max_connections",
+    "idle_timeout",
+    "max_lifetime",
+    shards::BY,
+    shards::TABLE,
+];
 /// Those of a rule for ids that are taken.
 const CONFLICT_KEYS: &[&str] = &["newest"];
 /// Those of a column.
 const COLUMN_KEYS: &[&str] = &["pointer", "type"];
 const TABLE: &str = "events";
+/// What a table is divided by.
+const EVENT_TIME: &str = "event_time";
 /// Columns that Forebay fills by itself.
 const OWN: &[&str] = &["id", "received_at", "payload"];
 
-/// Reads them; a relative `ca` leads from `folder`.
+/// Reads them but for the shards; a relative `ca` leads from `folder`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
-    let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
-    let server = reader.required(section, "url", help, server);
+    let server = server(reader, section);
     let ca = ca(reader, section, folder);
     let table = reader.text_or(section, "table", TABLE, table);
     let timeout = timeout(reader, section);
+    let connections = connections(reader, section, Connections::default());
+    let partition = reader.text(section, "partition", partition);
     let layout = layout(reader, section);
     let conflict = conflict(reader, section, &layout);
-    Some(PostgresConfig { server: server?, ca, table: table?, layout, conflict, timeout })
+    if let Some(partition) = &partition {
+        check_divided(reader, section, &partition.spot, (table.as_ref(), &layout, &conflict));
+    }
+    let partition = partition.map(|found| found.value).unwrap_or_default();
+    Some(PostgresConfig { server: server?, ca, table: table?, layout, partition, conflict, timeout, connections })
 }
 
-fn server(text: &str) -> Result<Server, Wrong> {
+fn partition(text: &str) -> Result<Partition, Wrong> {
+    match text {
+        "day" => Ok(Partition::Day),
+        _ => Err(Wrong::new("is no way to divide a table", "wanted \"day\"")),
+    }
+}
+
+/// What a table that is divided can't be.
+fn check_divided(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    spot: &Spot,
+    (table, layout, conflict): (Option<&QualifiedName>, &Layout, &Conflict),
+) {
+    let mut push = |title: String, why: &str, help: &str| {
+        reader.push(Mistake::new(title, spot.clone(), why.to_owned()).help(help.to_owned()));
+    };
+    if table.is_some_and(|table| !table.leaves_room_for_days()) {
+        let title = format!("`{}` has a name that is too long to be divided", section.key_path("table"));
+        push(title, "each partition's name is the table's with a day behind it", "name a table of at most 54 bytes");
+    }
+    if matches!(conflict, Conflict::Overwrite | Conflict::Newest(_)) {
+        let title = format!("`{}` replaces rows, and the table is divided", section.key_path("conflict"));
+        push(
+            title,
+            "a row is found by its id and its time, so one of another time isn't replaced",
+            "take out one of both",
+        );
+    }
+    if let Layout::Columns { columns, .. } = layout
+        && columns.iter().any(|column| column.name.as_str() == EVENT_TIME)
+    {
+        let title = format!("`{}` has a column `{EVENT_TIME}`", section.key_path("columns"));
+        push(title, "a table that is divided has a column of this name for it", "give yours another name");
+    }
+}
+
+/// The server, which must be there.
+pub(super) fn server(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Server> {
+    let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
+    reader.required(section, "url", help, url)
+}
+
+/// How many connections there are, and for how long: what isn't said is as in `otherwise`.
+pub(super) fn connections(reader: &mut Reader<'_>, section: &Section<'_>, otherwise: Connections) -> Connections {
+    let age = |text: &str| duration::within(text, limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
+    let count = |number: i64| {
+        let count = usize::try_from(number).ok().filter(|count| *count <= limits::STORE_CONNECTIONS_MAX);
+        let wrong = || Wrong::new("is out of range", format!("wanted 1 to {}", limits::STORE_CONNECTIONS_MAX));
+        count.and_then(NonZeroUsize::new).ok_or_else(wrong)
+    };
+    Connections {
+        max: reader.integer(section, "max_connections", count).map(|found| found.value).or(otherwise.max),
+        idle: reader.text(section, "idle_timeout", age).map_or(otherwise.idle, |found| found.value),
+        lifetime: reader.text(section, "max_lifetime", age).map_or(otherwise.lifetime, |found| found.value),
+    }
+}
+
+fn url(text: &str) -> Result<Server, Wrong> {
     text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a PostgreSQL server", error.to_string()))
 }
 

@@ -82,7 +82,15 @@ pub(super) fn resolve(
             let mistake = Mistake::new(title, spot.clone(), "here again");
             reader.push(mistake.also(first.spot.clone(), "named here"));
         } else if let Some(to) = sinks.resolve(reader, section, &value.to, spot) {
-            found.push(Route { to, when: value.when.as_ref().map(|when| when.condition.clone()) });
+            let route = Route { to, when: value.when.as_ref().map(|when| when.condition.clone()) };
+            match sinks.spread(route) {
+                Ok(routes) => found.extend(routes),
+                Err(why) => {
+                    let title =
+                        format!("`{}` can't be spread over the shards of `{}`", section.key_path(KEY), value.to);
+                    reader.push(Mistake::new(title, spot.clone(), why));
+                }
+            }
         }
     }
     found

@@ -23,7 +23,10 @@ use pipeline::storable::Flaws;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
+use super::route::Route;
 use super::section::Section;
+#[cfg(feature = "postgres")]
+use super::shards::Shards;
 use super::suggest::nearest;
 use super::{directory, size};
 
@@ -253,6 +256,9 @@ pub(super) struct Sinks {
     pub(super) valid: BTreeMap<SinkName, SinkSettings>,
     /// Every name that the document has, also of sinks with mistakes: routes may point to them.
     declared: BTreeMap<String, Spot>,
+    /// Sinks of several databases. The databases beside the common one are sinks that no route names.
+    #[cfg(feature = "postgres")]
+    sharded: BTreeMap<SinkName, Shards>,
 }
 
 impl Sinks {
@@ -278,7 +284,41 @@ impl Sinks {
 
     /// Where a sink's name stands.
     pub(super) fn spot(&self, name: &SinkName) -> Option<&Spot> {
+        #[cfg(feature = "postgres")]
+        if let Some(shard) = self.sharded.values().flat_map(|shards| &shards.all).find(|shard| shard.sink == *name) {
+            return Some(&shard.spot);
+        }
         self.declared.get(&*name.0)
+    }
+
+    /// What a route comes to: more than itself where its sink is several databases.
+    ///
+    /// # Errors
+    /// Why that can't be, in words.
+    #[cfg(feature = "postgres")]
+    pub(super) fn spread(&self, route: Route) -> Result<Vec<Route>, String> {
+        self.sharded.get(&route.to).map_or_else(|| Ok(vec![route.clone()]), |shards| shards.spread(&route))
+    }
+
+    /// The same where no kind of sink is several databases.
+    #[cfg(not(feature = "postgres"))]
+    pub(super) fn spread(&self, route: Route) -> Result<Vec<Route>, String> {
+        Ok(vec![route])
+    }
+
+    /// Adds the databases beside the common one of a sink.
+    #[cfg(feature = "postgres")]
+    fn add_shards(&mut self, reader: &mut Reader<'_>, name: &SinkName, settings: &SinkSettings, shards: Shards) {
+        for shard in &shards.all {
+            let store = SinkConfig::Postgres(shard.config.clone());
+            if let Some(other) = self.declared.get(&*shard.sink.0) {
+                let title = format!("the shard is the sink `{}`, and there is one of this name", shard.sink);
+                let mistake = Mistake::new(title, shard.spot.clone(), "give it another name");
+                reader.push(mistake.also(other.clone(), "this one"));
+            }
+            self.valid.insert(shard.sink.clone(), SinkSettings { store, ..settings.clone() });
+        }
+        self.sharded.insert(name.clone(), shards);
     }
 }
 
@@ -297,8 +337,23 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Pat
             sinks.valid.insert(name, config);
         }
     }
+    #[cfg(feature = "postgres")]
+    read_shards(reader, tables, folder, &mut sinks);
     check_places(reader, &sinks);
     sinks
+}
+
+/// Behind all sinks, so that their names are known.
+#[cfg(feature = "postgres")]
+fn read_shards(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Path, sinks: &mut Sinks) {
+    for section in tables {
+        let Some(name) = SinkName::new(section.name()) else { continue };
+        let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
+        let SinkConfig::Postgres(config) = &settings.store else { continue };
+        if let Some(shards) = super::shards::read(reader, section, folder, config) {
+            sinks.add_shards(reader, &name, &settings, shards);
+        }
+    }
 }
 
 fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data: &Path) -> Option<SinkSettings> {

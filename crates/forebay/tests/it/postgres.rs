@@ -2,6 +2,7 @@
 
 mod failover;
 mod secured;
+mod shards;
 
 use std::path::Path;
 

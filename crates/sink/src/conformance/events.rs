@@ -37,6 +37,12 @@ impl Event {
         Self { write: Write::Upsert(revision), ..self }
     }
 
+    /// When it happened: the same whenever it comes, as where a time stands in the payload.
+    fn time(&self) -> i64 {
+        let number = self.id.0.last_chunk().map_or(0, |number| u32::from_be_bytes(*number));
+        RECEIVED_AT - i64::from(number)
+    }
+
     /// What shall stand in the store.
     pub(super) fn row<S: Subject>(&self) -> (EventId, Vec<u8>) {
         (self.id, S::as_kept(self.payload.as_bytes()))
@@ -72,7 +78,7 @@ pub(super) fn sparse(lane: &Lane, first: u64, events: impl Iterator<Item = (u64,
             type_name: &text[..5],
             source: &text[5..11],
             received_at: RECEIVED_AT + sequence.cast_signed(),
-            event_time: None,
+            event_time: Some(event.time()),
             write: event.write,
             payload: &block[11..],
         };

@@ -34,9 +34,9 @@ pub(super) async fn write(talk: &Talk, table: &Table, records: Vec<Indexed<'_>>)
     }
     // In the order of ids, so that two lanes with the same ids never wait for each other in a circle.
     new.sort_by_key(|(index, record)| (record.id, *index));
-    find(talk, &sql, &table.fields, &new, Step::Insert, &mut refused).await?;
+    find(talk, &sql, table, &new, Step::Insert, &mut refused).await?;
     let results = newest(results);
-    find(talk, &sql, &table.fields, &results, Step::Replace, &mut refused).await?;
+    find(talk, &sql, table, &results, Step::Replace, &mut refused).await?;
     refused.sort_by_key(|refusal| refusal.index);
     Ok(refused)
 }
@@ -82,11 +82,12 @@ enum Step {
 async fn find(
     talk: &Talk,
     sql: &Sql,
-    fields: &[Field],
+    table: &Table,
     records: &[Indexed<'_>],
     step: Step,
     refused: &mut Vec<Refusal>,
 ) -> Result<(), Failure> {
+    let fields = &table.fields;
     let mut parts = vec![records];
     while let Some(part) = parts.pop() {
         if part.is_empty() {
@@ -102,6 +103,8 @@ async fn find(
                 refused.extend(taken);
                 talk.order("release savepoint part").await?;
             }
+            // Which partition takes a row isn't the row's fault: one was made or taken away meanwhile.
+            Err(failure) if table.partitions.is_some() && failure.is_of_partitions() => return Err(Failure::Divided),
             Err(failure) => {
                 let Some(why) = failure.of_a_row() else { return Err(failure) };
                 talk.order("rollback to savepoint part; release savepoint part").await?;
@@ -151,20 +154,16 @@ impl Sql {
         let told = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
         let same: Vec<String> =
             told.map(|field| format!("{} is not distinct from {}", stored(field), as_stored(field))).collect();
-        let others = table.fields.iter().filter(|field| field.content != Content::Id);
-        let set: Vec<String> = others.map(|field| format!("{0} = excluded.{0}", field.quoted())).collect();
-        let insert = format!(
-            "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do"
-        );
         let refuses_others = table.conflict == Conflict::Refuse;
         Self {
             by_rule: Insert { sql: conflict::insert(table, &columns, &rows), refuses_others },
             first: Insert { sql: conflict::insert_new(table, &columns, &rows), refuses_others: true },
             compare: format!(
-                "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on t.id = n.id order by n.forebay_n",
-                if same.is_empty() { "true".to_owned() } else { same.join(" and ") }
+                "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on {} order by n.forebay_n",
+                if same.is_empty() { "true".to_owned() } else { same.join(" and ") },
+                table.has_key()
             ),
-            replace: format!("{insert} update set {}", set.join(", ")),
+            replace: replacement(table, &columns, &rows),
             advance: format!(
                 "insert into {0} as r (\"table\", id, revision) \
                  select '{1}', id, revision from unnest($1::uuid[], $2::bigint[]) as n (id, revision) order by id \
@@ -174,6 +173,27 @@ impl Sql {
             ),
         }
     }
+}
+
+/// Writes the new values in the place of those that are there, and adds rows where there are none. In a table that is
+/// divided a result's row may stand under another time.
+fn replacement(table: &Table, columns: &str, rows: &str) -> String {
+    let to = &table.quoted;
+    let others = || table.fields.iter().filter(|field| field.content != Content::Id).map(Field::quoted);
+    if table.partitions.is_some() {
+        let set: Vec<String> = others().map(|column| format!("{column} = n.{column}")).collect();
+        return format!(
+            "with n as (select {columns} from {rows}), \
+             u as (update {to} t set {} from n where t.id = n.id returning t.id) \
+             insert into {to} ({columns}) select {columns} from n where id not in (select id from u) order by id",
+            set.join(", ")
+        );
+    }
+    let set: Vec<String> = others().map(|column| format!("{column} = excluded.{column}")).collect();
+    format!(
+        "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do update set {}",
+        set.join(", ")
+    )
 }
 
 /// A stored value as it can be compared: `json` has no equality.

@@ -9,10 +9,16 @@ use pipeline::pointer::JsonPointer;
 use tokio_postgres::config::{Host, TargetSessionAttrs};
 
 use super::kind::Kind;
+use super::pool::Connections;
 use crate::{InvalidTableName, TableName};
 
 /// How long a server may take to accept a connection, unless its URL says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of a name in PostgreSQL.
+const NAME_BYTES_MAX: usize = 63;
+/// What a partition's name has behind the table's: `_20261122`.
+const DAY_SUFFIX_BYTES: usize = 9;
 
 /// Which table of which server, and how it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,10 +31,14 @@ pub struct PostgresConfig {
     pub table: QualifiedName,
     /// What the table's columns hold.
     pub layout: Layout,
+    /// How the table is divided.
+    pub partition: Partition,
     /// What becomes of an event whose id is taken.
     pub conflict: Conflict,
     /// How long the server may take for one statement; a lock is waited for as long at most.
     pub timeout: Duration,
+    /// How many connections there are, and for how long.
+    pub connections: Connections,
 }
 
 /// Servers of which one takes writes, with the account to use: a `postgres://` URL.
@@ -158,6 +168,17 @@ impl QualifiedName {
         self.beside(&self.table.quoted())
     }
 
+    /// The name with something behind it, as it stands in SQL.
+    pub(super) fn with_suffix(&self, suffix: &str) -> String {
+        self.beside(&format!("\"{}{suffix}\"", self.table.as_str()))
+    }
+
+    /// Whether the names of partitions, which have more behind it, are names still.
+    #[must_use]
+    pub fn leaves_room_for_days(&self) -> bool {
+        self.table.as_str().len() + DAY_SUFFIX_BYTES <= NAME_BYTES_MAX
+    }
+
     /// A name in the same schema, as it stands in SQL.
     pub(super) fn beside(&self, name: &str) -> String {
         match &self.schema {
@@ -197,6 +218,16 @@ impl PostgresConfig {
     pub const fn keeps_escapes(&self) -> bool {
         matches!(self.layout, Layout::Whole { payload: PayloadKind::Text })
     }
+}
+
+/// How a table is divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partition {
+    /// Not at all.
+    #[default]
+    None,
+    /// By the day of the event, in UTC: its key is the id together with `event_time`.
+    Day,
 }
 
 /// What becomes of an event whose id is taken by a row that isn't the same. Results of aggregates have revisions, and

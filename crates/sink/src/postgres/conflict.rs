@@ -8,21 +8,22 @@ use pipeline::pointer::JsonPointer;
 /// Adds what `rows` gives by the table's rule, and returns the ids that have come into effect. `rows` has the columns of
 /// the table, and `forebay_n` by which of several with one id the first is known.
 pub(super) fn insert(table: &Table, columns: &str, rows: &str) -> String {
-    let (to, others) = (&table.quoted, table.fields.iter().filter(|field| field.content != Content::Id));
+    let is_of_key = |field: &&Field| matches!(field.content, Content::Id | Content::EventTime);
+    let (to, key, others) = (&table.quoted, table.key(), table.fields.iter().filter(|field| !is_of_key(field)));
     let set: Vec<String> = others.map(|field| format!("{0} = excluded.{0}", field.quoted())).collect();
     let set = set.join(", ");
     // One statement can't replace a row twice: of several with one id the one is taken that would be left.
-    let best = |order: &str| format!("(select distinct on (id) * from {rows} order by id, {order}) as n");
+    let best = |order: &str| format!("(select distinct on ({key}) * from {rows} order by {key}, {order}) as n");
     match &table.conflict {
         Conflict::Refuse | Conflict::Ignore => insert_new(table, columns, rows),
         Conflict::Overwrite => format!(
-            "insert into {to} as t ({columns}) select {columns} from {} order by id on conflict (id) do update set {set} returning id",
+            "insert into {to} as t ({columns}) select {columns} from {} order by id on conflict ({key}) do update set {set} returning id",
             best("forebay_n desc")
         ),
         Conflict::Newest(pointer) => {
             let [new, excluded, stored] = ["n", "excluded", "t"].map(|of| value(&table.fields, pointer, of));
             format!(
-                "insert into {to} as t ({columns}) select {columns} from {} order by id on conflict (id) do update set {set} \
+                "insert into {to} as t ({columns}) select {columns} from {} order by id on conflict ({key}) do update set {set} \
                  where {excluded} > {stored} or ({stored} is null and {excluded} is not null) returning id",
                 best(&format!("{new} desc nulls last, forebay_n"))
             )
@@ -32,9 +33,9 @@ pub(super) fn insert(table: &Table, columns: &str, rows: &str) -> String {
 
 /// The same where no rule holds: what is there stays.
 pub(super) fn insert_new(table: &Table, columns: &str, rows: &str) -> String {
-    let to = &table.quoted;
+    let (to, key) = (&table.quoted, table.key());
     format!(
-        "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do nothing returning id"
+        "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict ({key}) do nothing returning id"
     )
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use event::read::ReadError;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
 
 use super::config::PostgresConfig;
 use crate::SinkError;
@@ -22,6 +22,8 @@ pub(super) enum Failure {
     Ended,
     /// The table isn't what it must be.
     Unfit(String),
+    /// A partition was made or taken away while rows were written.
+    Divided,
     /// A lane's cursor is before what was stored.
     LostTail {
         /// The cursor.
@@ -53,6 +55,27 @@ impl Failure {
         Some(format!("{}{detail}", error.message()))
     }
 
+    /// Whether no partition takes a row, or one that doesn't take it any more. The server's own function tells it from
+    /// constraints, which have the same code.
+    pub(super) fn is_of_partitions(&self) -> bool {
+        let Self::Driver(error) = self else { return false };
+        let routine = error.as_db_error().and_then(DbError::routine);
+        matches!(routine, Some("ExecFindPartition" | "ExecPartitionCheckEmitError"))
+    }
+
+    /// Whether a partition can't be made now, so that rows go to the default one meanwhile: somebody reads or makes one, or a table that
+    /// is none of the partitions has its name.
+    pub(super) fn leaves_default(&self) -> bool {
+        let Self::Driver(error) = self else { return false };
+        let codes = [
+            SqlState::LOCK_NOT_AVAILABLE,
+            SqlState::QUERY_CANCELED,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::DUPLICATE_TABLE,
+        ];
+        error.code().is_some_and(|code| codes.contains(code))
+    }
+
     pub(super) fn into_sink_error(self, config: &PostgresConfig) -> SinkError {
         let place = format!("PostgreSQL {}, table {}", config.server, config.table);
         match self {
@@ -63,6 +86,10 @@ impl Failure {
             Self::Closed => unavailable(format!("{place}: the connection was closed here")),
             Self::Ended => unavailable(format!("{place}: the server closed the connection")),
             Self::Unfit(why) => SinkError::Misconfigured(format!("{place}: {why}").into()),
+            Self::Divided => unavailable(format!(
+                "{place}: its partitions have changed while rows were written, and the batch is sent again; where this \
+                 stays, see to it that the table has a default partition"
+            )),
             Self::LostTail { position, stored } => unavailable(format!(
                 "{place} has a lane up to position {position}, and {stored} was stored: it is another server now, or an \
                  older copy; the lane's place is to be asked for again"
@@ -127,7 +154,8 @@ fn advice(code: &SqlState) -> Option<&'static str> {
         // Tables that are made by two at once: whoever comes second finds them.
         "42" if *code == SqlState::DUPLICATE_TABLE => None,
         "42" if *code == SqlState::INSUFFICIENT_PRIVILEGE => Some(
-            "grant what is missing: select, insert and update on the table and on Forebay's own two, create on the schema",
+            "grant what is missing: select, insert and update on the table and on Forebay's own two, create on the schema; \
+             who isn't the owner of a divided table can't make its partitions",
         ),
         // A table that vanished is made again with the next try.
         "42" => Some("make the table what the manual says, or name another in `table`"),

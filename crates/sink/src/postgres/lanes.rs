@@ -1,4 +1,4 @@
-//! The connections of a sink's lanes: one each, made when the lane first calls and again after whatever failed.
+//! The lanes of a sink: each has one call in flight, and remembers up to where it was seen to be stored.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -11,16 +11,14 @@ use tokio::sync::{Mutex, watch};
 
 use super::config::PostgresConfig;
 use super::failure::Failure;
-use super::session::Session;
-use super::table::Table;
+use super::pool::{Open, Pool};
 use super::transaction;
 use crate::{Batch, Report};
 
-/// The lanes that have called.
+/// The lanes that have called, and the connections that they share.
 pub(super) struct Lanes {
     seats: BlockingMutex<HashMap<Lane, Arc<Mutex<Seat>>>>,
-    /// A connection that was made before it was known for which lane.
-    spare: BlockingMutex<Option<Open>>,
+    pool: Pool,
     /// How often the sink was closed: calls in flight end by it.
     closed: watch::Sender<u64>,
 }
@@ -28,39 +26,19 @@ pub(super) struct Lanes {
 /// A lane's place.
 #[derive(Debug, Default)]
 struct Seat {
-    open: Option<Open>,
     /// Up to where the lane was seen to be stored: a server that has less is another one, or an older copy.
     stored: u64,
 }
 
-/// A connection to a table that fits.
-#[derive(Debug)]
-pub(super) struct Open {
-    pub(super) session: Session,
-    pub(super) table: Table,
-}
-
-impl Open {
-    pub(super) async fn new(config: &PostgresConfig) -> Result<Self, Failure> {
-        let mut session = Session::open(config).await?;
-        let (talk, driver) = session.parts();
-        let table = driver.run(Table::open(talk, config)).await?;
-        Ok(Self { session, table })
-    }
-}
-
-impl Default for Lanes {
-    fn default() -> Self {
-        Self { seats: BlockingMutex::default(), spare: BlockingMutex::default(), closed: watch::Sender::new(0) }
-    }
-}
-
 impl Lanes {
+    pub(super) fn new(config: &PostgresConfig) -> Self {
+        let pool = Pool::new(&config.connections);
+        Self { seats: BlockingMutex::default(), pool, closed: watch::Sender::new(0) }
+    }
+
     pub(super) async fn connect(&self, config: &PostgresConfig) -> Result<(), Failure> {
         self.unless_closed(async {
-            let spare = self.take_spare();
-            let open = self.find(config, spare).await?;
-            *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+            self.pool.give_back(self.pool.take(config).await?);
             Ok(())
         })
         .await
@@ -70,10 +48,11 @@ impl Lanes {
         self.unless_closed(async {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
-            let mut open = self.take(config, &mut seat).await?;
-            let (talk, driver) = open.session.parts();
-            let position = driver.run(transaction::read_cursor(talk, &open.table, lane)).await?;
-            *seat = Seat { open: Some(open), stored: position };
+            let mut lent = self.pool.take(config).await?;
+            let (talk, driver) = lent.open.session.parts();
+            let position = driver.run(transaction::read_cursor(talk, &lent.open.table, lane)).await?;
+            self.pool.give_back(lent);
+            *seat = Seat { stored: position };
             Ok(position)
         })
         .await
@@ -83,13 +62,18 @@ impl Lanes {
         self.unless_closed(async {
             let seat = self.seat(batch.lane());
             let mut seat = seat.lock().await;
-            // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state.
-            let mut open = self.take(config, &mut seat).await?;
-            let (stored, (talk, driver)) = (seat.stored, open.session.parts());
-            let report = driver.run(transaction::write(talk, &open.table, batch, stored)).await?;
-            seat.open = Some(open);
+            // Given back at the end only: a call that fails or is dropped on the way leaves no connection in an unknown state.
+            let mut lent = self.pool.take(config).await?;
+            let Open { session, table, days } = &mut lent.open;
+            let (talk, driver) = session.parts();
+            let work = async {
+                days.prepare(talk, table, batch).await?;
+                transaction::write(talk, table, batch, seat.stored).await
+            };
+            let report = driver.run(work).await?;
+            self.pool.give_back(lent);
             if report == Report::Stored {
-                seat.stored = stored.max(batch.last());
+                seat.stored = seat.stored.max(batch.last());
             }
             Ok(report)
         })
@@ -100,36 +84,14 @@ impl Lanes {
     pub(super) async fn close(&self) {
         self.closed.send_modify(|count| *count += 1);
         let seats: Vec<_> = self.seats.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        let mut open: Vec<Open> = self.take_spare().into_iter().collect();
         for seat in seats {
-            open.extend(seat.lock().await.open.take());
+            drop(seat.lock().await);
         }
-        for Open { session, .. } in open {
-            session.close().await;
-        }
-    }
-
-    fn take_spare(&self) -> Option<Open> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.pool.close().await;
     }
 
     fn seat(&self, lane: &Lane) -> Arc<Mutex<Seat>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner).entry(lane.clone()).or_default().clone()
-    }
-
-    /// The lane's connection, or the spare one, or a new one.
-    async fn take(&self, config: &PostgresConfig, seat: &mut Seat) -> Result<Open, Failure> {
-        let open = seat.open.take().or_else(|| self.take_spare());
-        self.find(config, open).await
-    }
-
-    async fn find(&self, config: &PostgresConfig, open: Option<Open>) -> Result<Open, Failure> {
-        if let Some(mut open) = open
-            && open.session.is_fresh().await
-        {
-            return Ok(open);
-        }
-        Open::new(config).await
     }
 
     /// Does `work`, unless the sink is closed meanwhile.

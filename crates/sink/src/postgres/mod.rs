@@ -1,16 +1,20 @@
 //! PostgreSQL: a table of a server, or of whichever of several takes writes.
 //!
-//! Fenced: a lane's cursor is set in the transaction of its rows. Each lane has a connection of its own, and so have
-//! reads, which are done on a thread of their own; a connection begins with the first call.
+//! Fenced: a lane's cursor is set in the transaction of its rows. Lanes share connections, of which there are as many as lanes at most;
+//! reads have one of their own, on a thread of their own. A connection begins with the first call.
 
 mod careful;
 mod config;
 mod conflict;
+mod creation;
 mod failure;
 mod kind;
 mod lanes;
 mod numeric;
 mod page;
+mod partitions;
+mod places;
+mod pool;
 mod reader;
 mod row;
 mod session;
@@ -24,8 +28,11 @@ use std::time::Duration;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-pub use config::{Column, Conflict, InvalidServer, Layout, PayloadKind, PostgresConfig, QualifiedName, Server};
+pub use config::{
+    Column, Conflict, InvalidServer, Layout, Partition, PayloadKind, PostgresConfig, QualifiedName, Server,
+};
 pub use kind::{Kind, UnknownKind};
+pub use pool::Connections;
 
 use crate::{Batch, Cursor, Report, SinkError};
 use lanes::Lanes;
@@ -48,7 +55,8 @@ struct Shared {
 
 impl Postgres {
     pub(crate) fn new(config: PostgresConfig) -> Self {
-        Self { shared: Arc::new(Shared { config, lanes: Lanes::default(), reader: Reader::default() }) }
+        let lanes = Lanes::new(&config);
+        Self { shared: Arc::new(Shared { config, lanes, reader: Reader::default() }) }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {

@@ -1,23 +1,14 @@
-//! One page of a table, in steps that are each short: there is no index but that of the ids, and the table may be large.
-//!
-//! The order is that of the places in the table, which is the order of storing as long as nothing is deleted.
-
-use std::time::{Duration, Instant};
+//! One page of a table: by ids, or by places ([`places`](super::places)).
 
 use event::EventId;
-use event::TypeName;
 use event::limits::EVENT_BYTES_MAX;
-use event::read::{Bookmark, Filter, Gathered, Page, Query, StoredEvent, Wanted};
+use event::read::{Bookmark, Gathered, Page, Query, StoredEvent, Wanted};
 use tokio_postgres::Row;
 
 use super::failure::Failure;
+use super::places::{At, Mark, among_places};
 use super::row::{Array, Id, Time};
 use super::session::Talk;
-
-/// Blocks of the table that one statement looks at: 2 MiB.
-const STEP_BLOCKS: u32 = 256;
-/// How long is looked for one page.
-const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// A bookmark among places begins with this, one among ids with the other.
 const AMONG_PLACES: u8 = b'p';
@@ -46,38 +37,8 @@ pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Opti
     }
 }
 
-/// Where a row stands: a block of the table, and a number within it from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct At {
-    block: u32,
-    number: u16,
-}
-
-impl At {
-    /// Before every row.
-    const START: Self = Self { block: 0, number: 0 };
-
-    fn parse(text: &str) -> Option<Self> {
-        let (block, number) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
-        Some(Self { block: block.parse().ok()?, number: number.parse().ok()? })
-    }
-
-    fn sql(self) -> String {
-        format!("'({},{})'::tid", self.block, self.number)
-    }
-}
-
-/// Behind which row a page begins.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    /// The file that held the table: in another one every row stands elsewhere.
-    file: u32,
-    at: At,
-    id: EventId,
-}
-
 /// A place between two events.
-enum Place {
+pub(super) enum Place {
     At(Mark),
     /// Behind this id.
     Id(EventId),
@@ -88,22 +49,24 @@ impl Place {
         match bytes.split_first()? {
             (&AMONG_IDS, id) => Some(Self::Id(EventId(id.try_into().ok()?))),
             (&AMONG_PLACES, rest) => {
+                let (part, rest) = rest.split_first_chunk()?;
                 let (file, rest) = rest.split_first_chunk()?;
                 let (block, rest) = rest.split_first_chunk()?;
                 let (number, id) = rest.split_first_chunk()?;
                 let at = At { block: u32::from_be_bytes(*block), number: u16::from_be_bytes(*number) };
-                Some(Self::At(Mark { file: u32::from_be_bytes(*file), at, id: EventId(id.try_into().ok()?) }))
+                let (part, file) = (i64::from_be_bytes(*part), u32::from_be_bytes(*file));
+                Some(Self::At(Mark { part, file, at, id: EventId(id.try_into().ok()?) }))
             }
             _ => None,
         }
     }
 
-    fn write(&self) -> Bookmark {
+    pub(super) fn write(&self) -> Bookmark {
         Bookmark(match self {
             Self::Id(id) => [&[AMONG_IDS][..], &id.0].concat(),
-            Self::At(Mark { file, at, id }) => {
+            Self::At(Mark { part, file, at, id }) => {
                 let (block, number) = (at.block.to_be_bytes(), at.number.to_be_bytes());
-                [&[AMONG_PLACES][..], &file.to_be_bytes(), &block, &number, &id.0].concat()
+                [&[AMONG_PLACES][..], &part.to_be_bytes(), &file.to_be_bytes(), &block, &number, &id.0].concat()
             }
         })
     }
@@ -116,7 +79,7 @@ fn behind(id: EventId) -> Option<EventId> {
 
 /// The rows that fit `condition`, in `order`, as far as a page has room for them: the server counts too, or it would send
 /// them all.
-fn rows(table: &str, condition: &str, order: &str, query: &Query) -> String {
+pub(super) fn rows(table: &str, condition: &str, order: &str, query: &Query) -> String {
     // One more than there is room for tells whether there is a next page.
     let (count, bytes) = (query.limit.saturating_add(1), query.bytes_max);
     format!(
@@ -150,80 +113,8 @@ async fn among_ids(talk: &Talk, table: &str, query: &Query, first: EventId, last
     Ok(gathered.page(None))
 }
 
-async fn among_places(
-    talk: &Talk,
-    table: &str,
-    query: &Query,
-    filter: &Filter,
-    mark: Option<Mark>,
-) -> Result<Page, Failure> {
-    let began = Instant::now();
-    let (file, blocks) = table_now(talk, table).await?;
-    let mut mark = mark.unwrap_or(Mark { file, at: At::START, id: EventId([0; 16]) });
-    if mark.file != file {
-        mark = Mark { file, at: place_now(talk, table, mark).await?, ..mark };
-    }
-    let mut gathered = Gathered::new(query);
-    while i64::from(mark.at.block) < blocks {
-        if gathered.is_full() || began.elapsed() >= PAGE_TIME_MAX {
-            return Ok(gathered.page(Some(Place::At(mark).write())));
-        }
-        let end = At { block: mark.at.block.saturating_add(STEP_BLOCKS), number: 0 };
-        let found = step(talk, table, query, filter, (mark.at, end)).await?;
-        if found.is_empty() {
-            mark.at = end;
-        }
-        for row in &found {
-            let (at, event) = event_in(row)?;
-            let id = event.id;
-            if !is_none_of_ours(&event) && !gathered.take(event) {
-                return Ok(gathered.page(Some(Place::At(mark).write())));
-            }
-            mark = Mark { file, at, id };
-        }
-    }
-    Ok(gathered.page(None))
-}
-
-/// Which file holds the table, and how many blocks it has.
-async fn table_now(talk: &Talk, table: &str) -> Result<(u32, i64), Failure> {
-    let sql = "select pg_relation_filenode($1::text::regclass), \
-               pg_relation_size($1::text::regclass) / current_setting('block_size')::bigint";
-    let row = talk.wait(talk.client.query_one(sql, &[&table])).await?;
-    Ok((row.try_get(0)?, row.try_get(1)?))
-}
-
-/// Where the event of a bookmark stands in a table that was written anew, as by `vacuum full`.
-async fn place_now(talk: &Talk, table: &str, mark: Mark) -> Result<At, Failure> {
-    let sql = format!("select ctid::text from {table} where id = any($1::uuid[])");
-    let id = Array::of_ids([mark.id].into_iter());
-    let row = talk.wait(talk.client.query_opt(&sql, &[&id])).await?;
-    let now = row.map(|row| row.try_get::<_, String>(0)).transpose()?;
-    Ok(now.and_then(|text| At::parse(&text)).unwrap_or(mark.at))
-}
-
-/// Rows behind a place and before another that the filter lets through.
-async fn step(
-    talk: &Talk,
-    table: &str,
-    query: &Query,
-    filter: &Filter,
-    (after, end): (At, At),
-) -> Result<Vec<Row>, Failure> {
-    let condition = format!(
-        "ctid > {} and ctid < {} and ($1::text is null or type = $1) and ($2::timestamptz is null or received_at >= $2) \
-         and ($3::timestamptz is null or received_at < $3)",
-        after.sql(),
-        end.sql()
-    );
-    let sql = rows(table, &condition, "place", query);
-    let type_name = filter.type_name.as_ref().map(TypeName::as_str);
-    let (since, until) = (filter.since.map(Time), filter.until.map(Time));
-    talk.wait(talk.client.query(&sql, &[&type_name, &since, &until])).await
-}
-
 /// Where a row stands, and its event.
-fn event_in(row: &Row) -> Result<(At, StoredEvent), Failure> {
+pub(super) fn event_in(row: &Row) -> Result<(At, StoredEvent), Failure> {
     let place: &str = row.try_get(5)?;
     let event = StoredEvent {
         id: row.try_get::<_, Id>(0)?.0,
@@ -236,6 +127,6 @@ fn event_in(row: &Row) -> Result<(At, StoredEvent), Failure> {
 }
 
 /// Others may have put into the table what is too large for an event.
-const fn is_none_of_ours(event: &StoredEvent) -> bool {
+pub(super) const fn is_none_of_ours(event: &StoredEvent) -> bool {
     event.payload.len() > EVENT_BYTES_MAX
 }

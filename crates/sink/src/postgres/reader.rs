@@ -172,6 +172,8 @@ impl Work {
 async fn begin(config: &PostgresConfig) -> Result<Session, Failure> {
     let mut session = Session::open(config).await?;
     let (talk, driver) = session.parts();
-    driver.run(talk.order("set default_transaction_read_only = on")).await?;
+    // The bounds of partitions are read as the server writes them.
+    let manners = "set default_transaction_read_only = on; set datestyle = 'ISO'; set timezone = 'UTC'";
+    driver.run(talk.order(manners)).await?;
     Ok(session)
 }

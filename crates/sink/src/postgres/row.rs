@@ -43,6 +43,7 @@ fn put(field: &Field, record: &Record<'_>, out: &mut Vec<u8>) -> Result<bool, St
         Content::Type => out.put_slice(record.type_name.as_bytes()),
         Content::Source => out.put_slice(record.source.as_bytes()),
         Content::ReceivedAt => put_time(record.received_at, out),
+        Content::EventTime => put_time(record.time(), out),
         Content::Payload if field.kind == Kind::Jsonb => put_jsonb(record.payload, out),
         Content::Payload => out.put_slice(record.payload),
         Content::Member(pointer) => {

@@ -16,13 +16,12 @@ use tokio_postgres::{Client, Connection, Socket};
 
 use super::config::PostgresConfig;
 use super::failure::Failure;
+use super::pool::Connections;
 
-/// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
-const IDLE_MAX: Duration = Duration::from_mins(5);
-/// A connection isn't used for longer, so that servers behind one name share the work by and by.
-const LIFE_MAX: Duration = Duration::from_hours(1);
 /// How much longer than the server's own limit is waited for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How much later than it isn't used any more the server ends an idle session: no call finds one that just ends.
+const IDLE_MARGIN: Duration = Duration::from_secs(1);
 /// How long the server may take to be told good-bye.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
@@ -30,6 +29,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(1);
 pub(super) struct Session {
     talk: Talk,
     wire: Wire,
+    limits: Connections,
     opened: Instant,
     used: Instant,
 }
@@ -105,15 +105,19 @@ impl Session {
         let (client, connection) = connecting.await.map_err(|_| Failure::Silent(most))??;
         let now = Instant::now();
         let talk = Talk { client, limit: config.timeout.saturating_add(PATIENCE) };
-        let mut session = Self { talk, wire: Box::pin(connection), opened: now, used: now };
+        let (wire, limits) = (Box::pin(connection), config.connections);
+        let mut session = Self { talk, wire, limits, opened: now, used: now };
         let milliseconds = config.timeout.as_millis();
+        let idle = limits.idle.saturating_add(IDLE_MARGIN).as_millis();
         // The server gives up by itself what nobody waits for any more, and lets go of the lane's cursor.
-        let limits = format!(
+        // Before version 14 it doesn't end idle sessions, and has no such setting.
+        let manners = format!(
             "set statement_timeout = {milliseconds}; set lock_timeout = {milliseconds}; \
-             set idle_in_transaction_session_timeout = {milliseconds}"
+             set idle_in_transaction_session_timeout = {milliseconds}; \
+             select set_config(name, '{idle}', false) from pg_settings where name = 'idle_session_timeout'"
         );
         let (talk, driver) = session.parts();
-        driver.run(talk.order(&limits)).await?;
+        driver.run(talk.order(&manners)).await?;
         Ok(session)
     }
 
@@ -127,7 +131,12 @@ impl Session {
         let wire = &mut self.wire;
         // Whatever has come meanwhile is read, the end of the connection too.
         let ended = poll_fn(|context| Poll::Ready(wire.as_mut().poll(context).is_ready())).await;
-        !ended && !self.talk.client.is_closed() && self.used.elapsed() < IDLE_MAX && self.opened.elapsed() < LIFE_MAX
+        !ended && !self.talk.client.is_closed() && !self.is_stale()
+    }
+
+    /// Whether it was idle for too long, or is too old.
+    pub(super) fn is_stale(&self) -> bool {
+        self.used.elapsed() >= self.limits.idle || self.opened.elapsed() >= self.limits.lifetime
     }
 
     /// Says good-bye.

@@ -3,7 +3,8 @@
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Row, Statement};
 
-use super::config::{Conflict, Layout, PostgresConfig};
+use super::config::{Conflict, Layout, Partition, PostgresConfig, QualifiedName};
+use super::creation::make_missing;
 use super::failure::Failure;
 use super::kind::Kind;
 use super::session::Talk;
@@ -16,6 +17,8 @@ pub(super) enum Content {
     Type,
     Source,
     ReceivedAt,
+    /// When it happened, or else when it was received: what a table is divided by.
+    EventTime,
     Payload,
     Member(JsonPointer),
 }
@@ -45,7 +48,7 @@ impl Field {
         match self.content {
             Content::Id => kind == Kind::Uuid,
             Content::Type | Content::Source => matches!(kind, Kind::Text | Kind::Varchar),
-            Content::ReceivedAt => kind == Kind::Timestamptz,
+            Content::ReceivedAt | Content::EventTime => kind == Kind::Timestamptz,
             Content::Payload => matches!(kind, Kind::Jsonb | Kind::Json | Kind::Text),
             Content::Member(_) => true,
         }
@@ -53,19 +56,26 @@ impl Field {
 }
 
 /// The columns that a new table gets.
-fn wanted(layout: &Layout) -> Vec<Field> {
+fn wanted(config: &PostgresConfig) -> Vec<Field> {
     let id = Field::new("id", Content::Id, Kind::Uuid);
-    let received_at = Field::new("received_at", Content::ReceivedAt, Kind::Timestamptz);
-    match layout {
-        Layout::Whole { payload } => vec![
-            id,
-            Field::new("type", Content::Type, Kind::Text),
-            Field::new("source", Content::Source, Kind::Text),
-            received_at,
-            Field::new("payload", Content::Payload, payload.kind()),
-        ],
+    let mut times = vec![Field::new("received_at", Content::ReceivedAt, Kind::Timestamptz)];
+    if config.partition == Partition::Day {
+        times.push(Field::new("event_time", Content::EventTime, Kind::Timestamptz));
+    }
+    match &config.layout {
+        Layout::Whole { payload } => {
+            let mut fields = vec![
+                id,
+                Field::new("type", Content::Type, Kind::Text),
+                Field::new("source", Content::Source, Kind::Text),
+            ];
+            fields.extend(times);
+            fields.push(Field::new("payload", Content::Payload, payload.kind()));
+            fields
+        }
         Layout::Columns { columns, payload } => {
-            let mut fields = vec![id, received_at];
+            let mut fields = vec![id];
+            fields.extend(times);
             fields.extend(columns.iter().map(|column| {
                 let kind = column.kind.unwrap_or(Kind::Jsonb);
                 Field::new(column.name.as_str(), Content::Member(column.pointer.clone()), kind)
@@ -83,6 +93,8 @@ pub(super) struct Table {
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
     pub(super) conflict: Conflict,
+    /// Its partitions, if it is divided by day.
+    pub(super) partitions: Option<Partitions>,
     pub(super) quoted: String,
     pub(super) revisions: String,
     pub(super) read_cursor: Statement,
@@ -92,23 +104,44 @@ pub(super) struct Table {
     pub(super) copy: Statement,
 }
 
-/// Two that make tables at the same time wait for each other; the number is only Forebay's own.
-const MAKING: i64 = 0x666f_7265_6261_7900;
+/// What it takes to make a partition.
+#[derive(Debug)]
+pub(super) struct Partitions {
+    /// The one for days without a partition of their own, as it stands in SQL.
+    pub(super) default: String,
+    /// The columns that have a value of their own, as they stand in SQL.
+    pub(super) columns: String,
+    /// The table, whose name the partitions' names begin with.
+    pub(super) of: QualifiedName,
+}
 
 impl Table {
+    /// The columns that no two rows have the same values in.
+    pub(super) const fn key(&self) -> &'static str {
+        if self.partitions.is_some() { "id, event_time" } else { "id" }
+    }
+
+    /// That rows `t` and `n` have one key.
+    pub(super) const fn has_key(&self) -> &'static str {
+        if self.partitions.is_some() { "t.id = n.id and t.event_time = n.event_time" } else { "t.id = n.id" }
+    }
+
     /// Makes what is missing and looks at what is there.
     pub(super) async fn open(talk: &Talk, config: &PostgresConfig) -> Result<Self, Failure> {
-        let fields = wanted(&config.layout);
+        let fields = wanted(config);
         let (cursors, revisions) = (config.table.beside("forebay_cursors"), config.table.beside("forebay_revisions"));
         make_missing(talk, config, &fields, &cursors, &revisions).await?;
         let quoted = config.table.quoted();
-        let (name, fields) = look_at(talk, &quoted, fields).await?;
+        let (name, default) = look_at(talk, config, &quoted).await?;
+        let (fields, columns) = look_at_columns(talk, &quoted, fields).await?;
+        let partitions = default.map(|default| Partitions { default, columns, of: config.table.clone() });
+        let key = if partitions.is_some() { "id, event_time" } else { "id" };
         let names: Vec<String> = fields.iter().map(Field::quoted).collect();
         let names = names.join(", ");
         let insert =
-            format!("insert into {quoted} ({names}) values ({}) on conflict (id) do nothing", nulls(fields.len()));
-        // Planned and not run: that tells whether the id is unique.
-        talk.order(&format!("explain {insert}")).await.map_err(not_unique)?;
+            format!("insert into {quoted} ({names}) values ({}) on conflict ({key}) do nothing", nulls(fields.len()));
+        // Planned and not run: that tells whether the key is unique.
+        talk.order(&format!("explain {insert}")).await.map_err(|failure| not_unique(failure, key))?;
         let place = "where origin = $1 and shard = $2 and sink = $3";
         let prepare = async |sql: String| talk.wait(talk.client.prepare(&sql)).await;
         Ok(Self {
@@ -123,6 +156,7 @@ impl Table {
             name,
             fields,
             conflict: config.conflict.clone(),
+            partitions,
             quoted,
             revisions,
         })
@@ -133,57 +167,56 @@ fn nulls(count: usize) -> String {
     vec!["null"; count].join(", ")
 }
 
-/// Asks before it makes: who may not make tables may still write to those that are there.
-async fn make_missing(
-    talk: &Talk,
-    config: &PostgresConfig,
-    fields: &[Field],
-    cursors: &str,
-    revisions: &str,
-) -> Result<(), Failure> {
-    let table = config.table.quoted();
-    let asked = format!(
-        "select to_regclass('{table}') is not null and to_regclass('{cursors}') is not null \
-         and to_regclass('{revisions}') is not null"
-    );
-    let row = talk.wait(talk.client.query_one(&asked, &[])).await?;
-    if row.try_get(0)? {
-        return Ok(());
+const COLUMNS: &str = "select a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), \
+    a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '', a.attgenerated <> '', \
+    quote_ident(a.attname) \
+    from pg_attribute a where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum";
+
+/// What the table is: its kind, its full name, whether it is divided by range of `event_time` alone, its default
+/// partition, and whether any of its partitions isn't a plain table.
+const KIND: &str = "select c.relkind::text, n.nspname || '.' || c.relname, \
+    coalesce(p.partstrat = 'r' and p.partnatts = 1 and a.attname = 'event_time', false), \
+    case when p.partdefid <> 0 then p.partdefid::regclass::text end, \
+    exists (select from pg_inherits i join pg_class d on d.oid = i.inhrelid where i.inhparent = c.oid and d.relkind <> 'r') \
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_partitioned_table p on p.partrelid = c.oid \
+    left join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] where c.oid = $1::text::regclass";
+
+/// The table's full name, and its default partition if it is to be divided.
+async fn look_at(talk: &Talk, config: &PostgresConfig, quoted: &str) -> Result<(String, Option<String>), Failure> {
+    let row = talk.wait(talk.client.query_one(KIND, &[&quoted])).await?;
+    let (kind, name): (&str, String) = (row.try_get(0)?, row.try_get(1)?);
+    let (is_by_time, default, has_others): (bool, Option<String>, bool) =
+        (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+    let unfit = |why: &str| Err(Failure::Unfit(why.into()));
+    match (kind, config.partition) {
+        ("r", Partition::None) => Ok((name, None)),
+        ("p", Partition::None) => unfit(
+            "it is partitioned, and its key can't be the id alone: name a plain table, or say partition = \"day\" if \
+             this one is divided by `event_time`",
+        ),
+        ("r", Partition::Day) => {
+            unfit("it isn't partitioned: rename it, so that another is made, or take `partition` out")
+        }
+        ("p", Partition::Day) if !is_by_time => {
+            unfit("it is divided in another way than by range of the column event_time alone: name another table")
+        }
+        ("p", Partition::Day) if has_others => {
+            unfit("some of its partitions are divided themselves, or foreign: detach them, or name another table")
+        }
+        ("p", Partition::Day) if default.is_none() => unfit(
+            "it has no default partition for days that get none of their own: create table … partition of … default",
+        ),
+        ("p", Partition::Day) => Ok((name, default)),
+        _ => unfit("it is a view, or a foreign table: name a plain table"),
     }
-    let column = |field: &Field| {
-        let key = if field.content == Content::Id { " primary key" } else { "" };
-        format!("{} {}{key}", field.quoted(), field.kind.name())
-    };
-    let columns: Vec<String> = fields.iter().map(column).collect();
-    talk.order(&format!(
-        "begin; select pg_advisory_xact_lock({MAKING});
-         create table if not exists {table} ({});
-         create table if not exists {cursors} (origin bytea not null, shard integer not null, sink text not null,
-             position bigint not null, set_at timestamptz, primary key (origin, shard, sink)) with (fillfactor = 50);
-         create table if not exists {revisions} (\"table\" text not null, id uuid not null, revision bigint not null,
-             primary key (\"table\", id));
-         commit",
-        columns.join(", ")
-    ))
-    .await
 }
 
-const COLUMNS: &str = "select a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), \
-    a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '' \
-    from pg_attribute a where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped";
-
-/// The table's full name, and the columns with the types that they have in it.
-async fn look_at(talk: &Talk, quoted: &str, mut fields: Vec<Field>) -> Result<(String, Vec<Field>), Failure> {
-    let what = "select c.relkind = 'r', n.nspname || '.' || c.relname from pg_class c \
-         join pg_namespace n on n.oid = c.relnamespace where c.oid = $1::text::regclass";
-    let row = talk.wait(talk.client.query_one(what, &[&quoted])).await?;
-    if !row.try_get::<_, bool>(0)? {
-        let why = "it is a view, or a partitioned or foreign table: name a plain table, whose key can be the id alone";
-        return Err(Failure::Unfit(why.into()));
-    }
-    let name = row.try_get(1)?;
+/// The columns with the types that they have in the table, and all that have a value of their own, as they stand in SQL.
+async fn look_at_columns(talk: &Talk, quoted: &str, mut fields: Vec<Field>) -> Result<(Vec<Field>, String), Failure> {
     let columns = talk.wait(talk.client.query(COLUMNS, &[&quoted])).await?;
     let mut found = columns.iter().map(Found::of).collect::<Result<Vec<_>, _>>()?;
+    let own = found.iter().filter(|found| !found.is_generated).map(|found| found.quoted.clone());
+    let own = own.collect::<Vec<_>>().join(", ");
     let mut wrong = Vec::new();
     for field in &mut fields {
         let Some(at) = found.iter().position(|found| found.name == field.name) else {
@@ -191,7 +224,9 @@ async fn look_at(talk: &Talk, quoted: &str, mut fields: Vec<Field>) -> Result<(S
             continue;
         };
         let column = found.swap_remove(at);
-        match Kind::of_oid(column.oid).filter(|kind| field.may_be(*kind)) {
+        // A part of the key that is rounded wouldn't be found again.
+        let rounds = field.content == Content::EventTime && column.type_name != "timestamp with time zone";
+        match Kind::of_oid(column.oid).filter(|kind| field.may_be(*kind) && !rounds) {
             Some(kind) => (field.kind, field.declared) = (kind, column.type_name),
             None => wrong.push(format!("column {} can't be {}", field.name, column.type_name)),
         }
@@ -199,7 +234,7 @@ async fn look_at(talk: &Talk, quoted: &str, mut fields: Vec<Field>) -> Result<(S
     let needed = found.iter().filter(|found| found.is_needed);
     wrong.extend(needed.map(|found| format!("column {} takes no null, and Forebay writes nothing to it", found.name)));
     if wrong.is_empty() {
-        return Ok((name, fields));
+        return Ok((fields, own));
     }
     Err(Failure::Unfit(format!("{}: alter the table, or name another in `table`", wrong.join("; "))))
 }
@@ -209,21 +244,31 @@ struct Found {
     oid: Oid,
     type_name: String,
     is_needed: bool,
+    is_generated: bool,
+    quoted: String,
 }
 
 impl Found {
     fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self { name: row.try_get(0)?, oid: row.try_get(1)?, type_name: row.try_get(2)?, is_needed: row.try_get(3)? })
+        Ok(Self {
+            name: row.try_get(0)?,
+            oid: row.try_get(1)?,
+            type_name: row.try_get(2)?,
+            is_needed: row.try_get(3)?,
+            is_generated: row.try_get(4)?,
+            quoted: row.try_get(5)?,
+        })
     }
 }
 
-fn not_unique(failure: Failure) -> Failure {
+fn not_unique(failure: Failure, key: &str) -> Failure {
     let is_that = |error: &tokio_postgres::Error| {
         error.code() == Some(&tokio_postgres::error::SqlState::INVALID_COLUMN_REFERENCE)
     };
     match failure {
         Failure::Driver(error) if is_that(&error) => {
-            Failure::Unfit("its id isn't unique: make it the primary key, or name another table".into())
+            let told = if key == "id" { "its id isn't unique" } else { "id and event_time aren't unique together" };
+            Failure::Unfit(format!("{told}: make ({key}) the primary key, or name another table"))
         }
         other => other,
     }

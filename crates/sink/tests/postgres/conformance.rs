@@ -1,10 +1,10 @@
-//! The suite that every sink must pass, with payloads as `text` and as `jsonb`.
+//! The suite that every sink must pass, with payloads as `text` and as `jsonb`, and in a table that is divided by day.
 
 use event::EventId;
 use serde_json::Value;
 use sink::Sink;
 use sink::conformance::{Case, Subject, check, sequences};
-use sink::postgres::PayloadKind;
+use sink::postgres::{Partition, PayloadKind};
 use tokio_postgres::Client;
 
 use crate::postgres_server::PostgresServer;
@@ -17,7 +17,7 @@ const SEQUENCES: u32 = 24;
 const CUTS: usize = 24;
 const CUT_STEP: usize = 61;
 
-struct Subjected<const TEXT: bool>(Stand);
+struct Subjected<const TEXT: bool, const DAYS: bool = false>(Stand);
 
 /// What keeps the server from answering, until it is dropped.
 enum Hindered {
@@ -29,7 +29,7 @@ fn known() -> &'static PostgresServer {
     server().expect("asked before")
 }
 
-impl<const TEXT: bool> Subjected<TEXT> {
+impl<const TEXT: bool, const DAYS: bool> Subjected<TEXT, DAYS> {
     /// Holds a lock that no batch gets past until the connection ends. Who reads doesn't notice.
     async fn lock(&self) -> Hindered {
         let connection = client(known()).await;
@@ -39,7 +39,7 @@ impl<const TEXT: bool> Subjected<TEXT> {
     }
 }
 
-impl<const TEXT: bool> Subject for Subjected<TEXT> {
+impl<const TEXT: bool, const DAYS: bool> Subject for Subjected<TEXT, DAYS> {
     const COMPARES: bool = true;
     type Hindrance = Hindered;
 
@@ -56,7 +56,9 @@ impl<const TEXT: bool> Subject for Subjected<TEXT> {
 
     async fn fresh() -> Self {
         let payload = if TEXT { PayloadKind::Text } else { PayloadKind::Jsonb };
-        Self(Stand::new(known(), payload).await)
+        let mut stand = Stand::new(known(), payload).await;
+        stand.config.partition = if DAYS { Partition::Day } else { Partition::None };
+        Self(stand)
     }
 
     fn sink(&self) -> Sink {
@@ -97,6 +99,20 @@ fn text_passes_each_case() {
 fn jsonb_passes_each_case() {
     if server().is_some() {
         Case::ALL.into_iter().for_each(check::<Subjected<false>>);
+    }
+}
+
+#[test]
+fn a_divided_table_passes_each_case() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Subjected<true, true>>);
+    }
+}
+
+#[test]
+fn a_divided_table_follows_the_model() {
+    if server().is_some() {
+        sequences::<Subjected<true, true>>(SEQUENCES);
     }
 }
 

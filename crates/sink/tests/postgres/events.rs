@@ -25,21 +25,34 @@ pub(crate) fn batch(shard: u16, first: u64, payloads: &[&str]) -> Batch {
 
 /// The same with ids of other places: events that came another way before.
 pub(crate) fn batch_named(shard: u16, first: u64, payloads: &[&str], name: impl Fn(u64) -> EventId) -> Batch {
+    batch_of(shard, first, payloads, |record| Record { id: name(record.sequence), ..record })
+}
+
+/// When the event at position 0 would have been received: 2025-10-09T08:53:20Z.
+pub(crate) const RECEIVED_AT: i64 = 1_760_000_000_000_000;
+
+/// The same with records that are changed.
+pub(crate) fn batch_of(
+    shard: u16,
+    first: u64,
+    payloads: &[&str],
+    change: impl for<'a> Fn(Record<'a>) -> Record<'a>,
+) -> Batch {
     let mut batch = Batch::new(lane(shard), first);
     for (sequence, payload) in (first..).zip(payloads) {
         let block = Bytes::from(format!("access{payload}"));
         let type_name = std::str::from_utf8(&block[..6]).unwrap();
         let record = Record {
             sequence,
-            id: name(sequence),
+            id: id(shard, sequence),
             type_name,
             source: "",
-            received_at: 1_760_000_000_000_000 + sequence.cast_signed(),
+            received_at: RECEIVED_AT + sequence.cast_signed(),
             event_time: None,
             write: Write::Insert,
             payload: &block[6..],
         };
-        batch.push(&block, &record);
+        batch.push(&block, &change(record));
     }
     batch
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod conformance;
+mod connections;
+mod divided;
 mod events;
 mod faults;
 #[path = "../postgres_server/mod.rs"]

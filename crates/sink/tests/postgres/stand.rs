@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::postgres::{Conflict, Layout, PayloadKind, PostgresConfig};
+use sink::postgres::{Conflict, Connections, Layout, Partition, PayloadKind, PostgresConfig};
 use sink::{Sink, SinkConfig};
 use tokio_postgres::{Client, NoTls};
 
@@ -37,8 +37,10 @@ impl Stand {
             ca: None,
             table: format!("{schema}.events").parse().unwrap(),
             layout: Layout::Whole { payload },
+            partition: Partition::None,
             conflict: Conflict::Refuse,
             timeout: Duration::from_secs(20),
+            connections: Connections::default(),
         };
         Self { proxy, schema, config }
     }

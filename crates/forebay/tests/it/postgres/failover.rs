@@ -2,7 +2,7 @@
 
 use super::{post, start_on};
 use crate::postgres_server::PostgresServer;
-use crate::support::{Folder, Server, wait_until};
+use crate::support::{Folder, Server, forebay, wait_until};
 
 /// A server that can be followed; slow disks are not what these tests are about.
 fn primary() -> Option<PostgresServer> {
@@ -79,4 +79,42 @@ fn what_a_standby_lacks_that_takes_over_is_stored_again() {
     server.wait_delivered();
     assert_eq!(numbers(&standby), (0..=120).collect::<Vec<_>>());
     assert_eq!(server.metric("forebay_events_stored_total{"), 121);
+}
+
+/// Replays all dead letters of the running server.
+fn replay(server: &Server) -> String {
+    let admin = server.admin.to_string();
+    let output = forebay().args(["dead", "replay", "--admin", &admin]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_replay_that_a_standby_lacks_is_stored_again() {
+    let Some(primary) = primary() else { return };
+    primary.psql(
+        "create table events (id uuid primary key, type text, source text, received_at timestamptz, payload text
+         constraint small check (payload not like '%13%'))",
+    );
+    let standby = primary.standby();
+    assert!(follows(&primary, "async"), "{}", standby.log());
+    let folder = Folder::new();
+    let server = start(&folder, &primary, &standby);
+    (0..20).for_each(|number| assert_eq!(post(&server, number), 200));
+    server.wait_delivered();
+    assert_eq!(server.metric("forebay_events_dead_total{"), 1);
+    primary.psql("alter table events drop constraint small");
+    // It has everything but the replay.
+    let constraints = "select count(*) from pg_constraint where conname = 'small'";
+    assert!(wait_until(|| standby.psql(constraints) == "0" && numbers(&standby).len() == 19));
+    standby.kill();
+    assert!(replay(&server).starts_with("warehouse: 1 stored"));
+    assert_eq!(numbers(&primary).len(), 20);
+    primary.kill();
+    standby.run();
+    standby.promote();
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| numbers(&standby).len() == 20), "{}", log());
+    assert!(wait_until(|| log().contains("has lost 1 that were replayed")), "{}", log());
+    assert_eq!(server.metric("forebay_events_stored_total{"), 20);
+    assert_eq!(server.metric("forebay_events_dead_total{"), 0);
 }

@@ -1,0 +1,94 @@
+//! Looks after what was replayed until its store has settled, and sends again what the store has lost.
+
+use sink::Cursor;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Clerk, Page, Reading};
+use crate::settling::TOUCH_EVERY;
+
+/// Waits until then, or for ever.
+pub(super) async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Clerk {
+    /// Says what is kept, and when the store is asked. A clerk who is busy all the time asks no less often.
+    pub(super) fn plan(&mut self) {
+        self.dead.keep_from(self.watch.first());
+        let to_come = self.touch_at.filter(|at| *at > Instant::now());
+        self.touch_at = (!self.watch.is_idle()).then(|| to_come.unwrap_or_else(|| Instant::now() + TOUCH_EVERY));
+    }
+
+    /// Asks the store whether it has what was replayed.
+    pub(super) async fn touch(&mut self) {
+        match self.sink.get() {
+            Some(sink) => match sink.cursor(&self.lane).await {
+                Ok(Cursor::Store(position)) => self.watch.touched(position, sink.traits().settle),
+                Ok(Cursor::Delivery) => self.watch.clear(),
+                Err(_) => self.watch.interrupted(),
+            },
+            // It may be configured again: until then nobody can tell.
+            None => self.watch.interrupted(),
+        }
+        self.bring_back().await;
+    }
+
+    /// Makes letters of what the store has lost, and sends them again. Where they can't even be made letters, it is tried again.
+    pub(super) async fn bring_back(&mut self) {
+        let mut lost = self.watch.take_lost();
+        if lost.is_empty() {
+            return;
+        }
+        let (count, mut outcome) = (lost.len(), Self::nothing(self.dead.sink().clone()));
+        let failure = self.recall(&mut lost, &mut outcome).await.err();
+        self.watch.put_back(lost);
+        let why = failure.map_or_else(String::new, |why| format!(": {why}"));
+        self.dead.report(&format!(
+            "the store has lost {count} that were replayed: it is another server now, or an older copy. {} of them are stored \
+             again, and what isn't is a dead letter, or comes with its lane{why}",
+            outcome.stored
+        ));
+    }
+
+    /// Takes out of `lost` what was seen to.
+    async fn recall(&mut self, lost: &mut Vec<u64>, outcome: &mut super::DeadOutcome) -> Result<(), String> {
+        let first = lost.first().copied().unwrap_or_default();
+        let reading = Reading::from(&self.dead, first).map_err(|error| error.to_string())?;
+        let Some(mut reading) = reading else { return Ok(()) };
+        let (mut page, mut failed) = (Page::default(), Ok(()));
+        loop {
+            let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
+            let is_end = read.is_none();
+            if let Some(stretch) = read {
+                page.add(stretch, lost);
+            }
+            if is_end || page.is_full() {
+                let page = std::mem::take(&mut page);
+                let done = page.letters.last().copied();
+                let page = self.reopen(page)?;
+                lost.retain(|at| done.is_none_or(|done| *at > done));
+                // They are letters now, whatever becomes of them; the store is asked once only.
+                if failed.is_ok() && !page.letters.is_empty() {
+                    failed = self.replay(page, outcome).await;
+                }
+            }
+            if is_end {
+                lost.clear();
+                return failed;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Makes letters of a page again, without those whose lane has gone back too and sends them by itself.
+    fn reopen(&self, mut page: Page) -> Result<Page, String> {
+        let passed: Vec<bool> = page.records(&page.letters).iter().map(|record| self.lane_has_passed(record)).collect();
+        let mut kept = passed.into_iter();
+        page.letters.retain(|_| kept.next().unwrap_or(false));
+        self.dead.reopen(&page.records(&page.letters)).map_err(|error| error.to_string())?;
+        Ok(page)
+    }
+}

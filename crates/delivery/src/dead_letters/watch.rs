@@ -1,0 +1,133 @@
+//! Replays that their store may lose yet: a server that takes over may be behind the one that stored them.
+//!
+//! The replays of a sink are a lane of their own, whose cursor in the store says whether it has them. It is asked for as
+//! long as such a store takes to settle; meanwhile the letters stay in their journal, though they have come to their end.
+//! What this process knows of it ends with it.
+
+use std::time::Duration;
+
+use crate::settling::Contacts;
+
+/// A batch of letters that the store has taken.
+#[derive(Debug)]
+struct Sent {
+    /// The cursor of the lane of replays behind it.
+    until: u64,
+    /// The time in touch with the store when it was taken.
+    since: Duration,
+    /// Where the letters stand in their journal.
+    letters: Vec<u64>,
+}
+
+/// The replays of one sink that aren't settled.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    contacts: Contacts,
+    sent: Vec<Sent>,
+    lost: Vec<u64>,
+}
+
+impl Watch {
+    /// The store is about to end these letters at this position.
+    pub(crate) fn add(&mut self, until: u64, letters: Vec<u64>) {
+        self.contacts.touched();
+        self.sent.push(Sent { until, since: self.contacts.steady().time, letters });
+    }
+
+    /// The store says that it stands at this position, and needs so long to settle.
+    pub(crate) fn touched(&mut self, position: u64, settle: Duration) {
+        if self.sent.iter().any(|sent| sent.until > position) {
+            let (lost, kept) = self.sent.drain(..).partition(|sent: &Sent| sent.until > position);
+            let lost: Vec<Sent> = lost;
+            self.sent = kept;
+            self.lost.extend(lost.into_iter().flat_map(|sent| sent.letters));
+            // What is left begins to settle anew, in another server.
+            self.contacts.set_back();
+            self.contacts.touched();
+            let now = self.contacts.steady().time;
+            self.sent.iter_mut().for_each(|sent| sent.since = now);
+            return;
+        }
+        self.contacts.touched();
+        let now = self.contacts.steady().time;
+        self.sent.retain(|sent| now.saturating_sub(sent.since) < settle);
+    }
+
+    /// The store doesn't answer: until it does no time counts.
+    pub(crate) fn interrupted(&self) {
+        self.contacts.interrupted();
+    }
+
+    /// The letters that the store has lost, ascending. They are forgotten here.
+    pub(crate) fn take_lost(&mut self) -> Vec<u64> {
+        let mut lost = std::mem::take(&mut self.lost);
+        lost.sort_unstable();
+        lost
+    }
+
+    /// These couldn't be seen to.
+    pub(crate) fn put_back(&mut self, lost: Vec<u64>) {
+        self.lost.extend(lost);
+    }
+
+    /// Nothing of this store is watched any more.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.sent.is_empty() && self.lost.is_empty()
+    }
+
+    /// Where the first letter stands that may be needed again.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.sent.iter().flat_map(|sent| &sent.letters).chain(&self.lost).min().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_store_has_for_its_time_is_let_go_and_what_it_lacks_is_known() {
+        let mut watch = Watch::default();
+        watch.add(5, vec![9, 4]);
+        pass(20).await;
+        watch.add(8, vec![11]);
+        pass(20).await;
+        watch.touched(8, MINUTE);
+        assert_eq!((watch.first(), watch.take_lost()), (Some(4), vec![]));
+        pass(20).await;
+        watch.touched(8, MINUTE);
+        assert_eq!(watch.first(), Some(11), "the first have settled");
+        watch.interrupted();
+        pass(500).await;
+        watch.touched(8, MINUTE);
+        assert_eq!(watch.first(), Some(11), "an outage is no time in touch");
+        watch.touched(7, MINUTE);
+        assert!(!watch.is_idle());
+        assert_eq!((watch.take_lost(), watch.is_idle()), (vec![11], true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_another_server_has_settles_there_anew() {
+        let mut watch = Watch::default();
+        watch.add(5, vec![4]);
+        watch.add(6, vec![7]);
+        pass(29).await;
+        watch.touched(6, MINUTE);
+        pass(29).await;
+        watch.touched(5, MINUTE);
+        assert_eq!(watch.take_lost(), [7]);
+        pass(29).await;
+        watch.touched(5, MINUTE);
+        assert_eq!(watch.first(), Some(4));
+    }
+}

@@ -1,0 +1,146 @@
+//! Dead letters whose replay a store has lost, since it failed over to a copy of itself that is behind.
+
+use std::time::Duration;
+
+use sink::MemoryHandle;
+
+use super::world::{FENCED, World, id, run, seconds};
+use crate::{DeadAction, DeadFilter};
+
+fn all() -> DeadFilter {
+    DeadFilter::default()
+}
+
+/// So many events, all of which the store has refused, and would take now.
+async fn with_letters(seed: u64, count: u64) -> World {
+    let mut world = World::new(seed);
+    world.fenced = MemoryHandle::replicated(Duration::from_mins(1));
+    world.shards = 1;
+    world.fenced.refuse_type("other");
+    world.start();
+    world.append(0, "other", count).await;
+    world.settle().await;
+    world.fenced.heal();
+    // The lane has settled: only the replays can be lost.
+    seconds(200).await;
+    assert_eq!(world.stored_and_dead(FENCED), (0, count));
+    world
+}
+
+#[test]
+fn a_replay_that_the_store_has_lost_is_sent_again_by_itself() {
+    run(async {
+        let mut world = with_letters(80, 3).await;
+        let standby = world.fenced.standby();
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3);
+        assert_eq!((world.stored_and_dead(FENCED), world.fenced.count()), ((3, 0), 3));
+        seconds(45).await;
+        world.fenced.fail_over(standby);
+        assert_eq!(world.fenced.count(), 0);
+        seconds(15).await;
+        assert_eq!((world.fenced.count(), world.held(FENCED)), (3, vec![]), "{:?}", world.messages());
+        assert_eq!(world.stored_and_dead(FENCED), (3, 0));
+        assert_eq!(world.reported("has lost 3"), 1);
+        world.kill(1).await;
+        world.start();
+        seconds(1).await;
+        assert_eq!(world.stored_and_dead(FENCED), (3, 0));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_further_replay_does_not_hide_what_was_lost_before_it() {
+    run(async {
+        let mut world = with_letters(81, 2).await;
+        let only = |number| DeadFilter { id: Some(id(number)), ..all() };
+        let standby = world.fenced.standby();
+        assert_eq!(world.act(DeadAction::Replay, &only(1)).await.stored, 1);
+        world.fenced.fail_over(standby);
+        assert_eq!(world.act(DeadAction::Replay, &only(2)).await.stored, 1);
+        seconds(1).await;
+        assert_eq!((world.fenced.count(), world.stored_and_dead(FENCED)), (2, (2, 0)), "{:?}", world.messages());
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn what_cannot_be_sent_again_is_a_dead_letter_again() {
+    run(async {
+        let mut world = with_letters(82, 3).await;
+        let standby = world.fenced.standby();
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3);
+        world.fenced.fail_over(standby);
+        world.fenced.refuse_id(id(2));
+        seconds(15).await;
+        assert_eq!((world.fenced.count(), world.held(FENCED)), (2, vec![2]), "{:?}", world.messages());
+        assert_eq!(world.stored_and_dead(FENCED), (2, 1));
+        world.kill(1).await;
+        world.start();
+        seconds(1).await;
+        assert_eq!((world.stored_and_dead(FENCED), world.held(FENCED)), ((2, 1), vec![2]));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn an_outage_is_waited_for_and_its_time_does_not_count() {
+    run(async {
+        let mut world = with_letters(83, 3).await;
+        let standby = world.fenced.standby();
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3);
+        world.fenced.fail_next(usize::MAX);
+        seconds(600).await;
+        world.fenced.fail_over(standby);
+        world.fenced.fail_next(0);
+        seconds(15).await;
+        assert_eq!((world.fenced.count(), world.held(FENCED)), (3, vec![]), "{:?}", world.messages());
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_store_that_goes_down_while_its_letters_come_back_leaves_them_as_letters() {
+    run(async {
+        let mut world = with_letters(84, 3).await;
+        let standby = world.fenced.standby();
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3);
+        world.fenced.fail_over(standby);
+        // It says where it stands, and then nothing more.
+        world.fenced.lose_answers(usize::MAX);
+        seconds(15).await;
+        assert_eq!(world.held(FENCED), [1, 2, 3], "{:?}", world.messages());
+        world.fenced.lose_answers(0);
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3);
+        assert_eq!((world.fenced.count(), world.stored_and_dead(FENCED)), (3, (3, 0)));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn nobody_asks_a_store_that_has_had_its_time() {
+    run(async {
+        let mut world = with_letters(85, 3).await;
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3);
+        seconds(90).await;
+        let calls = world.fenced.calls().len();
+        seconds(600).await;
+        assert_eq!(world.fenced.calls().len(), calls);
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn letters_of_many_segments_stay_until_their_store_has_had_its_time() {
+    run(async {
+        let mut world = with_letters(86, 3_000).await;
+        let standby = world.fenced.standby();
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3_000);
+        // Whatever can be freed is.
+        seconds(45).await;
+        world.fenced.fail_over(standby);
+        seconds(15).await;
+        assert_eq!((world.fenced.count(), world.held(FENCED)), (3_000, vec![]), "{:?}", world.messages());
+        world.check_all().await;
+    });
+}

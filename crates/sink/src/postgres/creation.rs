@@ -1,0 +1,64 @@
+//! The tables that are missing: that of the events, and Forebay's own two beside it.
+
+use super::config::{Partition, PostgresConfig};
+use super::failure::Failure;
+use super::session::Talk;
+use super::table::{Content, Field};
+
+/// Two that make tables at the same time wait for each other; the number is only Forebay's own.
+pub(super) const MAKING: i64 = 0x666f_7265_6261_7900;
+
+/// Asks before it makes: who may not make tables may still write to those that are there.
+pub(super) async fn make_missing(
+    talk: &Talk,
+    config: &PostgresConfig,
+    fields: &[Field],
+    cursors: &str,
+    revisions: &str,
+) -> Result<(), Failure> {
+    let table = config.table.quoted();
+    let asked = format!(
+        "select to_regclass('{table}') is not null and to_regclass('{cursors}') is not null \
+         and to_regclass('{revisions}') is not null"
+    );
+    let row = talk.wait(talk.client.query_one(&asked, &[])).await?;
+    if row.try_get(0)? {
+        return Ok(());
+    }
+    talk.order(&format!(
+        "begin; select pg_advisory_xact_lock({MAKING});
+         {};
+         create table if not exists {cursors} (origin bytea not null, shard integer not null, sink text not null,
+             position bigint not null, set_at timestamptz, primary key (origin, shard, sink)) with (fillfactor = 50);
+         create table if not exists {revisions} (\"table\" text not null, id uuid not null, revision bigint not null,
+             primary key (\"table\", id));
+         commit",
+        creation(config, &table, fields)
+    ))
+    .await
+}
+
+/// What makes the table, and where it is divided the partition for what no other one takes.
+fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
+    let is_divided = config.partition == Partition::Day;
+    let column = |field: &Field| {
+        let rule = match field.content {
+            Content::Id if !is_divided => " primary key",
+            Content::EventTime => " not null",
+            _ => "",
+        };
+        format!("{} {}{rule}", field.quoted(), field.kind.name())
+    };
+    let columns: Vec<String> = fields.iter().map(column).collect();
+    let columns = columns.join(", ");
+    if !is_divided {
+        return format!("create table if not exists {table} ({columns})");
+    }
+    // Within one command: a table that is there already and has none is looked at, and said to have none.
+    let default = config.table.with_suffix("_default");
+    format!(
+        "do $$ begin if to_regclass('{table}') is null then \
+         create table {table} ({columns}, primary key (id, event_time)) partition by range (event_time); \
+         create table {default} partition of {table} default; end if; end $$"
+    )
+}

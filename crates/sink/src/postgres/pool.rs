@@ -1,0 +1,106 @@
+//! The connections to a database: so many at most, each used for so long, and lent to one call at a time.
+//!
+//! No task watches over them: the server itself ends a session that is idle for too long, so that nothing runs here for a
+//! sink that has nothing to do.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::config::PostgresConfig;
+use super::failure::Failure;
+use super::partitions::Days;
+use super::session::Session;
+use super::table::Table;
+
+/// How many connections write to a database, and how long each is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// So many at most; without it each lane may have one. Reads have one more.
+    pub max: Option<NonZeroUsize>,
+    /// One that nobody used for so long is closed.
+    pub idle: Duration,
+    /// None is used for longer, so that servers behind one name share the work by and by.
+    pub lifetime: Duration,
+}
+
+impl Connections {
+    /// What something on the way may have forgotten, as firewalls do, isn't used any more.
+    pub const IDLE: Duration = Duration::from_mins(5);
+    /// See [`Connections::lifetime`].
+    pub const LIFETIME: Duration = Duration::from_hours(1);
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self { max: None, idle: Self::IDLE, lifetime: Self::LIFETIME }
+    }
+}
+
+/// A connection to a table that fits.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) session: Session,
+    pub(super) table: Table,
+    pub(super) days: Days,
+}
+
+impl Open {
+    async fn new(config: &PostgresConfig) -> Result<Self, Failure> {
+        let mut session = Session::open(config).await?;
+        let (talk, driver) = session.parts();
+        let table = driver.run(Table::open(talk, config)).await?;
+        Ok(Self { session, table, days: Days::default() })
+    }
+}
+
+/// A connection that one call has. Where it isn't given back it is closed.
+pub(super) struct Lent<'a> {
+    pub(super) open: Open,
+    _place: SemaphorePermit<'a>,
+}
+
+/// The connections of a sink.
+pub(super) struct Pool {
+    places: Semaphore,
+    free: Mutex<Vec<Open>>,
+}
+
+impl Pool {
+    pub(super) fn new(limits: &Connections) -> Self {
+        let places = limits.max.map_or(Semaphore::MAX_PERMITS, |max| max.get().min(Semaphore::MAX_PERMITS));
+        Self { places: Semaphore::new(places), free: Mutex::default() }
+    }
+
+    /// A connection that is free, or a new one, as soon as there may be one.
+    pub(super) async fn take(&self, config: &PostgresConfig) -> Result<Lent<'_>, Failure> {
+        let place = self.places.acquire().await.map_err(|_| Failure::Closed)?;
+        // The one that was used last, so that those that aren't needed come to their end.
+        while let Some(mut open) = self.pop() {
+            if open.session.is_fresh().await {
+                return Ok(Lent { open, _place: place });
+            }
+        }
+        Ok(Lent { open: Open::new(config).await?, _place: place })
+    }
+
+    pub(super) fn give_back(&self, lent: Lent<'_>) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        // The server has ended these, or does so now.
+        free.retain(|open| !open.session.is_stale());
+        free.push(lent.open);
+    }
+
+    /// Closes those that are free.
+    pub(super) async fn close(&self) {
+        while let Some(open) = self.pop() {
+            open.session.close().await;
+        }
+    }
+
+    fn pop(&self) -> Option<Open> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+}
