@@ -130,13 +130,13 @@ async fn what_others_have_put_there_is_passed_over() {
         put(&format!("no-payload-{other}"), &number, early, "");
     }
     let huge = "x".repeat(event::limits::EVENT_BYTES_MAX);
-    put("huge", &number, early, &format!(r#", "payload": "{huge}""#));
+    put("huge", &id(9, 2).to_string(), early, &format!(r#", "payload": "{huge}""#));
     server.done("PUT", &format!("/{}/_doc/none", stand.index), r#"{"payload": 1}"#);
     server.done("POST", &format!("/{}/_refresh", stand.index), "");
     let mut found = numbers(&read(&sink, all()).await);
     found.sort_unstable();
     assert_eq!(found, [1, 2, 3]);
-    assert!(read(&sink, Wanted::Ids { first: id(9, 1), last: id(9, 1) }).await.is_empty());
+    assert!(read(&sink, Wanted::Ids { first: id(9, 1), last: id(9, 2) }).await.is_empty());
 }
 
 #[tokio::test]
