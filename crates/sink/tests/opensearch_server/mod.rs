@@ -150,7 +150,7 @@ impl Drop for OpenSearch {
 
 /// Where `cargo xtask services` puts them, as tests of crates know it.
 fn jars() -> PathBuf {
-    Path::new(option_env!("CARGO_TARGET_TMPDIR").unwrap()).parent().unwrap().join("tools/opensearch/lib")
+    Path::new(option_env!("CARGO_TARGET_TMPDIR").unwrap_or_default()).parent().unwrap().join("tools/opensearch/lib")
 }
 
 /// A base whose next port nobody has, another one for each process and server.
