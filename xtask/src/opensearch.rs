@@ -18,9 +18,14 @@ fn folder() -> Result<PathBuf> {
     Ok(target_directory()?.join("tools").join("opensearch"))
 }
 
+/// Where its programs are, if it was fetched.
+pub(crate) fn programs() -> Result<PathBuf> {
+    Ok(folder()?.join("lib"))
+}
+
 /// Whether it is there.
 pub(crate) fn is_there() -> bool {
-    folder().is_ok_and(|folder| folder.join("lib").is_dir())
+    programs().is_ok_and(|programs| programs.is_dir())
 }
 
 /// Fetches it with Maven.
@@ -34,7 +39,7 @@ pub(crate) fn fetch() -> Result<()> {
     maven.args(["--batch-mode", "--quiet", "--file"]).arg(&project).arg(COPY);
     run(maven.arg(format!("-DoutputDirectory={}", fetched.display()))).context("OpenSearch is fetched with Maven")?;
     // Last: its name is what says that all is there.
-    let lib = folder.join("lib");
+    let lib = programs()?;
     fs::rename(&fetched, &lib).with_context(|| format!("moving {} to {}", fetched.display(), lib.display()))
 }
 

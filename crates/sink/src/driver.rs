@@ -191,7 +191,7 @@ impl Sink {
             Self::Memory(memory) => memory.read(&query),
             Self::Sqlite(sqlite) => sqlite.read(query).await,
             #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(_) => Err(ReadError::Unavailable("a sink for Elasticsearch can't be read back".into())),
+            Self::Elasticsearch(elasticsearch) => elasticsearch.read(query).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.read(query).await,
             #[cfg(feature = "redis")]
@@ -208,7 +208,7 @@ impl Sink {
             Self::Null | Self::Objects(_) => false,
             Self::Memory(_) | Self::Sqlite(_) => true,
             #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(_) => false,
+            Self::Elasticsearch(elasticsearch) => elasticsearch.can_read(),
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.can_read(),
             #[cfg(feature = "redis")]

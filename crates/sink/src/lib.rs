@@ -18,6 +18,8 @@ pub mod memory;
 pub mod object;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "elasticsearch")]
+mod read_thread;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod sqlite;

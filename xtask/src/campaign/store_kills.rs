@@ -18,7 +18,8 @@ use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    #[arg(long, default_value_t = 200)]
+    /// How often the store is killed.
+    #[arg(long, visible_alias = "kills", default_value_t = 200)]
     rounds: u32,
     /// Clients, each with one request at a time.
     #[arg(long, default_value_t = 64)]

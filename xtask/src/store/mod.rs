@@ -1,5 +1,6 @@
 //! Servers of stores, each our own: killed and started again as a campaign wants, and asked what they hold by their own means.
 
+mod opensearch;
 mod postgres;
 mod redis;
 
@@ -8,6 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+pub(crate) use opensearch::OpenSearch;
 pub(crate) use postgres::Postgres;
 pub(crate) use redis::Redis;
 

@@ -137,7 +137,7 @@ impl SinkConfig {
         match self {
             Self::Null | Self::Directory(_) => false,
             #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(_) => false,
+            Self::Elasticsearch(config) => config.can_read(),
             #[cfg(feature = "redis")]
             Self::Redis(_) => false,
             #[cfg(feature = "swift")]

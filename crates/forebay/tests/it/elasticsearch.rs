@@ -1,5 +1,7 @@
 //! Elasticsearch's protocol behind the real program, spoken to an OpenSearch server: from a request to a document, with both processes killed.
 
+mod secured;
+
 use std::path::Path;
 
 use serde_json::Value;
@@ -98,4 +100,59 @@ fn what_was_acknowledged_is_a_document_once_though_both_are_killed() {
     let list = list.args(["dead", "list", "--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
     let listed = String::from_utf8(list.output().unwrap().stdout).unwrap();
     assert!(listed.contains("failed to parse field [number]"), "{listed}");
+}
+
+const ENVELOPES: &str = r#"{
+    "index_patterns": ["access-*"],
+    "template": {
+        "settings": {"number_of_shards": 1, "number_of_replicas": 0},
+        "mappings": {"dynamic": false, "properties": {
+            "@timestamp": {"type": "date"}, "id": {"type": "keyword"}, "type": {"type": "keyword"},
+            "received_at": {"type": "keyword"}
+        }}
+    }
+}"#;
+
+fn get(server: &Server, target: &str) -> (u16, String) {
+    exchange(server.intake, &format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+}
+
+/// What the payloads of an answer say, in its order.
+fn numbers(answer: &str) -> Vec<u64> {
+    let page: Value = serde_json::from_str(answer).unwrap();
+    page["events"].as_array().unwrap().iter().map(|event| event["payload"]["number"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn what_is_stored_is_read_at_once_and_what_the_store_lacks_is_pending() {
+    let Some(store) = OpenSearch::start() else { return };
+    let folder = Folder::new();
+    store.done("PUT", "/_index_template/access", ENVELOPES);
+    let server = start(&folder, &format!("http://{}", store.address()), "envelope = true\ntimeout = \"5s\"\n");
+    let (status, nothing) = get(&server, "/events");
+    assert!(status == 200 && numbers(&nothing).is_empty(), "{status} {nothing}");
+    for number in 0..25 {
+        assert_eq!(post(&server, number), 200);
+    }
+    server.wait_delivered();
+    let (status, first) = get(&server, "/events?type=access&limit=10");
+    assert_eq!((status, numbers(&first)), (200, (0..10).collect()), "{first}");
+    let next = serde_json::from_str::<Value>(&first).unwrap()["next"].as_str().unwrap().to_owned();
+    assert_eq!(post(&server, 25), 200);
+    server.wait_delivered();
+    let (_, rest) = get(&server, &format!("/events?type=access&limit=1000&cursor={next}"));
+    assert_eq!(numbers(&rest), (10..26).collect::<Vec<_>>(), "{rest}");
+    let (_, one) = get(&server, "/events?type=access&key=k7");
+    assert_eq!(numbers(&one), [7]);
+    let id = serde_json::from_str::<Value>(&one).unwrap()["events"][0]["id"].as_str().unwrap().to_owned();
+    let (status, event) = get(&server, &format!("/events/{id}"));
+    assert!(status == 200 && event.contains("{\"number\": 7}"), "{status} {event}");
+    assert_eq!(get(&server, "/events/80000000-0000-0000-0000-000000000000").0, 404);
+    store.kill();
+    assert_eq!(get(&server, &format!("/events/{id}")).0, 503, "nobody can tell");
+    assert_eq!(post(&server, 26), 200);
+    store.run();
+    server.wait_delivered();
+    let (status, event) = get(&server, "/events?type=access&key=k26");
+    assert_eq!((status, numbers(&event)), (200, vec![26]), "{event}");
 }

@@ -45,6 +45,14 @@ pub struct ElasticsearchConfig {
     pub timeout: Duration,
 }
 
+impl ElasticsearchConfig {
+    /// Whether documents have what events are found by. In a data stream an event's id doesn't name one document.
+    #[must_use]
+    pub const fn can_read(&self) -> bool {
+        matches!((self.shape, self.target), (Shape::Envelope, Target::Indices))
+    }
+}
+
 /// What the names of indices are names of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {

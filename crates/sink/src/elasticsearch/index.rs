@@ -101,6 +101,18 @@ impl IndexPattern {
     }
 }
 
+impl IndexPattern {
+    /// What all names fit that the events of a type have, or those of any type: stars stand for what isn't known.
+    pub(super) fn wildcard(&self, type_name: Option<&str>) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Type => type_name.unwrap_or("*").to_owned(),
+            Part::Day | Part::Hour => "*".to_owned(),
+        };
+        self.parts.iter().map(part).collect()
+    }
+}
+
 impl fmt::Display for IndexPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -127,6 +139,8 @@ mod tests {
         assert_eq!(name("a-{type}-{day}", &record), "a-access.hits-2025-10-09");
         assert_eq!(name("{day}-{hour}", &Record { event_time: Some(3_600_000_000), ..record }), "1970-01-01-01");
         assert_eq!(name("all", &record), "all");
+        let wildcard = |type_name| "a-{type}-{day}".parse::<IndexPattern>().unwrap().wildcard(type_name);
+        assert_eq!((wildcard(Some("b")), wildcard(None)), ("a-b-*".to_owned(), "a-*-*".to_owned()));
         assert!(!"all-{type}".parse::<IndexPattern>().unwrap().has_time());
         for (wrong, why) in [
             ("", InvalidIndex::Length),

@@ -8,10 +8,13 @@ mod comparison;
 mod config;
 mod document;
 mod failure;
+mod fields;
 mod index;
 mod limiter;
 mod nodes;
 mod outcome;
+mod page;
+mod reader;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -21,7 +24,9 @@ use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use event::read::{Page, Query, ReadError};
 use futures_util::future::{Either, select};
 use tokio::sync::{Mutex, watch};
 
@@ -30,9 +35,11 @@ pub use config::{
 };
 pub use index::{IndexPattern, InvalidIndex};
 
+use crate::read_thread::ReadThread;
 use crate::{Batch, Report, SinkError};
 use failure::Failure;
 use limiter::Limiter;
+use reader::Reader;
 use server::Server;
 
 /// The sink's handle. Cheap to clone.
@@ -49,12 +56,23 @@ struct Shared {
     is_ready: Mutex<bool>,
     /// How often the sink was closed: calls in flight end by it.
     closed: watch::Sender<u64>,
+    reads: ReadThread,
+    /// Grows behind each write: what was answered to be stored is to be found by reads that begin later.
+    written: Arc<AtomicU64>,
 }
 
 impl Elasticsearch {
     pub(crate) fn new(config: ElasticsearchConfig) -> Self {
         let (server, limiter) = (Server::new(&config), Limiter::new(config.requests_max));
-        let shared = Shared { config, server, limiter, is_ready: Mutex::default(), closed: watch::Sender::new(0) };
+        let shared = Shared {
+            config,
+            server,
+            limiter,
+            is_ready: Mutex::default(),
+            closed: watch::Sender::new(0),
+            reads: ReadThread::new("search-read"),
+            written: Arc::default(),
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -84,14 +102,32 @@ impl Elasticsearch {
                 *is_ready = true;
             }
             drop(is_ready);
-            let Shared { config, server, limiter, .. } = &*self.shared;
-            write::write(config, server, limiter, batch).await
+            let Shared { config, server, limiter, written, .. } = &*self.shared;
+            let report = write::write(config, server, limiter, batch).await;
+            written.fetch_add(1, Ordering::Release);
+            report
         })
         .await
     }
 
+    /// Whether documents have all that an event is.
+    pub(crate) fn can_read(&self) -> bool {
+        self.shared.config.can_read()
+    }
+
+    pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        if !self.can_read() {
+            let what = "without `envelope = true`, or from a data stream, events can't be read back";
+            return Err(ReadError::Unavailable(what.into()));
+        }
+        let Shared { config, reads, written, .. } = &*self.shared;
+        let (config, written) = (config.clone(), Arc::clone(written));
+        reads.read(move || Reader::new(config, written), query).await
+    }
+
     /// Ends the calls in flight and closes the connections that wait.
     pub(crate) async fn close(&self) {
+        self.shared.reads.close().await;
         self.shared.closed.send_modify(|count| *count += 1);
         self.shared.server.close_idle();
         *self.shared.is_ready.lock().await = false;

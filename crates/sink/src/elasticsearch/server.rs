@@ -129,6 +129,13 @@ impl Server {
         taken(status, body)
     }
 
+    /// Asks something of indices, as `{"query": …}` does of `/INDEX/_search`.
+    pub(super) async fn of_indices(&self, path: &str, question: Option<String>) -> Result<Bytes, Failure> {
+        let content = question.map(|question| (JSON, question.into()));
+        let (status, body) = self.ask(Ask { method: Method::POST, path, content }).await?;
+        taken(status, body)
+    }
+
     pub(super) fn close_idle(&self) {
         self.client.close_idle();
     }

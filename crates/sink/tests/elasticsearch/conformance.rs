@@ -1,12 +1,13 @@
 //! The suite that every sink must pass, for both shapes of documents.
 
+use std::any::Any;
+
 use event::EventId;
 use serde_json::Value;
 use sink::Sink;
 use sink::conformance::{Case, Subject, check, sequences};
-use sink::elasticsearch::Shape;
 
-use crate::proxy::Hindrance;
+use crate::gate::Gate;
 use crate::stand::{Stand, server};
 
 /// Random sequences for each shape.
@@ -18,11 +19,15 @@ const CUT_STEP: usize = 23;
 const BEGINNING: &str = r#"{"@timestamp":"2025-10-09T08:53:20.000001Z""#;
 
 /// With the payload in an envelope, or not.
-struct Subjected<const ENVELOPE: bool>(Stand<'static>);
+struct Subjected<const ENVELOPE: bool> {
+    stand: Stand<'static>,
+    /// What stands still in a stall. It lets reads pass, as the store itself does while it takes no writes.
+    gate: Gate,
+}
 
 impl<const ENVELOPE: bool> Subject for Subjected<ENVELOPE> {
     const COMPARES: bool = true;
-    type Hindrance = Hindrance;
+    type Hindrance = Box<dyn Any>;
 
     /// On one line, and without spaces behind the brace in the place of which others stand.
     fn as_kept(payload: &[u8]) -> Vec<u8> {
@@ -34,32 +39,34 @@ impl<const ENVELOPE: bool> Subject for Subjected<ENVELOPE> {
     }
 
     async fn fresh() -> Self {
-        let mut stand = Stand::new(server().expect("asked before"));
-        stand.config.shape = if ENVELOPE { Shape::Envelope } else { Shape::Payload };
-        Self(stand)
+        let server = server().expect("asked before");
+        let mut stand = if ENVELOPE { Stand::envelopes(server) } else { Stand::new(server) };
+        let gate = Gate::to(stand.proxy.address());
+        stand.config.nodes = format!("http://{}", gate.address()).parse().unwrap();
+        Self { stand, gate }
     }
 
     fn sink(&self) -> Sink {
-        self.0.sink()
+        self.stand.sink()
     }
 
     async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
-        let documents = self.0.documents().into_iter().filter(|(_, _, source)| !source.contains("spoilt"));
+        let documents = self.stand.documents().into_iter().filter(|(_, _, source)| !source.contains("spoilt"));
         let row = |(_, id, source): (_, String, String)| (id.parse().unwrap(), payload(&source).into_bytes());
         documents.map(row).collect()
     }
 
     async fn spoil(&self, id: EventId) {
-        let Stand { server, index, .. } = &self.0;
+        let Stand { server, index, .. } = &self.stand;
         server.done("PUT", &format!("/{index}/_create/{id}"), r#"{"spoilt": true}"#);
     }
 
-    async fn outage(&self, stage: usize) -> Option<Hindrance> {
-        (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
+    async fn outage(&self, stage: usize) -> Option<Box<dyn Any>> {
+        (stage < CUTS).then(|| Box::new(self.stand.proxy.cut_after(stage * CUT_STEP)) as Box<dyn Any>)
     }
 
-    async fn stall(&self) -> Hindrance {
-        self.0.proxy.freeze_after(0)
+    async fn stall(&self) -> Box<dyn Any> {
+        Box::new(self.gate.close())
     }
 }
 

@@ -7,11 +7,14 @@ mod documents;
 #[path = "../postgres/events.rs"]
 mod events;
 mod faults;
+mod gate;
 #[path = "../opensearch_server/mod.rs"]
 mod opensearch_server;
 #[path = "../postgres_server/proxy.rs"]
 #[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
 mod proxy;
+mod reading;
 mod refusals;
+mod rolled;
 mod stand;
 mod stand_in;

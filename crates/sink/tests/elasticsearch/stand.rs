@@ -21,6 +21,18 @@ const TEMPLATE: &str = r#"{
     }
 }"#;
 
+/// What indices of envelopes are like: events are found by three members, and nothing is made of the rest.
+const ENVELOPES: &str = r#"{
+    "index_patterns": ["e*"],
+    "template": {
+        "settings": {"number_of_shards": 1, "number_of_replicas": 0},
+        "mappings": {"dynamic": false, "properties": {
+            "id": {"type": "keyword"}, "type": {"type": "keyword"}, "received_at": {"type": "keyword"},
+            "payload": {"type": "object", "enabled": false}
+        }}
+    }
+}"#;
+
 /// The server, if it was fetched.
 pub(crate) fn server() -> Option<&'static OpenSearch> {
     static SERVER: OnceLock<Option<OpenSearch>> = OnceLock::new();
@@ -31,6 +43,7 @@ pub(crate) fn server() -> Option<&'static OpenSearch> {
 /// Makes the indices of tests what they are to be.
 pub(crate) fn set_up(server: &OpenSearch) {
     server.done("PUT", "/_index_template/tests", TEMPLATE);
+    server.done("PUT", "/_index_template/envelopes", ENVELOPES);
 }
 
 /// An index with a proxy before it. It is removed with the stand.
@@ -67,6 +80,13 @@ impl<'a> Stand<'a> {
     /// An index whose mapping follows from its documents.
     pub(crate) fn dynamic(server: &'a OpenSearch) -> Self {
         Self::named(server, 'd')
+    }
+
+    /// An index of envelopes, which events can be read from.
+    pub(crate) fn envelopes(server: &'a OpenSearch) -> Self {
+        let mut stand = Self::named(server, 'e');
+        stand.config.shape = Shape::Envelope;
+        stand
     }
 
     fn named(server: &'a OpenSearch, beginning: char) -> Self {

@@ -1,5 +1,5 @@
-//! An OpenSearch server of a test's own: a folder under the temporary one, a free port. Used by the tests of several crates; it needs
-//! nothing but std, a Java runtime, and what `cargo xtask services` has fetched.
+//! An OpenSearch server of a test's own: a folder under the temporary one, a free port. Used by the tests of several crates and by
+//! campaigns; it needs nothing but std, a Java runtime, and what `cargo xtask services` has fetched.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
 #![allow(
     clippy::unwrap_used,
@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// A Java program that begins on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// Of a server that shall begin quickly and take little memory, with time for nothing else.
+pub const SMALL: &[&str] = &["-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 /// What the runner of the server takes as a base; the server listens on the port after it, or on one that follows.
 const BASE_PORTS: std::ops::Range<u16> = 9200..9298;
 /// What the log says when the server is there, with its address behind.
@@ -28,6 +30,8 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// A server that ends with its test, however that ends.
 pub struct OpenSearch {
     folder: PathBuf,
+    jars: PathBuf,
+    options: &'static [&'static str],
     base_port: u16,
     running: Mutex<Option<Child>>,
     /// Ends the server and removes its files as soon as this end of its pipe is closed.
@@ -44,8 +48,13 @@ pub struct Answer {
 impl OpenSearch {
     /// A running server; `None`, and a message, where it wasn't fetched.
     pub fn start() -> Option<Self> {
+        Self::start_from(jars(), SMALL)
+    }
+
+    /// The same from a folder with its programs, and with options of Java.
+    pub fn start_from(jars: PathBuf, options: &'static [&'static str]) -> Option<Self> {
         let java = Command::new("java").arg("-version").stderr(Stdio::null()).status();
-        if !jars().is_dir() || java.is_err() {
+        if !jars.is_dir() || java.is_err() {
             eprintln!("skipped: OpenSearch isn't there (cargo xtask services fetches it)");
             return None;
         }
@@ -54,7 +63,7 @@ impl OpenSearch {
         fs::create_dir(&folder).unwrap();
         let script = "cat > /dev/null; kill -9 $(cat \"$1/pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
-        let server = Self { folder, base_port: free_base(number), running: Mutex::new(None), watcher };
+        let server = Self { folder, jars, options, base_port: free_base(number), running: Mutex::new(None), watcher };
         server.run();
         Some(server)
     }
@@ -64,8 +73,8 @@ impl OpenSearch {
         let mut running = self.running.lock().unwrap();
         let log = File::create(self.folder.join("log")).unwrap();
         let mut java = Command::new("java");
-        java.args(["-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]);
-        java.arg(jars().join("*")).arg("org.codelibs.opensearch.runner.OpenSearchRunner");
+        java.args(self.options).arg("-cp").arg(self.jars.join("*"));
+        java.arg("org.codelibs.opensearch.runner.OpenSearchRunner");
         java.arg("-basePath").arg(self.folder.join("server")).args(["-numOfNode", "1"]);
         // Servers of one name would find one another.
         java.arg("-clusterName").arg(self.folder.file_name().unwrap());
@@ -102,7 +111,7 @@ impl OpenSearch {
         self.listening().unwrap()
     }
 
-    /// Ends the server at once, as a crash would.
+    /// Ends the server at once, as a crash would. It is one process.
     pub fn kill(&self) {
         let Some(mut child) = self.running.lock().unwrap().take() else { return };
         child.kill().unwrap();
@@ -139,8 +148,9 @@ impl Drop for OpenSearch {
     }
 }
 
+/// Where `cargo xtask services` puts them, as tests of crates know it.
 fn jars() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools/opensearch/lib")
+    Path::new(option_env!("CARGO_TARGET_TMPDIR").unwrap_or_default()).parent().unwrap().join("tools/opensearch/lib")
 }
 
 /// A base whose next port nobody has, another one for each process and server.
