@@ -23,7 +23,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::server::Launch;
-use crate::store::{Postgres, Redis};
+use crate::store::{Postgres, Redis, Swift};
 use crate::workspace;
 
 /// Options of `cargo xtask bench`.
@@ -59,6 +59,8 @@ enum Bench {
     Postgres(drain::Options),
     /// A journaled backlog drained into a stream of Redis, against `redis-cli --pipe` of the same entries.
     Redis(drain::Options),
+    /// A journaled backlog drained into objects of Swift, against `swift upload` of the same objects.
+    Swift(drain::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
@@ -118,6 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
         Bench::Postgres(options) => drain::run::<Postgres>(&setup, options),
         Bench::Redis(options) => drain::run::<Redis>(&setup, options),
+        Bench::Swift(options) => drain::run::<Swift>(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),
