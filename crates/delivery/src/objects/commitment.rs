@@ -12,7 +12,7 @@
 //! when access 0 status >= 500          those of them behind this position on which this is true; `-` for all
 //! ```
 //!
-//! Checksum and generations are the state file's.
+//! One after the other for each object that is on its way to the store. Checksum and generations are the state file's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -62,12 +62,15 @@ impl Commitment {
         text
     }
 
-    /// Reads what [`Commitment::encode`] wrote for `lane`.
+    /// Reads what [`Commitment::encode`] wrote for objects of `lane`, one behind the other.
+    fn decode_all(text: &str, lane: &Lane) -> Option<Vec<Self>> {
+        let texts = text.strip_prefix(HEADING)?.strip_prefix('\n')?;
+        texts.split(&format!("\n{HEADING}\n")).map(|text| Self::decode(text, lane)).collect()
+    }
+
+    /// Reads one without its heading.
     fn decode(text: &str, lane: &Lane) -> Option<Self> {
         let mut lines = text.lines();
-        if lines.next()? != HEADING {
-            return None;
-        }
         let mut fact = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::split_whitespace);
         let mut run = fact("run")?;
         let manifest = Manifest {
@@ -113,16 +116,16 @@ fn word<T: FromStr>(words: &mut SplitWhitespace<'_>) -> Option<T> {
     words.next()?.parse().ok()
 }
 
-/// Where a lane's newest commitment stands.
+/// Where a lane's newest commitments stand.
 pub(super) struct CommitmentFile {
     file: StateFile,
     reserve: Arc<Reserve>,
-    newest: Option<Commitment>,
+    open: Vec<Commitment>,
 }
 
 impl CommitmentFile {
     /// Opens the file of `lane`, and says what of it is damaged.
-    pub(super) fn open(home: &Home, lane: &Lane) -> Result<(Self, Vec<String>), NoPlace> {
+    pub(super) fn of(home: &Home, lane: &Lane) -> Result<(Self, Vec<String>), NoPlace> {
         let directory = home.data.join(DIRECTORY);
         let name = format!("{}.{:04}", lane.sink, lane.shard);
         let path = directory.join(&name);
@@ -138,38 +141,43 @@ impl CommitmentFile {
                 path.display()
             )));
         }
-        let newest = match state.content {
-            None => None,
+        let open = match state.content {
+            None => Vec::new(),
             Some(content) => {
                 let text = String::from_utf8(content).ok();
-                Some(text.and_then(|text| Commitment::decode(&text, lane)).ok_or_else(|| {
+                text.and_then(|text| Commitment::decode_all(&text, lane)).ok_or_else(|| {
                     NoPlace::Stop(format!(
                         "the manifest {} is not of a kind that this version reads; use the version that wrote it",
                         path.display()
                     ))
-                })?)
+                })?
             }
         };
         let damaged = state.damaged.iter().map(|path| format!("{} is damaged and was passed over", path.display()));
-        Ok((Self { file, reserve: home.reserve.clone(), newest }, damaged.collect()))
+        Ok((Self { file, reserve: home.reserve.clone(), open }, damaged.collect()))
     }
 
     /// The object that was committed last, if there ever was one.
-    pub(super) const fn newest(&self) -> Option<&Commitment> {
-        self.newest.as_ref()
+    pub(super) fn newest(&self) -> Option<&Commitment> {
+        self.open.last()
     }
 
-    /// Makes a commitment durable. On a full disk the reserve makes room: the object may go elsewhere, and only behind
-    /// it segments can be freed.
-    pub(super) fn save(&mut self, commitment: &Commitment) -> io::Result<()> {
-        let text = commitment.encode();
+    /// The objects that were committed last, in their order: those before the first of them are written.
+    pub(super) fn open(&self) -> &[Commitment] {
+        &self.open
+    }
+
+    /// Makes it durable that these objects are on their way, and those before them written. On a full disk the reserve makes
+    /// room: the objects may go elsewhere, and only behind them segments can be freed.
+    pub(super) fn save(&mut self, open: Vec<Commitment>) -> io::Result<()> {
+        let text: String = open.iter().map(Commitment::encode).collect();
         let written = match self.file.write(text.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::StorageFull && self.reserve.release() => {
                 self.file.write(text.as_bytes())
             }
             written => written,
         };
-        written.map(|()| self.newest = Some(commitment.clone()))
+        written.map(|()| self.open = open)
     }
 }
 
@@ -197,13 +205,15 @@ mod tests {
             let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, &rules, previous);
             let commitment = Commitment { manifest, kept };
             let text = commitment.encode();
-            assert_eq!(Commitment::decode(&text, &lane), Some(commitment));
+            assert_eq!(Commitment::decode_all(&text, &lane), Some(vec![commitment.clone()]));
+            let both = text.clone() + &commitment.encode();
+            assert_eq!(Commitment::decode_all(&both, &lane), Some(vec![commitment.clone(), commitment]));
             for (from, to) in
                 [("object 1", "object 2"), ("run 7", "run -7"), ("codec gzip", "codec x"), ("name ", "nam ")]
             {
-                assert_eq!(Commitment::decode(&text.replacen(from, to, 1), &lane), None, "{to}");
+                assert_eq!(Commitment::decode_all(&text.replacen(from, to, 1), &lane), None, "{to}");
             }
-            assert_eq!(Commitment::decode(&format!("{text}keep x 1\n"), &lane), None);
+            assert_eq!(Commitment::decode_all(&format!("{text}keep x 1\n"), &lane), None);
         }
     }
 }

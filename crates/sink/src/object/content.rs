@@ -111,9 +111,33 @@ pub(super) fn write(
     output: &mut dyn Write,
     abandoned: &AtomicBool,
 ) -> Result<Sealed, Unmade> {
-    let digested = Digested { output, sha256: Sha256::new(), bytes: 0 };
-    let mut encoder = Encoder::new(manifest.codec, io::BufWriter::with_capacity(BUFFER_BYTES, digested))?;
-    let (mut sealed, mut line) = (Sealed::default(), Vec::new());
+    let (mut sealed, mut digested) = (Sealed::default(), Digested { output, sha256: Sha256::new(), bytes: 0 });
+    pour(manifest, parts, &mut digested, abandoned, |record, bytes| sealed.count(record, bytes))?;
+    sealed.bytes = digested.bytes;
+    sealed.sha256 = digested.sha256.finalize().into();
+    Ok(sealed)
+}
+
+/// Writes the object of `manifest` once more: what it comes to is known.
+#[cfg(feature = "objects-over-http")]
+pub(super) fn write_again(
+    manifest: &Manifest,
+    parts: &mut impl Parts,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+) -> Result<(), Unmade> {
+    pour(manifest, parts, output, abandoned, |_, _| {})
+}
+
+fn pour(
+    manifest: &Manifest,
+    parts: &mut impl Parts,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+    mut written: impl FnMut(&Record<'_>, usize),
+) -> Result<(), Unmade> {
+    let mut encoder = Encoder::new(manifest.codec, io::BufWriter::with_capacity(BUFFER_BYTES, output))?;
+    let mut line = Vec::new();
     while let Some(part) = parts.next().map_err(Unmade::Parts)? {
         for record in part.records() {
             if abandoned.load(Ordering::Relaxed) {
@@ -122,13 +146,11 @@ pub(super) fn write(
             line.clear();
             line::write(&mut line, manifest.lane.shard, &record);
             encoder.write_all(&line)?;
-            sealed.count(&record, line.len());
+            written(&record, line.len());
         }
     }
-    let digested = encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-    sealed.bytes = digested.bytes;
-    sealed.sha256 = digested.sha256.finalize().into();
-    Ok(sealed)
+    encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(())
 }
 
 /// Takes the digest of what passes.

@@ -81,7 +81,7 @@ impl<P: Parts> Coded<P> {
         let (manifest, abandoned, trouble) = (self.manifest.clone(), self.caller.0.clone(), self.trouble.clone());
         tokio::task::spawn_blocking(move || {
             let mut again = Again(sender);
-            let made = content::write(&manifest, &mut parts, &mut again, &abandoned);
+            let made = content::write_again(&manifest, &mut parts, &mut again, &abandoned);
             if let Err(Unmade::Parts(error)) = made {
                 // Before the body ends by it: whoever sends it then looks here.
                 let _ = trouble.set(error.0);
