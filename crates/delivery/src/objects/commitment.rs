@@ -7,6 +7,8 @@
 //! codec zstd
 //! name archive-…                       its name in the store
 //! previous archive-…                   that of the lane's object before it, or `-`
+//! apart /image                         where of a payload an object of its own is made of, if anywhere
+//! apart-type /image_type               where its content type stands, if anywhere
 //! keep access 0 -                      a type: its events after the first and up to the second position, or `-`
 //! gap access 3 7                       but for those after the first and up to the second position
 //! when access 0 status >= 500          those of them behind this position on which this is true; `-` for all
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
 use sink::Manifest;
+use sink::object::Apart;
 
 use crate::condition::{Passage, read, written};
 use crate::dead_letters::Home;
@@ -43,14 +46,18 @@ pub(super) struct Commitment {
 
 impl Commitment {
     fn encode(&self) -> String {
-        let Manifest { first, last, received_at, codec, name, previous, .. } = &self.manifest;
+        let Manifest { first, last, received_at, codec, name, apart, previous, .. } = &self.manifest;
         let previous = previous.as_deref().unwrap_or("-");
         let mut text = format!(
             "{HEADING}\nrun {first} {last}\nreceived {received_at}\ncodec {codec}\nname {name}\nprevious {previous}\n"
         );
+        if let Some(Apart { data, content_type }) = apart {
+            // Writing to a string can't fail. Pointers have no line breaks: configurations refuse them.
+            let _ = writeln!(text, "apart {data}");
+            let _ = content_type.as_ref().map(|pointer| writeln!(text, "apart-type {pointer}"));
+        }
         for (name, Passage { after, until, conditions, gaps }) in &self.kept {
             let until = if *until == u64::MAX { "-".to_owned() } else { until.to_string() };
-            // Writing to a string can't fail.
             let _ = writeln!(text, "keep {name} {after} {until}");
             for (after, until) in gaps {
                 let _ = writeln!(text, "gap {name} {after} {until}");
@@ -73,13 +80,14 @@ impl Commitment {
         let mut lines = text.lines();
         let mut fact = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::split_whitespace);
         let mut run = fact("run")?;
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             lane: lane.clone(),
             first: word(&mut run)?,
             last: word(&mut run)?,
             received_at: word(&mut fact("received")?)?,
             codec: word(&mut fact("codec")?)?,
             name: word(&mut fact("name")?)?,
+            apart: None,
             previous: word(&mut fact("previous")?).filter(|name: &String| name != "-"),
         };
         let mut kept = Kept::new();
@@ -87,6 +95,10 @@ impl Commitment {
             if let Some(line) = line.strip_prefix("keep ") {
                 let (name, passage) = keep(line)?;
                 kept.insert(name, passage);
+            } else if let Some(pointer) = line.strip_prefix("apart ") {
+                manifest.apart = Some(Apart { data: pointer.into(), content_type: None });
+            } else if let Some(pointer) = line.strip_prefix("apart-type ") {
+                manifest.apart.as_mut()?.content_type = Some(pointer.into());
             } else if let Some(line) = line.strip_prefix("gap ") {
                 let mut words = line.split_whitespace();
                 let passage = kept.get_mut(words.next()?)?;
@@ -197,11 +209,20 @@ mod tests {
         let conditions = vec![(7, Some("a ==  \n\"\\\\n\"".parse().unwrap())), (9, None)];
         let some = Passage { after: 7, until: 12, conditions, gaps: vec![(8, 9), (9, 11)] };
         let age_max = Duration::from_secs(1);
-        let rules = ObjectRules { codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix: Prefix::NONE };
-        for (previous, kept) in [
-            (None, Kept::new()),
-            (Some("before".to_owned()), Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)])),
+        let apart = |content_type: Option<&str>| {
+            Some(Apart { data: "/an image/a".into(), content_type: content_type.map(Into::into) })
+        };
+        for (previous, apart, kept) in [
+            (None, None, Kept::new()),
+            (None, apart(None), Kept::new()),
+            (
+                Some("before".to_owned()),
+                apart(Some("/type/ of")),
+                Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)]),
+            ),
         ] {
+            let prefix = Prefix::NONE;
+            let rules = ObjectRules { codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
             let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, &rules, previous);
             let commitment = Commitment { manifest, kept };
             let text = commitment.encode();

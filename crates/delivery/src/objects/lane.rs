@@ -37,7 +37,8 @@ struct Run {
 impl Run {
     fn fill(&mut self) -> std::io::Result<Fill> {
         self.rules.begin_turn();
-        self.way.fill(|stretch| self.gathering.add(stretch, &mut self.rules, &self.buried, &self.limits))
+        let store = (&self.store, &self.limits);
+        self.way.fill(|stretch| self.gathering.add(stretch, &mut self.rules, &self.buried, store))
     }
 
     /// When the oldest event was received that isn't known to be written.
@@ -68,7 +69,7 @@ impl Lane {
             if run.gathering.records() == 0 {
                 self.pass_by(&mut run);
             } else if fill == Fill::Full
-                || (fill == Fill::CaughtUp && (self.is_halted() || Instant::now() >= self.is_due_at(&run)))
+                || (fill == Fill::CaughtUp && (self.is_halted() || Instant::now() >= self.due_at(&run)))
                 || Instant::now() >= run.gathering.is_due_at(&run.limits)
             {
                 self.write_gathered(&mut run).await;
@@ -177,7 +178,7 @@ impl Lane {
 
     /// When a lane that has caught up writes what it has gathered: nothing is at hand that would make the object larger, so
     /// the time counts that the first event waited before it was read, in a backlog, too.
-    fn is_due_at(&self, run: &Run) -> Instant {
+    fn due_at(&self, run: &Run) -> Instant {
         let waited = run.gathering.received_at().map_or(0, |received| (self.options.clock)().saturating_sub(received));
         // A clock that was put back: then only what has passed since counts.
         let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
@@ -272,7 +273,7 @@ impl Lane {
 
     /// Waits for events, for the age of those that are gathered, or for the order to stop.
     async fn idle_between_objects(&mut self, run: &Run) {
-        let reader = &run.way.reader;
+        let (reader, due_at) = (&run.way.reader, self.due_at(run));
         let more = async {
             reader.ready().await;
             if reader.durable() + 1 - reader.next() < DELIVERY_RECORDS_MAX as u64 {
@@ -283,7 +284,7 @@ impl Lane {
             if run.gathering.records() == 0 {
                 more.await;
             } else {
-                race(more, sleep_until(self.is_due_at(run))).await;
+                race(more, sleep_until(due_at)).await;
             }
         };
         if !self.is_halted() {

@@ -19,6 +19,7 @@ const RULES: ObjectRules = ObjectRules {
     records_max: 7,
     age_max: Duration::from_secs(5),
     prefix: Prefix::NONE,
+    apart: None,
 };
 
 fn world(seed: u64) -> World {
