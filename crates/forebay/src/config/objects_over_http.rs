@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ::sink::http_client::{Endpoint, InvalidEndpoint};
-use ::sink::object::{Apart, InvalidPrefix};
 use ::sink::object::over_http::{Container, InvalidContainer, Secret};
+use ::sink::object::{Apart, InvalidPrefix};
 use ::sink::{Codec, ObjectRules, Prefix};
 
 use super::reader::{Reader, Wrong};

@@ -33,7 +33,8 @@ impl Front {
         nginx.arg("-p").arg(folder.path("")).arg("-e").arg(folder.path("error.log")).arg("-c").arg(&file);
         let process = nginx.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let front = Self { process, address, folder, pair };
-        assert!(wait_until(|| TcpStream::connect(address).is_ok()), "{}", front.folder.text("error.log"));
+        let log = || std::fs::read_to_string(front.folder.path("error.log")).unwrap_or_default();
+        assert!(wait_until(|| TcpStream::connect(address).is_ok()), "nginx doesn't listen: {}", log());
         Some(front)
     }
 }
@@ -77,12 +78,15 @@ fn objects_come_over_tls_to_a_server_that_is_trusted_and_to_no_other() {
         let secured = sink.replace("http://", "https://");
         let forebay = start(&folder, &secured);
         assert_eq!(forebay.post("/ingest/event", "1").0, 200);
-        let log = || folder.text("log");
+        let log = || std::fs::read_to_string(folder.path("log")).unwrap();
         assert!(wait_until(|| log().contains("certificate")), "whom nobody trusts isn't believed: {}", log());
         assert_eq!(forebay.metric("forebay_events_stored_total{"), 0);
         assert_eq!(server.client().list("events").len(), objects, "nothing went there");
         folder.write("ca.pem", &front.pair.certificate);
-        folder.write("forebay.toml", format!("[types.\"*\"]\nroutes = [\"archive\"]\n[sinks.archive]\n{secured}ca = \"ca.pem\"\n"));
+        folder.write(
+            "forebay.toml",
+            format!("[types.\"*\"]\nroutes = [\"archive\"]\n[sinks.archive]\n{secured}ca = \"ca.pem\"\n"),
+        );
         forebay.signal("-HUP");
         forebay.wait_delivered();
         assert_eq!(forebay.stop("-TERM"), Some(0));

@@ -84,9 +84,8 @@ impl Parting {
     fn decode(&self, payload: &[u8]) -> Result<Option<(Vec<u8>, HeaderValue)>, String> {
         let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload is no text: {error}"))?;
         let Some(found) = self.find(payload) else { return Ok(None) };
-        let text = text(&payload[found]).ok_or_else(|| {
-            format!("what stands at {} can't become an object: wanted a text in base64", self.data)
-        })?;
+        let text = text(&payload[found])
+            .ok_or_else(|| format!("what stands at {} can't become an object: wanted a text in base64", self.data))?;
         let bytes = BASE64.decode(text.as_bytes()).map_err(|error| {
             format!("what stands at {} can't become an object, since it isn't base64: {error}", self.data)
         })?;
@@ -148,8 +147,8 @@ mod tests {
     use event::{EventId, Lane, Origin};
 
     use super::*;
-    use crate::object::{Codec, ObjectRules, Prefix};
     use crate::Write;
+    use crate::object::{Codec, ObjectRules, Prefix};
 
     fn parting() -> Parting {
         Parting::of(Some(&Apart { data: "/a/image".into(), content_type: Some("/kind".into()) })).unwrap()
@@ -189,9 +188,24 @@ mod tests {
             "11111111-1111-1111-1111-111111111111"
         );
         for (payload, bytes, content_type, replaced) in [
-            (r#"{"a" : {"image":	"AAH/"}, "n":1e0}"#, &b"\0\x01\xff"[..], "application/octet-stream", r#"{"a" : {"image":	"N"}, "n":1e0}"#),
-            (r#"{"a":{"image":"AAH\/"},"kind":"image/png"}"#, b"\0\x01\xff", "image/png", r#"{"a":{"image":"N"},"kind":"image/png"}"#),
-            (r#"{"a":{"image":"aGk"},"kind":null}"#, b"hi", "application/octet-stream", r#"{"a":{"image":"N"},"kind":null}"#),
+            (
+                r#"{"a" : {"image":	"AAH/"}, "n":1e0}"#,
+                &b"\0\x01\xff"[..],
+                "application/octet-stream",
+                r#"{"a" : {"image":	"N"}, "n":1e0}"#,
+            ),
+            (
+                r#"{"a":{"image":"AAH\/"},"kind":"image/png"}"#,
+                b"\0\x01\xff",
+                "image/png",
+                r#"{"a":{"image":"N"},"kind":"image/png"}"#,
+            ),
+            (
+                r#"{"a":{"image":"aGk"},"kind":null}"#,
+                b"hi",
+                "application/octet-stream",
+                r#"{"a":{"image":"N"},"kind":null}"#,
+            ),
             (r#"{"a":{"image":"aGk="}}"#, b"hi", "application/octet-stream", r#"{"a":{"image":"N"}}"#),
             (r#"{"a":{"image":""}}"#, b"", "application/octet-stream", r#"{"a":{"image":"N"}}"#),
         ] {

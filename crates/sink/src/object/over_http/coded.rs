@@ -18,9 +18,9 @@ use super::apart::Parting;
 use super::body::Body;
 use super::failure::Failure;
 use super::put::Upload;
-use crate::{Reason, Record};
 use crate::object::content::{self, Sealed, Unmade};
 use crate::object::{Manifest, Parts};
+use crate::{Reason, Record};
 
 /// Pieces of 64 KiB that are ready before the network takes them.
 const PIECES_AHEAD: usize = 4;
@@ -99,7 +99,11 @@ impl<P: Parts> Coded<P> {
     }
 
     /// The bytes by which the store knows it, and what they are.
-    pub(super) fn upload<'a>(&'a self, name: &'a str, content_type: HeaderValue) -> Upload<'a, impl Fn() -> Body + Send + Sync> {
+    pub(super) fn upload<'a>(
+        &'a self,
+        name: &'a str,
+        content_type: HeaderValue,
+    ) -> Upload<'a, impl Fn() -> Body + Send + Sync> {
         let is_made_again = self.kept.is_none();
         Upload { name, digests: self.digests, content_type, body: || self.body(), is_made_again }
     }

@@ -26,8 +26,8 @@ pub use container::{Container, InvalidContainer};
 pub use secret::Secret;
 
 use super::{Manifest, ObjectRules, Parts};
-use crate::{Reason, SinkError};
 use crate::http_client::{HttpClient, HttpOptions};
+use crate::{Reason, SinkError};
 use put::Store;
 use service::Service;
 
