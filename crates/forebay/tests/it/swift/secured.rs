@@ -18,10 +18,11 @@ struct Front {
 
 impl Front {
     /// `None`, with a message, where nginx isn't installed.
+    #[allow(clippy::print_stderr, reason = "it says why it is skipped")]
     fn start(swift: SocketAddr) -> Option<Self> {
         let mut version = Command::new("nginx");
         if version.arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-            println!("skipped: there is no nginx; `cargo xtask services` installs it");
+            eprintln!("skipped: there is no nginx; `cargo xtask services` installs it");
             return None;
         }
         let (folder, pair) = (Folder::new(), Pair::new());
