@@ -188,9 +188,9 @@ impl BulkLoaded for Swift {
         self.server.folder()
     }
 
-    /// Objects as large as they are by default.
+    /// Objects as large as they are by default. The last one of a backlog doesn't wait for more events.
     fn usual_sink(&self) -> String {
-        self.settings("")
+        self.settings("max_age = \"1s\"\n")
     }
 
     fn empty(&mut self) -> Result<()> {

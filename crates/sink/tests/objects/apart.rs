@@ -25,7 +25,7 @@ fn stand(server: &SwiftServer, protocol: Protocol, codec: Codec) -> Stand<'_> {
 
 /// The bytes of an image: all values, and another length for each.
 fn image(number: u64) -> Vec<u8> {
-    (0..2_000 + number * 7).map(|at| (at * 31 + number) as u8).collect()
+    (0..2_000 + number * 7).map(|at| (at * 31 + number).to_le_bytes()[0]).collect()
 }
 
 fn payload(number: u64) -> String {
