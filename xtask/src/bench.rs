@@ -23,7 +23,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::server::Launch;
-use crate::store::{OpenSearch, Postgres, Redis};
+use crate::store::{OpenSearch, Postgres, Redis, Swift};
 use crate::workspace;
 
 /// Options of `cargo xtask bench`.
@@ -61,6 +61,8 @@ enum Bench {
     Redis(drain::Options),
     /// A journaled backlog drained into an index of OpenSearch, against two `curl _bulk` side by side with the same documents.
     Opensearch(drain::Options),
+    /// A journaled backlog drained into objects of Swift, against `swift upload` of the same objects.
+    Swift(drain::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
@@ -121,6 +123,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::Postgres(options) => drain::run::<Postgres>(&setup, options),
         Bench::Redis(options) => drain::run::<Redis>(&setup, options),
         Bench::Opensearch(options) => drain::run::<OpenSearch>(&setup, options),
+        Bench::Swift(options) => drain::run::<Swift>(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),

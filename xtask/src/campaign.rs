@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::store::{OpenSearch, Postgres, Redis};
+use crate::store::{OpenSearch, Postgres, Redis, Swift};
 use crate::workspace;
 
 /// Options of `cargo xtask campaign`.
@@ -49,6 +49,8 @@ enum Campaign {
     /// SIGKILLs of OpenSearch while clients send: each acknowledged event is a document, once. It takes ten seconds to come back:
     /// `--kills 20` are many.
     OpensearchKills(store_kills::Options),
+    /// SIGKILLs of Swift while clients send: each acknowledged event is in an object, once.
+    SwiftKills(store_kills::Options),
     /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
@@ -75,6 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::PostgresKills(options) => store_kills::run::<Postgres>(options),
         Campaign::RedisKills(options) => store_kills::run::<Redis>(options),
         Campaign::OpensearchKills(options) => store_kills::run::<OpenSearch>(options),
+        Campaign::SwiftKills(options) => store_kills::run::<Swift>(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),

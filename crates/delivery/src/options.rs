@@ -67,7 +67,7 @@ pub struct Options {
     pub retry_max: Duration,
     /// Decides the jitter of the pauses.
     pub seed: u64,
-    /// By which windows of quiet types end.
+    /// By which windows of quiet types end, and objects whose events have waited long enough.
     pub clock: Clock,
     /// Where messages go.
     pub reporter: Arc<dyn Reporter>,

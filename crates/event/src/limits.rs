@@ -211,6 +211,8 @@ pub const OBJECT_RECORDS_MAX: u64 = 100_000_000;
 /// Bytes of an object, as they are coded, that a lane keeps from when it has found their digests until they are sent to a store over HTTP:
 /// of 32 MiB of lines zstd and gzip leave fewer. Those of a larger object are made twice.
 pub const OBJECT_KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Objects of a lane that are on their way to the store at once: one is made while another is sent. Each may be kept in memory.
+pub const OBJECTS_IN_FLIGHT: usize = 2;
 /// How long the first event of an object waits for others, unless the configuration says otherwise.
 pub const OBJECT_AGE: Duration = Duration::from_secs(30);
 /// What the configuration may say: more often makes many small ones, and what waits for a day is in the journal for a day.

@@ -98,7 +98,8 @@ impl<const CODEC: usize> Subject for Directory<CODEC> {
     fn sink(&self) -> Sink {
         let codec = Codec::ALL[CODEC];
         let age_max = Duration::from_secs(1);
-        let rules = ObjectRules { codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix: Prefix::NONE };
+        let rules =
+            ObjectRules { codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix: Prefix::NONE, apart: None };
         Sink::directory(DirectoryConfig { path: self.path(), rules }, self.gate.clone())
     }
 

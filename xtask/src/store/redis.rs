@@ -121,7 +121,7 @@ impl BulkLoaded for Redis {
         Ok(())
     }
 
-    fn rows(&mut self) -> Result<f64> {
+    fn events(&mut self) -> Result<f64> {
         Ok(self.stored() as f64)
     }
 

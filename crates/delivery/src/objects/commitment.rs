@@ -7,12 +7,14 @@
 //! codec zstd
 //! name archive-…                       its name in the store
 //! previous archive-…                   that of the lane's object before it, or `-`
+//! apart /image                         where of a payload an object of its own is made of, if anywhere
+//! apart-type /image_type               where its content type stands, if anywhere
 //! keep access 0 -                      a type: its events after the first and up to the second position, or `-`
 //! gap access 3 7                       but for those after the first and up to the second position
 //! when access 0 status >= 500          those of them behind this position on which this is true; `-` for all
 //! ```
 //!
-//! Checksum and generations are the state file's.
+//! One after the other for each object that is on its way to the store. Checksum and generations are the state file's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
 use sink::Manifest;
+use sink::object::Apart;
 
 use crate::condition::{Passage, read, written};
 use crate::dead_letters::Home;
@@ -43,14 +46,18 @@ pub(super) struct Commitment {
 
 impl Commitment {
     fn encode(&self) -> String {
-        let Manifest { first, last, received_at, codec, name, previous, .. } = &self.manifest;
+        let Manifest { first, last, received_at, codec, name, apart, previous, .. } = &self.manifest;
         let previous = previous.as_deref().unwrap_or("-");
         let mut text = format!(
             "{HEADING}\nrun {first} {last}\nreceived {received_at}\ncodec {codec}\nname {name}\nprevious {previous}\n"
         );
+        if let Some(Apart { data, content_type }) = apart {
+            // Writing to a string can't fail. Pointers have no line breaks: configurations refuse them.
+            let _ = writeln!(text, "apart {data}");
+            let _ = content_type.as_ref().map(|pointer| writeln!(text, "apart-type {pointer}"));
+        }
         for (name, Passage { after, until, conditions, gaps }) in &self.kept {
             let until = if *until == u64::MAX { "-".to_owned() } else { until.to_string() };
-            // Writing to a string can't fail.
             let _ = writeln!(text, "keep {name} {after} {until}");
             for (after, until) in gaps {
                 let _ = writeln!(text, "gap {name} {after} {until}");
@@ -62,21 +69,25 @@ impl Commitment {
         text
     }
 
-    /// Reads what [`Commitment::encode`] wrote for `lane`.
+    /// Reads what [`Commitment::encode`] wrote for objects of `lane`, one behind the other.
+    fn decode_all(text: &str, lane: &Lane) -> Option<Vec<Self>> {
+        let texts = text.strip_prefix(HEADING)?.strip_prefix('\n')?;
+        texts.split(&format!("\n{HEADING}\n")).map(|text| Self::decode(text, lane)).collect()
+    }
+
+    /// Reads one without its heading.
     fn decode(text: &str, lane: &Lane) -> Option<Self> {
         let mut lines = text.lines();
-        if lines.next()? != HEADING {
-            return None;
-        }
         let mut fact = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::split_whitespace);
         let mut run = fact("run")?;
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             lane: lane.clone(),
             first: word(&mut run)?,
             last: word(&mut run)?,
             received_at: word(&mut fact("received")?)?,
             codec: word(&mut fact("codec")?)?,
             name: word(&mut fact("name")?)?,
+            apart: None,
             previous: word(&mut fact("previous")?).filter(|name: &String| name != "-"),
         };
         let mut kept = Kept::new();
@@ -84,6 +95,10 @@ impl Commitment {
             if let Some(line) = line.strip_prefix("keep ") {
                 let (name, passage) = keep(line)?;
                 kept.insert(name, passage);
+            } else if let Some(pointer) = line.strip_prefix("apart ") {
+                manifest.apart = Some(Apart { data: pointer.into(), content_type: None });
+            } else if let Some(pointer) = line.strip_prefix("apart-type ") {
+                manifest.apart.as_mut()?.content_type = Some(pointer.into());
             } else if let Some(line) = line.strip_prefix("gap ") {
                 let mut words = line.split_whitespace();
                 let passage = kept.get_mut(words.next()?)?;
@@ -113,16 +128,16 @@ fn word<T: FromStr>(words: &mut SplitWhitespace<'_>) -> Option<T> {
     words.next()?.parse().ok()
 }
 
-/// Where a lane's newest commitment stands.
+/// Where a lane's newest commitments stand.
 pub(super) struct CommitmentFile {
     file: StateFile,
     reserve: Arc<Reserve>,
-    newest: Option<Commitment>,
+    open: Vec<Commitment>,
 }
 
 impl CommitmentFile {
     /// Opens the file of `lane`, and says what of it is damaged.
-    pub(super) fn open(home: &Home, lane: &Lane) -> Result<(Self, Vec<String>), NoPlace> {
+    pub(super) fn of(home: &Home, lane: &Lane) -> Result<(Self, Vec<String>), NoPlace> {
         let directory = home.data.join(DIRECTORY);
         let name = format!("{}.{:04}", lane.sink, lane.shard);
         let path = directory.join(&name);
@@ -138,38 +153,43 @@ impl CommitmentFile {
                 path.display()
             )));
         }
-        let newest = match state.content {
-            None => None,
+        let open = match state.content {
+            None => Vec::new(),
             Some(content) => {
                 let text = String::from_utf8(content).ok();
-                Some(text.and_then(|text| Commitment::decode(&text, lane)).ok_or_else(|| {
+                text.and_then(|text| Commitment::decode_all(&text, lane)).ok_or_else(|| {
                     NoPlace::Stop(format!(
                         "the manifest {} is not of a kind that this version reads; use the version that wrote it",
                         path.display()
                     ))
-                })?)
+                })?
             }
         };
         let damaged = state.damaged.iter().map(|path| format!("{} is damaged and was passed over", path.display()));
-        Ok((Self { file, reserve: home.reserve.clone(), newest }, damaged.collect()))
+        Ok((Self { file, reserve: home.reserve.clone(), open }, damaged.collect()))
     }
 
     /// The object that was committed last, if there ever was one.
-    pub(super) const fn newest(&self) -> Option<&Commitment> {
-        self.newest.as_ref()
+    pub(super) fn newest(&self) -> Option<&Commitment> {
+        self.open.last()
     }
 
-    /// Makes a commitment durable. On a full disk the reserve makes room: the object may go elsewhere, and only behind
-    /// it segments can be freed.
-    pub(super) fn save(&mut self, commitment: &Commitment) -> io::Result<()> {
-        let text = commitment.encode();
+    /// The objects that were committed last, in their order: those before the first of them are written.
+    pub(super) fn open(&self) -> &[Commitment] {
+        &self.open
+    }
+
+    /// Makes it durable that these objects are on their way, and those before them written. On a full disk the reserve makes
+    /// room: the objects may go elsewhere, and only behind them segments can be freed.
+    pub(super) fn save(&mut self, open: Vec<Commitment>) -> io::Result<()> {
+        let text: String = open.iter().map(Commitment::encode).collect();
         let written = match self.file.write(text.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::StorageFull && self.reserve.release() => {
                 self.file.write(text.as_bytes())
             }
             written => written,
         };
-        written.map(|()| self.newest = Some(commitment.clone()))
+        written.map(|()| self.open = open)
     }
 }
 
@@ -189,21 +209,32 @@ mod tests {
         let conditions = vec![(7, Some("a ==  \n\"\\\\n\"".parse().unwrap())), (9, None)];
         let some = Passage { after: 7, until: 12, conditions, gaps: vec![(8, 9), (9, 11)] };
         let age_max = Duration::from_secs(1);
-        let rules = ObjectRules { codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix: Prefix::NONE };
-        for (previous, kept) in [
-            (None, Kept::new()),
-            (Some("before".to_owned()), Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)])),
+        let apart = |content_type: Option<&str>| {
+            Some(Apart { data: "/an image/a".into(), content_type: content_type.map(Into::into) })
+        };
+        for (previous, apart, kept) in [
+            (None, None, Kept::new()),
+            (None, apart(None), Kept::new()),
+            (
+                Some("before".to_owned()),
+                apart(Some("/type/ of")),
+                Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)]),
+            ),
         ] {
+            let prefix = Prefix::NONE;
+            let rules = ObjectRules { codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
             let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, &rules, previous);
             let commitment = Commitment { manifest, kept };
             let text = commitment.encode();
-            assert_eq!(Commitment::decode(&text, &lane), Some(commitment));
+            assert_eq!(Commitment::decode_all(&text, &lane), Some(vec![commitment.clone()]));
+            let both = text.clone() + &commitment.encode();
+            assert_eq!(Commitment::decode_all(&both, &lane), Some(vec![commitment.clone(), commitment]));
             for (from, to) in
                 [("object 1", "object 2"), ("run 7", "run -7"), ("codec gzip", "codec x"), ("name ", "nam ")]
             {
-                assert_eq!(Commitment::decode(&text.replacen(from, to, 1), &lane), None, "{to}");
+                assert_eq!(Commitment::decode_all(&text.replacen(from, to, 1), &lane), None, "{to}");
             }
-            assert_eq!(Commitment::decode(&format!("{text}keep x 1\n"), &lane), None);
+            assert_eq!(Commitment::decode_all(&format!("{text}keep x 1\n"), &lane), None);
         }
     }
 }

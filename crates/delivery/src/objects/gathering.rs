@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use event::Lane;
 use eventlog::{Record, Stretch};
 use sink::object::line_bytes;
-use sink::{Manifest, ObjectRules};
+use sink::{Manifest, ObjectRules, ObjectStore};
 use tokio::time::Instant;
 
 use super::commitment::{Commitment, Kept};
@@ -59,10 +59,10 @@ impl Gathering {
         stretch: &Stretch,
         rules: &mut Rules,
         buried: &BTreeSet<u64>,
-        limits: &ObjectRules,
+        (store, limits): (&ObjectStore, &ObjectRules),
     ) -> Took {
         let next = self.next;
-        let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, limits);
+        let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, (store, limits));
         let extent = match stretch {
             Stretch::Block(block) => Extent::of(block.records_from(next), &mut count),
             Stretch::Damaged(damaged) => Extent::of(damaged.survivors().into_iter(), &mut count),
@@ -80,7 +80,7 @@ impl Gathering {
         record: &Record<'_>,
         rules: &mut Rules,
         buried: &BTreeSet<u64>,
-        limits: &ObjectRules,
+        (store, limits): (&ObjectStore, &ObjectRules),
     ) -> Extent {
         if sequence < self.next {
             return Extent::All;
@@ -90,7 +90,7 @@ impl Gathering {
             return Extent::TurnOver;
         }
         if let Some(slot) = slot
-            && !self.leaves_out(slot, sequence, record, rules, buried)
+            && !self.leaves_out(slot, sequence, record, rules, (buried, store))
         {
             let bytes = line_bytes(record.type_name, record.source, record.payload);
             if self.records > 0 && (self.records >= limits.records_max || self.bytes + bytes > limits.bytes_max) {
@@ -111,14 +111,14 @@ impl Gathering {
         Extent::All
     }
 
-    /// Whether an event isn't to be written: it is a dead letter, or its route's condition keeps it out.
+    /// Whether an event isn't to be written: it is a dead letter, its route's condition keeps it out, or the store can't take it.
     fn leaves_out(
         &mut self,
         slot: usize,
         sequence: u64,
         record: &Record<'_>,
         rules: &mut Rules,
-        buried: &BTreeSet<u64>,
+        (buried, store): (&BTreeSet<u64>, &ObjectStore),
     ) -> bool {
         let outcomes = self.left_out.of(slot);
         if buried.contains(&sequence) {
@@ -126,7 +126,13 @@ impl Gathering {
             return true;
         }
         match rules.judge(slot, sequence, record.payload) {
-            Verdict::Taken => return false,
+            Verdict::Taken => match store.refusal(record.payload) {
+                None => return false,
+                Some(reason) => {
+                    outcomes.dead += 1;
+                    self.undecided.push((sequence, reason.to_string()));
+                }
+            },
             Verdict::Skipped => outcomes.skipped += 1,
             Verdict::Undecided(reason) => {
                 outcomes.dead += 1;

@@ -1,15 +1,16 @@
-//! A lane into a store of objects: gathers, commits, writes, and goes on behind what is written.
+//! A lane into a store of objects: gathers, commits, begins to write, and goes on behind what is written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use event::limits::DELIVERY_RECORDS_MAX;
-use eventlog::Stretch;
 use sink::{Cursor, ObjectRules, ObjectStore, Parts};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commitment::{Commitment, CommitmentFile};
 use super::content::Content;
+use super::flight::{Attempted, Flight};
 use super::gathering::Gathering;
 use crate::lane::{Lane, Turn};
 use crate::lanes::Halt;
@@ -30,12 +31,20 @@ struct Run {
     way: Way,
     rules: Rules,
     gathering: Gathering,
+    flight: Flight,
 }
 
 impl Run {
     fn fill(&mut self) -> std::io::Result<Fill> {
         self.rules.begin_turn();
-        self.way.fill(|stretch| self.gathering.add(stretch, &mut self.rules, &self.buried, &self.limits))
+        let store = (&self.store, &self.limits);
+        self.way.fill(|stretch| self.gathering.add(stretch, &mut self.rules, &self.buried, store))
+    }
+
+    /// When the oldest event was received that isn't known to be written.
+    fn oldest(&self) -> Option<i64> {
+        let in_flight = self.flight.commitments().next().map(|commitment| commitment.manifest.received_at);
+        in_flight.or_else(|| self.gathering.received_at())
     }
 }
 
@@ -56,14 +65,18 @@ impl Lane {
                 self.bury_undecided(&mut run.way, &undecided).await?;
                 Arc::make_mut(&mut run.buried).extend(undecided.iter().map(|(sequence, _)| *sequence));
             }
-            self.status.set_oldest(run.gathering.received_at());
+            self.status.set_oldest(run.oldest());
             if run.gathering.records() == 0 {
                 self.pass_by(&mut run);
             } else if fill == Fill::Full
-                || (fill == Fill::CaughtUp && self.is_halted())
+                || (fill == Fill::CaughtUp && (self.is_halted() || Instant::now() >= self.due_at(&run)))
                 || Instant::now() >= run.gathering.is_due_at(&run.limits)
             {
-                self.write_gathered(&mut run).await?;
+                self.write_gathered(&mut run).await;
+            }
+            if run.flight.is_full() || run.flight.has_landed() || (fill == Fill::CaughtUp && !run.flight.is_empty()) {
+                self.land(&mut run).await;
+                continue;
             }
             match fill {
                 Fill::Full => {}
@@ -85,6 +98,7 @@ impl Lane {
             way: Way::new(self.shard.lane(after)),
             rules: self.rules(),
             gathering: Gathering::new(after + 1),
+            flight: Flight::default(),
         }
     }
 
@@ -92,7 +106,7 @@ impl Lane {
         Rules::new(self.ledger.clone(), self.name.clone())
     }
 
-    /// Finds the store and the lane's place, and writes the object that was committed and isn't known to be written.
+    /// Finds the store and the lane's place, and writes the objects that were committed and aren't known to be written.
     async fn take_up(&mut self, store: &ObjectStore) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), Turn> {
         self.enter(LaneState::Connecting);
         let (file, buried) = loop {
@@ -104,15 +118,17 @@ impl Lane {
             }
         };
         self.enter(LaneState::Delivering);
-        if let Some(open) = file.newest().filter(|open| open.manifest.last > self.ledger.lane(&self.name).cursor) {
-            self.put(store, open, &buried, None).await?;
+        let cursor = self.ledger.lane(&self.name).cursor;
+        for open in file.open().iter().filter(|open| open.manifest.last > cursor) {
+            let attempted = self.attempt(store, open, &buried).await;
+            self.finish(store, open, &buried, attempted).await;
         }
         Ok((file, buried))
     }
 
     /// Brings the ledger to where the commitment begins: what stands before it is written.
     fn take_place_by_commitment(&self) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), NoPlace> {
-        let (file, damaged) = CommitmentFile::open(&self.home, &self.name)?;
+        let (file, damaged) = CommitmentFile::of(&self.home, &self.name)?;
         damaged.iter().for_each(|finding| self.options.reporter.report(finding));
         let end = self.shard.durable();
         if let Some(open) = file.newest().filter(|open| open.manifest.last > end) {
@@ -124,7 +140,7 @@ impl Lane {
         }
         let buried = Arc::new(self.take_place(Cursor::Delivery)?.buried);
         let cursor = self.ledger.lane(&self.name).cursor;
-        if let Some(open) = file.newest().filter(|open| open.manifest.first > cursor + 1) {
+        if let Some(open) = file.open().first().filter(|open| open.manifest.first > cursor + 1) {
             let run = (cursor + 1, open.manifest.first - 1);
             let (tally, lost) = self.count(run, &buried)?;
             self.settle_up_to(run.1, &tally, lost);
@@ -152,7 +168,7 @@ impl Lane {
 
     /// Goes on behind positions without an event for this store.
     fn pass_by(&self, run: &mut Run) {
-        if run.gathering.covers_any() {
+        if run.gathering.covers_any() && run.flight.is_empty() {
             let (_, last) = run.gathering.run();
             self.settle_up_to(last, &run.gathering.left_out(&run.rules), run.gathering.lost());
             run.gathering = Gathering::new(last + 1);
@@ -160,27 +176,52 @@ impl Lane {
         }
     }
 
-    async fn write_gathered(&mut self, run: &mut Run) -> Result<(), Turn> {
+    /// When a lane that has caught up writes what it has gathered: nothing is at hand that would make the object larger, so
+    /// the time counts that the first event waited before it was read, in a backlog, too.
+    fn due_at(&self, run: &Run) -> Instant {
+        let waited = run.gathering.received_at().map_or(0, |received| (self.options.clock)().saturating_sub(received));
+        // A clock that was put back: then only what has passed since counts.
+        let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
+        let by_receipt = Instant::now() + run.limits.age_max.saturating_sub(waited);
+        by_receipt.min(run.gathering.is_due_at(&run.limits))
+    }
+
+    /// Commits what was gathered, and begins to write it.
+    async fn write_gathered(&mut self, run: &mut Run) {
         let previous = run.file.newest().map(|newest| newest.manifest.name.clone());
         let commitment = run.gathering.commitment(&self.name, &run.rules, &run.limits, previous);
-        let Some(commitment) = commitment else { return Ok(()) };
+        let Some(commitment) = commitment else { return };
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
-            self.put(&run.store, &commitment, &run.buried, run.way.rest.as_ref()).await?;
+            let attempted = self.attempt(&run.store, &commitment, &run.buried).await;
+            self.finish(&run.store, &commitment, &run.buried, attempted).await;
         }
-        while let Err(error) = run.file.save(&commitment) {
+        let open: Vec<Commitment> = run.flight.commitments().chain([&commitment]).cloned().collect();
+        while let Err(error) = run.file.save(open.clone()) {
             self.wait(&format!("can't save the manifest of object {}: {error}", commitment.manifest.name)).await;
         }
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
             run.gathering = Gathering::new(commitment.manifest.last + 1);
-            return Ok(());
+            return;
         }
-        self.put(&run.store, &commitment, &run.buried, run.way.rest.as_ref()).await?;
         self.status.batch_records.record(run.gathering.records());
         run.gathering = Gathering::new(commitment.manifest.last + 1);
-        Self::forget_buried(run, commitment.manifest.last);
-        Ok(())
+        let content = self.content_of(&commitment, &run.buried).with_at_hand(run.way.rest.as_ref());
+        run.flight.begin(&run.store, commitment, content);
+    }
+
+    /// Waits until the oldest object is written, and goes on behind it.
+    async fn land(&mut self, run: &mut Run) {
+        let Some(mut oldest) = run.flight.pop() else { return };
+        let attempted = match oldest.attempted().await {
+            (Err(_), _) if oldest.is_stale => self.attempt(&run.store, &oldest.commitment, &run.buried).await,
+            attempted => attempted,
+        };
+        if self.finish(&run.store, &oldest.commitment, &run.buried, attempted).await {
+            run.flight.outlast();
+        }
+        Self::forget_buried(run, oldest.commitment.manifest.last);
     }
 
     /// Forgets the dead letters that the lane has passed.
@@ -191,37 +232,48 @@ impl Lane {
         }
     }
 
-    /// Writes a committed object, however often it takes, and goes on behind it.
-    async fn put(
+    fn content_of(&self, commitment: &Commitment, buried: &Arc<BTreeSet<u64>>) -> Content {
+        let Commitment { manifest, kept } = commitment;
+        self.content((manifest.first, manifest.last), buried).keeping(kept.clone())
+    }
+
+    async fn attempt(&self, store: &ObjectStore, commitment: &Commitment, buried: &Arc<BTreeSet<u64>>) -> Attempted {
+        let started = Instant::now();
+        let answer = store.put(&commitment.manifest, self.content_of(commitment, buried)).await;
+        (answer, started.elapsed())
+    }
+
+    /// Writes a committed object, of which there was an attempt, however often it takes, and goes on behind it. Whether it had to
+    /// wait for the store.
+    async fn finish(
         &mut self,
         store: &ObjectStore,
         commitment: &Commitment,
         buried: &Arc<BTreeSet<u64>>,
-        at_hand: Option<&Stretch>,
-    ) -> Result<(), Turn> {
-        let Commitment { manifest, kept } = commitment;
+        mut attempted: Attempted,
+    ) -> bool {
+        let mut has_waited = false;
         let content = loop {
-            let content =
-                self.content((manifest.first, manifest.last), buried).keeping(kept.clone()).with_at_hand(at_hand);
-            let started = Instant::now();
-            let answer = store.put(manifest, content).await;
-            self.status.write_time.record(started.elapsed());
+            let (answer, took) = attempted;
+            self.status.write_time.record(took);
             match answer {
                 Ok(content) => break content,
                 Err(error) => self.wait(&error.to_string()).await,
             }
+            has_waited = true;
+            attempted = self.attempt(store, commitment, buried).await;
         };
         self.enter(LaneState::Delivering);
         self.backoff.reset();
         self.status.batches.add(1);
         let (tally, lost) = content.account();
-        self.settle_up_to(manifest.last, &tally, lost);
-        Ok(())
+        self.settle_up_to(commitment.manifest.last, &tally, lost);
+        has_waited
     }
 
     /// Waits for events, for the age of those that are gathered, or for the order to stop.
     async fn idle_between_objects(&mut self, run: &Run) {
-        let reader = &run.way.reader;
+        let (reader, due_at) = (&run.way.reader, self.due_at(run));
         let more = async {
             reader.ready().await;
             if reader.durable() + 1 - reader.next() < DELIVERY_RECORDS_MAX as u64 {
@@ -232,7 +284,7 @@ impl Lane {
             if run.gathering.records() == 0 {
                 more.await;
             } else {
-                race(more, sleep_until(run.gathering.is_due_at(&run.limits))).await;
+                race(more, sleep_until(due_at)).await;
             }
         };
         if !self.is_halted() {

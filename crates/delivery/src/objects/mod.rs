@@ -7,23 +7,25 @@
 //!    nothing of what it read, so memory doesn't depend on an object's size.
 //! 2. The object's *commitment*, which is its manifest with what of the journal belongs to it, is made durable
 //!    (`commitment.rs`).
-//! 3. The events are read from the journal once more, and the store writes them (`content.rs`).
-//! 4. When the object is durable the lane's cursor passes it, and the ledger counts what was written.
+//! 3. The events are read from the journal once more, and the store writes them (`content.rs`). Meanwhile the lane goes on
+//!    with 1 and 2 for the next object (`flight.rs`).
+//! 4. When the object is durable, and those before it are, the lane's cursor passes it, and the ledger counts what was
+//!    written.
 //!
 //! A crash
 //!
 //! * before 2 leaves nothing: the lane reads the same events again and may cut them otherwise;
-//! * between 2 and 4 leaves a commitment that the saved cursor hasn't passed: the lane begins with it. The store writes
-//!   the same bytes under the same name, or finds them there;
-//! * behind 4, before the ledger is saved, looks the same. Where objects before it were written since, the cursor
-//!   is behind these too; they are counted and not written, for a commitment is made only when those before it are
-//!   done.
+//! * between 2 and 4 leaves commitments that the saved cursor hasn't passed: the lane begins with them. The store writes
+//!   the same bytes under the same names, or finds them there;
+//! * behind 4, before the ledger is saved, looks the same. Where objects before these were written since, the cursor
+//!   is behind them too; they are counted and not written, for what is saved begins with the oldest object that isn't done.
 //!
 //! What belongs to an object is fixed by the routes that hold when it is committed. Should they be others when it is
 //! written, an event of its positions that they lead to the store and those didn't is counted as skipped.
 
 mod commitment;
 mod content;
+mod flight;
 mod gathering;
 mod lane;
 

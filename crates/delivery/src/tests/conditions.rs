@@ -111,8 +111,14 @@ fn a_store_that_is_set_back_gets_the_same_events_again() {
 fn undecided(world: &mut World, objects: bool) {
     if objects {
         let age_max = Duration::from_secs(5);
-        world.objects =
-            Some(ObjectRules { codec: Codec::None, bytes_max: 4096, records_max: 7, age_max, prefix: Prefix::NONE });
+        world.objects = Some(ObjectRules {
+            codec: Codec::None,
+            bytes_max: 4096,
+            records_max: 7,
+            age_max,
+            prefix: Prefix::NONE,
+            apart: None,
+        });
     }
     world.shards = 1;
     world.routes = routes("60 / (n % 3) > 30");
@@ -224,6 +230,7 @@ fn what_takes_long_to_judge_holds_up_no_other_lane() {
                     records_max: 7,
                     age_max,
                     prefix: Prefix::NONE,
+                    apart: None,
                 });
             }
             world.shards = 1;

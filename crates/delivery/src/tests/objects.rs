@@ -19,6 +19,7 @@ const RULES: ObjectRules = ObjectRules {
     records_max: 7,
     age_max: Duration::from_secs(5),
     prefix: Prefix::NONE,
+    apart: None,
 };
 
 fn world(seed: u64) -> World {
@@ -66,6 +67,30 @@ fn objects_end_by_count_bytes_and_age() {
         assert_eq!(archive::read(&world.disk).len(), 17 + 9);
         world.check_balance();
         assert_eq!(world.pending(), 0);
+    });
+}
+
+#[test]
+fn events_that_waited_in_a_backlog_do_not_wait_for_their_object_again() {
+    run(async {
+        let mut world = world(56);
+        world.shards = 1;
+        // The events were received a minute ago.
+        world.clock.store(60_000_000, std::sync::atomic::Ordering::Relaxed);
+        world.start();
+        world.append(0, "both", 17).await;
+        seconds(1).await;
+        assert_eq!(archive::read(&world.disk).len(), 17);
+        let objects = world.disk.paths().iter().filter(|path| path.to_string_lossy().ends_with(".ndjson")).count();
+        assert_eq!(objects, 3, "those that have enough events are full");
+        // A clock that was put back makes nobody wait longer, nor shorter.
+        world.clock.store(-60_000_000, std::sync::atomic::Ordering::Relaxed);
+        world.append(0, "both", 1).await;
+        seconds(4).await;
+        assert_eq!(archive::read(&world.disk).len(), 17);
+        seconds(2).await;
+        assert_eq!(archive::read(&world.disk).len(), 18);
+        check(&mut world).await;
     });
 }
 

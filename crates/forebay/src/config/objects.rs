@@ -20,6 +20,7 @@ pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>, codec: Codec
         records_max: records.unwrap_or(limits::OBJECT_RECORDS),
         age_max: age.unwrap_or(limits::OBJECT_AGE),
         prefix,
+        apart: None,
     }
 }
 

@@ -1,14 +1,17 @@
 //! What sinks for stores of objects over HTTP have in common: a URL, a container, a key, how objects are coded, and what their names
 //! begin with.
 
+use std::sync::Arc;
+
 use ::sink::http_client::{Endpoint, InvalidEndpoint};
-use ::sink::object::InvalidPrefix;
 use ::sink::object::over_http::{Container, InvalidContainer, Secret};
+use ::sink::object::{Apart, InvalidPrefix};
 use ::sink::{Codec, ObjectRules, Prefix};
 
-use super::objects;
 use super::reader::{Reader, Wrong};
+use super::report::Mistake;
 use super::section::Section;
+use super::{objects, pointer};
 
 /// What `format` may say.
 const FORMATS: [(&str, Codec); 3] = [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd)];
@@ -17,7 +20,30 @@ const FORMATS: [(&str, Codec); 3] = [("ndjson", Codec::None), ("ndjson.gz", Code
 pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>) -> ObjectRules {
     let codec = reader.text(section, "format", format).map_or(Codec::default(), |found| found.value);
     let prefix = reader.text(section, "object", prefix).map_or(Prefix::NONE, |found| found.value);
-    objects::rules(reader, section, codec, prefix)
+    let apart = apart(reader, section);
+    ObjectRules { apart, ..objects::rules(reader, section, codec, prefix) }
+}
+
+/// Which part of payloads is an object of its own.
+fn apart(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Apart> {
+    let data = reader.text(section, "object_from", part);
+    let content_type = reader.text(section, "object_type_from", part);
+    if let (None, Some(found)) = (&data, &content_type) {
+        let title = format!("`{}` has no meaning here", section.key_path("object_type_from"));
+        let label = "only beside `object_from`, which says what it is the type of".to_owned();
+        reader.push(Mistake::new(title, found.spot.clone(), label));
+    }
+    Some(Apart { data: data?.value, content_type: content_type.map(|found| found.value) })
+}
+
+/// A pointer to a part of a payload, which stands in a line of what is saved.
+fn part(text: &str) -> Result<Arc<str>, Wrong> {
+    let pointer = pointer::parse(text)?;
+    if pointer.as_str().is_empty() || text.contains(char::is_control) {
+        let label = "wanted a pointer to a part of the payload, without control characters";
+        return Err(Wrong::new("can't be an object of its own", label).help("for example \"/image\""));
+    }
+    Ok(text.into())
 }
 
 fn format(text: &str) -> Result<Codec, Wrong> {

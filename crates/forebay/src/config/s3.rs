@@ -21,6 +21,8 @@ pub(super) const KEYS: &[&str] = &[
     "secret_key",
     "path_style",
     "object",
+    "object_from",
+    "object_type_from",
     "format",
     "max_bytes",
     "max_records",

@@ -234,13 +234,14 @@ impl fmt::Display for SinkConfig {
     }
 }
 
-/// When an object ends.
+/// When an object ends, and what isn't in it.
 struct Size<'a>(&'a ObjectRules);
 
 impl fmt::Display for Size<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ObjectRules { bytes_max, records_max, age_max, .. } = self.0;
-        write!(f, "{bytes_max} bytes, {records_max} events, {}", humantime::format_duration(*age_max))
+        let ObjectRules { bytes_max, records_max, age_max, apart, .. } = self.0;
+        write!(f, "{bytes_max} bytes, {records_max} events, {}", humantime::format_duration(*age_max))?;
+        apart.as_ref().map_or(Ok(()), |apart| write!(f, ", {} apart", apart.data))
     }
 }
 

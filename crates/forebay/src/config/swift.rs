@@ -24,6 +24,8 @@ pub(super) const KEYS: &[&str] = &[
     "region",
     "container",
     "object",
+    "object_from",
+    "object_type_from",
     "format",
     "max_bytes",
     "max_records",

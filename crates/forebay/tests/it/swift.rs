@@ -1,5 +1,8 @@
 //! Swift and S3 behind the real program: from a request to an object, with both processes killed.
 
+mod apart;
+mod secured;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -79,6 +79,9 @@ pub(super) struct Edge {
     pub(super) received_at: i64,
 }
 
+/// What stands in a line in the place of a record's payload, where that is something else.
+pub(super) type Replacing<'a> = &'a dyn Fn(&Record<'_>) -> Option<Vec<u8>>;
+
 /// What an object came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sealed {
@@ -110,25 +113,51 @@ pub(super) fn write(
     parts: &mut impl Parts,
     output: &mut dyn Write,
     abandoned: &AtomicBool,
+    replacing: Replacing<'_>,
 ) -> Result<Sealed, Unmade> {
-    let digested = Digested { output, sha256: Sha256::new(), bytes: 0 };
-    let mut encoder = Encoder::new(manifest.codec, io::BufWriter::with_capacity(BUFFER_BYTES, digested))?;
-    let (mut sealed, mut line) = (Sealed::default(), Vec::new());
+    let (mut sealed, mut digested) = (Sealed::default(), Digested { output, sha256: Sha256::new(), bytes: 0 });
+    pour(manifest, parts, &mut digested, (abandoned, replacing), |record, bytes| sealed.count(record, bytes))?;
+    sealed.bytes = digested.bytes;
+    sealed.sha256 = digested.sha256.finalize().into();
+    Ok(sealed)
+}
+
+/// Writes the object of `manifest` once more: what it comes to is known.
+#[cfg(feature = "objects-over-http")]
+pub(super) fn write_again(
+    manifest: &Manifest,
+    parts: &mut impl Parts,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+    replacing: Replacing<'_>,
+) -> Result<(), Unmade> {
+    pour(manifest, parts, output, (abandoned, replacing), |_, _| {})
+}
+
+fn pour(
+    manifest: &Manifest,
+    parts: &mut impl Parts,
+    output: &mut dyn Write,
+    (abandoned, replacing): (&AtomicBool, Replacing<'_>),
+    mut written: impl FnMut(&Record<'_>, usize),
+) -> Result<(), Unmade> {
+    let mut encoder = Encoder::new(manifest.codec, io::BufWriter::with_capacity(BUFFER_BYTES, output))?;
+    let mut line = Vec::new();
     while let Some(part) = parts.next().map_err(Unmade::Parts)? {
         for record in part.records() {
             if abandoned.load(Ordering::Relaxed) {
                 return Err(Unmade::Abandoned);
             }
             line.clear();
-            line::write(&mut line, manifest.lane.shard, &record);
+            let replaced = replacing(&record);
+            let shown = Record { payload: replaced.as_deref().unwrap_or(record.payload), ..record };
+            line::write(&mut line, manifest.lane.shard, &shown);
             encoder.write_all(&line)?;
-            sealed.count(&record, line.len());
+            written(&record, line.len());
         }
     }
-    let digested = encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-    sealed.bytes = digested.bytes;
-    sealed.sha256 = digested.sha256.finalize().into();
-    Ok(sealed)
+    encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(())
 }
 
 /// Takes the digest of what passes.

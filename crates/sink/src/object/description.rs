@@ -17,8 +17,8 @@ pub(super) fn name(object: &str) -> String {
     format!("{object}.manifest.json")
 }
 
-/// The description of an object: the same text each time.
-pub(super) fn text(manifest: &Manifest, sealed: &Sealed) -> Vec<u8> {
+/// The description of an object: the same text each time. `apart` is how many parts of its payloads are objects of their own.
+pub(super) fn text(manifest: &Manifest, sealed: &Sealed, apart: Option<u64>) -> Vec<u8> {
     let Manifest { lane, first, last, codec, previous, name, .. } = manifest;
     let mut fields = Fields(String::from("{"));
     fields.bare("format", FORMAT);
@@ -40,6 +40,9 @@ pub(super) fn text(manifest: &Manifest, sealed: &Sealed) -> Vec<u8> {
     let types: Vec<String> =
         sealed.by_type.iter().map(|(name, records)| format!("{}: {records}", quoted(name))).collect();
     fields.bare("types", format_args!("{{{}}}", types.join(", ")));
+    if let Some(apart) = apart {
+        fields.bare("objects", apart);
+    }
     if let Some((first, last)) = sealed.edges {
         fields.bare("first_event", edge(lane.shard, first));
         fields.bare("last_event", edge(lane.shard, last));

@@ -4,7 +4,10 @@ use std::ops::RangeInclusive;
 
 use event::{Lane, rfc3339};
 
-use super::{Codec, ObjectRules};
+use super::{Apart, Codec, ObjectRules};
+
+/// What the name of an object of lines ends with, before its coding.
+const LINES: &str = ".ndjson";
 
 /// What an object is, fixed and durable before its first byte is written: its events, its coding and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub struct Manifest {
     pub received_at: i64,
     /// How its lines are coded.
     pub codec: Codec,
+    /// What of its events' payloads is an object of its own.
+    pub apart: Option<Apart>,
     /// The name of the lane's object before this one.
     pub previous: Option<String>,
     /// Its own name.
@@ -37,7 +42,15 @@ impl Manifest {
     ) -> Self {
         let codec = rules.codec;
         let name = rules.prefix.at(received_at) + &name(&lane, *run.start(), received_at, codec);
-        Self { lane, first: *run.start(), last: *run.end(), received_at, codec, previous, name }
+        let apart = rules.apart.clone();
+        Self { lane, first: *run.start(), last: *run.end(), received_at, codec, apart, previous, name }
+    }
+
+    /// Its name without what says how it is coded.
+    #[cfg(feature = "objects-over-http")]
+    pub(super) fn stem(&self) -> &str {
+        let lines = self.name.strip_suffix(self.codec.suffix()).unwrap_or(&self.name);
+        lines.strip_suffix(LINES).unwrap_or(lines)
     }
 }
 
@@ -51,7 +64,7 @@ fn name(lane: &Lane, first: u64, received_at: i64, codec: Codec) -> String {
     let time = time.replace(['-', ':'], "");
     // The lane of replays has a slash in its name.
     let sink = sink.replace('/', "-");
-    format!("{sink}-{time}Z-{origin}-{shard:04}-{first:020}.ndjson{}", codec.suffix())
+    format!("{sink}-{time}Z-{origin}-{shard:04}-{first:020}{LINES}{}", codec.suffix())
 }
 
 #[cfg(test)]
@@ -67,7 +80,7 @@ mod tests {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
         let age_max = Duration::from_secs(1);
         let prefix = "{day}/".parse().unwrap();
-        let rules = ObjectRules { codec: Codec::Zstd, bytes_max: 1, records_max: 1, age_max, prefix };
+        let rules = ObjectRules { codec: Codec::Zstd, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
         let manifest = Manifest::new(lane, 12..=90, 1_760_000_000_123_456, &rules, None);
         let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012.ndjson.zst", "ab".repeat(16));
         assert_eq!(manifest.name, format!("2025-10-09/{name}"));

@@ -6,6 +6,7 @@
 //! written, and what is there already under the name is compared. A driver lists nothing, decides nothing and
 //! remembers nothing.
 
+mod apart;
 mod codec;
 mod content;
 mod description;
@@ -18,13 +19,14 @@ mod prefix;
 
 use std::time::Duration;
 
+pub use apart::Apart;
 pub use codec::{Codec, UnknownCodec};
 pub use content::{NoParts, Parts};
 pub use line::line_bytes;
 pub use manifest::Manifest;
 pub use prefix::{InvalidPrefix, Prefix};
 
-use crate::{Batch, Report, SinkError};
+use crate::{Batch, Reason, Refusal, Report, SinkError};
 use content::OnePart;
 use directory::Directory;
 
@@ -41,6 +43,8 @@ pub struct ObjectRules {
     pub age_max: Duration,
     /// What their names begin with. For stores without directories.
     pub prefix: Prefix,
+    /// What of a payload is an object of its own, if anything is. For stores over HTTP.
+    pub apart: Option<Apart>,
 }
 
 /// A store of objects. Cheap to clone.
@@ -64,6 +68,16 @@ impl ObjectStore {
         }
     }
 
+    /// Why an event with this payload can't be stored, if it can't. It must be left out of every manifest.
+    #[must_use]
+    pub fn refusal(&self, payload: &[u8]) -> Option<Reason> {
+        match self {
+            Self::Directory(directory) => directory.refusal(payload),
+            #[cfg(feature = "objects-over-http")]
+            Self::OverHttp(store) => store.refusal(payload),
+        }
+    }
+
     /// Writes the object of `manifest`, whose events `parts` gives, and gives `parts` back when the object is durable
     /// under its name. Where it is there already it is compared with what would be written.
     ///
@@ -82,6 +96,12 @@ impl ObjectStore {
     /// A batch that comes by itself is an object of its own, known by its lane and first position.
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
         let Some(first) = batch.get(0) else { return Ok(Report::Stored) };
+        let refusals = batch.records().enumerate();
+        let refusals = refusals.filter_map(|(index, record)| Some((index, self.refusal(record.payload)?)));
+        let refused: Vec<Refusal> = refusals.map(|(index, reason)| Refusal { index, reason }).collect();
+        if !refused.is_empty() {
+            return Ok(Report::Withheld { refused });
+        }
         let run = batch.first()..=batch.last();
         let manifest = Manifest::new(batch.lane().clone(), run, first.received_at, &self.rules(), None);
         self.put(&manifest, OnePart::new(batch.clone())).await?;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod answers;
+mod apart;
 mod conformance;
 #[path = "../postgres/events.rs"]
 #[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]

@@ -40,7 +40,7 @@ pub(crate) struct Stand<'a> {
 
 pub(crate) fn rules(codec: Codec, prefix: &str) -> ObjectRules {
     let prefix = if prefix.is_empty() { Prefix::NONE } else { prefix.parse().unwrap() };
-    ObjectRules { codec, bytes_max: 1 << 20, records_max: 1_000, age_max: Duration::from_secs(1), prefix }
+    ObjectRules { codec, bytes_max: 1 << 20, records_max: 1_000, age_max: Duration::from_secs(1), prefix, apart: None }
 }
 
 /// `TempAuth` behind this address.

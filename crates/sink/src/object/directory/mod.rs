@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use files::{Files, NewFile, OsFiles};
 
 use super::{Manifest, ObjectRules, Parts};
-use crate::SinkError;
+use crate::{Reason, SinkError};
 use put::Put;
 
 /// Which directory, and what its files are like.
@@ -43,6 +43,11 @@ impl Directory {
     #[must_use]
     pub fn new(config: DirectoryConfig, files: Arc<dyn Files>) -> Self {
         Self(Arc::new(Shared { config, files, turn: Mutex::new(()) }))
+    }
+
+    /// It takes every payload.
+    pub(super) const fn refusal(&self, _: &[u8]) -> Option<Reason> {
+        None
     }
 
     pub(super) fn rules(&self) -> ObjectRules {

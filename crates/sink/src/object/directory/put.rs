@@ -49,7 +49,7 @@ impl<'a> Put<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.write_object(parts, abandoned)?,
             Err(error) => return Err(self.failed(&error)),
         };
-        let text = description::text(self.manifest, &sealed);
+        let text = description::text(self.manifest, &sealed, None);
         self.write_file(&self.description(), |file| file.write_all(&text)).map_err(|error| self.failed(&error))
     }
 
@@ -62,7 +62,7 @@ impl<'a> Put<'a> {
     }
 
     fn write_object(&self, parts: &mut impl Parts, abandoned: &AtomicBool) -> Result<Sealed, SinkError> {
-        let write = |mut file: &mut dyn NewFile| content::write(self.manifest, parts, &mut file, abandoned);
+        let write = |mut file: &mut dyn NewFile| content::write(self.manifest, parts, &mut file, abandoned, &|_| None);
         self.write_file(&self.object(), write).map_err(|unmade| self.unmade(unmade))
     }
 
@@ -98,7 +98,7 @@ impl<'a> Put<'a> {
         abandoned: &AtomicBool,
     ) -> Result<Sealed, SinkError> {
         let mut comparison = Comparison { there, is_same: true, buffer: Vec::new() };
-        let sealed = content::write(self.manifest, parts, &mut comparison, abandoned);
+        let sealed = content::write(self.manifest, parts, &mut comparison, abandoned, &|_| None);
         let sealed = sealed.map_err(|unmade| self.unmade(unmade))?;
         if !comparison.ends_here().map_err(|error| self.failed(&error))? {
             return Err(failure::taken(&self.object(), self.manifest));

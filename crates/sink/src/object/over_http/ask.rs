@@ -23,9 +23,9 @@ impl<'a> Ask<'a> {
     }
 
     /// To store an object.
-    pub(super) fn put(object: &'a str, body: Body, digests: Digests, content_type: &'static str) -> Self {
+    pub(super) fn put(object: &'a str, body: Body, digests: Digests, content_type: HeaderValue) -> Self {
         let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(header::CONTENT_TYPE, content_type);
         Self { method: Method::PUT, object: Some(object), headers, body, digests }
     }
 

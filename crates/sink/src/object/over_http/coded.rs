@@ -9,15 +9,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use event::limits::OBJECT_KEPT_BYTES_MAX;
+use http::HeaderValue;
 use md5::Md5;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::{self, Sender};
 
+use super::apart::Parting;
 use super::body::Body;
 use super::failure::Failure;
-use crate::Reason;
+use super::put::Upload;
 use crate::object::content::{self, Sealed, Unmade};
 use crate::object::{Manifest, Parts};
+use crate::{Reason, Record};
 
 /// Pieces of 64 KiB that are ready before the network takes them.
 const PIECES_AHEAD: usize = 4;
@@ -57,7 +60,9 @@ impl<P: Parts> Coded<P> {
         let made = tokio::task::spawn_blocking(move || {
             let mut parts = parts;
             let mut first = First { md5: Md5::new(), kept: Some(Vec::new()) };
-            let sealed = content::write(&manifest, &mut parts, &mut first, &abandoned).map_err(failed)?;
+            let parting = Parting::of(manifest.apart.as_ref());
+            let replacing = |record: &Record<'_>| parting.as_ref()?.replaced(&manifest, record);
+            let sealed = content::write(&manifest, &mut parts, &mut first, &abandoned, &replacing).map_err(failed)?;
             let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
             let kept = first.kept.map(Bytes::from);
             Ok((manifest, Mutex::new(parts), kept, sealed, digests))
@@ -66,13 +71,8 @@ impl<P: Parts> Coded<P> {
         Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), caller })
     }
 
-    /// Whether a body is made while it is sent.
-    pub(super) const fn is_made_again(&self) -> bool {
-        self.kept.is_none()
-    }
-
     /// The bytes from the first on.
-    pub(super) fn body(&self) -> Body {
+    fn body(&self) -> Body {
         if let Some(kept) = &self.kept {
             return Body::Whole(kept.clone());
         }
@@ -81,7 +81,9 @@ impl<P: Parts> Coded<P> {
         let (manifest, abandoned, trouble) = (self.manifest.clone(), self.caller.0.clone(), self.trouble.clone());
         tokio::task::spawn_blocking(move || {
             let mut again = Again(sender);
-            let made = content::write(&manifest, &mut parts, &mut again, &abandoned);
+            let parting = Parting::of(manifest.apart.as_ref());
+            let replacing = |record: &Record<'_>| parting.as_ref()?.replaced(&manifest, record);
+            let made = content::write_again(&manifest, &mut parts, &mut again, &abandoned, &replacing);
             if let Err(Unmade::Parts(error)) = made {
                 // Before the body ends by it: whoever sends it then looks here.
                 let _ = trouble.set(error.0);
@@ -94,6 +96,16 @@ impl<P: Parts> Coded<P> {
     /// Why a body of this object ended early, if it did so by itself.
     pub(super) fn trouble(&self) -> Option<Failure> {
         self.trouble.get().map(|reason| Failure::Parts(reason.clone()))
+    }
+
+    /// The bytes by which the store knows it, and what they are.
+    pub(super) fn upload<'a>(
+        &'a self,
+        name: &'a str,
+        content_type: HeaderValue,
+    ) -> Upload<'a, impl Fn() -> Body + Send + Sync> {
+        let is_made_again = self.kept.is_none();
+        Upload { name, digests: self.digests, content_type, body: || self.body(), is_made_again }
     }
 
     /// The parts, all of which were read.

@@ -2,6 +2,7 @@
 //! its digest is held against what the store says, and what has the name already is compared. What differs is who asks
 //! (`service.rs`).
 
+mod apart;
 mod ask;
 mod body;
 mod coded;
@@ -25,8 +26,8 @@ pub use container::{Container, InvalidContainer};
 pub use secret::Secret;
 
 use super::{Manifest, ObjectRules, Parts};
-use crate::SinkError;
 use crate::http_client::{HttpClient, HttpOptions};
+use crate::{Reason, SinkError};
 use put::Store;
 use service::Service;
 
@@ -60,6 +61,10 @@ impl OverHttp {
     pub fn s3(config: s3::S3Config) -> Self {
         let rules = config.rules.clone();
         Self::new(Service::S3(s3::S3::new(config)), rules)
+    }
+
+    pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
+        self.0.refusal(payload)
     }
 
     pub(super) fn rules(&self) -> ObjectRules {

@@ -1,15 +1,19 @@
 //! Puts an object and its description, and finds out what is there where the name is taken.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use http::{Method, StatusCode, header};
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use http::{HeaderValue, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
+use super::apart::{self, Part, Parting};
 use super::ask::{Ask, words};
 use super::body::Body;
 use super::coded::{Coded, Digests};
 use super::failure::Failure;
 use super::service::Service;
+use crate::Reason;
 use crate::http_client::Answer;
 use crate::object::description::{self, hexadecimal};
 use crate::object::{Codec, Manifest, ObjectRules, Parts};
@@ -18,7 +22,9 @@ use crate::object::{Codec, Manifest, ObjectRules, Parts};
 const REFUSAL_BYTES_MAX: usize = 16 * 1024;
 /// Characters of it that are shown.
 const SAID_MAX: usize = 200;
-const DESCRIPTION: &str = "application/json";
+const DESCRIPTION: HeaderValue = HeaderValue::from_static("application/json");
+/// Parts of payloads that are sent at once.
+const PARTS_IN_FLIGHT: usize = 4;
 
 /// What stands under a name.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,17 +34,35 @@ enum There {
     Nothing,
 }
 
+/// Something to be stored under a name that nothing else has.
+pub(super) struct Upload<'a, B> {
+    pub(super) name: &'a str,
+    pub(super) digests: Digests,
+    pub(super) content_type: HeaderValue,
+    /// Its bytes from the first on, as often as they are asked for.
+    pub(super) body: B,
+    /// Whether they are made while they are sent.
+    pub(super) is_made_again: bool,
+}
+
 /// A service's container and how large its objects are.
 pub(super) struct Store {
     service: Service,
     pub(super) rules: ObjectRules,
+    parting: Option<Parting>,
     /// Whether it knows `If-None-Match: *`.
     keeps_names: AtomicBool,
 }
 
 impl Store {
     pub(super) fn new(service: Service, rules: ObjectRules) -> Self {
-        Self { service, rules, keeps_names: AtomicBool::new(true) }
+        let parting = Parting::of(rules.apart.as_ref());
+        Self { service, rules, parting, keeps_names: AtomicBool::new(true) }
+    }
+
+    /// Why an event with this payload can't be stored, if it can't.
+    pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
+        self.parting.as_ref()?.refusal(payload)
     }
 
     pub(super) fn name(&self) -> String {
@@ -59,65 +83,83 @@ impl Store {
         settle(made, &Method::PUT, None).await
     }
 
-    /// Puts the object and its description, each of which is there already or isn't.
+    /// Puts the object and its description, each of which is there already or isn't, behind what stands apart.
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, Failure> {
+        let apart = self.put_apart(manifest, &parts).await?;
         let coded = Coded::make(manifest, parts).await?;
-        self.put_object(manifest, &coded).await.map_err(|failure| coded.trouble().unwrap_or(failure))?;
-        let text = description::text(manifest, &coded.sealed);
+        let put = self.put_object(&coded.upload(&manifest.name, content_type(manifest.codec))).await;
+        put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
+        let text = description::text(manifest, &coded.sealed, apart);
         self.describe(&description::name(&manifest.name), text.into()).await?;
         Ok(coded.into_parts())
     }
 
-    async fn put_object<P: Parts>(&self, manifest: &Manifest, coded: &Coded<P>) -> Result<(), Failure> {
-        let name = manifest.name.as_str();
+    /// Puts the parts of payloads that are objects of their own, and says how many they are.
+    async fn put_apart<P: Parts>(&self, manifest: &Manifest, parts: &P) -> Result<Option<u64>, Failure> {
+        let Some(parting) = Parting::of(manifest.apart.as_ref()) else { return Ok(None) };
+        let count = AtomicU64::new(0);
+        let put = async |part: Part| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let Part { name, bytes, content_type } = part;
+            let bytes = Bytes::from(bytes);
+            let (digests, body) = (Digests::of(&bytes), || Body::Whole(bytes.clone()));
+            self.put_object(&Upload { name: &name, digests, content_type, body, is_made_again: false }).await
+        };
+        let (found, reading) = apart::read(parting, manifest.clone(), parts.again());
+        found.try_for_each_concurrent(PARTS_IN_FLIGHT, put).await?;
+        reading.await.map_err(|_| Failure::Unanswered)?;
+        Ok(Some(count.into_inner()))
+    }
+
+    async fn put_object(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
+        let Upload { name, digests, .. } = *upload;
         // A server that has the name may end the connection in the middle of a large body, and its answer with it.
-        if coded.is_made_again() || !self.keeps_names.load(Ordering::Relaxed) {
-            match self.look(name, coded.digests).await? {
-                There::Same => return self.put_again(manifest, coded).await,
+        if upload.is_made_again || !self.keeps_names.load(Ordering::Relaxed) {
+            match self.look(name, digests).await? {
+                There::Same => return self.put_again(upload).await,
                 There::Other => return Err(Failure::Taken { object: name.to_owned() }),
                 There::Nothing => {}
             }
         }
         let is_new = self.keeps_names.load(Ordering::Relaxed);
-        let answer = self.send_object(manifest, coded, is_new).await?;
+        let answer = self.send_object(upload, is_new).await?;
         match answer.status() {
-            StatusCode::PRECONDITION_FAILED => match self.look(name, coded.digests).await? {
-                There::Same => self.put_again(manifest, coded).await,
+            StatusCode::PRECONDITION_FAILED => match self.look(name, digests).await? {
+                There::Same => self.put_again(upload).await,
                 There::Other => Err(Failure::Taken { object: name.to_owned() }),
                 There::Nothing => Err(Failure::Unsettled { object: name.to_owned() }),
             },
             // Some services of the same protocol don't know the condition: then what is there is looked at before.
             StatusCode::NOT_IMPLEMENTED if is_new => {
                 self.keeps_names.store(false, Ordering::Relaxed);
-                Box::pin(self.put_object(manifest, coded)).await
+                Box::pin(self.put_object(upload)).await
             }
-            _ => self.confirm(answer, name, coded.digests).await,
+            _ => self.confirm(answer, name, digests).await,
         }
     }
 
     /// Puts what is there once more, if it may be missing from the list of what is there.
-    async fn put_again<P: Parts>(&self, manifest: &Manifest, coded: &Coded<P>) -> Result<(), Failure> {
+    async fn put_again(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         if !self.service.lists_apart() {
             return Ok(());
         }
-        let answer = self.send_object(manifest, coded, false).await?;
-        self.confirm(answer, &manifest.name, coded.digests).await
+        let answer = self.send_object(upload, false).await?;
+        self.confirm(answer, upload.name, upload.digests).await
     }
 
-    async fn send_object<P: Parts>(
+    async fn send_object(
         &self,
-        manifest: &Manifest,
-        coded: &Coded<P>,
+        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
         is_new: bool,
     ) -> Result<Answer, Failure> {
         let ask = || {
-            let ask = Ask::put(&manifest.name, coded.body(), coded.digests, content_type(manifest.codec));
+            let ask = Ask::put(upload.name, (upload.body)(), upload.digests, upload.content_type.clone());
             if is_new { ask.with(header::IF_NONE_MATCH, "*") } else { ask }
         };
         self.send_into_container(&ask).await
     }
 
-    async fn describe(&self, name: &str, text: bytes::Bytes) -> Result<(), Failure> {
+    async fn describe(&self, name: &str, text: Bytes) -> Result<(), Failure> {
         let digests = Digests::of(&text);
         let ask = || Ask::put(name, Body::Whole(text.clone()), digests, DESCRIPTION);
         let answer = self.send_into_container(&ask).await?;
@@ -180,12 +222,12 @@ impl Store {
     }
 }
 
-const fn content_type(codec: Codec) -> &'static str {
-    match codec {
+const fn content_type(codec: Codec) -> HeaderValue {
+    HeaderValue::from_static(match codec {
         Codec::None => "application/x-ndjson",
         Codec::Gzip => "application/gzip",
         Codec::Zstd => "application/zstd",
-    }
+    })
 }
 
 fn length(answer: &Answer) -> Option<u64> {

@@ -140,8 +140,14 @@ mod tests {
     #[test]
     fn a_bucket_is_a_part_of_the_path_or_of_the_host() {
         let second = Duration::from_secs(1);
-        let rules =
-            ObjectRules { codec: Codec::None, bytes_max: 1, records_max: 1, age_max: second, prefix: Prefix::NONE };
+        let rules = ObjectRules {
+            codec: Codec::None,
+            bytes_max: 1,
+            records_max: 1,
+            age_max: second,
+            prefix: Prefix::NONE,
+            apart: None,
+        };
         let config = S3Config {
             url: "https://s3.example.org:9000".parse().unwrap(),
             is_in_host: false,

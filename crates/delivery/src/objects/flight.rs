@@ -1,0 +1,88 @@
+//! Objects on their way to the store: several at once, each begun when it is committed, and ended in their order. While one
+//! is sent the next is made: a lane that has a backlog keeps the store busy.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use event::limits::OBJECTS_IN_FLIGHT;
+use sink::{ObjectStore, SinkError};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::commitment::Commitment;
+use super::content::Content;
+
+/// What an attempt to write an object came to, and how long it took.
+pub(super) type Attempted = (Result<Content, SinkError>, Duration);
+
+/// The objects, the oldest first.
+#[derive(Default)]
+pub(super) struct Flight(VecDeque<InFlight>);
+
+/// One that is committed.
+pub(super) struct InFlight {
+    pub(super) commitment: Commitment,
+    /// The store was away since the attempt began: that it failed says nothing of how the store is now.
+    pub(super) is_stale: bool,
+    attempt: Attempt,
+}
+
+/// The first attempt to write an object. It is given up with the value.
+struct Attempt(JoinHandle<Attempted>);
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Flight {
+    /// Begins to write an object.
+    pub(super) fn begin(&mut self, store: &ObjectStore, commitment: Commitment, content: Content) {
+        let (store, manifest) = (store.clone(), commitment.manifest.clone());
+        let attempt = Attempt(tokio::spawn(async move {
+            let started = Instant::now();
+            let answer = store.put(&manifest, content).await;
+            (answer, started.elapsed())
+        }));
+        self.0.push_back(InFlight { commitment, is_stale: false, attempt });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one must end before another begins.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= OBJECTS_IN_FLIGHT
+    }
+
+    /// Whether the oldest needn't be waited for.
+    pub(super) fn has_landed(&self) -> bool {
+        self.0.front().is_some_and(|oldest| oldest.attempt.0.is_finished())
+    }
+
+    /// The store was away, and is there again.
+    pub(super) fn outlast(&mut self) {
+        self.0.iter_mut().for_each(|object| object.is_stale = true);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<InFlight> {
+        self.0.pop_front()
+    }
+
+    pub(super) fn commitments(&self) -> impl Iterator<Item = &Commitment> {
+        self.0.iter().map(|object| &object.commitment)
+    }
+}
+
+impl InFlight {
+    /// Waits for the end of the attempt.
+    pub(super) async fn attempted(&mut self) -> Attempted {
+        let ended = (&mut self.attempt.0).await;
+        ended.unwrap_or_else(|_| {
+            let reason = "its attempt ended without an answer: Forebay has a bug, please report it";
+            (Err(SinkError::Unavailable(reason.into())), Duration::ZERO)
+        })
+    }
+}
