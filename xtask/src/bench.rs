@@ -14,6 +14,7 @@ pub(crate) mod report;
 mod single;
 mod start;
 mod steps;
+mod stores;
 mod sustained;
 
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ enum Bench {
     Postgres(drain::Options),
     /// A journaled backlog drained into a stream of Redis, against `redis-cli --pipe` of the same entries.
     Redis(drain::Options),
+    /// All stores at once, each offered a part of its rate: time until events are stored against each alone, and with one stopped.
+    Stores(stores::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
@@ -118,6 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
         Bench::Postgres(options) => drain::run::<Postgres>(&setup, options),
         Bench::Redis(options) => drain::run::<Redis>(&setup, options),
+        Bench::Stores(options) => stores::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),

@@ -12,9 +12,12 @@ pub(crate) mod loads;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
+mod sent;
 pub(crate) mod slow_clients;
 pub(crate) mod stops;
+mod store_down;
 pub(crate) mod store_kills;
+mod stores;
 pub(crate) mod windows;
 
 use std::path::PathBuf;
@@ -46,6 +49,10 @@ enum Campaign {
     PostgresKills(store_kills::Options),
     /// SIGKILLs of Redis while clients send: each acknowledged event is an entry of a stream, once.
     RedisKills(store_kills::Options),
+    /// A file of records into all stores at once: each holds every event once, byte for byte.
+    Stores(stores::Options),
+    /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
+    StoreDown(store_down::Options),
     /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
@@ -71,6 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Loads(options) => loads::run(options),
         Campaign::PostgresKills(options) => store_kills::run::<Postgres>(options),
         Campaign::RedisKills(options) => store_kills::run::<Redis>(options),
+        Campaign::Stores(options) => stores::run(options),
+        Campaign::StoreDown(options) => store_down::run(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),

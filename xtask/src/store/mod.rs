@@ -1,5 +1,6 @@
 //! Servers of stores, each our own: killed and started again as a campaign wants, and asked what they hold by their own means.
 
+mod place;
 mod postgres;
 mod redis;
 
@@ -8,6 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+pub(crate) use place::{Place, Purpose, SERVERS};
 pub(crate) use postgres::Postgres;
 pub(crate) use redis::Redis;
 
@@ -33,6 +35,11 @@ pub(crate) trait Store: Sized {
 
     /// Hands out what is stored: payloads, a line each. `folder` has room for them.
     fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()>;
+
+    /// How many different ids stand beside the payloads; none where the store shows no ids.
+    fn ids(&mut self) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// A store that has a tool of its own to be filled with.

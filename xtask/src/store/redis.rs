@@ -1,5 +1,6 @@
 //! A Redis server that waits for its disk before it answers.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::net::TcpListener;
@@ -91,6 +92,18 @@ impl Store for Redis {
         let path = folder.join("payloads");
         self.write(&path, |fields| [fields.get(3).map(Vec::as_slice).unwrap_or_default(), b"\n"].concat())?;
         read(&mut BufReader::new(File::open(path)?))
+    }
+
+    fn ids(&mut self) -> Result<Option<u64>> {
+        let mut ids = HashSet::new();
+        let mut last = "0".to_owned();
+        loop {
+            let page = self.page(&last);
+            let Some((id, _)) = page.last() else { break };
+            last.clone_from(id);
+            ids.extend(page.into_iter().filter_map(|(_, fields)| fields.into_iter().nth(1)));
+        }
+        Ok(Some(ids.len() as u64))
     }
 }
 
