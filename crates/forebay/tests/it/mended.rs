@@ -39,7 +39,7 @@ impl Stand {
     }
 
     /// The ids of the dead letters, with the number that stands in each payload.
-    fn letters(&self) -> BTreeMap<String, u64> {
+    fn letters(&self) -> BTreeMap<String, i64> {
         let (code, text) = self.dead(&["list", "--limit", "10000", "--json"]);
         assert_eq!(code, Some(0), "{text}");
         let ids =
@@ -47,17 +47,17 @@ impl Stand {
         ids.map(|id| (id.clone(), self.number_of(&id))).collect()
     }
 
-    fn number_of(&self, id: &str) -> u64 {
+    fn number_of(&self, id: &str) -> i64 {
         let request =
             format!("GET /api/dead/{id} HTTP/1.1\r\nHost: {0}\r\nConnection: close\r\n\r\n", self.server.admin);
         let (status, body) = crate::support::exchange(self.server.admin, &request);
         assert_eq!(status, 200, "{body}");
         let answer: Value = serde_json::from_str(&body).unwrap();
-        answer["letters"][0]["payload"]["number"].as_u64().unwrap_or_else(|| panic!("{body}"))
+        answer["letters"][0]["payload"]["number"].as_i64().unwrap_or_else(|| panic!("{body}"))
     }
 
     /// Posts the events, which the store refuses in these words, and says what id each has.
-    fn refused(&self, words: &str) -> BTreeMap<String, u64> {
+    fn refused(&self, words: &str) -> BTreeMap<String, i64> {
         let line = |number: usize| {
             let kind = if number.is_multiple_of(2) { "even" } else { "odd" };
             format!("{{\"number\": {number}, \"kind\": \"{kind}\", \"status\": \"late {number}\"}}\n")
@@ -68,6 +68,9 @@ impl Stand {
         assert_eq!(self.count("dead_total"), EVENTS as u64);
         let (_, listed) = self.dead(&["list", "--limit", "10000", "--reason", words]);
         assert_eq!(listed.lines().count(), EVENTS, "{listed:.1000}");
+        // Tried again before anything was mended.
+        let told = format!("{SINK}: 0 stored, 1 refused again, 0 dropped, 0 left for later\n");
+        assert_eq!(self.dead(&["replay", "--limit", "1"]), (Some(1), told));
         let letters = self.letters();
         assert_eq!(letters.len(), EVENTS);
         letters
@@ -78,12 +81,12 @@ impl Stand {
     }
 
     /// Replays half of them by a filter, again, and then the rest; after each what `stored` says the store holds is as it should be.
-    fn replay_by_halves(&self, letters: &BTreeMap<String, u64>, stored: impl Fn() -> Vec<(String, u64)>) {
-        let expect = |is_there: &dyn Fn(u64) -> bool| {
+    fn replay_by_halves(&self, letters: &BTreeMap<String, i64>, stored: impl Fn() -> Vec<(String, i64)>) {
+        let expect = |is_there: &dyn Fn(i64) -> bool| {
             let mut found = stored();
             found.sort();
             let expected: Vec<_> = letters.iter().filter(|(_, number)| is_there(**number)).collect();
-            let expected: Vec<(String, u64)> = expected.into_iter().map(|(id, number)| (id.clone(), *number)).collect();
+            let expected: Vec<(String, i64)> = expected.into_iter().map(|(id, number)| (id.clone(), *number)).collect();
             assert_eq!(found.len(), expected.len());
             assert_eq!(found, expected);
         };
@@ -91,7 +94,7 @@ impl Stand {
         for replayed in [CHOSEN, 0] {
             let told = format!("{SINK}: {replayed} stored, 0 refused again, 0 dropped, 0 left for later\n");
             assert_eq!(self.dead(&chosen), (Some(0), told));
-            expect(&|number| number.is_multiple_of(2));
+            expect(&|number| number % 2 == 0);
             assert_eq!((self.count("stored_total"), self.count("dead_total")), (CHOSEN as u64, CHOSEN as u64));
         }
         let (code, told) = self.dead(&["replay", "--type", TYPE]);
@@ -99,6 +102,13 @@ impl Stand {
         expect(&|_| true);
         assert_eq!((self.count("stored_total"), self.count("dead_total")), (EVENTS as u64, 0));
         assert_eq!(self.dead(&["list"]), (Some(0), String::new()));
+        // What comes now is stored as it comes.
+        assert_eq!(
+            self.server.post(&format!("/ingest/event/{TYPE}"), "{\"number\": -1, \"status\": \"late -1\"}").0,
+            200
+        );
+        self.server.wait_delivered();
+        assert_eq!(stored().len(), EVENTS + 1);
     }
 }
 
@@ -140,7 +150,7 @@ fn documents_of_a_wrong_mapping_are_stored_when_the_index_has_another() {
         store.done("POST", "/mapped/_refresh", "");
         let found: Value = serde_json::from_str(&store.get("/mapped/_search?size=10000")).unwrap();
         let document = |hit: &Value| {
-            let number = hit["_source"]["number"].as_u64().unwrap();
+            let number = hit["_source"]["number"].as_i64().unwrap();
             assert_eq!(hit["_source"]["status"], format!("late {number}"));
             (hit["_id"].as_str().unwrap().to_owned(), number)
         };
