@@ -24,7 +24,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::server::Launch;
-use crate::store::{Postgres, Redis};
+use crate::store::{Postgres, Redis, Swift};
 use crate::workspace;
 
 /// Options of `cargo xtask bench`.
@@ -60,8 +60,8 @@ enum Bench {
     Postgres(drain::Options),
     /// A journaled backlog drained into a stream of Redis, against `redis-cli --pipe` of the same entries.
     Redis(drain::Options),
-    /// All stores at once, each offered a part of its rate: time until events are stored against each alone, and with one stopped.
-    Stores(stores::Options),
+    /// A journaled backlog drained into objects of Swift, against `swift upload` of the same objects.
+    Swift(drain::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
@@ -80,6 +80,8 @@ enum Bench {
     Steps(steps::Options),
     /// The size of the binary, and the time until an empty directory is served.
     Start,
+    /// All stores at once, each offered a part of its rate: time until events are stored against each alone, and with one stopped.
+    Stores(stores::Options),
 }
 
 /// What every benchmark is given.
@@ -121,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
         Bench::Postgres(options) => drain::run::<Postgres>(&setup, options),
         Bench::Redis(options) => drain::run::<Redis>(&setup, options),
-        Bench::Stores(options) => stores::run(&setup, options),
+        Bench::Swift(options) => drain::run::<Swift>(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),
@@ -131,6 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::ManyGroups(options) => many_groups::run(&setup, options),
         Bench::Steps(options) => steps::run(&setup, options),
         Bench::Start => start::run(&setup),
+        Bench::Stores(options) => stores::run(&setup, options),
     };
     std::fs::remove_dir_all(&setup.folder)?;
     report::print(&rows?)

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::store::{Postgres, Redis};
+use crate::store::{Postgres, Redis, Swift};
 use crate::workspace;
 
 /// Options of `cargo xtask campaign`.
@@ -49,10 +49,8 @@ enum Campaign {
     PostgresKills(store_kills::Options),
     /// SIGKILLs of Redis while clients send: each acknowledged event is an entry of a stream, once.
     RedisKills(store_kills::Options),
-    /// A file of records into all stores at once: each holds every event once, byte for byte.
-    Stores(stores::Options),
-    /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
-    StoreDown(store_down::Options),
+    /// SIGKILLs of Swift while clients send: each acknowledged event is in an object, once.
+    SwiftKills(store_kills::Options),
     /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
@@ -67,6 +65,10 @@ enum Campaign {
     Windows(windows::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
     Order(order::Options),
+    /// A file of records into all stores at once: each holds every event once, byte for byte.
+    Stores(stores::Options),
+    /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
+    StoreDown(store_down::Options),
 }
 
 /// Runs one campaign.
@@ -78,8 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Loads(options) => loads::run(options),
         Campaign::PostgresKills(options) => store_kills::run::<Postgres>(options),
         Campaign::RedisKills(options) => store_kills::run::<Redis>(options),
-        Campaign::Stores(options) => stores::run(options),
-        Campaign::StoreDown(options) => store_down::run(options),
+        Campaign::SwiftKills(options) => store_kills::run::<Swift>(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),
@@ -87,6 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Reloads(options) => reloads::run(options),
         Campaign::Windows(options) => windows::run(options),
         Campaign::Order(options) => order::run(options),
+        Campaign::Stores(options) => stores::run(options),
+        Campaign::StoreDown(options) => store_down::run(options),
     }
 }
 

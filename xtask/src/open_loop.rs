@@ -17,6 +17,9 @@ const REQUESTS: u64 = 32;
 const WAITING: Duration = Duration::from_secs(2);
 const CONNECTIONS: std::ops::RangeInclusive<u32> = 8..=400;
 
+/// A server is told to wait nearly as long as a client does: what takes longer counts with this.
+pub(crate) const PATIENT: &str = "[gateway]\nack_timeout = \"25s\"\n";
+
 /// When a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -154,7 +157,46 @@ pub(crate) fn percentile(samples: &[Sample], hundredths: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
     use super::*;
+
+    /// Answers whatever comes on a connection, and nothing before this moment.
+    fn answer_from(stream: TcpStream, moment: Instant) {
+        let mut reader = BufReader::new(stream);
+        loop {
+            let (mut length, mut line) = (0, String::new());
+            while reader.read_line(&mut line).unwrap() > 2 {
+                length = line.strip_prefix("Content-Length: ").map_or(length, |length| length.trim().parse().unwrap());
+                line.clear();
+            }
+            if line.is_empty() {
+                return;
+            }
+            reader.read_exact(&mut vec![0; length]).unwrap();
+            thread::sleep(moment.saturating_duration_since(Instant::now()));
+            reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_free_connection_counts_from_when_it_was_due() {
+        let held = Duration::from_millis(200);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let mut first = None;
+            for stream in listener.incoming() {
+                let moment = *first.get_or_insert_with(Instant::now) + held;
+                thread::spawn(move || answer_from(stream.unwrap(), moment));
+            }
+        });
+        let load = OpenLoop::new(server, "t", 1, 5_000.0, Answer::Durable).lasting(held / 2);
+        let samples = load.run(&AtomicBool::new(false)).unwrap();
+        assert_eq!(samples.len(), 500, "more than there are connections");
+        assert!(samples.iter().all(|sample| sample.due + sample.latency >= held), "{samples:?}");
+    }
 
     #[test]
     fn a_percentile_is_one_of_the_latencies() {

@@ -46,6 +46,7 @@ const SERVICES: &[Service] = &[
     Service { program: "swift-account-server", package: "swift-account", purpose: "a part of it" },
     Service { program: "swift-container-server", package: "swift-container", purpose: "a part of it" },
     Service { program: "swift-object-server", package: "swift-object", purpose: "a part of it" },
+    Service { program: "swift", package: "python3-swiftclient", purpose: "what objects in Swift are measured against" },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::campaign;
-use crate::store::{Postgres, Redis};
+use crate::store::{Postgres, Redis, Swift};
 use crate::workspace::{self, Step, cargo, run};
 
 /// What `cargo xtask test` does; `cargo xtask ci` ends with it.
@@ -19,6 +19,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: loads", campaign::loads::short),
     ("short campaign: PostgreSQL is killed", campaign::store_kills::short::<Postgres>),
     ("short campaign: Redis is killed", campaign::store_kills::short::<Redis>),
+    ("short campaign: Swift is killed", campaign::store_kills::short::<Swift>),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),
     ("short campaign: slow clients", campaign::slow_clients::short),

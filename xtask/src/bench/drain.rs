@@ -1,4 +1,4 @@
-//! A journaled backlog drained into a store, against the store's own bulk tool with the same rows: as fast, and for how much CPU.
+//! A journaled backlog drained into a store, against the store's own bulk tool with the same data: as fast, and for how much CPU.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,28 +17,28 @@ use crate::store::BulkLoaded;
 pub(super) struct Options {
     #[command(flatten)]
     records: Records,
-    /// Events of the backlog.
-    #[arg(long, default_value_t = 1_000_000)]
-    events: u64,
+    /// Events of the backlog. [default: as many as take the store some seconds]
+    #[arg(long)]
+    events: Option<u64>,
     /// Connections that send batches side by side, before anything is measured.
     #[arg(long, default_value_t = 4)]
     connections: u32,
 }
 
-/// Rows, and what it took to store them.
+/// An amount, and what it took to store it.
 struct Stored {
-    rows: f64,
+    amount: f64,
     time: Duration,
     cpu: Duration,
 }
 
 impl Stored {
     fn rate(&self) -> f64 {
-        self.rows / self.time.as_secs_f64()
+        self.amount / self.time.as_secs_f64()
     }
 
     fn cpu_each(&self) -> f64 {
-        self.cpu.as_secs_f64() * 1e6 / self.rows
+        self.cpu.as_secs_f64() * 1e6 / self.amount
     }
 }
 
@@ -53,25 +53,31 @@ pub(super) fn run<S: BulkLoaded>(setup: &Setup, options: &Options) -> Result<Vec
 
 fn measure<S: BulkLoaded>(setup: &Setup, options: &Options, name: &str, pieces: &[Piece]) -> Result<Row> {
     let mut store = S::start_large()?;
-    let file = store.folder().join("rows");
+    let saved = store.folder().join("saved");
+    let mut amount = 0.0;
     let mut turns = Vec::new();
     for round in 1..=setup.rounds {
         let ours = drain(setup, options, &mut store, pieces)?;
         if round == 1 {
-            store.save(&file)?;
+            store.save(&saved)?;
+            amount = ours.amount;
         }
-        let theirs = load(&mut store, &file)?;
+        let theirs = load(&mut store, &saved)?;
+        if (theirs.amount - amount).abs() > 1e-3 {
+            bail!("{} stored {} of {amount}", S::TOOL, theirs.amount);
+        }
         println!(
-            "{name}, round {round}: server {:.0} rows/s and {:.1} µs of CPU for each, {} {:.0} rows/s and {:.1} µs",
+            "{name}, round {round}: server {:.0} {rate} and {:.1} µs of CPU for each, {} {:.0} {rate} and {:.1} µs",
             ours.rate(),
             ours.cpu_each(),
             S::TOOL,
             theirs.rate(),
             theirs.cpu_each(),
+            rate = S::RATE,
         );
         turns.push((ours.rate(), theirs.rate()));
     }
-    Ok(Row::in_turn(&format!("backlog of {name} into {}", S::NAME), "rows/s", &turns, Bar::AtLeast(S::BAR)))
+    Ok(Row::in_turn(&format!("backlog of {name} into {}", S::NAME), S::RATE, &turns, Bar::AtLeast(S::BAR)))
 }
 
 /// From the start of a server that finds a backlog in its journal until nothing is pending.
@@ -80,7 +86,7 @@ fn drain<S: BulkLoaded>(setup: &Setup, options: &Options, store: &mut S, pieces:
     let launch = setup.fresh_server(Some(&configuration))?;
     store.empty()?;
     store.kill()?;
-    let events = take(&launch, options, pieces)?;
+    let events = take(&launch, options.events.unwrap_or(S::EVENTS), options.connections, pieces)?;
     store.run()?;
     store.settle()?;
     let begun = Instant::now();
@@ -89,19 +95,18 @@ fn drain<S: BulkLoaded>(setup: &Setup, options: &Options, store: &mut S, pieces:
     server.wait_stored()?;
     let (time, cpu) = (begun.elapsed(), server.process.cpu()?);
     server.stop()?;
-    let rows = store.rows()?;
-    if (rows - events).abs() > 0.5 {
-        bail!("{rows} rows instead of {events}");
+    let stored = store.events()?;
+    if (stored - events).abs() > 0.5 {
+        bail!("{stored} events are stored instead of {events}");
     }
-    Ok(Stored { rows, time, cpu })
+    Ok(Stored { amount: store.amount()?, time, cpu })
 }
 
 /// Has a server take events that it can't store, and ends it.
-fn take(launch: &Launch, options: &Options, pieces: &[Piece]) -> Result<f64> {
+fn take(launch: &Launch, events: u64, connections: u32, pieces: &[Piece]) -> Result<f64> {
     let mut server = launch.start()?;
     server.wait_ready(READY_LIMIT)?;
-    let until = Until::Sent(options.events);
-    let sent = batch::send(launch.intake, &batch::batches(pieces), options.connections, until)?;
+    let sent = batch::send(launch.intake, &batch::batches(pieces), connections, Until::Sent(events))?;
     let pending = server.pending()?;
     // Not a stop, which would wait for the store.
     server.kill()?;
@@ -112,10 +117,10 @@ fn take(launch: &Launch, options: &Options, pieces: &[Piece]) -> Result<f64> {
 }
 
 /// The same by the store's tool, into a place of its own that was made before.
-fn load<S: BulkLoaded>(store: &mut S, file: &Path) -> Result<Stored> {
+fn load<S: BulkLoaded>(store: &mut S, saved: &Path) -> Result<Stored> {
     store.before_load()?;
     let (begun, before) = (Instant::now(), children_cpu()?);
-    store.load(file)?;
+    store.load(saved)?;
     let (time, cpu) = (begun.elapsed(), children_cpu()? - before);
-    Ok(Stored { rows: store.loaded()?, time, cpu })
+    Ok(Stored { amount: store.loaded()?, time, cpu })
 }

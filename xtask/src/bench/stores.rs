@@ -13,7 +13,7 @@ use super::records::Records;
 use super::report::{Bar, Row};
 use super::{READY_LIMIT, Setup};
 use crate::metrics;
-use crate::open_loop::{Answer, OpenLoop, percentile};
+use crate::open_loop::{Answer, OpenLoop, PATIENT, percentile};
 use crate::reference::check_loop::Piece;
 use crate::server::{Launch, Server};
 use crate::store::{Place, Purpose, SERVERS};
@@ -173,7 +173,8 @@ fn configuration(places: &[Place]) -> String {
         let (label, sink) = (place.label(), &place.sink);
         format!("[types.{label}]\nroutes = [\"{label}\"]\n[sinks.{label}]\n{sink}\n")
     };
-    places.iter().map(of).collect()
+    let sections: String = places.iter().map(of).collect();
+    format!("{PATIENT}{sections}")
 }
 
 fn type_label(label: &str) -> String {

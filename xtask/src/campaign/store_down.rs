@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::bench::report::{self, Bar, Row};
 use crate::metrics;
-use crate::open_loop::{Answer, OpenLoop, Sample};
+use crate::open_loop::{Answer, OpenLoop, PATIENT, Sample};
 use crate::server::{Launch, Server};
 use crate::store::{Place, Purpose, SERVERS};
 use crate::workspace;
@@ -154,7 +154,7 @@ impl Stand {
     fn start(binary: &Path, folder: &Path, down: Place, others: Vec<Place>) -> Result<Self> {
         let of = |place: &Place| section(&place.label(), &place.sink);
         let servers: String = others.iter().chain([&down]).map(of).collect();
-        let configuration = format!("{}{servers}", section(LOCAL, "kind = \"sqlite\"\n"));
+        let configuration = format!("{PATIENT}{}{servers}", section(LOCAL, "kind = \"sqlite\"\n"));
         let launch = Launch::new(binary, folder, Some(&configuration))?;
         let mut server = launch.start()?;
         server.wait_ready(READY_LIMIT)?;

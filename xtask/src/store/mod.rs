@@ -3,6 +3,7 @@
 mod place;
 mod postgres;
 mod redis;
+mod swift;
 
 use std::io::BufRead;
 use std::path::Path;
@@ -12,6 +13,7 @@ use anyhow::Result;
 pub(crate) use place::{Place, Purpose, SERVERS};
 pub(crate) use postgres::Postgres;
 pub(crate) use redis::Redis;
+pub(crate) use swift::Swift;
 
 /// A store that campaigns deliver into. It ends, and its files go, when it is dropped.
 pub(crate) trait Store: Sized {
@@ -48,6 +50,10 @@ pub(crate) trait BulkLoaded: Store {
     const TOOL: &'static str;
     /// The share of the tool's rate that a server reaches.
     const BAR: f64;
+    /// What amounts are measured in, a second.
+    const RATE: &'static str = "rows/s";
+    /// Events of a backlog that takes some seconds to store.
+    const EVENTS: u64 = 1_000_000;
 
     /// A running server that is set up to be filled.
     fn start_large() -> Result<Self>;
@@ -58,24 +64,34 @@ pub(crate) trait BulkLoaded: Store {
     /// The settings of a sink as most people write them.
     fn usual_sink(&self) -> String;
 
+    /// The same, where events don't wait for long until there are enough to be stored together.
+    fn prompt_sink(&self) -> String {
+        self.usual_sink()
+    }
+
     /// Takes away all that it holds.
     fn empty(&mut self) -> Result<()>;
 
     /// Lets it end what it does by itself.
     fn settle(&mut self) -> Result<()>;
 
-    /// What the sink has stored.
-    fn rows(&mut self) -> Result<f64>;
+    /// Events that the sink has stored.
+    fn events(&mut self) -> Result<f64>;
 
-    /// Writes what the sink has stored into `file`, as the tool reads it.
-    fn save(&mut self, file: &Path) -> Result<()>;
+    /// How much they are.
+    fn amount(&mut self) -> Result<f64> {
+        self.events()
+    }
+
+    /// Writes what the sink has stored to `path`, as the tool reads it.
+    fn save(&mut self, path: &Path) -> Result<()>;
 
     /// Makes the place for what the tool stores.
     fn before_load(&mut self) -> Result<()>;
 
-    /// Has the tool store what stands in `file`.
-    fn load(&mut self, file: &Path) -> Result<()>;
+    /// Has the tool store what stands at `path`.
+    fn load(&mut self, path: &Path) -> Result<()>;
 
-    /// What the tool has stored.
+    /// How much the tool has stored.
     fn loaded(&mut self) -> Result<f64>;
 }

@@ -5,17 +5,17 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{BulkLoaded, Postgres, Redis, Store};
+use super::{BulkLoaded, Postgres, Redis, Store, Swift};
 
 /// Each store that has a server.
-pub(crate) const SERVERS: &[Offer] = &[Offer::of::<Postgres>(), Offer::of::<Redis>()];
+pub(crate) const SERVERS: &[Offer] = &[Offer::of::<Postgres>(), Offer::of::<Redis>(), Offer::of::<Swift>()];
 
 /// What a store is started for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
     /// What is stored is looked at: each payload stays as it came.
     Content,
-    /// What is stored is counted: the server is set up to be filled, and its sink is as most people write it.
+    /// What is stored is counted and timed: the server is set up to be filled, and events don't wait for long.
     Rate,
 }
 
@@ -48,7 +48,7 @@ impl Offer {
 fn start<S: BulkLoaded + 'static>(purpose: Purpose) -> Result<Option<Place>> {
     let started = match purpose {
         Purpose::Content => S::start()?.map(|store| (store.sink(), store)),
-        Purpose::Rate => Some(S::start_large()?).map(|store| (store.usual_sink(), store)),
+        Purpose::Rate => Some(S::start_large()?).map(|store| (store.prompt_sink(), store)),
     };
     Ok(started.map(|(sink, store)| Place { name: S::NAME, sink, store: Box::new(store) }))
 }

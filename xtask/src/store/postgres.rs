@@ -202,7 +202,7 @@ impl BulkLoaded for Postgres {
         self.psql("checkpoint").map(drop)
     }
 
-    fn rows(&mut self) -> Result<f64> {
+    fn events(&mut self) -> Result<f64> {
         Ok(self.number("select count(*) from events")? as f64)
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BulkLoaded, Store};
 use server::{RedisServer, Value};
@@ -101,7 +102,7 @@ impl Store for Redis {
             let page = self.page(&last);
             let Some((id, _)) = page.last() else { break };
             last.clone_from(id);
-            ids.extend(page.into_iter().filter_map(|(_, fields)| fields.into_iter().nth(1)));
+            ids.extend(page.iter().filter_map(|(_, fields)| fields.get(1)).map(|id| xxh3_128(id)));
         }
         Ok(Some(ids.len() as u64))
     }
@@ -134,7 +135,7 @@ impl BulkLoaded for Redis {
         Ok(())
     }
 
-    fn rows(&mut self) -> Result<f64> {
+    fn events(&mut self) -> Result<f64> {
         Ok(self.stored() as f64)
     }
 

@@ -56,19 +56,32 @@ impl Client {
 
     /// What is answered about a path below the account.
     pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Said {
+        let said = self.try_ask(method, path, headers, body);
+        said.unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    }
+
+    /// The same; `None` where no whole answer comes.
+    pub fn try_ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Said> {
         let headers = [headers, &[("X-Auth-Token", self.token.as_str())]].concat();
-        let path = format!("{}{path}", self.account);
-        exchange(self.address, method, &path, &headers, body).unwrap_or_else(|| panic!("no answer to {method} {path}"))
+        exchange(self.address, method, &format!("{}{path}", self.account), &headers, body)
     }
 
     /// The names in a container; none where there is no container.
     pub fn list(&self, container: &str) -> Vec<String> {
-        let said = self.ask("GET", &format!("/{container}?limit=10000"), &[], b"");
-        if said.status == 404 {
-            return Vec::new();
+        let mut names = Vec::<String>::new();
+        loop {
+            let marker = names.last().map(String::as_str).unwrap_or_default();
+            let said = self.ask("GET", &format!("/{container}?limit=10000&marker={marker}"), &[], b"");
+            if said.status == 404 {
+                return names;
+            }
+            assert!(said.is_success(), "{said:?}");
+            let before = names.len();
+            names.extend(said.text().lines().map(str::to_owned));
+            if names.len() == before {
+                return names;
+            }
         }
-        assert!(said.is_success(), "{said:?}");
-        said.text().lines().map(str::to_owned).collect()
     }
 
     /// An object's bytes.
