@@ -33,8 +33,6 @@ pub(crate) enum Answer {
 pub(crate) struct OpenLoop {
     server: SocketAddr,
     requests: Vec<Vec<u8>>,
-    /// Events of each of them.
-    events: u32,
     pause: Duration,
     duration: Duration,
 }
@@ -62,7 +60,7 @@ impl OpenLoop {
             http::post(&format!("/ingest/batch/{of}"), &headers, &body)
         };
         let pause = Duration::from_secs_f64(f64::from(events) / events_per_second);
-        Self { server, requests: (0..REQUESTS).map(request).collect(), events, pause, duration: Duration::MAX }
+        Self { server, requests: (0..REQUESTS).map(request).collect(), pause, duration: Duration::MAX }
     }
 
     /// The same, and it ends by itself after so long.
@@ -82,11 +80,6 @@ impl OpenLoop {
             let samples = clients.into_iter().map(|client| client.join().map_err(|_| anyhow!("a client panicked"))?);
             Ok(samples.collect::<Result<Vec<_>>>()?.concat())
         })
-    }
-
-    /// Events that so many requests bring.
-    pub(crate) fn events_of(&self, samples: &[Sample]) -> u64 {
-        samples.len() as u64 * u64::from(self.events)
     }
 }
 
