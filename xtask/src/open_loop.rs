@@ -128,11 +128,11 @@ impl Shared<'_> {
 
 /// Sends on a connection, which is opened anew where the server has closed it.
 fn send_one(server: SocketAddr, connection: &mut Option<Connection>, request: &[u8]) -> Result<u16> {
-    if let Some(mut open) = connection.take() {
-        if let Ok(answer) = open.send(request) {
-            *connection = Some(open);
-            return Ok(answer.status);
-        }
+    if let Some(mut open) = connection.take()
+        && let Ok(answer) = open.send(request)
+    {
+        *connection = Some(open);
+        return Ok(answer.status);
     }
     let mut open = Connection::open(server).context("connecting to the server")?;
     let answer = open.send(request).context("sending a request")?;
