@@ -47,6 +47,17 @@ impl Open {
         let table = driver.run(Table::open(talk, config)).await?;
         Ok(Self { session, table })
     }
+
+    async fn write(&mut self, batch: &Batch, at_least: u64) -> Result<Report, Failure> {
+        let (talk, driver) = self.session.parts();
+        driver.run(transaction::write(talk, &self.table, batch, at_least)).await
+    }
+
+    /// Whether the table isn't any more what it was when the connection was made.
+    async fn is_outdated(&mut self) -> Result<bool, Failure> {
+        let (talk, driver) = self.session.parts();
+        driver.run(self.table.has_changed(talk)).await
+    }
 }
 
 impl Default for Lanes {
@@ -85,8 +96,13 @@ impl Lanes {
             let mut seat = seat.lock().await;
             // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state.
             let mut open = self.take(config, &mut seat).await?;
-            let (stored, (talk, driver)) = (seat.stored, open.session.parts());
-            let report = driver.run(transaction::write(talk, &open.table, batch, stored)).await?;
+            let stored = seat.stored;
+            let mut report = open.write(batch, stored).await?;
+            // What is refused is given up: not for a type that a column had when the connection was made.
+            if matches!(report, Report::Withheld { .. }) && open.is_outdated().await? {
+                open = Open::new(config).await?;
+                report = open.write(batch, stored).await?;
+            }
             seat.open = Some(open);
             if report == Report::Stored {
                 seat.stored = stored.max(batch.last());

@@ -79,7 +79,7 @@ fn in_documents_of_opensearch() {
     let fates = Fates {
         bad: Fate::Dead("failed to parse field [n]"),
         fields: Fate::Dead("Limit of total fields [1000]"),
-        digits: Fate::Dead("out of range for a long"),
+        digits: Fate::Dead("out of range of long"),
         ..TAKES_ALL
     };
     each_meets_its_fate(&folder, &sink, &fates, || documents(&store));
