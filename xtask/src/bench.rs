@@ -14,6 +14,7 @@ pub(crate) mod report;
 mod single;
 mod start;
 mod steps;
+mod stores;
 mod sustained;
 
 use std::path::PathBuf;
@@ -81,6 +82,8 @@ enum Bench {
     Steps(steps::Options),
     /// The size of the binary, and the time until an empty directory is served.
     Start,
+    /// All stores at once, each offered a part of its rate: time until events are stored against each alone, and with one stopped.
+    Stores(stores::Options),
 }
 
 /// What every benchmark is given.
@@ -133,6 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::ManyGroups(options) => many_groups::run(&setup, options),
         Bench::Steps(options) => steps::run(&setup, options),
         Bench::Start => start::run(&setup),
+        Bench::Stores(options) => stores::run(&setup, options),
     };
     std::fs::remove_dir_all(&setup.folder)?;
     report::print(&rows?)

@@ -12,9 +12,12 @@ pub(crate) mod loads;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
+mod sent;
 pub(crate) mod slow_clients;
 pub(crate) mod stops;
+mod store_down;
 pub(crate) mod store_kills;
+mod stores;
 pub(crate) mod windows;
 
 use std::path::PathBuf;
@@ -65,6 +68,10 @@ enum Campaign {
     Windows(windows::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
     Order(order::Options),
+    /// A file of records into all stores at once: each holds every event once, byte for byte.
+    Stores(stores::Options),
+    /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
+    StoreDown(store_down::Options),
 }
 
 /// Runs one campaign.
@@ -85,6 +92,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Reloads(options) => reloads::run(options),
         Campaign::Windows(options) => windows::run(options),
         Campaign::Order(options) => order::run(options),
+        Campaign::Stores(options) => stores::run(options),
+        Campaign::StoreDown(options) => store_down::run(options),
     }
 }
 

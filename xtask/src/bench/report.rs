@@ -4,25 +4,25 @@ use anyhow::{Result, bail};
 
 /// A figure with what it is held against.
 #[derive(Debug)]
-pub(super) struct Row {
-    pub(super) what: String,
-    pub(super) measured: f64,
-    pub(super) unit: &'static str,
+pub(crate) struct Row {
+    pub(crate) what: String,
+    pub(crate) measured: f64,
+    pub(crate) unit: &'static str,
     /// Measured in the same run; the bar is then for the ratio to it.
-    pub(super) reference: Option<Reference>,
-    pub(super) bar: Bar,
+    pub(crate) reference: Option<Reference>,
+    pub(crate) bar: Bar,
 }
 
 /// What a figure is held against.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reference {
+pub(crate) struct Reference {
     measured: f64,
     ratio: f64,
 }
 
 /// What a figure, or its ratio to the reference, must reach.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Bar {
+pub(crate) enum Bar {
     AtLeast(f64),
     AtMost(f64),
 }
@@ -30,7 +30,7 @@ pub(super) enum Bar {
 impl Row {
     /// A figure and its reference, measured in turn. The machine's speed drifts: so the ratio is the median of the
     /// turns' ratios, and not the ratio of two medians that may come from different moments.
-    pub(super) fn in_turn(what: &str, unit: &'static str, turns: &[(f64, f64)], bar: Bar) -> Self {
+    pub(crate) fn in_turn(what: &str, unit: &'static str, turns: &[(f64, f64)], bar: Bar) -> Self {
         let of = |figure: fn(&(f64, f64)) -> f64| median(turns.iter().map(figure).collect());
         let reference = Some(Reference { measured: of(|turn| turn.1), ratio: of(|turn| turn.0 / turn.1) });
         Self { what: what.to_owned(), measured: of(|turn| turn.0), unit, reference, bar }
@@ -66,7 +66,7 @@ impl Row {
 }
 
 /// Prints the rows as a table, and fails where one is short of its bar.
-pub(super) fn print(rows: &[Row]) -> Result<()> {
+pub(crate) fn print(rows: &[Row]) -> Result<()> {
     let header = ["what", "measured", "reference", "ratio", "bar", "result"].map(str::to_owned);
     let lines: Vec<_> = std::iter::once(header).chain(rows.iter().map(Row::cells)).collect();
     for line in &lines {

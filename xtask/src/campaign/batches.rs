@@ -1,8 +1,7 @@
 //! Records in batches with keys while the server is SIGKILLed on the way, and unanswered batches are sent again:
 //! afterwards every record stands in SQLite as often as it was sent, byte for byte, and the ledger balances.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use load::generator::{Generator, Kind};
 
+use super::sent::Sent;
 use super::{any_seed, short_with_sqlite3};
 use crate::http::{self, Connection};
 use crate::metrics;
@@ -147,28 +147,16 @@ fn send_once(launch: &Launch, connection: &mut Option<Connection>, request: &[u8
 
 /// Reads every stored payload with SQLite's own program, which shares no code with the server.
 pub(super) fn check(database: &Path, records: &[Vec<u8>], copies: u64) -> Result<u64> {
-    let mut expected: HashMap<&[u8], u64> = HashMap::new();
-    records.iter().for_each(|record| *expected.entry(record).or_default() += copies);
+    let sent = Sent::new(records, copies);
     let mut sqlite = Command::new("sqlite3");
     sqlite.arg("-readonly").arg(database).arg("select payload from events").stdout(Stdio::piped());
     let mut sqlite = sqlite.spawn().context("sqlite3 reads what is stored: `cargo xtask services` installs it")?;
-    let output = BufReader::new(sqlite.stdout.take().context("sqlite3 prints rows")?);
-    let mut rows = 0;
-    for row in output.split(b'\n') {
-        let row = row.context("reading what sqlite3 prints")?;
-        rows += 1;
-        let left = expected.get_mut(row.as_slice());
-        let left = left.with_context(|| format!("never sent: {}", String::from_utf8_lossy(&row)))?;
-        *left = left.checked_sub(1).with_context(|| format!("too often: {}", String::from_utf8_lossy(&row)))?;
-    }
+    let mut rows = BufReader::new(sqlite.stdout.take().context("sqlite3 prints rows")?);
+    sent.compare(&mut rows)?;
     if !sqlite.wait()?.success() {
         bail!("sqlite3 couldn't read {}", database.display());
     }
-    let missing: u64 = expected.values().sum();
-    if missing > 0 {
-        bail!("{missing} of {} records are missing", copies * records.len() as u64);
-    }
-    Ok(rows)
+    Ok(sent.events())
 }
 
 /// The sums of the ledger over all types and sinks.

@@ -72,7 +72,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     std::fs::remove_dir_all(&folder).context("removing what the campaign left")
 }
 
-fn packed(folder: &Path, records: &[Vec<u8>], copies: u64) -> Result<PathBuf> {
+/// Writes the records so many times into a file, and packs it.
+pub(super) fn packed(folder: &Path, records: &[Vec<u8>], copies: u64) -> Result<PathBuf> {
     let file = folder.join("lines.ndjson");
     let mut out = File::create(&file).with_context(|| format!("writing {}", file.display()))?;
     let mut lines = records.join(&b'\n');

@@ -1,6 +1,7 @@
 //! Servers of stores, each our own: killed and started again as a campaign wants, and asked what they hold by their own means.
 
 mod opensearch;
+mod place;
 mod postgres;
 mod redis;
 mod swift;
@@ -11,6 +12,7 @@ use std::path::Path;
 use anyhow::Result;
 
 pub(crate) use opensearch::OpenSearch;
+pub(crate) use place::{Place, Purpose, SERVERS};
 pub(crate) use postgres::Postgres;
 pub(crate) use redis::Redis;
 pub(crate) use swift::Swift;
@@ -37,6 +39,11 @@ pub(crate) trait Store: Sized {
 
     /// Hands out what is stored: payloads, a line each. `folder` has room for them.
     fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()>;
+
+    /// How many different ids stand beside the payloads; none where the store shows no ids.
+    fn ids(&mut self) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// A store that has a tool of its own to be filled with.
@@ -58,6 +65,11 @@ pub(crate) trait BulkLoaded: Store {
 
     /// The settings of a sink as most people write them.
     fn usual_sink(&self) -> String;
+
+    /// The same, where events don't wait for long until there are enough to be stored together.
+    fn prompt_sink(&self) -> String {
+        self.usual_sink()
+    }
 
     /// Takes away all that it holds.
     fn empty(&mut self) -> Result<()>;

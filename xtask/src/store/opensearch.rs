@@ -231,7 +231,7 @@ impl BulkLoaded for OpenSearch {
         self.remove(WARM)
     }
 
-    fn rows(&mut self) -> Result<f64> {
+    fn events(&mut self) -> Result<f64> {
         self.count(INDEX)
     }
 

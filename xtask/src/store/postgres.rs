@@ -172,6 +172,10 @@ impl Store for Postgres {
         }
         Ok(())
     }
+
+    fn ids(&mut self) -> Result<Option<u64>> {
+        self.number("select count(distinct id) from events").map(Some)
+    }
 }
 
 impl BulkLoaded for Postgres {

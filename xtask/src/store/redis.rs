@@ -1,5 +1,6 @@
 //! A Redis server that waits for its disk before it answers.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::net::TcpListener;
@@ -7,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BulkLoaded, Store};
 use server::{RedisServer, Value};
@@ -91,6 +93,18 @@ impl Store for Redis {
         let path = folder.join("payloads");
         self.write(&path, |fields| [fields.get(3).map(Vec::as_slice).unwrap_or_default(), b"\n"].concat())?;
         read(&mut BufReader::new(File::open(path)?))
+    }
+
+    fn ids(&mut self) -> Result<Option<u64>> {
+        let mut ids = HashSet::new();
+        let mut last = "0".to_owned();
+        loop {
+            let page = self.page(&last);
+            let Some((id, _)) = page.last() else { break };
+            last.clone_from(id);
+            ids.extend(page.iter().filter_map(|(_, fields)| fields.get(1)).map(|id| xxh3_128(id)));
+        }
+        Ok(Some(ids.len() as u64))
     }
 }
 

@@ -1,5 +1,6 @@
 //! OpenStack Swift with one copy of everything, asked for its objects over its own protocol.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BulkLoaded, Store};
 use crate::workspace::has_program;
@@ -153,7 +155,8 @@ impl Store for Swift {
         let mut file = BufWriter::new(File::create(&path)?);
         self.read_objects(|name, lines| {
             for line in lines.split_inclusive(|byte| *byte == b'\n') {
-                let payload = payload(line).with_context(|| format!("{name} has a line without a payload"))?;
+                let payload =
+                    member(line, "payload").with_context(|| format!("{name} has a line without a payload"))?;
                 file.write_all(payload.get().as_bytes())?;
                 file.write_all(b"\n")?;
             }
@@ -162,12 +165,24 @@ impl Store for Swift {
         file.flush()?;
         read(&mut BufReader::new(File::open(path)?))
     }
+
+    fn ids(&mut self) -> Result<Option<u64>> {
+        let mut ids = HashSet::new();
+        self.read_objects(|name, lines| {
+            for line in lines.split_inclusive(|byte| *byte == b'\n') {
+                let id = member(line, "id").with_context(|| format!("{name} has a line without an id"))?;
+                ids.insert(xxh3_128(id.get().as_bytes()));
+            }
+            Ok(())
+        })?;
+        Ok(Some(ids.len() as u64))
+    }
 }
 
 /// What stands in a line as it came.
-fn payload(line: &[u8]) -> Option<Box<RawValue>> {
+fn member(line: &[u8], name: &str) -> Option<Box<RawValue>> {
     let mut members: std::collections::HashMap<String, Box<RawValue>> = serde_json::from_slice(line).ok()?;
-    members.remove("payload")
+    members.remove(name)
 }
 
 impl BulkLoaded for Swift {
@@ -190,6 +205,10 @@ impl BulkLoaded for Swift {
 
     /// Objects as large as they are by default. The last one of a backlog doesn't wait for more events.
     fn usual_sink(&self) -> String {
+        self.settings("max_age = \"1s\"\n")
+    }
+
+    fn prompt_sink(&self) -> String {
         self.settings("max_age = \"1s\"\n")
     }
 

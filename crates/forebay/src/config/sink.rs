@@ -1,5 +1,7 @@
 //! `[sinks.X]`: the stores that events go to.
 
+mod place;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -340,7 +342,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Pat
     }
     #[cfg(feature = "postgres")]
     read_shards(reader, tables, folder, &mut sinks);
-    check_places(reader, &sinks);
+    place::check(reader, &sinks);
     sinks
 }
 
@@ -429,99 +431,6 @@ fn file_path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
 
 fn table(text: &str) -> Result<TableName, Wrong> {
     TableName::new(text).map_err(|error| Wrong::new("can't be the name of a table", error.to_string()))
-}
-
-/// Where a sink writes.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'a> {
-    /// Two sinks on one table would refuse each other's events as duplicates.
-    Table(&'a Path, String),
-    /// In one index the same.
-    #[cfg(feature = "elasticsearch")]
-    ServerIndex(String, String),
-    /// The same on a server.
-    #[cfg(feature = "postgres")]
-    ServerTable(String, String),
-    /// Under the same keys.
-    #[cfg(feature = "redis")]
-    ServerKey(String, String),
-    /// The same in one container where names begin alike.
-    #[cfg(feature = "objects-over-http")]
-    Container(String, String, String),
-    /// Its receiver would take the second message under an event's id for a repetition of the first.
-    #[cfg(feature = "webhook")]
-    Receiver(&'a str),
-    /// In one directory nobody could tell whose files are missing.
-    Directory(&'a Path),
-}
-
-impl<'a> Place<'a> {
-    fn of(store: &'a SinkConfig) -> Option<Self> {
-        match store {
-            SinkConfig::Null => None,
-            // SQLite takes `Events` and `events` for one table.
-            SinkConfig::Sqlite(SqliteConfig { path, table }) => {
-                Some(Self::Table(path, table.as_str().to_ascii_lowercase()))
-            }
-            SinkConfig::Directory(config) => Some(Self::Directory(&config.path)),
-            #[cfg(feature = "elasticsearch")]
-            SinkConfig::Elasticsearch(config) => {
-                Some(Self::ServerIndex(config.nodes.to_string(), config.index.to_string()))
-            }
-            #[cfg(feature = "postgres")]
-            SinkConfig::Postgres(config) => {
-                Some(Self::ServerTable(config.server.to_string(), config.table.to_string()))
-            }
-            #[cfg(feature = "redis")]
-            SinkConfig::Redis(config) => Some(Self::ServerKey(config.server.to_string(), config.key.to_string())),
-            #[cfg(feature = "swift")]
-            SinkConfig::Swift(SwiftConfig { auth, container, rules, .. }) => {
-                Some(Self::Container(auth.account(), container.to_string(), rules.prefix.to_string()))
-            }
-            #[cfg(feature = "s3")]
-            SinkConfig::S3(S3Config { url, bucket, rules, .. }) => {
-                Some(Self::Container(url.to_string(), bucket.to_string(), rules.prefix.to_string()))
-            }
-            #[cfg(feature = "webhook")]
-            SinkConfig::Webhook(config) => Some(Self::Receiver(config.url.text())),
-        }
-    }
-
-    /// What it is, and how to tell two of them apart.
-    const fn words(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Table(..) => ("table", "another `path` or `table`"),
-            #[cfg(feature = "elasticsearch")]
-            Self::ServerIndex(..) => ("index", "another `url` or `index`"),
-            #[cfg(feature = "postgres")]
-            Self::ServerTable(..) => ("table", "another `url` or `table`"),
-            #[cfg(feature = "redis")]
-            Self::ServerKey(..) => ("key", "another `url` or `key`"),
-            #[cfg(feature = "objects-over-http")]
-            Self::Container(..) => ("place", "another `object`"),
-            #[cfg(feature = "webhook")]
-            Self::Receiver(_) => ("receiver", "another `url`"),
-            Self::Directory(_) => ("directory", "another `path`"),
-        }
-    }
-}
-
-fn check_places(reader: &mut Reader<'_>, sinks: &Sinks) {
-    let mut first: BTreeMap<Place<'_>, &SinkName> = BTreeMap::new();
-    let start = |name: &SinkName| sinks.spot(name).map_or(0, |spot| spot.span.start);
-    let mut in_order: Vec<_> = sinks.valid.iter().collect();
-    in_order.sort_by_key(|(name, _)| start(name));
-    for (name, settings) in in_order {
-        let Some(place) = Place::of(&settings.store) else { continue };
-        let (what, another) = place.words();
-        let Some(other) = first.insert(place, name) else { continue };
-        if let (Some(at), Some(also)) = (sinks.spot(name), sinks.spot(other)) {
-            let title = format!("the sinks `{other}` and `{name}` write to the same {what}");
-            let mistake = Mistake::new(title, at.clone(), format!("writes to the {what}"));
-            let mistake = mistake.also(also.clone(), "of this one");
-            reader.push(mistake.help(format!("give one of them {another}")));
-        }
-    }
 }
 
 #[cfg(test)]

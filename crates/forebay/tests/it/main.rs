@@ -13,8 +13,11 @@ mod dead;
 mod directory;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod elasticsearch;
+mod hard_payloads;
 mod load;
 mod load_where;
+#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
+mod mended;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 #[path = "../../../sink/tests/opensearch_server/mod.rs"]
 mod opensearch_server;

@@ -64,13 +64,12 @@ impl Lanes {
             let mut seat = seat.lock().await;
             // Given back at the end only: a call that fails or is dropped on the way leaves no connection in an unknown state.
             let mut lent = self.pool.take(config).await?;
-            let Open { session, table, days } = &mut lent.open;
-            let (talk, driver) = session.parts();
-            let work = async {
-                days.prepare(talk, table, batch).await?;
-                transaction::write(talk, table, batch, seat.stored).await
-            };
-            let report = driver.run(work).await?;
+            let mut report = lent.open.write(batch, seat.stored).await?;
+            // What is refused is given up: not for a type that a column had when the connection was made.
+            if matches!(report, Report::Withheld { .. }) && lent.open.is_outdated().await? {
+                lent.open = Open::new(config).await?;
+                report = lent.open.write(batch, seat.stored).await?;
+            }
             self.pool.give_back(lent);
             if report == Report::Stored {
                 seat.stored = seat.stored.max(batch.last());

@@ -14,6 +14,8 @@ use super::failure::Failure;
 use super::partitions::Days;
 use super::session::Session;
 use super::table::Table;
+use super::transaction;
+use crate::{Batch, Report};
 
 /// How many connections write to a database, and how long each is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +50,28 @@ pub(super) struct Open {
 }
 
 impl Open {
-    async fn new(config: &PostgresConfig) -> Result<Self, Failure> {
+    pub(super) async fn new(config: &PostgresConfig) -> Result<Self, Failure> {
         let mut session = Session::open(config).await?;
         let (talk, driver) = session.parts();
         let table = driver.run(Table::open(talk, config)).await?;
         Ok(Self { session, table, days: Days::default() })
+    }
+
+    /// Stores a batch, of which everything up to `stored` is there.
+    pub(super) async fn write(&mut self, batch: &Batch, stored: u64) -> Result<Report, Failure> {
+        let Self { session, table, days } = self;
+        let (talk, driver) = session.parts();
+        let work = async {
+            days.prepare(talk, table, batch).await?;
+            transaction::write(talk, table, batch, stored).await
+        };
+        driver.run(work).await
+    }
+
+    /// Whether the table isn't any more what it was when the connection was made.
+    pub(super) async fn is_outdated(&mut self) -> Result<bool, Failure> {
+        let (talk, driver) = self.session.parts();
+        driver.run(self.table.has_changed(talk)).await
     }
 }
 

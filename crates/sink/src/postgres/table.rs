@@ -24,7 +24,7 @@ pub(super) enum Content {
 }
 
 /// A column with what it holds and the type that it has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) content: Content,
@@ -160,6 +160,12 @@ impl Table {
             quoted,
             revisions,
         })
+    }
+
+    /// Whether somebody has given a column another type since the table was looked at.
+    pub(super) async fn has_changed(&self, talk: &Talk) -> Result<bool, Failure> {
+        let (fields, _) = look_at_columns(talk, &self.quoted, self.fields.clone()).await?;
+        Ok(fields != self.fields)
     }
 }
 

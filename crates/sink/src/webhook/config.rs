@@ -81,7 +81,7 @@ impl FromStr for HookUrl {
         }
         let host = host_of(&url).map_err(|_| InvalidHook::Url)?;
         let is_path_only = text.split(TYPE).next().is_some_and(|before| before.matches('/').count() > 2);
-        if of_a_type.contains(['#', '{', '}']) || !(is_path_only || !text.contains(TYPE)) {
+        if of_a_type.contains(['#', '{', '}']) || !is_path_only && text.contains(TYPE) {
             return Err(InvalidHook::Url);
         }
         let place = format!("{}://{host}", url.scheme_str().unwrap_or_default());
