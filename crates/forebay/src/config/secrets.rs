@@ -10,7 +10,12 @@ const NEAR_LINES: usize = 3;
 /// store of objects, and each secret and header of a web hook is as many stars as it has bytes, so that every spot stays where it is.
 pub(super) fn hidden(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
-    for secret in parameters(text).chain(keys(text)).chain(hook_secrets(text)).chain(header_values(text)) {
+    for secret in parameters(text)
+        .chain(keys(text))
+        .chain(hook_secrets(text))
+        .chain(listed(text, "secrets"))
+        .chain(header_values(text))
+    {
         let stars = "*".repeat(secret.len());
         shown.to_mut().replace_range(secret, &stars);
     }
@@ -68,18 +73,28 @@ fn hook_secrets(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// What stands behind the names in a list `headers`.
 fn header_values(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let lists = text.match_indices("headers").filter_map(|(at, name)| {
+    listed(text, "headers").filter_map(|header| {
+        let colon = text[header.clone()].find(':')?;
+        Some(header.start + colon + 1..header.end)
+    })
+}
+
+/// The strings in lists of this name.
+fn listed<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> {
+    let lists = text.match_indices(name).filter_map(move |(at, _)| {
         let value = text[at + name.len()..].trim_start().strip_prefix('=')?.trim_start().strip_prefix('[')?;
         let start = text.len() - value.len();
         Some(start..start + value.find(']').unwrap_or(value.len()))
     });
     lists.flat_map(|list| {
         let mut start = list.start;
-        text[list].split_inclusive(['"', '\'']).filter_map(move |part| {
-            let (from, colon) = (start, part.find(':'));
-            start += part.len();
-            colon.map(|colon| from + colon + 1..from + part.trim_end_matches(['"', '\'']).len())
-        })
+        let parts = text[list].split(['"', '\'']).map(move |part| {
+            let place = start..start + part.len();
+            start = place.end + 1;
+            place
+        });
+        // What lies between two quotes is every second part.
+        parts.skip(1).step_by(2)
     })
 }
 
@@ -111,7 +126,8 @@ mod tests {
             ("api_key = \"TOPS\"\nindex = 'a'", "api_key = \"****\"\nindex = 'a'"),
             ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
             ("hash = 1\nkey = \"", "hash = 1\nkey = \""),
-            ("secrets = [\"whsec_TOPS\", 'whsec_ab']", "secrets = [\"whsec_****\", 'whsec_**']"),
+            ("secret = \"whsec_TOPS\"", "secret = \"whsec_****\""),
+            ("secrets = [\"TOPS\", 'whsec_ab']", "secrets = [\"****\", '********']"),
             ("headers = [\"X-Key: TOPS\", 'b:c']\nurl = \"a:b\"", "headers = [\"X-Key:*****\", 'b:*']\nurl = \"a:b\""),
             ("headers = [\"a:", "headers = [\"a:"),
             ("secret_key = \"ab\"\naccess_key = \"id\"", "secret_key = \"**\"\naccess_key = \"id\""),
