@@ -2,6 +2,7 @@
 //!
 //! This crate does no I/O and reads no clock: times and randomness are arguments.
 
+pub mod calendar;
 pub mod cells;
 pub mod id;
 pub mod length;

@@ -1,5 +1,7 @@
 //! Times as people write them (RFC 3339) and as events have them: microseconds since 1970, UTC.
 
+use crate::calendar::{date_of, day_number, days_in};
+
 const WANTED: &str = "wanted a time such as 2026-11-21T13:00:00Z or 2026-11-21T14:00:00+01:00";
 /// The beginning of the year 0 and the end of the year 9999.
 const FIRST: i64 = -62_167_219_200 * SECOND;
@@ -23,12 +25,12 @@ fn local_time(text: &str) -> Option<i64> {
     let [year, month, day] = numbers(date, b'-', [4, 2, 2])?;
     let (time, fraction) = time.strip_prefix(['T', 't', ' '])?.split_at_checked(8)?;
     let [hour, minute, second] = numbers(time, b':', [2, 2, 2])?;
-    let is_date = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
+    let is_date = (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
     if !is_date || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
     let seconds = hour * 3600 + minute * 60 + second.min(59);
-    Some(days_before(year, month, day) * DAY + seconds * SECOND + microseconds(fraction)?)
+    Some(day_number(year, month, day) * DAY + seconds * SECOND + microseconds(fraction)?)
 }
 
 /// Numbers of so many digits each, with a byte between them.
@@ -58,36 +60,6 @@ fn microseconds(fraction: &str) -> Option<i64> {
     }
     let digit = |at: usize| digits.get(at).map_or(0, |digit| i64::from(digit - b'0'));
     Some((0..6).fold(0, |value, at| value * 10 + digit(at)))
-}
-
-fn days_of(year: i64, month: i64) -> i64 {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 => 28 + i64::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days from 1970 to a date of the Gregorian calendar ("days_from_civil" of Howard Hinnant, chrono-Compatible Low-Level Date
-/// Algorithms): years begin in March, so that a leap day is the last.
-const fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// The date of a day, counted from 1970 ("civil_from_days" of the same).
-const fn date_of(day: i64) -> (i64, i64, i64) {
-    let day = day + 719_468;
-    let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + if month <= 2 { 1 } else { 0 }, month, day)
 }
 
 /// The time without its offset, and that in minutes.

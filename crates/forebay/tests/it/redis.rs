@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::postgres_server::proxy::Proxy;
 use crate::redis_server::RedisServer;
-use crate::support::{Folder, Server, exchange, wait_until};
+use crate::support::{Folder, Server, wait_until};
 use crate::tls::Pair;
 
 fn start(folder: &Folder, url: &str, settings: &str) -> Server {
@@ -16,13 +16,7 @@ fn start(folder: &Folder, url: &str, settings: &str) -> Server {
 
 /// Posts an event whose key is its number.
 fn post(server: &Server, number: usize) -> u16 {
-    let body = format!("{{\"number\":  {number}}}");
-    let length = body.len();
-    let request = format!(
-        "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k{number}\r\n\
-         Content-Length: {length}\r\n\r\n{body}"
-    );
-    exchange(server.intake, &request).0
+    server.post_with_key(&format!("k{number}"), &format!("{{\"number\":  {number}}}"))
 }
 
 #[test]

@@ -191,6 +191,16 @@ impl Server {
         )
     }
 
+    /// Posts an event of type `access` under a key: the answer's status.
+    pub(crate) fn post_with_key(&self, key: &str, body: &str) -> u16 {
+        let length = body.len();
+        let request = format!(
+            "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: {key}\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        );
+        exchange(self.intake, &request).0
+    }
+
     pub(crate) fn metrics(&self) -> String {
         exchange(self.admin, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").1
     }

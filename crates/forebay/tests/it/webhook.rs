@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::support::{Folder, Server, exchange, forebay, payloads};
+use crate::support::{Folder, Server, forebay, payloads};
 
 /// The secret of the standard's own examples.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -18,13 +18,7 @@ fn start(folder: &Folder, url: &str) -> Server {
 
 /// Posts an event whose key is its number.
 fn post(server: &Server, number: usize) -> u16 {
-    let body = format!("{{\"number\":\n{number}}}");
-    let length = body.len();
-    let request = format!(
-        "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k{number}\r\n\
-         Content-Length: {length}\r\n\r\n{body}"
-    );
-    exchange(server.intake, &request).0
+    server.post_with_key(&format!("k{number}"), &format!("{{\"number\":\n{number}}}"))
 }
 
 #[test]

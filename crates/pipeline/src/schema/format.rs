@@ -1,6 +1,7 @@
 //! Formats of strings, which a schema names and which are asserted where that is asked for.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
+use event::calendar::days_in;
 
 use super::pattern::Pattern;
 use crate::pointer::JsonPointer;
@@ -90,15 +91,8 @@ fn is_date(text: &[u8]) -> bool {
     else {
         return false;
     };
-    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let days = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap => 29,
-        2 => 28,
-        _ => return false,
-    };
-    (1..=days).contains(&day)
+    let [year, month, day] = [year, month, day].map(i64::from);
+    (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day)
 }
 
 /// RFC 3339 `full-time`, with a leap second where one may be: at 23:59:60 in UTC.
