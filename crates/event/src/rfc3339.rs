@@ -85,7 +85,19 @@ pub fn format(microseconds: i64) -> String {
     let ((year, month, day), of_day) = (date_of(time.div_euclid(DAY)), time.rem_euclid(DAY));
     let (minutes, of_minute) = (of_day / MINUTE, of_day % MINUTE);
     let (hour, minute, second, rest) = (minutes / 60, minutes % 60, of_minute / SECOND, of_minute % SECOND);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:06}Z")
+    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    for (end, number) in [(4, year), (7, month), (10, day), (13, hour), (16, minute), (19, second), (26, rest)] {
+        put_before(&mut text[..end], number);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Writes a number over the digits that `text` ends with: stores write a time for each event, and need no formatting for it.
+fn put_before(text: &mut [u8], mut number: i64) {
+    for place in text.iter_mut().rev().take_while(|place| place.is_ascii_digit()) {
+        *place = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+    }
 }
 
 /// The day (`2026-11-21`) and the hour (`13`) of a time, in UTC, as names have them.
