@@ -5,6 +5,7 @@
 //! from disk where it doesn't.
 
 mod accepted;
+mod commit_pace;
 mod commit_thread;
 mod duplicates;
 mod handover;

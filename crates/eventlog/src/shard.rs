@@ -1,8 +1,8 @@
 //! One shard's log. Requests append; the runtime's turn ends and their block is committed; they go on.
 //!
 //! The committer is owned by whoever commits: as a rule the shard's own thread, inline at the end of its turn,
-//! which is the quickest where an fdatasync takes less than a millisecond. On a slower disk it is handed to a
-//! thread for each commit, so that the shard's loop stays able to refuse what it can't take.
+//! which is the quickest where an fdatasync takes less than a millisecond. A large block, and any on a slower disk, is handed
+//! to a thread, so that the shard's loop goes on meanwhile and stays able to refuse what it can't take.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -16,6 +16,7 @@ use event::limits::{BLOCK_BYTES_MAX, TURN_BYTES_MAX};
 use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Records, Segments};
 
 use crate::accepted::Accepted;
+use crate::commit_pace::CommitPace;
 use crate::commit_thread::{CommitThread, Job};
 use crate::duplicates::{Batch, Meeting, Memory, Met, Place};
 use crate::handover::Handover;
@@ -28,9 +29,6 @@ use crate::taken::Taken;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
 use crate::wall_clock::unix_microseconds;
-
-/// The average follows a new commit by one part in this many.
-const SMOOTHING: u32 = 8;
 
 /// Why an event isn't durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +78,7 @@ struct Head {
     /// The turn that the commit thread is at.
     away: Option<Turn>,
     thread: Option<CommitThread>,
-    usual_commit: Duration,
+    pace: CommitPace,
     failed: bool,
 }
 
@@ -98,7 +96,7 @@ impl Shard {
             open: Turn::default(),
             away: None,
             thread: None,
-            usual_commit: Duration::ZERO,
+            pace: CommitPace::default(),
             failed: false,
         };
         Arc::new(Self {
@@ -283,7 +281,9 @@ impl Shard {
 
     /// Commits the open block, here or on the thread; `None` where nothing was committed yet.
     fn commit(self: &Arc<Self>, head: &mut Head) -> Option<Turn> {
-        if head.usual_commit > self.inline_commit_max { self.send_away(head) } else { self.commit_now(head) }
+        let block_bytes = head.appender.open_block().padded_bytes();
+        let is_slow = head.pace.is_slow(block_bytes, self.inline_commit_max);
+        if is_slow { self.send_away(head) } else { self.commit_now(head) }
     }
 
     /// Commits the open block on this thread; `None` where the commit thread has the committer.
@@ -333,7 +333,7 @@ impl Shard {
     }
 
     fn finish(&self, head: &mut Head, turn: &Turn, first: u64, result: Result<Block, CommitError>, elapsed: Duration) {
-        head.usual_commit = (head.usual_commit * (SMOOTHING - 1) + elapsed) / SMOOTHING;
+        head.pace.learn(result.as_ref().ok().map(|block| block.bytes().len()), elapsed);
         turn.decide(match result {
             Ok(block) => {
                 self.counters.commit_time.record(elapsed);

@@ -128,11 +128,11 @@ fn every_request_is_answered_with_commits_inline_and_away() {
     }
 }
 
-/// A batch of records that take some 200 KB in a block.
-fn batch() -> Batch {
+/// A batch of records of which 190 take some 200 KB in a block.
+fn batch(records: usize) -> Batch {
     let mut batch = Batch::default();
     let payload = vec![b'1'; 1000];
-    (0..190).for_each(|_| batch.records.push(&Record { payload: &payload, ..record() }));
+    (0..records).for_each(|_| batch.records.push(&Record { payload: &payload, ..record() }));
     batch
 }
 
@@ -147,7 +147,7 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
             .map(|_| {
                 let shard = world.shard().clone();
                 tokio::task::spawn_local(async move {
-                    let mut batch = batch();
+                    let mut batch = batch(190);
                     shard.ready_for(batch.records.bytes()).await;
                     shard.append(&mut batch).unwrap().appended().unwrap().await.unwrap();
                 })
@@ -162,10 +162,24 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
     let mut records = 0;
     while let Some(stretch) = lane.read().unwrap() {
         let Stretch::Block(block) = stretch else { panic!("undamaged") };
-        assert!(block.bytes().len() <= TURN_BYTES_MAX + batch().records.bytes(), "{}", block.bytes().len());
+        assert!(block.bytes().len() <= TURN_BYTES_MAX + batch(190).records.bytes(), "{}", block.bytes().len());
         records += block.records().count();
     }
     assert_eq!(records, BATCHES * 190);
+}
+
+#[test]
+fn a_large_block_is_committed_away_however_quick_the_disk_is() {
+    let world = World::new(SimulatedDisk::new(13), INLINE);
+    let (returned, shard) = (world.shard().clone(), world.shard().clone());
+    world.runtime().block_on(async {
+        let waking = tokio::task::spawn_local(async move { returned.wake_returned().await });
+        shard.append(&mut batch(1200)).unwrap().appended().unwrap().await.unwrap();
+        assert_eq!((shard.counters().commits.get(), shard.counters().commits_away.get()), (1, 1));
+        append(&world.log).await.unwrap();
+        assert_eq!((shard.counters().commits.get(), shard.counters().commits_away.get()), (2, 1));
+        waking.abort();
+    });
 }
 
 #[test]

@@ -173,6 +173,11 @@ impl Permit<'_> {
         if has_too_much { Err(more_than_others()) } else { Ok(()) }
     }
 
+    /// Whose request it is for.
+    pub(crate) const fn sender(&self) -> Sender {
+        self.sender
+    }
+
     /// Gives back all but so many bytes: of the rest nothing is in memory any more.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let load = &self.admission.loads[self.shard];

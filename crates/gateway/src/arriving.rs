@@ -27,6 +27,7 @@ pub(crate) async fn encode(
     body: &mut Body<'_>,
     permit: &mut Permit<'_>,
 ) -> Result<Encoder, Refused> {
+    let sender = permit.sender();
     let mut arriving = Arriving { encoder, splitter: Splitter::new(form), unfinished: 0 };
     let (mut charged, mut much, mut stretch) = (0, Vec::new(), 0);
     loop {
@@ -50,7 +51,7 @@ pub(crate) async fn encode(
             permit.admit(waiting)?;
             charged += waiting;
             let chunk = std::mem::take(&mut much);
-            arriving = beside::run(worker, move || arriving.pushed_beside(&chunk)).await??;
+            arriving = beside::run(worker, sender, move || arriving.pushed_beside(&chunk)).await??;
             stretch = 0;
         } else if stretch >= STRETCH_BYTES {
             stretch = 0;
@@ -62,14 +63,14 @@ pub(crate) async fn encode(
         charged += beyond;
     }
     if !much.is_empty() {
-        arriving = beside::run(worker, move || arriving.pushed_beside(&much)).await??;
+        arriving = beside::run(worker, sender, move || arriving.pushed_beside(&much)).await??;
     }
     if arriving.is_much_work(0) {
-        return beside::run(worker, move || arriving.finished_beside()).await?;
+        return beside::run(worker, sender, move || arriving.finished_beside()).await?;
     }
     let mut encoder = arriving.finished()?;
     if encoder.is_behind() {
-        encoder = beside::run(worker, move || {
+        encoder = beside::run(worker, sender, move || {
             encoder.catch_up();
             encoder
         })

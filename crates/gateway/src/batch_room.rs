@@ -12,12 +12,13 @@ use tokio::sync::Notify;
 use crate::admission::Permit;
 use crate::patience;
 use crate::problem::Refused;
-use crate::shares::Sender;
+use crate::shares::{Sender, Shares};
 use crate::worker::Worker;
 
 /// How long a batch waits for room, and up to a tick of the shard's clock longer.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
-/// Batches that wait at a time. Each holds what a request takes while nothing of its body is read.
+/// Batches that wait at a time. Each holds what a request takes while nothing of its body is read. A sender has no more of these
+/// places than are left for others.
 const WAITING_MAX: usize = 1_000;
 /// Where the one that waits longest finds no room for itself, for it is large or its sender has much already, so many others are asked.
 const ASKED_MAX: usize = 16;
@@ -27,6 +28,7 @@ const ASKED_MAX: usize = 16;
 pub(crate) struct Waiting {
     wait: Duration,
     count: AtomicUsize,
+    shares: Shares,
     /// How many more are asked whether the room that there is suffices for them.
     asked: AtomicUsize,
     first: Notify,
@@ -34,7 +36,13 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     pub(crate) fn new(wait: Duration) -> Self {
-        Self { wait, count: AtomicUsize::new(0), asked: AtomicUsize::new(0), first: Notify::new() }
+        Self {
+            wait,
+            count: AtomicUsize::new(0),
+            shares: Shares::default(),
+            asked: AtomicUsize::new(0),
+            first: Notify::new(),
+        }
     }
 
     /// Lets the batch that waits longest look for room.
@@ -54,19 +62,25 @@ impl Waiting {
         }
     }
 
-    fn place(&self) -> Option<Place<'_>> {
+    fn place(&self, sender: Sender) -> Option<Place<'_>> {
         let before = self.count.fetch_add(1, Ordering::SeqCst);
-        let place = Place(self);
-        (before < WAITING_MAX).then_some(place)
+        let own = self.shares.of(sender);
+        self.shares.add(sender, 1);
+        let place = Place { waiting: self, sender };
+        (before + own < WAITING_MAX).then_some(place)
     }
 }
 
 /// One of those that wait.
-struct Place<'a>(&'a Waiting);
+struct Place<'a> {
+    waiting: &'a Waiting,
+    sender: Sender,
+}
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let before = self.0.count.fetch_sub(1, Ordering::SeqCst);
+        self.waiting.shares.take(self.sender, 1);
+        let before = self.waiting.count.fetch_sub(1, Ordering::SeqCst);
         debug_assert!(before > 0, "a place is left once");
     }
 }
@@ -81,7 +95,7 @@ pub(crate) async fn permit(worker: &Worker, sender: Sender, announced: Option<us
         return permit;
     }
     let waiting = worker.batches_waiting();
-    let Some(place) = waiting.place() else { return permit };
+    let Some(place) = waiting.place(sender) else { return permit };
     let mut is_woken = false;
     let room = async {
         loop {
@@ -115,6 +129,7 @@ mod tests {
 
     use super::*;
     use crate::admission::Admission;
+    use crate::shares::Senders;
 
     fn is_woken(waiting: &Waiting) -> bool {
         pin!(waiting.first.notified()).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
@@ -127,7 +142,7 @@ mod tests {
         let sender = admission.sender("", IpAddr::V4(Ipv4Addr::LOCALHOST));
         let mut event = admission.permit(0, sender, 1);
         assert!(event.admit(90).is_ok());
-        let place = waiting.place();
+        let place = waiting.place(sender);
         assert!(admission.batch_permit(0, sender, Some(20), 1).is_err());
         assert!(!is_woken(waiting), "else they would wake each other for ever");
         event.shrink(10);
@@ -142,7 +157,7 @@ mod tests {
     #[test]
     fn who_finds_no_room_lets_the_next_look_but_not_for_ever() {
         let waiting = Waiting::new(Duration::ZERO);
-        let places = [waiting.place(), waiting.place(), waiting.place()];
+        let places = [1, 2, 3].map(|_| waiting.place(senders()[0]));
         waiting.wake_first();
         for number in 0..places.len() {
             assert!(is_woken(&waiting), "{number}");
@@ -151,13 +166,25 @@ mod tests {
         assert!(!is_woken(&waiting), "each was asked");
     }
 
+    /// Two that aren't the same.
+    fn senders() -> [Sender; 2] {
+        let senders = Senders::default();
+        let address = |last| senders.of("", IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
+        [address(1), (2..255).map(address).find(|other| *other != address(1)).unwrap()]
+    }
+
     #[test]
-    fn places_are_limited() {
-        let waiting = Waiting::new(Duration::ZERO);
-        let places: Vec<_> = (0..WAITING_MAX).map(|_| waiting.place()).collect();
-        assert!(places.iter().all(Option::is_some));
-        assert!(waiting.place().is_none());
+    fn places_are_limited_and_whoever_has_many_leaves_as_many_to_others() {
+        let (waiting, [busy, other]) = (Waiting::new(Duration::ZERO), senders());
+        let take = |sender| std::iter::from_fn(|| waiting.place(sender)).collect::<Vec<_>>();
+        let places = take(busy);
+        assert_eq!(places.len(), WAITING_MAX / 2);
+        let others = take(other);
+        assert_eq!(others.len(), WAITING_MAX / 4);
+        assert!(waiting.place(busy).is_none() && waiting.place(other).is_none());
         drop(places);
-        assert!(waiting.place().is_some());
+        assert!(waiting.place(other).is_some());
+        drop(others);
+        assert_eq!((waiting.count.load(Ordering::SeqCst), take(busy).len()), (0, WAITING_MAX / 2));
     }
 }

@@ -2,7 +2,6 @@
 //! large ones, and large ones wait for each other.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use pipeline::transform::{Outcome, Scratch, Several};
 use pipeline::{Values, transform};
@@ -14,6 +13,7 @@ use crate::encoder::{Envelope, type_of};
 use crate::event_request::{Done, checked};
 use crate::problem::{Problem, Refused};
 use crate::request::Wishes;
+use crate::shares::Sender;
 use crate::stepped::{self, Stepped};
 use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::Known;
@@ -28,12 +28,13 @@ pub(crate) fn give_way() {
     let _ = rustix::process::setpriority_process(None, NICE);
 }
 
-/// Does `work` on a thread beside the shard, when it is its turn.
+/// Does the `work` of `sender` on a thread beside the shard, when it is its turn.
 pub(crate) async fn run<T: Send + 'static>(
     worker: &Worker,
+    sender: Sender,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
-    let turn = worker.beside().clone().acquire_owned().await;
+    let turn = worker.beside().turn(sender).await;
     let work = move || {
         // Held until it is done, though its client may have left.
         let _turn = turn;
@@ -52,15 +53,16 @@ pub(crate) async fn take<'w>(
     permit: &mut Permit<'_>,
 ) -> Result<Done<'w>, Refused> {
     permit.admit(bytes.len())?;
+    let sender = permit.sender();
     let (slot, bytes) = match slot {
         Some(slot) => (slot, bytes),
-        None => find_type(worker, wishes, bytes).await?,
+        None => find_type(worker, wishes, sender, bytes).await?,
     };
     let known = worker.types().get(slot).clone();
     let used = known.clone();
     let (content, refused_commits) = (worker.content_hash(), worker.refused_commits());
     let (around, key) = (envelope.clone(), wishes.key.as_deref().map(<[u8]>::to_vec).unwrap_or_default());
-    let examined = run(worker, move || {
+    let examined = run(worker, sender, move || {
         examine(&bytes, &known, &around, key, refused_commits).map(|done| (done, content.of(&bytes)))
     });
     let (Examined { payload, made, windows }, content) = examined.await??;
@@ -71,7 +73,8 @@ pub(crate) async fn take<'w>(
         Made::One(made) => made,
         Made::Several(several) => {
             let mut encoder = stepped::encoder_of_several(worker, wishes, envelope, stepped);
-            let encoder = run(worker, move || encoder.take_several(content, &several).map(|()| encoder)).await??;
+            let encoder =
+                run(worker, sender, move || encoder.take_several(content, &several).map(|()| encoder)).await??;
             // Once more, for that took its time.
             check(worker, wishes, (slot, &used))?;
             return Ok(stepped::of_several(worker, wishes, envelope, slot, (encoder, content)));
@@ -86,9 +89,14 @@ pub(crate) async fn take<'w>(
 }
 
 /// Finds the type of an event whose payload names it, where that is much work, or may be; and gives the payload back.
-async fn find_type(worker: &Worker, wishes: &Wishes, bytes: Vec<u8>) -> Result<(Slot, Vec<u8>), Refused> {
+async fn find_type(
+    worker: &Worker,
+    wishes: &Wishes,
+    sender: Sender,
+    bytes: Vec<u8>,
+) -> Result<(Slot, Vec<u8>), Refused> {
     let (mut types, ack) = (TypeCache::new(worker.types().table().clone()), wishes.ack);
-    let found = run(worker, move || -> Result<_, Refused> {
+    let found = run(worker, sender, move || -> Result<_, Refused> {
         let (payload, fault) = checked(&bytes, types.table())?;
         let Ok(slot) = type_of(&mut types, &payload, &mut Work::beside()) else {
             return Err(Problem::boxed(Code::Overload, "the type wasn't found in time; send the event again later"));
@@ -167,6 +175,3 @@ fn examine(
     };
     Ok(Examined { payload: payload.to_owned(), made, windows })
 }
-
-/// Turns at the threads beside a shard.
-pub(crate) type Turns = Arc<tokio::sync::Semaphore>;

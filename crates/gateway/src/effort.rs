@@ -40,6 +40,8 @@ impl Effort {
     }
 }
 
+/// Operations for a record of a batch, however small it is: a tenth of a microsecond at least.
+const RECORD: usize = 20;
 /// Operations for a step of an expression, as the steps of a transform count them.
 const EXPRESSION_STEP: usize = 16;
 /// Operations for a step of a schema.
@@ -88,6 +90,14 @@ impl Work {
         let rest = left.checked_sub(operations);
         *left = rest.unwrap_or(0);
         rest.map(|_| ()).ok_or(Much)
+    }
+
+    /// Takes what it costs at least to take a record.
+    ///
+    /// # Errors
+    /// As [`Work::spend`].
+    pub(crate) fn take_record(&mut self) -> Result<(), Much> {
+        self.spend(RECORD)
     }
 
     /// Takes what it costs to look something up in so many bytes.

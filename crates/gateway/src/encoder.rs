@@ -271,6 +271,7 @@ impl Encoder {
     }
 
     fn take_now(&mut self, item: &Item<'_>) -> Result<(), Much> {
+        self.work.take_record()?;
         let Item { line, ordinal, record, raw } = item;
         let result = match record {
             Ok(payload) => self.add((payload, payload.as_bytes()), (*line, *ordinal), None),

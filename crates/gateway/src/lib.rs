@@ -23,6 +23,7 @@ mod decoding;
 mod effort;
 mod encoder;
 mod event_request;
+mod fair_turns;
 mod filter_counts;
 mod forecast;
 mod forwarded;

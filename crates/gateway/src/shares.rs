@@ -27,7 +27,7 @@ impl Senders {
     }
 }
 
-/// Bytes by sender.
+/// Amounts by sender: bytes, or requests.
 #[derive(Debug)]
 pub(crate) struct Shares([AtomicUsize; SENDERS]);
 
@@ -44,6 +44,11 @@ impl Shares {
 
     pub(crate) fn take(&self, sender: Sender, bytes: usize) {
         self.0[usize::from(sender.0)].fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What one sender has.
+    pub(crate) fn of(&self, sender: Sender) -> usize {
+        self.0[usize::from(sender.0)].load(Ordering::Relaxed)
     }
 
     pub(crate) fn clear(&self) {

@@ -39,11 +39,27 @@ pub(crate) fn new_span(first: Position, count: u64) -> Span {
     Span { shard: first.shard, first: first.sequence, last, only: None }
 }
 
+/// So many first copies are sorted in a tenth of a millisecond about; more of them on another thread.
+const SORTED_INLINE: usize = 1_000;
+
 /// Adds the first copies of what came again: those with these ids, which stand at these positions or behind them in the same
 /// request; or without ids the request as a whole.
 pub(crate) async fn add_copies(worker: &Worker, copies: Vec<(Position, Option<EventId>)>, asked: &mut Asked) {
+    let spans = if copies.len() <= SORTED_INLINE {
+        spans_of(&copies)
+    } else {
+        // It ends early only with the server, and then nobody waits.
+        tokio::task::spawn_blocking(move || spans_of(&copies)).await.unwrap_or_default()
+    };
+    for mut span in spans {
+        extend(worker, &mut span, &mut asked.types).await;
+        asked.spans.push(span);
+    }
+}
+
+fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
-    for (Position { shard, sequence }, id) in copies {
+    for &(Position { shard, sequence }, id) in copies {
         let only = || id.map(|_| BTreeSet::new());
         let at = spans.iter().position(|span| span.shard == shard).unwrap_or_else(|| {
             spans.push(Span { shard, first: sequence, last: sequence, only: only() });
@@ -53,10 +69,7 @@ pub(crate) async fn add_copies(worker: &Worker, copies: Vec<(Position, Option<Ev
         (span.first, span.last) = (span.first.min(sequence), span.last.max(sequence));
         span.only.iter_mut().for_each(|only| only.extend(id));
     }
-    for mut span in spans {
-        extend(worker, &mut span, &mut asked.types).await;
-        asked.spans.push(span);
-    }
+    spans
 }
 
 /// Where the last of the requests ends isn't remembered with its ids, but the log has it. Where that can't be read the

@@ -21,14 +21,15 @@ use pipeline::transform::Scratch;
 use tls::ServerTls;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Notify, Semaphore};
 
 use crate::admission::Permit;
 use crate::batch_room::Waiting;
-use crate::beside::{self, Turns};
+use crate::beside;
 use crate::counters::ShardCells;
 use crate::encoder::Envelope;
+use crate::fair_turns::FairTurns;
 use crate::filter_counts::FilterCounts;
 use crate::gatekeeper::Gatekeeper;
 use crate::http1::connection::{Connection, Connections, Look, Order};
@@ -86,7 +87,7 @@ pub(crate) struct Worker {
     write_buffer: RefCell<Vec<u8>>,
     step_buffers: RefCell<Scratch>,
     values: RefCell<Values>,
-    beside: Turns,
+    beside: FairTurns,
     decoded: RefCell<Vec<u8>>,
     spare_buffers: RefCell<Vec<Vec<u8>>>,
     spare_records: RefCell<Vec<Records>>,
@@ -157,7 +158,7 @@ impl Worker {
             write_buffer: RefCell::default(),
             step_buffers: RefCell::default(),
             values: RefCell::default(),
-            beside: Arc::new(Semaphore::new(WORK_BESIDE_MAX)),
+            beside: FairTurns::new(WORK_BESIDE_MAX),
             decoded: RefCell::default(),
             spare_buffers: RefCell::default(),
             spare_records: RefCell::default(),
@@ -361,7 +362,7 @@ impl Worker {
     }
 
     /// Who works beside the shard.
-    pub(crate) const fn beside(&self) -> &Turns {
+    pub(crate) const fn beside(&self) -> &FairTurns {
         &self.beside
     }
 

@@ -80,7 +80,7 @@ impl Batch {
     /// The number of the line that a record was made of.
     #[must_use]
     pub fn line_of(&self, record: u32) -> u32 {
-        self.lines.get(record as usize).map_or(record, |line| line.number)
+        line_of(&self.lines, record)
     }
 
     /// Whether an id of it was given by a client.
@@ -93,16 +93,25 @@ impl Batch {
         if again.is_empty() && refused.is_empty() {
             return;
         }
-        let repeated: BTreeSet<u32> = again.iter().map(|(number, _)| *number).collect();
-        let is_dropped = |number: &u32| repeated.contains(number) || refused.contains_key(&self.line_of(*number));
-        let dropped: BTreeSet<u32> = (0..self.records.len()).filter(is_dropped).collect();
-        let type_ids = dropped.iter().filter_map(|number| self.lines.get(*number as usize)).map(|line| line.type_id);
-        for dropped in type_ids {
-            if let Some((_, events)) = self.types.iter_mut().find(|(type_id, _)| *type_id == dropped) {
-                *events -= 1;
+        // There may be a hundred thousand, and the shard waits: so both go in order, and no set of them is made.
+        let Self { records, lines, types, .. } = self;
+        let mut repeated = again.iter().map(|(number, _)| *number).peekable();
+        let mut is_dropped = |number| {
+            let came_before = repeated.next_if_eq(&number).is_some();
+            came_before || refused.contains_key(&line_of(lines, number))
+        };
+        records.retain(|number| {
+            let is_dropped = is_dropped(number);
+            if is_dropped && let Some(line) = lines.get(number as usize) {
+                let counted = types.iter_mut().find(|(type_id, _)| *type_id == line.type_id);
+                counted.into_iter().for_each(|(_, events)| *events -= 1);
             }
-        }
-        self.records.retain(|number| !dropped.contains(&number));
+            !is_dropped
+        });
         (self.again, self.refused) = (again, refused);
     }
+}
+
+fn line_of(lines: &[Line], record: u32) -> u32 {
+    lines.get(record as usize).map_or(record, |line| line.number)
 }

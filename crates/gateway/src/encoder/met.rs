@@ -1,7 +1,5 @@
 //! What of a batch the log has met before.
 
-use std::collections::BTreeSet;
-
 use event::limits::REFUSALS_LISTED_MAX;
 use eventlog::{Cause, Earlier};
 
@@ -25,7 +23,8 @@ impl Encoder {
     /// Sorts out what the log has met before: the first copies of duplicates are given, the lines that weren't taken refused.
     pub(crate) fn take_met(&mut self) -> Vec<Earlier> {
         let (again, refused) = (std::mem::take(&mut self.batch.again), std::mem::take(&mut self.batch.refused));
-        let repeated: BTreeSet<u32> = again.iter().map(|(number, _)| self.batch.line_of(*number)).collect();
+        let mut repeated: Vec<u32> = again.iter().map(|(number, _)| self.batch.line_of(*number)).collect();
+        repeated.dedup();
         self.duplicates += repeated.len() as u64;
         self.accepted -= (repeated.len() + refused.len()) as u64;
         refused.into_iter().for_each(|(line, cause)| self.refuse_met(line, cause));

@@ -171,6 +171,18 @@ mod tests {
     }
 
     #[test]
+    fn records_that_are_next_to_nothing_are_put_off_too_when_they_are_many() {
+        let mut encoder = encoder("false");
+        push(&mut encoder, &"1\n".repeat(20_000));
+        assert!(encoder.is_behind() && encoder.accepted > 500 && encoder.accepted < 10_000, "{}", encoder.accepted);
+        encoder.catch_up();
+        assert_eq!((encoder.accepted, encoder.batch.records.len()), (20_000, 20_000));
+        encoder.begin_turn();
+        push(&mut encoder, &"no JSON\n".repeat(20_000));
+        assert!(encoder.is_behind(), "what is refused is work as well");
+    }
+
+    #[test]
     fn steps_of_a_batch_that_take_long_are_stopped_and_taken_again() {
         let mut encoder = encoder("false");
         let stepped = large(1).replace('{', "{\"type\":\"stepped\",");

@@ -2,10 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use crate::stand::Stand;
+use gateway::{GatewayOptions, GatewayTypes};
+
+use crate::stand::{Client, Stand};
+use crate::steps::rules;
 
 /// Sends requests ahead without end, and throws away what is answered.
 fn press(stream: &TcpStream, ends: &AtomicBool) {
@@ -46,4 +49,43 @@ fn who_sends_ahead_without_end_holds_up_nobody() {
         assert!(answers.len() == 20 && answers.iter().all(|answer| answer.status == 200), "{}", answers.len());
     });
     assert_eq!(stand.payloads().len(), 20);
+}
+
+/// Much work is done beside the shard, one piece at a time. Who has much of it queues behind itself.
+#[test]
+fn who_has_much_heavy_work_keeps_others_waiting_for_one_piece_of_it() {
+    const BUSY: usize = 40;
+    let costly = r#"[{"set": "/all", "to": "l.all(x, l.all(y, x + y < 9))"}]"#;
+    let types = GatewayTypes { open: Some(rules(costly)), ..GatewayTypes::default() };
+    let trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
+    let stand = Stand::with(types, GatewayOptions { trusted_proxies, ..GatewayOptions::default() });
+    let event = format!("{{\"l\":[{}1]}}", "1,".repeat(300));
+    let address = stand.address();
+    let post = |client: usize| {
+        let mut connection = Client::connect(address);
+        connection.post("/ingest/event", &format!("X-Forwarded-For: 203.0.113.{client}\r\n"), event.as_bytes());
+        assert_eq!(connection.answer().status, 200);
+    };
+    let (answered, ends) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..BUSY {
+            scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    post(1);
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        stand.wait("all are at work", |_| answered.load(Ordering::Relaxed) > BUSY);
+        // Few senders have one share together, by a chance of one in hundreds: not all of these.
+        let waited: Vec<usize> = (2..6)
+            .map(|other| {
+                let before = answered.load(Ordering::Relaxed);
+                post(other);
+                answered.load(Ordering::Relaxed) - before
+            })
+            .collect();
+        ends.store(true, Ordering::Relaxed);
+        assert!(waited.iter().any(|answered| *answered < BUSY / 4), "{waited:?} of the busy one's came first");
+    });
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 const ACCEPT: &str = "Accept: application/json\r\n";
 const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";
 
-fn rules(steps: &str) -> TypeRules {
+pub(crate) fn rules(steps: &str) -> TypeRules {
     let specs: Vec<StepSpec> = serde_json::from_str(steps).unwrap();
     let transform = Transform::compile(&specs, &Tables::default()).unwrap();
     TypeRules { steps: Some(Arc::new(TypeSteps::new(transform, 7))), ..TypeRules::default() }
