@@ -384,6 +384,18 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
         outcomes
     });
     assert_eq!(again, [true, true, false]);
+
+    let events = [(Some(5), "5"), (Some(1), "other"), (Some(5), "5")];
+    let mut without_leaning = batch(&world, None, &events);
+    for (line, number) in without_leaning.lines.iter_mut().zip([1, 1, 2]) {
+        line.number = number;
+    }
+    let appended = world.run(async |world| {
+        let taken = world.shard(0).append(&mut without_leaning).unwrap();
+        taken.appended().expect("one line is taken").await
+    });
+    assert!(appended.is_ok() && without_leaning.again.is_empty(), "the refused line's id isn't known");
+    assert_eq!(without_leaning.refused, [(1, Cause::OtherBytes)].into());
 }
 
 #[test]
