@@ -198,13 +198,21 @@ impl Shard {
     /// [`AppendError`]: nothing was appended.
     pub fn append(self: &Arc<Self>, batch: &mut Batch) -> Result<Taken<'_>, AppendError> {
         self.refuse_where_space_is_short()?;
-        self.append_with(batch.records.bytes(), |head| {
+        let mut has_forgotten = false;
+        let taken = self.append_with(batch.records.bytes(), |head| {
             if batch.may_have_come_before() {
-                self.meeting(head).batch(batch)?;
+                let mut meeting = self.meeting(head);
+                let met = meeting.batch(batch);
+                has_forgotten = meeting.has_forgotten;
+                met?;
             }
             batch.types.iter().for_each(|(id, events)| head.open.counts.count(*id, *events));
             Ok((head.appender.append(&batch.records), u64::from(batch.records.len())))
-        })
+        });
+        if has_forgotten {
+            self.handover.settled_without_a_block();
+        }
+        taken
     }
 
     /// Appends what was made of events that are in the log: results of aggregates and ticks, whose ids nobody gave. They are
@@ -263,7 +271,7 @@ impl Shard {
     fn meeting<'h>(&'h self, head: &'h mut Head) -> Meeting<'h> {
         let place = Place::new(self.number, head.appender.open_block().end());
         self.last_given.store(place.position().sequence, Ordering::Relaxed);
-        Meeting { memory: &self.common.memory, given: &mut head.open.given, place }
+        Meeting { memory: &self.common.memory, given: &mut head.open.given, place, has_forgotten: false }
     }
 
     /// Commits what was appended in this turn. To be called when the shard's runtime has nothing else to do.

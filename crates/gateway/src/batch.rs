@@ -138,7 +138,9 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
             encoder.all_came_before();
         }
         Taken::OtherBytes => return Err(other_bytes()),
-        Taken::InPart | Taken::Nothing => {}
+        // Each of its records is known by now, so that this isn't asked for once more.
+        Taken::InPart => return Err(of_append(AppendError::Busy)),
+        Taken::Nothing => {}
     }
     let met = encoder.take_met();
     if encoder.batch.is_atomic && encoder.refused_count() > 0 {

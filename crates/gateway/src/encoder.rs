@@ -397,7 +397,7 @@ impl Encoder {
     /// Ends the batch.
     pub(crate) fn finish(&mut self) {
         self.batch.records.end_request();
-        self.batch.lacks_some = self.refused_count() > 0;
+        self.batch.lacks_some = self.refused_count() > 0 || self.leans_on_others();
         if let Ids::Keyed(key) = &self.ids {
             if self.form == Form::Lines && self.begins_with == Some(b'[') {
                 // As an array the same bytes are other records.

@@ -67,7 +67,8 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the file system says. What it was to make durable must be done again: to repeat the call is not enough.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
-    /// Takes the lock that keeps a second process out; it is held until the value is dropped.
+    /// Takes the lock that keeps a second process out, of a file and of the directory that it is in; it is held until the value is
+    /// dropped.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] where somebody else holds it, else what the file system says.
@@ -214,10 +215,13 @@ impl Disk for OsDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).mode(OWNER_ONLY).open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(file)),
+        file.try_lock().map_err(io::Error::from)?;
+        // Who takes the file for a stale one removes it, and a second process would lock another: the directory stays the same one.
+        let directory = File::open(path.parent().unwrap_or(path))?;
+        match directory.try_lock() {
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(TryLockError::Error(error)) => Err(error),
+            // Some file systems lock no directories (NFS): there the file must do.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Box::new((file, directory))),
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Batch {
     pub own: Vec<Own>,
     /// Lines of which something was left out because a line before had it too: they stand and fall with that.
     pub leaning: Vec<u32>,
-    /// Some of what was sent isn't in it.
+    /// Some of what was sent isn't in it: it was refused, or left out for the sake of another event.
     pub lacks_some: bool,
     /// Nothing of it is to be appended if an id of it came before with other bytes.
     pub is_atomic: bool,

@@ -28,6 +28,8 @@ pub(crate) struct Meeting<'a> {
     /// Where it will stand. Of a batch all events are remembered at its first place: where each will stand isn't known
     /// before all have met, and any place in it is as durable.
     pub(crate) place: Place,
+    /// Ids were remembered and forgotten again: whoever met them meanwhile waits for what won't be.
+    pub(crate) has_forgotten: bool,
 }
 
 /// What the lines of a batch were met with.
@@ -79,22 +81,42 @@ impl Meeting<'_> {
             let refused = leaning.chain(sorted.refused).collect();
             sorted = self.sort(batch, Sorted { refused, ..Sorted::default() });
         }
-        let is_in_part = came_in_part || batch.lacks_some || !sorted.refused.is_empty();
+        // It may be known as a whole only where all of it stands in its own block: what another request has made durable, or will,
+        // may be lost when this isn't.
+        let leans_on_others = batch.lacks_some || !sorted.again.is_empty();
+        let is_in_part = came_in_part || batch.knows_each || leans_on_others || !sorted.refused.is_empty();
         let is_whole_or_nothing = batch.is_atomic && !sorted.refused.is_empty();
         if batch.key.is_some() && is_in_part && !batch.knows_each && !is_whole_or_nothing {
             return Err(Met::InPart);
+        }
+        if let Some(key) = batch.key.filter(|_| !is_whole_or_nothing) {
+            self.key(key, is_in_part)?;
         }
         batch.drop_met(sorted.again, sorted.refused);
         if batch.records.is_empty() || is_whole_or_nothing {
             return Err(Met::Nothing);
         }
         if let Some(key) = batch.key {
-            let key = if is_in_part { in_part(key) } else { key };
-            // Where it came in part before it is known.
-            let _ = self.event(key.id, key.content);
-            batch.records.set_batch(key);
+            batch.records.set_batch(if is_in_part { in_part(key) } else { key });
         }
         Ok(())
+    }
+
+    /// Remembers the key of a batch. Another shard may have been quicker with the same batch since the key was looked up: both remember
+    /// theirs before they look for the other's, so that one of them sees it.
+    fn key(&mut self, key: Given, is_in_part: bool) -> Result<(), Met> {
+        let (own, other) = if is_in_part { (in_part(key), key) } else { (key, in_part(key)) };
+        match self.event(own.id, own.content) {
+            // Each of its records is known by itself.
+            Err(Met::Again(_)) if is_in_part => {}
+            met => met?,
+        }
+        match self.memory.window().look_up(other.id, other.content) {
+            Seen::Never => Ok(()),
+            Seen::Same(place) if is_in_part => Err(Met::Again(self.earlier(other.id, other.content, place))),
+            Seen::Same(_) => Err(Met::InPart),
+            Seen::Other => Err(Met::OtherBytes),
+        }
     }
 
     /// Whether a batch with this key came before and some of it wasn't taken: then each of its records is known by itself.
@@ -138,7 +160,9 @@ impl Meeting<'_> {
     }
 
     fn forget_since(&mut self, count: usize) {
-        self.memory.forget(&self.given.split_off(count));
+        let forgotten = self.given.split_off(count);
+        self.has_forgotten |= !forgotten.is_empty();
+        self.memory.forget(&forgotten);
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
 mod power_cuts;
+mod shards;
 
 use std::error::Error;
 use std::path::Path;

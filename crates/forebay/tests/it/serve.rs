@@ -36,10 +36,19 @@ fn a_second_process_is_refused_and_harms_nothing() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
-    let second =
-        forebay().args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(&data).output().unwrap();
-    assert_eq!(second.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&second.stderr).contains("is in use by another Forebay"));
+    let second = || {
+        let mut second = forebay();
+        second.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(&data);
+        second.output().unwrap()
+    };
+    for lock_is_taken_away in [false, true] {
+        if lock_is_taken_away {
+            std::fs::remove_file(data.join("lock")).unwrap();
+        }
+        let second = second();
+        assert_eq!(second.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&second.stderr).contains("is in use by another Forebay"));
+    }
     assert_eq!(server.post("/ingest/event", "1").0, 200);
 }
 

@@ -33,7 +33,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
-        perform(&mut self.state(), Operation::RemoveDirectory, |state| state.names.remove_directory(path))
+        perform(&mut self.state(), Operation::RemoveDirectory, |state| state.remove_directory(path))
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {

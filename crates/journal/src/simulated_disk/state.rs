@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -26,6 +26,8 @@ pub(super) struct State {
     /// How many handles each open file has.
     open: BTreeMap<FileId, usize>,
     locked: BTreeSet<FileId>,
+    /// Directories that are locked with a file in them.
+    locked_folders: BTreeMap<PathBuf, FileId>,
     /// Files that lost their name.
     nameless: BTreeSet<FileId>,
     pub(super) faults: Faults,
@@ -45,6 +47,7 @@ impl State {
             files: BTreeMap::new(),
             open: BTreeMap::new(),
             locked: BTreeSet::new(),
+            locked_folders: BTreeMap::new(),
             nameless: BTreeSet::new(),
             faults: Faults::default(),
             random: Random::new(seed),
@@ -60,6 +63,7 @@ impl State {
         fork.random = Random::new(seed);
         fork.open.clear();
         fork.locked.clear();
+        fork.locked_folders.clear();
         fork.forget_nameless();
         fork
     }
@@ -73,6 +77,7 @@ impl State {
         self.faults.restore_power();
         self.open.clear();
         self.locked.clear();
+        self.locked_folders.clear();
         self.nameless.clear();
         self.names.cut(style, &mut self.random);
         let mut files = std::mem::take(&mut self.files);
@@ -118,20 +123,31 @@ impl State {
         Ok(())
     }
 
+    pub(super) fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
+        self.names.remove_directory(path)?;
+        // One that is made under its name is another.
+        self.locked_folders.remove(path);
+        Ok(())
+    }
+
     pub(super) fn lock(&mut self, path: &Path) -> io::Result<FileId> {
         let file = match self.names.file(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(path)?,
             file => file?,
         };
-        if !self.locked.insert(file) {
+        let folder = path.parent().unwrap_or(path);
+        if self.locked.contains(&file) || self.locked_folders.contains_key(folder) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
+        self.locked.insert(file);
+        self.locked_folders.insert(folder.into(), file);
         self.open(file);
         Ok(file)
     }
 
     pub(super) fn unlock(&mut self, file: FileId) {
         self.locked.remove(&file);
+        self.locked_folders.retain(|_, locked| *locked != file);
         self.close(file);
     }
 

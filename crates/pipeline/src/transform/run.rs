@@ -109,7 +109,7 @@ impl Run<'_, '_> {
         observer: &mut O,
     ) -> Result<End, StepError> {
         for (number, event) in events.iter().enumerate() {
-            let mark = self.windows.mark();
+            let (mark, gone_on) = (self.windows.mark(), gathered.several.events.len());
             // It is read, and written once more.
             self.budget.spend_copy(2 * event.len()).map_err(|detail| step.error(Failure::new(detail)))?;
             self.tree.read(event);
@@ -126,6 +126,8 @@ impl Run<'_, '_> {
                     self.windows.forget_since(mark);
                     gathered.leave_out(by).map_err(|detail| step.error(Failure::new(detail)))?;
                 }
+                // Of a part of which nothing goes on nothing is remembered.
+                End::Exploded if gathered.several.events.len() == gone_on => self.windows.forget_since(mark),
                 End::Exploded => {}
             }
         }

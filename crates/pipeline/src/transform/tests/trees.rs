@@ -161,6 +161,24 @@ fn a_value_is_remembered_only_if_its_event_goes_on() {
 }
 
 #[test]
+fn a_value_of_a_part_of_which_nothing_goes_on_is_not_remembered() {
+    let transform = compiled(
+        r#"[{"explode": "/a"}, {"dedupe": "/a/k", "window": "1h"}, {"explode": "/a/b"}, {"filter": "a.b > 3"}]"#,
+    );
+    let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
+    let mut left = |event: &str| {
+        let outcome = transform.run(event, &Context::UNKNOWN, &mut windows, &mut scratch).unwrap();
+        let Outcome::Several(several) = outcome else { panic!("it is exploded") };
+        let left = several.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
+        windows.keep();
+        left
+    };
+    let first = left(r#"{"a":[{"k":1,"b":[1]},{"k":1,"b":[5]},{"k":1,"b":[6]},{"k":2,"b":[2]}]}"#);
+    assert_eq!(first, [r#"{"a":{"k":1,"b":5}}"#], "the first part of which something goes on");
+    assert_eq!(left(r#"{"a":[{"k":1,"b":[7]},{"k":2,"b":[8]}]}"#), [r#"{"a":{"k":2,"b":8}}"#]);
+}
+
+#[test]
 fn a_sample_is_a_part_and_the_same_each_time() {
     let transform = compiled(r#"[{"sample": 0.25, "by": "/n"}]"#);
     let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());

@@ -1,0 +1,134 @@
+//! What one shard takes leans on what another one may still lose.
+
+use std::sync::Barrier;
+use std::time::Duration;
+
+use event::EventId;
+use eventlog::{AppendError, Batch, Given, Own, Record, Taken};
+use journal::simulated_disk::SimulatedDisk;
+
+use crate::{INLINE, Outcome, World, batch, record};
+
+/// Long enough for the slowest machine; no test waits for it to pass.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_batch_that_leans_on_another_shard_is_not_known_as_a_whole() {
+    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    let events = [(Some(1), "1"), (None, "2")];
+    for crashes in [true, false] {
+        let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
+        let content = Some(world.log.content_hash().of(b"1"));
+        let first = Record { id: EventId([1; 16]), content, ..record("1") };
+        if crashes {
+            assert!(matches!(world.shard(0).append_one(&first, type_id), Ok(Taken::New(_))));
+        }
+        let mut sent = batch(&world, Some(9), &events);
+        assert!(matches!(world.shard(1).append(&mut sent), Ok(Taken::InPart)));
+        sent.know_each();
+        assert!(matches!(world.shard(1).append(&mut sent), Ok(Taken::New(_))));
+        // The other shard's block is never written.
+        world.shard(1).end_of_turn();
+        assert_eq!((world.shard(0).durable(), world.shard(1).durable()), (0, if crashes { 1 } else { 2 }));
+        world = world.crash(crashes);
+    }
+    let mut again = batch(&world, Some(9), &events);
+    assert!(matches!(world.shard(1).append(&mut again), Ok(Taken::InPart)));
+    again.know_each();
+    assert!(matches!(world.shard(1).append(&mut again), Ok(Taken::Nothing)), "all of it is there by now");
+}
+
+/// Many events with ids of their own, and a few that only the key is for.
+fn large(world: &World, key: u8, round: u32) -> Batch {
+    const OWN: u32 = 5_000;
+    let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
+    let mut batch = Batch { types: vec![(type_id, u64::from(OWN) + 5)], ..Batch::default() };
+    for number in 0..OWN + 5 {
+        let id = id(round, number);
+        let content = (number < OWN).then_some(7);
+        batch.own.extend(content.map(|content| Own { number, id, content }));
+        batch.lines.push(eventlog::Line { number, type_id });
+        batch.records.push(&Record { id, content, request_start: number == 0, request_end: false, ..record("1") });
+    }
+    batch.records.end_request();
+    batch.key = Some(Given { id: EventId([key; 16]), content: 1 });
+    batch
+}
+
+fn id(round: u32, number: u32) -> EventId {
+    let mut bytes = [7; 16];
+    bytes[..4].copy_from_slice(&round.to_le_bytes());
+    bytes[4..8].copy_from_slice(&number.to_le_bytes());
+    EventId(bytes)
+}
+
+#[test]
+fn a_batch_that_comes_to_two_shards_at_once_has_one_effect() {
+    const ROUNDS: u8 = 20;
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    for round in 0..ROUNDS {
+        let start = Barrier::new(2);
+        let send = |shard: usize| {
+            let (shard, mut batch) = (world.shard(shard), large(&world, round, round.into()));
+            start.wait();
+            if let Taken::InPart = shard.append(&mut batch).unwrap() {
+                batch.know_each();
+                let taken = shard.append(&mut batch).unwrap();
+                assert!(!matches!(taken, Taken::InPart | Taken::OtherBytes));
+            }
+            shard.end_of_turn();
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| send(0));
+            scope.spawn(|| send(1));
+        });
+        // What leant on a batch that wasn't taken in the end is sent again.
+        let mut again = large(&world, round, round.into());
+        if let Taken::InPart = world.shard(0).append(&mut again).unwrap() {
+            again.know_each();
+            world.shard(0).append(&mut again).unwrap();
+        }
+        world.shard(0).end_of_turn();
+        assert_eq!(world.events(), usize::from(round + 1) * 5_005, "round {round}");
+    }
+}
+
+#[test]
+fn who_leans_on_what_is_forgotten_is_told() {
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    assert!(matches!(world.run(async |world| world.post(0, 1, "1").await), Outcome::New(_)));
+    let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
+    let has_leant = |round: u32| {
+        let mut refused = large(&world, 0, round);
+        refused.key = None;
+        refused.is_atomic = true;
+        let number = refused.records.len();
+        refused.own.push(Own { number, id: EventId([1; 16]), content: 9 });
+        refused.lines.push(eventlog::Line { number, type_id });
+        refused.records.push(&Record { id: EventId([1; 16]), content: Some(9), request_start: false, ..record("2") });
+        let before = world.log.ids_remembered();
+        std::thread::scope(|scope| {
+            let refuses = scope.spawn(|| matches!(world.shard(0).append(&mut refused), Ok(Taken::Nothing)));
+            while world.log.ids_remembered() == before && !refuses.is_finished() {
+                std::hint::spin_loop();
+            }
+            let leans = Record { id: id(round, 0), content: Some(7), ..record("1") };
+            let taken = world.shard(1).append_one(&leans, type_id).unwrap();
+            let leant = if let Taken::Again(earlier) = taken {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+                let told = runtime.block_on(async { tokio::time::timeout(PATIENCE, earlier.durable()).await });
+                assert_eq!(
+                    told.expect("nothing more comes to the shard, and it is told all the same"),
+                    Err(AppendError::Busy)
+                );
+                true
+            } else {
+                false
+            };
+            world.shard(1).end_of_turn();
+            assert!(refuses.join().unwrap());
+            leant
+        })
+    };
+    assert!((0..10_000).any(has_leant), "the thread is never quick enough");
+}
