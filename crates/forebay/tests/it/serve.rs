@@ -4,8 +4,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
+use std::process::Stdio;
 
-use crate::support::{Folder, HANGS, Server, forebay, payloads};
+use crate::support::{Folder, HANGS, Server, forebay, payloads, wait_until};
 
 #[test]
 fn what_is_posted_is_stored_once_through_a_kill_and_a_stop() {
@@ -39,7 +40,11 @@ fn a_second_process_is_refused_and_harms_nothing() {
     let second = || {
         let mut second = forebay();
         second.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(&data);
-        second.output().unwrap()
+        let mut second = second.stderr(Stdio::piped()).spawn().unwrap();
+        let ends = wait_until(|| second.try_wait().unwrap().is_some());
+        second.kill().unwrap();
+        assert!(ends, "it serves");
+        second.wait_with_output().unwrap()
     };
     for lock_is_taken_away in [false, true] {
         if lock_is_taken_away {
