@@ -8,6 +8,7 @@ pub(crate) mod batches;
 pub(crate) mod duplicates;
 pub(crate) mod full_disk;
 pub(crate) mod kills;
+pub(crate) mod leaning;
 pub(crate) mod loads;
 pub(crate) mod order;
 pub(crate) mod power_cuts;
@@ -43,6 +44,8 @@ enum Campaign {
     Kills(kills::Options),
     /// Batches with keys, with SIGKILLs on the way: every record is stored as often as it was sent.
     Batches(batches::Options),
+    /// Batches that share ids with a large one of another shard, with SIGKILLs: what was acknowledged is stored once.
+    Leaning(leaning::Options),
     /// `forebay load` of a packed file, with SIGKILLs of client and server: every line is stored once.
     Loads(loads::Options),
     /// SIGKILLs of PostgreSQL while clients send: each acknowledged event is a row, once.
@@ -80,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::PowerCuts(options) => power_cuts::run(options),
         Campaign::Kills(options) => kills::run(options),
         Campaign::Batches(options) => batches::run(options),
+        Campaign::Leaning(options) => leaning::run(options),
         Campaign::Loads(options) => loads::run(options),
         Campaign::PostgresKills(options) => store_kills::run::<Postgres>(options),
         Campaign::RedisKills(options) => store_kills::run::<Redis>(options),

@@ -16,6 +16,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: power cuts", campaign::power_cuts::short),
     ("short campaign: kills", campaign::kills::short),
     ("short campaign: batches", campaign::batches::short),
+    ("short campaign: leaning", campaign::leaning::short),
     ("short campaign: loads", campaign::loads::short),
     ("short campaign: PostgreSQL is killed", campaign::store_kills::short::<Postgres>),
     ("short campaign: Redis is killed", campaign::store_kills::short::<Redis>),
