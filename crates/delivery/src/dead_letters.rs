@@ -5,6 +5,7 @@
 
 mod filter;
 mod index;
+mod news;
 mod office;
 mod offline;
 mod reading;
@@ -27,6 +28,7 @@ use eventlog::{
 
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub(crate) use index::Recount;
+pub use news::LastDead;
 pub(crate) use office::Desk;
 pub use office::{DeadError, DeadLetterOffice};
 pub use offline::read_dead_letters;
@@ -38,6 +40,7 @@ use crate::options::Reporter;
 use crate::status::DeadCounters;
 use crate::{Ledger, SinkName};
 use index::Index;
+use news::News;
 
 const DIRECTORY: &str = "dead";
 /// Small, so that the first dead letter and each start cost little.
@@ -117,6 +120,7 @@ pub(crate) struct DeadLetters {
     ledger: Arc<Ledger>,
     reporter: Arc<dyn Reporter>,
     pub(crate) counters: Arc<DeadCounters>,
+    news: Mutex<News>,
     /// There is a journal: an event was refused once.
     was_used: AtomicBool,
     #[cfg(test)]
@@ -153,6 +157,7 @@ impl DeadLetters {
             ledger,
             reporter,
             counters: Arc::default(),
+            news: Mutex::default(),
             was_used: AtomicBool::new(false),
             #[cfg(test)]
             forgetful: false.into(),
@@ -190,7 +195,33 @@ impl DeadLetters {
     /// already aren't written again.
     pub(crate) fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
         let records: Vec<Record<'_>> = letters.iter().map(|letter| letter.in_shard(shard)).collect();
-        self.append(&records, Index::is_dead)
+        self.append(&records, Index::is_dead)?;
+        let mut news = self.news();
+        letters.iter().for_each(|letter| news.add(letter.record.type_name, letter.reason));
+        drop(news);
+        self.tell();
+        Ok(())
+    }
+
+    fn news(&self) -> MutexGuard<'_, News> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says which types have new letters, where it is time to.
+    pub(crate) fn tell(&self) {
+        let told = self.news().tell();
+        for (type_name, count) in told {
+            self.report(&format!(
+                "{count} new of type {type_name}, which the store refused or no condition decided: `forebay dead list --sink {} --type \
+                 {type_name}` shows why, and `forebay dead replay` sends them again when that is mended",
+                self.sink
+            ));
+        }
+    }
+
+    /// The newest letter of a type since the start of the process.
+    pub(crate) fn last(&self, type_name: &TypeName) -> Option<LastDead> {
+        self.news().last(type_name.as_str())
     }
 
     /// Writes letters that are held once more, with newer reasons.

@@ -224,6 +224,7 @@ impl Engine {
                     self.keeper.tick();
                     self.lanes.report_bugs();
                     self.crew.report_bugs();
+                    self.dead.iter().for_each(|dead| dead.tell());
                 }
                 First::Other(First::One(())) => {}
                 First::Other(First::Other(change)) => self.change(change).await,

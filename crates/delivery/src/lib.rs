@@ -24,6 +24,7 @@ mod lanes;
 mod ledger;
 mod objects;
 mod options;
+mod pace;
 mod pair;
 mod place;
 mod race;
@@ -41,7 +42,7 @@ pub use aggregates::{AggregateBoard, AggregateFigures, AggregateSetup, Aggregate
 pub use change::{ChangeError, DeliveryControl, GivenUp};
 pub use condition::Condition;
 pub use dead_letters::{
-    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, read_dead_letters,
+    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, LastDead, read_dead_letters,
 };
 pub use delivery::{Delivery, StartError};
 pub use ledger::{Ledger, Row, SinkRow};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::Lane;
 use event::cells::{Counter, Histogram, SizeHistogram};
-use eventlog::Shard;
+use eventlog::{Shard, unix_microseconds};
 
 use crate::settling::Contacts;
 
@@ -26,7 +26,8 @@ pub enum LaneState {
 pub struct LaneStatus {
     lane: Lane,
     shard: Arc<Shard>,
-    state: Mutex<LaneState>,
+    /// What it is doing, and since when.
+    state: Mutex<(LaneState, i64)>,
     cursor: AtomicU64,
     oldest: AtomicI64,
     pub(crate) contacts: Contacts,
@@ -47,7 +48,7 @@ impl LaneStatus {
         Self {
             lane,
             shard,
-            state: Mutex::new(LaneState::Connecting),
+            state: Mutex::new((LaneState::Connecting, unix_microseconds())),
             cursor: AtomicU64::new(cursor),
             oldest: AtomicI64::new(0),
             contacts: Contacts::default(),
@@ -68,6 +69,13 @@ impl LaneStatus {
     /// What it is doing.
     #[must_use]
     pub fn state(&self) -> LaneState {
+        self.state_and_since().0
+    }
+
+    /// What it is doing, and since when it connects, delivers, waits or has stopped, for whatever reasons: microseconds since
+    /// 1970, UTC.
+    #[must_use]
+    pub fn state_and_since(&self) -> (LaneState, i64) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -92,7 +100,10 @@ impl LaneStatus {
 
     /// Sets the state and gives the one before.
     pub(crate) fn set(&self, state: LaneState) -> LaneState {
-        std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), state)
+        let mut held = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = std::mem::discriminant(&held.0) == std::mem::discriminant(&state);
+        let since = if is_same { held.1 } else { unix_microseconds() };
+        std::mem::replace(&mut *held, (state, since)).0
     }
 
     pub(crate) fn set_cursor(&self, cursor: u64) {

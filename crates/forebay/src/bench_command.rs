@@ -11,7 +11,7 @@ use crate::cli::{BenchFlags, CaError, WrongToken};
 use crate::output::Output;
 use crate::{interrupt, log};
 
-/// What `bench` exits with when something was not answered 200, or isn't stored once.
+/// What `bench` exits with when something was not sent in time, not answered 200, or isn't stored once.
 const EXIT_NOT_CLEAN: u8 = 3;
 
 /// Why there is no result.
@@ -57,8 +57,9 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, BenchCommandError> {
     shown.map_err(system("write to the standard output"))?;
     if flags.json {
         show(&(report.to_json() + "\n")).map_err(system("write to the standard output"))?;
-    } else if let Some(verdict) = &report.verified {
-        show(verdict).map_err(system("write to the standard output"))?;
+    } else {
+        let verdict = report.verified.map_or_else(String::new, |verdict| verdict.to_string());
+        show(&(verdict + &report.conclusion())).map_err(system("write to the standard output"))?;
     }
     warn(&report, stop.load(Ordering::Relaxed));
     Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })

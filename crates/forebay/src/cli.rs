@@ -60,7 +60,8 @@ pub(crate) enum Command {
     Check(Common),
     /// Takes one payload through the schema and the steps of its type, and shows what each step does
     ///
-    /// Nothing is stored. Exits with 0 if the event would be taken, with 3 if it would be refused, and with 2 if the
+    /// Without a type the configuration tells it, as for a request whose path names none. Nothing is stored. Exits with 0 if the event would be
+    /// taken, with 3 if it would be refused, and with 2 if the
     /// configuration is wrong.
     #[command(after_help = "Example: forebay try --config forebay.toml access event.json")]
     Try(Box<TryFlags>),
@@ -96,7 +97,8 @@ pub(crate) enum Command {
     Load(Box<LoadFlags>),
     /// Sends events and measures how many are taken, and how long each request takes
     ///
-    /// Exits with 3 if something wasn't answered 200, or isn't in the store once.
+    /// Exits with 3 if something wasn't answered 200, or isn't in the store once, or if more than one in a hundred requests of --rate weren't
+    /// sent in time.
     #[command(after_help = "Example: forebay bench --rate 20000 --duration 30s --verify forebay-data/events.db")]
     Bench(Box<BenchFlags>),
     /// Makes, lists and revokes the tokens that show who may post and who may look in
@@ -219,5 +221,34 @@ mod tests {
             command.get_subcommands_mut().filter(|command| command.get_name() != "help").for_each(check);
         }
         check(&mut Cli::command());
+    }
+
+    /// What a page says of a command's options is what there is, and all of it.
+    #[test]
+    fn pages_name_the_options_that_there_are() {
+        fn longs(command: &clap::Command) -> impl Iterator<Item = String> {
+            command.get_arguments().filter_map(|argument| argument.get_long().map(|long| format!("--{long}")))
+        }
+        fn all(command: &clap::Command, known: &mut Vec<String>) {
+            known.extend(longs(command).chain(["--help".to_owned(), "--version".to_owned()]));
+            command.get_subcommands().for_each(|command| all(command, known));
+        }
+        let (cli, mut known) = (Cli::command(), Vec::new());
+        all(&cli, &mut known);
+        // Of every command that has a configuration: docs/configuration.md.
+        let common: Vec<String> = longs(&cli).collect();
+        for (name, page) in [("load", "load.md"), ("bench", "bench.md"), ("try", "trying.md"), ("test", "trying.md")] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+            let text = std::fs::read_to_string(path).unwrap();
+            let named: Vec<&str> = text.split(|c: char| !c.is_ascii_lowercase() && c != '-').collect();
+            let command = cli.find_subcommand(name).unwrap();
+            for option in longs(command).filter(|option| !common.contains(option)) {
+                assert!(named.contains(&option.as_str()), "{page} doesn't name {option} of {name}");
+            }
+            let is_option = |word: &&&str| word.len() > 2 && word.starts_with("--") && !word.starts_with("---");
+            for option in named.iter().filter(is_option) {
+                assert!(known.iter().any(|known| known == option), "{page} names {option}, which isn't there");
+            }
+        }
     }
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::admin::DeadQuery;
 use crate::cli::{RouteCommand, RouteDrop, RouteList};
-use crate::dead_command::{Answered, Call, DeadCommandError, Place, ask, output_error};
+use crate::dead_command::{Answered, Call, DeadCommandError, Place, ask, on_one_line, output_error};
 use crate::output::Output;
-use crate::route_json::{GivenUpJson, RouteJson, RoutesJson};
+use crate::route_json::{GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 
 /// Runs the command and gives the process's exit code.
 ///
@@ -25,7 +25,7 @@ pub(crate) fn run(command: &RouteCommand) -> Result<u8, DeadCommandError> {
 
 fn run_list(list: &RouteList) -> Result<u8, DeadCommandError> {
     let routes = match Place::find(&list.at)? {
-        Place::Directory(directory) => RoutesJson::of(&Saved::load(&directory)?.rows(), &[]),
+        Place::Directory(directory) => RoutesJson::of_rows(&Saved::load(&directory)?.rows()),
         Place::Server(server, origin) => {
             let query = DeadQuery { origin, ..DeadQuery::default() };
             let target = format!("/api/routes{}", query.write());
@@ -65,12 +65,15 @@ fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
 }
 
 fn line(output: &mut BufWriter<Output>, route: &RouteJson) -> io::Result<()> {
-    let RouteJson { type_name, sink, state, reason, pending, stored, dead, skipped } = route;
+    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, last_dead } = route;
     write!(output, "{type_name}  {sink}  {state}  {pending} pending, {stored} stored, {dead} dead, {skipped} skipped")?;
-    match reason {
-        Some(reason) => writeln!(output, "  {}", reason.replace(char::is_control, " ")),
-        None => writeln!(output),
+    if let (Some(reason), Some(since)) = (reason, since) {
+        write!(output, "  since {since}: {}", on_one_line(reason))?;
     }
+    if let Some(LastDeadJson { at, reason }) = last_dead {
+        write!(output, "  last dead letter {at}: {}", on_one_line(reason))?;
+    }
+    writeln!(output)
 }
 
 fn json<T: Serialize>(output: &mut BufWriter<Output>, value: &T) -> io::Result<()> {

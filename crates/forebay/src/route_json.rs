@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use delivery::{GivenUp, LaneState, LaneStatus, Row};
+use delivery::{DeadLetterOffice, GivenUp, LaneState, LaneStatus, LastDead, Row};
+use event::rfc3339;
 use serde::{Deserialize, Serialize};
 
 /// One route.
@@ -11,14 +12,33 @@ pub(crate) struct RouteJson {
     #[serde(rename = "type")]
     pub(crate) type_name: String,
     pub(crate) sink: String,
-    /// `active`, `removed` from the configuration, or `stopped` until somebody acts.
+    /// `active`, `waiting` for its store, `removed` from the configuration, or `stopped` until somebody acts.
     pub(crate) state: String,
-    /// Why it has stopped.
+    /// Why it waits or has stopped, in the store's words.
     pub(crate) reason: Option<String>,
+    /// Since when it waits or has stopped.
+    #[serde(default)]
+    pub(crate) since: Option<String>,
     pub(crate) pending: u64,
     pub(crate) stored: u64,
     pub(crate) dead: u64,
     pub(crate) skipped: u64,
+    /// The newest dead letter, if there was one since the server's start.
+    #[serde(default)]
+    pub(crate) last_dead: Option<LastDeadJson>,
+}
+
+/// When an event became a dead letter, and why, in the store's words.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct LastDeadJson {
+    pub(crate) at: String,
+    pub(crate) reason: String,
+}
+
+impl LastDeadJson {
+    fn of(last: LastDead) -> Self {
+        Self { at: rfc3339::format(last.at), reason: last.reason }
+    }
 }
 
 /// All routes.
@@ -28,39 +48,58 @@ pub(crate) struct RoutesJson {
 }
 
 impl RoutesJson {
-    /// Of the ledger's rows, and of the lanes where a server runs. The ledger counts for ever what went through a route;
-    /// one that is gone and holds nothing isn't one any more.
-    pub(crate) fn of(rows: &[Row], lanes: &[Arc<LaneStatus>]) -> Self {
-        let stopped = |sink: &str| {
-            lanes.iter().filter(|lane| *lane.lane().sink == *sink).find_map(|lane| match lane.state() {
-                LaneState::Stopped(reason) => Some(reason),
-                _ => None,
-            })
-        };
+    /// Of the ledger's rows, as far as nobody but the data directory can be asked.
+    pub(crate) fn of_rows(rows: &[Row]) -> Self {
+        Self::of(rows, &[], &DeadLetterOffice::default())
+    }
+
+    /// Of the ledger's rows, of the lanes and the dead letters of a running server. The ledger counts for ever what went through a
+    /// route; one that is gone and holds nothing isn't one any more.
+    pub(crate) fn of(rows: &[Row], lanes: &[Arc<LaneStatus>], dead: &DeadLetterOffice) -> Self {
         let mut routes = Vec::new();
         for row in rows {
             for sink in row.sinks.iter().filter(|sink| !sink.removed || sink.pending > 0) {
-                let reason = if sink.removed { None } else { stopped(&sink.sink) };
+                let trouble = if sink.removed { None } else { Trouble::of(&sink.sink, lanes) };
+                let state = match &trouble {
+                    _ if sink.removed => "removed",
+                    Some(trouble) => trouble.state,
+                    None => "active",
+                };
                 routes.push(RouteJson {
                     type_name: row.type_name.to_string(),
                     sink: sink.sink.to_string(),
-                    state: if sink.removed {
-                        "removed"
-                    } else if reason.is_some() {
-                        "stopped"
-                    } else {
-                        "active"
-                    }
-                    .into(),
-                    reason,
+                    state: state.into(),
+                    since: trouble.as_ref().map(|trouble| rfc3339::format(trouble.since)),
+                    reason: trouble.map(|trouble| trouble.reason),
                     pending: sink.pending,
                     stored: sink.stored,
                     dead: sink.dead,
                     skipped: sink.skipped,
+                    last_dead: dead.last(&sink.sink, &row.type_name).map(LastDeadJson::of),
                 });
             }
         }
         Self { routes }
+    }
+}
+
+/// What keeps a sink from getting its events.
+struct Trouble {
+    state: &'static str,
+    reason: String,
+    since: i64,
+}
+
+impl Trouble {
+    /// That of the lane which is in it for longest; one that has stopped comes before those that wait.
+    fn of(sink: &str, lanes: &[Arc<LaneStatus>]) -> Option<Self> {
+        let of_lane = |lane: &Arc<LaneStatus>| match lane.state_and_since() {
+            (LaneState::Stopped(reason), since) => Some(Self { state: "stopped", reason, since }),
+            (LaneState::Waiting(reason), since) => Some(Self { state: "waiting", reason, since }),
+            (LaneState::Connecting | LaneState::Delivering, _) => None,
+        };
+        let of_sink = lanes.iter().filter(|lane| *lane.lane().sink == *sink);
+        of_sink.filter_map(of_lane).min_by_key(|trouble| (trouble.state != "stopped", trouble.since))
     }
 }
 

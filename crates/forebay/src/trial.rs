@@ -5,55 +5,44 @@ mod ways;
 
 use std::time::Duration;
 
+use delivery::LaneBoard;
 use event::TypeName;
-use gateway::{Around, Rehearsal, Rehearsed, Rejection, TakenEvent, TypeRules};
+use gateway::{Around, End, Rehearsal, Rehearsed, Rejection, TakenEvent, TypeFinder, TypeRules};
 use pipeline::transform::{Did, Filtered, Traced};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::config::{Route, TypeConfig};
+use crate::config::{Configuration, Route, TypeConfig};
+use crate::wiring;
 use ways::Ways;
 
 /// What stands for all types that have no table of their own.
 pub(crate) const OTHERS: &str = "*";
 
-/// An event of this type isn't taken.
+/// An event of this type isn't taken, in the words that its sender would be answered with.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum UnknownType {
-    /// It isn't one of the configuration's.
-    #[error("the configuration has no [types.{0}], and none for others")]
-    Missing(String),
-    /// Nobody posts it.
-    #[error("events of type {0} are results of an aggregate, and can't be posted")]
-    Result(String),
+#[error("{0}")]
+pub(crate) struct UnknownType(String);
+
+impl UnknownType {
+    pub(crate) fn new(rejection: &Rejection) -> Self {
+        Self(rejection.detail().to_owned())
+    }
+
+    /// The gateway takes it, and the configuration says nothing of it.
+    pub(crate) fn of_nobody(name: &TypeName) -> Self {
+        Self(format!("BUG: type {name} is taken by no table of the configuration"))
+    }
 }
 
-/// The type that an event of this name is of, among all types with their names.
-///
-/// # Errors
-/// There is none.
-pub(crate) fn find<'c>(
-    name: &str,
-    types: impl Iterator<Item = (&'c str, &'c TypeConfig)>,
-) -> Result<(TypeName, &'c TypeConfig), UnknownType> {
-    let missing = || UnknownType::Missing(name.to_owned());
-    let type_name = TypeName::new(name).map_err(|_| missing())?;
-    let (mut own, mut others) = (None, None);
-    for (known, config) in types {
-        if config.aggregates.iter().any(|aggregate| *aggregate.rules.name() == type_name) {
-            return Err(UnknownType::Result(name.to_owned()));
-        }
-        if known == name {
-            own = Some(config);
-        } else if known == OTHERS {
-            others = Some(config);
-        }
-    }
-    own.or(others).map(|config| (type_name, config)).ok_or_else(missing)
+/// How the gateway would find the type of an event.
+pub(crate) fn finder(configuration: &Configuration) -> TypeFinder {
+    TypeFinder::new(wiring::types(configuration, &[], &LaneBoard::default()))
 }
 
 /// The events of a type, one after the other.
 pub(crate) struct Bench<'c> {
+    name: TypeName,
     config: &'c TypeConfig,
     rehearsal: Rehearsal,
 }
@@ -67,23 +56,31 @@ impl<'c> Bench<'c> {
             texts: config.texts,
             ..TypeRules::default()
         };
-        Self { config, rehearsal: Rehearsal::new(name, rules) }
+        Self { name: name.clone(), config, rehearsal: Rehearsal::new(name, rules) }
     }
 
     /// Tries a payload as it would come.
     pub(crate) fn run(&mut self, bytes: &[u8], around: &Around) -> Trial<'c> {
         let rehearsed = self.rehearsal.run(bytes, around);
-        Trial { rehearsed, routes: &self.config.routes }
+        Trial { event_type: Some(self.name.clone()), rehearsed, routes: &self.config.routes }
     }
 }
 
 /// What became of a payload.
 pub(crate) struct Trial<'c> {
+    /// As what it is taken; nothing where it is of no type that is.
+    pub(crate) event_type: Option<TypeName>,
     pub(crate) rehearsed: Rehearsed,
     routes: &'c [Route],
 }
 
 impl<'c> Trial<'c> {
+    /// One whose type isn't found.
+    pub(crate) fn without_type(rejection: Rejection) -> Self {
+        let end = End { refused: Some(rejection), ..End::default() };
+        Self { event_type: None, rehearsed: Rehearsed { end, ..Rehearsed::default() }, routes: &[] }
+    }
+
     /// Where an event that is left of it would go.
     pub(crate) fn ways(&self, event: &TakenEvent) -> Ways<'c> {
         Ways::of(self.routes, &event.payload)
@@ -93,6 +90,8 @@ impl<'c> Trial<'c> {
 /// A trial as JSON. Payloads stand in it byte for byte. Times are in microseconds.
 #[derive(Serialize)]
 pub(crate) struct TrialJson<'t> {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    event_type: Option<&'t str>,
     json_microseconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     schema_microseconds: Option<f64>,
@@ -147,6 +146,7 @@ impl<'t> TrialJson<'t> {
         };
         let filtered = |by: &Filtered| FilteredJson { step: by.step, operation: by.operation };
         Self {
+            event_type: trial.event_type.as_ref().map(TypeName::as_str),
             json_microseconds: microseconds(*json),
             schema_microseconds: schema.map(microseconds),
             steps: steps.iter().map(StepJson::of).collect(),

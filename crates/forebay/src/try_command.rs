@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use event::TypeName;
 use event::limits::EVENT_BYTES_MAX;
@@ -18,6 +18,8 @@ use crate::trial::{self, Bench, Trial, TrialJson, UnknownType};
 
 /// What the process exits with where the payload would be refused.
 const EXIT_REFUSED: u8 = 3;
+/// What stands for the type where the configuration is to tell it.
+const BY_CONFIGURATION: &str = "-";
 
 /// Why nothing can be tried.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +32,11 @@ pub(crate) enum TryError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// A file stands where the type should.
+    #[error(
+        "`{0}` is a file, and the type stands before it: write `forebay try TYPE {0}`, or `-` for TYPE and the configuration tells it"
+    )]
+    FileAsType(String),
     /// The type isn't one of the configuration's.
     #[error(transparent)]
     UnknownType(#[from] UnknownType),
@@ -53,9 +60,24 @@ pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, Try
             return Ok(EXIT_CONFIGURATION);
         }
     };
-    let (name, config) = type_of(&configuration, &flags.event_type)?;
-    let bytes = payload(flags)?;
-    let trial = Bench::new(name, config).run(&bytes, &around(flags));
+    let named = flags.event_type.as_deref().filter(|name| *name != BY_CONFIGURATION);
+    let named = match named.map(|name| (name, type_of(&configuration, name))) {
+        Some((name, Err(_))) if Path::new(name).is_file() => return Err(TryError::FileAsType(name.to_owned())),
+        Some((_, found)) => Some(found?),
+        None => None,
+    };
+    let (bytes, around) = (payload(flags)?, around(flags));
+    let found = match named {
+        Some((name, _)) => Ok(name),
+        None => trial::finder(&configuration).of_payload(&bytes, &around),
+    };
+    let trial = match found {
+        Ok(name) => {
+            let config = config_of(&configuration, &name).ok_or_else(|| UnknownType::of_nobody(&name))?;
+            Bench::new(name, config).run(&bytes, &around)
+        }
+        Err(rejection) => Trial::without_type(rejection),
+    };
     let mut output = Output::lock();
     if flags.json {
         writeln!(output, "{}", serde_json::to_string(&TrialJson::of(&trial)).map_err(io::Error::from)?)?;
@@ -65,7 +87,7 @@ pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, Try
     Ok(if trial.rehearsed.end.refused.is_some() { EXIT_REFUSED } else { 0 })
 }
 
-/// What the configuration says of a type.
+/// As what an event is taken that has this name as its type, and what the configuration says of it.
 ///
 /// # Errors
 /// It takes no events of it.
@@ -73,8 +95,13 @@ pub(crate) fn type_of<'c>(
     configuration: &'c Configuration,
     name: &str,
 ) -> Result<(TypeName, &'c TypeConfig), UnknownType> {
-    let named = configuration.types.iter().map(|(name, config)| (name.as_str(), config));
-    trial::find(name, named.chain(configuration.other_types.iter().map(|config| (trial::OTHERS, config))))
+    let name = trial::finder(configuration).named(name).map_err(|rejection| UnknownType::new(&rejection))?;
+    config_of(configuration, &name).map(|config| (name.clone(), config)).ok_or_else(|| UnknownType::of_nobody(&name))
+}
+
+/// What the configuration says of a type that is taken.
+fn config_of<'c>(configuration: &'c Configuration, name: &TypeName) -> Option<&'c TypeConfig> {
+    configuration.types.get(name).or(configuration.other_types.as_ref())
 }
 
 fn payload(flags: &TryFlags) -> Result<Vec<u8>, TryError> {
@@ -107,14 +134,21 @@ fn as_text(received: &[u8], trial: &Trial<'_>) -> String {
     let Rehearsed { schema, steps, more_steps, end, .. } = &trial.rehearsed;
     let received = String::from_utf8_lossy(received);
     let mut text = format!("received  {}\n", received.trim());
+    if let Some(event_type) = &trial.event_type {
+        text += &format!("type      {event_type}\n");
+    }
     if let Some(took) = schema {
         let is_refused = end.refused.as_ref().is_some_and(|refused| refused.code() == "schema");
         let found = if is_refused { "refused" } else { "ok" };
         text += &format!("schema    {found}, {took:.1?}\n");
     }
-    let mut before = received.trim();
+    let (mut before, mut part_before) = (received.trim(), &Vec::new());
     for step in steps {
         let Traced { step: number, operation, part, did, took, payload } = step;
+        if part != part_before {
+            // Of each part what its first step comes to is new.
+            (before, part_before) = ("", part);
+        }
         let part: String = part.iter().map(|part| format!(", event {}", part + 1)).collect();
         text += &format!("step {number}    {operation}{part}: {}, {took:.1?}\n", said(did));
         if let Some(payload) = payload.as_deref().filter(|payload| *payload != before) {

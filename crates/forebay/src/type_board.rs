@@ -1,20 +1,26 @@
 //! The types that are taken now, for whoever wants to see them while the configuration may be read again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::TypeName;
-use gateway::TextRule;
+use gateway::{TextRule, TypeFinder};
 use pipeline::schema::Schema;
 use pipeline::storable::Flaws;
 use serde::Serialize;
 
 use crate::config::{Configuration, Route, SinkName, TypeConfig, TypeSchema};
-use crate::trial::{self, UnknownType};
+use crate::trial;
 
 /// Types by name; `*` stands for all others. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct TypeBoard(Arc<Mutex<BTreeMap<String, TypeConfig>>>);
+pub(crate) struct TypeBoard(Arc<Mutex<Shown>>);
+
+#[derive(Default)]
+struct Shown {
+    types: BTreeMap<String, TypeConfig>,
+    finder: Arc<TypeFinder>,
+}
 
 /// What is said of a type.
 #[derive(Serialize)]
@@ -71,29 +77,32 @@ impl TypeBoard {
     pub(crate) fn show(&self, configuration: &Configuration) {
         let named = configuration.types.iter().map(|(name, config)| (name.to_string(), config.clone()));
         let others = configuration.other_types.iter().map(|config| (trial::OTHERS.to_owned(), config.clone()));
-        let types = named.chain(others).collect();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = types;
+        let shown = Shown { types: named.chain(others).collect(), finder: Arc::new(trial::finder(configuration)) };
+        *self.held() = shown;
+    }
+
+    fn held(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn list(&self) -> Vec<TypeJson> {
-        let types = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        types.iter().map(|(name, config)| TypeJson::of(name, config)).collect()
+        self.held().types.iter().map(|(name, config)| TypeJson::of(name, config)).collect()
     }
 
-    /// What an event of this name is taken by.
-    ///
-    /// # Errors
-    /// Nothing takes it.
-    pub(crate) fn find(&self, name: &str) -> Result<(TypeName, TypeConfig), UnknownType> {
-        let types = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = types.iter().map(|(name, config)| (name.as_str(), config));
-        trial::find(name, all).map(|(name, config)| (name, config.clone()))
+    /// How the type of an event is found.
+    pub(crate) fn finder(&self) -> Arc<TypeFinder> {
+        self.held().finder.clone()
+    }
+
+    /// What is said of a type that is taken, unless it has just gone.
+    pub(crate) fn config_of(&self, name: &TypeName) -> Option<TypeConfig> {
+        let held = self.held();
+        held.types.get(name.as_str()).or_else(|| held.types.get(trial::OTHERS)).cloned()
     }
 
     /// The schema of a type, if there is such a type, and if it has one.
     pub(crate) fn schema(&self, name: &str) -> Option<Option<Arc<Schema>>> {
-        let types = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        types.get(name).map(|config| config.schema.as_ref().map(|schema| schema.compiled.clone()))
+        self.held().types.get(name).map(|config| config.schema.as_ref().map(|schema| schema.compiled.clone()))
     }
 }
 

@@ -73,6 +73,10 @@ pub struct TakenEvent {
 pub struct Rejection(Refused);
 
 impl Rejection {
+    pub(crate) const fn new(refused: Refused) -> Self {
+        Self(refused)
+    }
+
     /// The code, such as `schema`.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -230,7 +234,7 @@ enum Made {
 }
 
 impl Around {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }

@@ -44,6 +44,14 @@ impl TypeSteps {
         Self { transform, asks_for_key, windows, effort: Effort::new(), refused_commits: AtomicU64::new(0) }
     }
 
+    /// The first `windows` of its steps that remember go on with what those of `before` do.
+    pub fn remember_as(&mut self, before: &Self, windows: usize) {
+        if windows > 0 {
+            self.windows = self.windows.sharing(&before.windows, windows);
+            self.refused_commits = AtomicU64::new(before.refused_commits.load(Ordering::Relaxed));
+        }
+    }
+
     /// The steps themselves.
     #[must_use]
     pub const fn transform(&self) -> &Transform {

@@ -41,7 +41,7 @@ use refused::{Refusals, RefusedFile};
 use select::Selection;
 use sender::{Post, Sender};
 use source::{Block, Reading, Source};
-use state::{Settings, State};
+use state::{Entry, Settings, State};
 use undecided::{Shown, UndecidedLines};
 
 /// The bytes of a batch, where nothing else is said.
@@ -254,13 +254,23 @@ impl Load<'_> {
         };
         let (source, size) = Source::open(input, state.entry(&name), reading)?;
         self.counters.bytes_all.store(size, Ordering::Relaxed);
+        let (before, read_before) = (source.entry().clone(), self.counters.read().lines_read);
+        self.load_from(&name, source, &mut state)?;
+        if self.counters.read().lines_read == read_before && !self.stop.load(Ordering::Relaxed) {
+            self.tell_loaded_before(&name, &before, &state);
+        }
+        Ok(())
+    }
+
+    /// Loads what an input still has.
+    fn load_from(&self, name: &str, source: Source<'_>, state: &mut State) -> Result<(), LoadError> {
         let entry = source.entry().clone();
         Counters::add(&self.counters.refused_before, entry.place.refused);
-        let key = key_of(state.id(), &name);
-        let frontier = Frontier::new(&mut state, &name, entry.clone());
+        let key = key_of(state.id(), name);
+        let frontier = Frontier::new(state, name, entry.clone());
         frontier.begin(entry)?;
         let work = Work {
-            input: &name,
+            input: name,
             key,
             shape: self.shape(),
             source: Mutex::new(source),
@@ -271,6 +281,16 @@ impl Load<'_> {
         };
         let worked = self.work(&work);
         frontier.finish().and(worked)
+    }
+
+    /// Nothing came: says so where an earlier run has had it all.
+    fn tell_loaded_before(&self, name: &str, entry: &Entry, state: &State) {
+        let (Some(loaded_at), Some(path)) = (&entry.loaded_at, state.path()) else { return };
+        (self.notify)(&format!(
+            "{name} was loaded before, up to its end, at {loaded_at}: nothing of it was sent now. To load it once more, as new events, \
+             remove {} or give another --state",
+            path.display()
+        ));
     }
 
     fn state(&self, input: &Input) -> Result<State, LoadError> {

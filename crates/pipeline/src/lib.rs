@@ -12,6 +12,7 @@ mod nearest;
 mod pattern;
 pub mod pointer;
 mod refusal;
+mod regex_fault;
 pub mod schema;
 pub mod storable;
 pub mod transform;

@@ -7,6 +7,8 @@ use regex::{Regex, RegexBuilder};
 use regex_automata::Input;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 
+use crate::regex_fault;
+
 /// The sizes that a compiled regular expression may have, in KiB. Where its automaton has too many states to be kept,
 /// each byte of a text may cost as many steps as there are states: so it is counted as its size.
 const SIZES_KIB: [usize; 6] = [2, 4, 8, 16, 32, 64];
@@ -21,10 +23,10 @@ pub(crate) struct Pattern {
 }
 
 /// Why a text is no pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidPattern {
-    #[error("this is no regular expression")]
-    Syntax,
+    #[error("this is no regular expression: {0}")]
+    Syntax(String),
     #[error("this regular expression is too large: repeat less, or name fewer characters")]
     TooLarge,
 }
@@ -33,15 +35,16 @@ impl FromStr for Pattern {
     type Err = InvalidPattern;
 
     fn from_str(text: &str) -> Result<Self, InvalidPattern> {
-        let mut failure = InvalidPattern::Syntax;
         for kib in SIZES_KIB {
             match RegexBuilder::new(text).size_limit(kib * 1024).build() {
                 Ok(regex) => return Ok(Self { regex, steps_per_byte: kib, automaton: OnceLock::new() }),
-                Err(regex::Error::Syntax(_)) => return Err(InvalidPattern::Syntax),
-                Err(_) => failure = InvalidPattern::TooLarge,
+                Err(regex::Error::Syntax(said)) => {
+                    return Err(InvalidPattern::Syntax(regex_fault::find(text).unwrap_or(said)));
+                }
+                Err(_) => {}
             }
         }
-        Err(failure)
+        Err(InvalidPattern::TooLarge)
     }
 }
 

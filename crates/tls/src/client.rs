@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use crate::explained::explained;
 use crate::{HTTP_11, PROVIDER};
 
 /// Whom a client trusts.
@@ -81,27 +82,6 @@ impl ClientTls {
             connection.complete_io(&mut stream).map_err(explained)?;
         }
         Ok(ClientStream(Box::new(StreamOwned::new(connection, stream))))
-    }
-}
-
-/// A server that isn't trusted, and one that speaks no TLS, are the mistakes that whoever calls can mend.
-pub(crate) fn explained(error: io::Error) -> io::Error {
-    let is_of_trust = |error: &rustls::Error| matches!(error, rustls::Error::InvalidCertificate(_));
-    let is_of_no_tls = |error: &rustls::Error| {
-        matches!(error, rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType))
-    };
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(inner) if is_of_trust(inner) => {
-            let text = format!("the server isn't trusted ({inner}): name its authority with --ca FILE");
-            io::Error::new(io::ErrorKind::InvalidData, text)
-        }
-        Some(inner) if is_of_no_tls(inner) => {
-            let text =
-                "the server speaks no TLS on this port: write http:// instead of https://, or name its port with TLS";
-            io::Error::new(io::ErrorKind::InvalidData, text)
-        }
-        Some(inner) => io::Error::other(format!("no TLS with the server: {inner}")),
-        None => error,
     }
 }
 

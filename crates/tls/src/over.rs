@@ -10,7 +10,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::ClientTls;
-use crate::client::explained;
+use crate::explained::explained;
 
 impl ClientTls {
     /// Shakes hands over a stream that is open, with the server of this name or address.

@@ -156,7 +156,7 @@ fn results(server: &Server) -> Result<(u64, u64)> {
 fn check_routes(server: &Server, plan: &Plan) -> Result<()> {
     let answer: serde_json::Value = serde_json::from_slice(&server.admin_get("/api/routes")?)?;
     let routes = answer["routes"].as_array().context("no list of routes")?;
-    let active = routes.iter().filter(|route| route["state"] == "active");
+    let active = routes.iter().filter(|route| route["state"] == "active" || route["state"] == "waiting");
     let mut found: Vec<String> =
         active.map(|route| format!("{} {}", text_of(&route["type"]), text_of(&route["sink"]))).collect();
     found.sort();

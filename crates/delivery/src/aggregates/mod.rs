@@ -12,6 +12,7 @@
 mod checkpoint;
 mod crew;
 mod journaled;
+mod left_out;
 mod pins;
 mod reading;
 mod setup;

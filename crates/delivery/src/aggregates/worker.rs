@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use event::{Position, TypeName};
 use eventlog::{Append, AppendError, EventLog, Record, Records, Shard, TypeId};
-use pipeline::aggregate::{Fold, WindowResult};
+use pipeline::aggregate::{Fold, LeftOut, WindowResult};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::checkpoint::CheckpointFile;
 use super::journaled::Journaled;
+use super::left_out;
 use super::pins::Pins;
 use super::reading::{Read, Reading};
 use super::setup::AggregateSetup;
@@ -18,6 +19,7 @@ use super::status::{AggregateFigures, AggregateStatus};
 use super::tick;
 use crate::Options;
 use crate::lanes::Halt;
+use crate::pace::Pace;
 use crate::race::{changed, race};
 
 /// A state is saved so long after something has come that it doesn't have, and when so many bytes of events have: what a
@@ -62,12 +64,20 @@ pub(super) struct Times {
     give_out_at: Instant,
     tick_at: Instant,
     failing: bool,
+    left_out: Pace,
 }
 
 impl Times {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { save_at: now + SAVE_EVERY, unsaved_bytes: 0, give_out_at: now, tick_at: now, failing: false }
+        Self {
+            save_at: now + SAVE_EVERY,
+            unsaved_bytes: 0,
+            give_out_at: now,
+            tick_at: now,
+            failing: false,
+            left_out: Pace::default(),
+        }
     }
 }
 
@@ -98,6 +108,7 @@ impl Worker {
                 return Ok(());
             }
             let caught_up = self.read(&mut reading).await;
+            self.report_left_out();
             if self.fold.has_results() && (Instant::now() >= self.times.give_out_at || halt == Halt::WhenDone) {
                 self.save_and_give_out().await?;
             } else if self.is_to_be_saved() {
@@ -322,6 +333,7 @@ impl Worker {
             has_results.then_some(self.times.give_out_at),
             (!self.file.covers(&self.fold)).then_some(self.times.save_at),
             (self.fold.windows() > 0).then_some(self.times.tick_at),
+            (self.fold.left_out() != LeftOut::default()).then(|| self.times.left_out.next()).flatten(),
         ];
         let until = until.into_iter().flatten().min();
         let linger = self.options.linger;
@@ -347,6 +359,15 @@ impl Worker {
             self.save();
         }
         Ok(())
+    }
+
+    /// Says which events are in no result, where there are some and it is time to.
+    fn report_left_out(&mut self) {
+        if self.fold.left_out() != LeftOut::default() && self.times.left_out.take() {
+            let left_out = self.fold.take_left_out();
+            let messages = left_out::messages(&self.setup.of, self.setup.name(), left_out);
+            messages.iter().for_each(|message| self.options.reporter.report(message));
+        }
     }
 
     fn report_failure(&mut self, what: &str) {

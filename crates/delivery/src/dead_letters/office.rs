@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::filter::{DeadFilter, DeadList};
 use super::replay::{DeadAction, DeadOrder, DeadOutcome, SinkSlot};
-use super::{DeadLetters, reading};
+use super::{DeadLetters, LastDead, reading};
 use crate::SinkName;
 use crate::status::DeadCounters;
 
@@ -95,6 +95,12 @@ impl DeadLetterOffice {
         let desks = self.desks();
         let desk = desks.iter().find(|desk| **desk.dead.sink() == *sink);
         desk.map_or(0, |desk| desk.dead.held(type_name))
+    }
+
+    /// The newest letter of a sink and type since the start of the process.
+    #[must_use]
+    pub fn last(&self, sink: &str, type_name: &TypeName) -> Option<LastDead> {
+        self.desks().iter().find(|desk| **desk.dead.sink() == *sink)?.dead.last(type_name)
     }
 
     /// What was done with the letters of each sink since the start of the process.

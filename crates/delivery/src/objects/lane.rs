@@ -296,7 +296,8 @@ impl Lane {
 /// Why dead letters of a sink can't be sent to the store that it is now.
 pub(crate) fn no_replay(sink: &SinkName) -> String {
     format!(
-        "sink {sink} is a store of objects, to which single events can't be added, and these letters are from a store \
-         that it was before: configure that one under this name to send them again, or drop them"
+        "sink {sink} is a store of objects, to which single events can't be added, so its dead letters can't be sent again: post the \
+         payload anew as another event (forebay dead show prints it), and drop the letter. Letters from a store of another kind that \
+         had this name before can be sent again when that one is configured under it"
     )
 }

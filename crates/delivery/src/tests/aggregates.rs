@@ -534,3 +534,31 @@ fn results_are_journaled_where_events_are_refused_for_want_of_space() {
         world.stop().await;
     });
 }
+
+#[test]
+fn what_is_in_no_result_is_told_at_once_and_then_in_sums() {
+    run(async {
+        let mut world = world(9, &definition());
+        world.shards = 1;
+        world.start();
+        hit(&mut world, 0, 1, 1, 1).await;
+        hit(&mut world, 0, 100, 1, 1).await;
+        seconds(1).await;
+        assert_eq!(world.reported("aggregate hits.sums"), 0, "{:?}", world.messages());
+        hit(&mut world, 0, 2, 1, 1).await;
+        seconds(1).await;
+        let first = "aggregate hits.sums: 1 event(s) of type hits came too late, up to 98 s behind";
+        assert_eq!(world.reported(first), 1, "{:?}", world.messages());
+        hit(&mut world, 0, 3, 1, 1).await;
+        hit(&mut world, 0, 4, 1, 1).await;
+        hit(&mut world, 0, 3_600 + 301, 1, 1).await;
+        seconds(1).await;
+        assert_eq!(world.reported("aggregate hits.sums"), 1, "{:?}", world.messages());
+        seconds(10).await;
+        assert_eq!(world.reported("2 event(s) of type hits came too late, up to 97 s"), 1, "{:?}", world.messages());
+        assert_eq!(world.reported("1 event(s) of type hits are dated further ahead"), 1, "{:?}", world.messages());
+        seconds(30).await;
+        assert_eq!(world.reported("aggregate hits.sums"), 3, "nothing more came: {:?}", world.messages());
+        world.stop().await;
+    });
+}

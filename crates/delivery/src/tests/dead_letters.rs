@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use journal::simulated_disk::Operation;
 
-use super::world::{World, id, run, seconds};
+use super::world::{World, id, name, run, seconds};
 
 /// The files of the fenced sink's dead letters, with their lengths.
 fn files(world: &World) -> Vec<(PathBuf, usize)> {
@@ -112,6 +112,31 @@ fn what_is_known_of_dead_letters_is_not_read_again() {
         world.settle().await;
         assert_eq!(world.process().dead[0].beyond(0, 4).unwrap().into_iter().collect::<Vec<u64>>(), [5, 6]);
         assert_eq!(world.disk.calls(Operation::ReadAt), reads);
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn new_letters_are_told_at_once_and_then_in_sums() {
+    run(async {
+        let mut world = World::new(25);
+        world.shards = 1;
+        world.fenced.refuse_type("other");
+        world.start();
+        world.append(0, "other", 3).await;
+        world.settle().await;
+        assert_eq!(world.reported("dead letters of sink fenced: 3 new of type other"), 1, "{:?}", world.messages());
+        world.append(0, "other", 2).await;
+        world.settle().await;
+        assert_eq!(world.reported("dead letters of sink fenced"), 1, "{:?}", world.messages());
+        seconds(10).await;
+        assert_eq!(world.reported("dead letters of sink fenced: 2 new of type other"), 1, "{:?}", world.messages());
+        seconds(30).await;
+        assert_eq!(world.reported("dead letters of sink fenced"), 2, "nothing more came: {:?}", world.messages());
+        assert_eq!(world.reported("told to"), 0, "a store's words may quote the event: {:?}", world.messages());
+        let last = world.process().office.last("fenced", &name("other")).unwrap();
+        assert!(last.reason.contains("told to"), "{last:?}");
+        assert_eq!(world.process().office.last("fenced", &name("both")), None);
         world.check_all().await;
     });
 }

@@ -2,12 +2,12 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "pending", "stored", "dead", "skipped"}]}` |
+//! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "last_dead"}]}` |
 //! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 where there is nothing to give up |
 
 use std::sync::Arc;
 
-use delivery::{ChangeError, Delivery, DeliveryControl, LaneBoard, Ledger};
+use delivery::{ChangeError, DeadLetterOffice, Delivery, DeliveryControl, LaneBoard, Ledger};
 use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 
@@ -22,13 +22,14 @@ pub(super) const PATH: &str = "/api/routes";
 pub(crate) struct Routes {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
+    dead: DeadLetterOffice,
     control: DeliveryControl,
 }
 
 impl Routes {
     pub(crate) fn new(delivery: &Delivery) -> Self {
         let (ledger, lanes) = (delivery.ledger().clone(), delivery.lanes().clone());
-        Self { ledger, lanes, control: delivery.control().clone() }
+        Self { ledger, lanes, dead: delivery.dead_letters().clone(), control: delivery.control().clone() }
     }
 
     /// Answers a request whose path goes on with `rest` behind [`PATH`].
@@ -42,7 +43,8 @@ impl Routes {
         }
         match rest {
             "" if *method == Method::GET || *method == Method::HEAD => {
-                json(StatusCode::OK, &RoutesJson::of(&self.ledger.snapshot(), &self.lanes.lanes()))
+                let routes = RoutesJson::of(&self.ledger.snapshot(), &self.lanes.lanes(), &self.dead);
+                json(StatusCode::OK, &routes)
             }
             "" => not_allowed("GET, HEAD"),
             "/drop" if *method == Method::POST => self.give_up(&query).await,

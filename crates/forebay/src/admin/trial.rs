@@ -2,7 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `POST /api/try/TYPE?client=&source=&received=&key=` | what each stage does, how long it takes, and what would be stored or refused |
+//! | `POST /api/try/TYPE?client=&source=&received=&key=`, without `/TYPE` where the configuration is to tell it | what each stage does, how long it takes, and what would be stored or refused |
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use super::answer::{Answer, json, not_allowed, problem, stopping};
 use super::payload::Payloads;
-use crate::trial::{Bench, TrialJson};
+use crate::trial::{Bench, Trial, TrialJson};
 use crate::type_board::TypeBoard;
 
 /// The beginning of all paths here.
@@ -43,21 +43,28 @@ impl Trials {
     }
 
     async fn answer(&self, rest: &str, request: &mut Request<Incoming>, payloads: &Payloads) -> Result<Answer, Answer> {
-        let name = rest.strip_prefix('/').filter(|name| !name.is_empty());
-        let name = name
-            .ok_or_else(|| problem(StatusCode::NOT_FOUND, "path", "say of which type it is: /api/try/TYPE".into()))?;
-        let name = percent::decode(name).unwrap_or_else(|| name.to_owned());
         let around = around(request.uri().query().unwrap_or_default(), request.headers())
             .map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
-        let (name, config) = self
-            .types
-            .find(&name)
-            .map_err(|unknown| problem(StatusCode::NOT_FOUND, "unknown_type", unknown.to_string()))?;
+        let unknown = |detail: &str| problem(StatusCode::NOT_FOUND, "unknown_type", detail.to_owned());
+        let finder = self.types.finder();
+        let name = rest.strip_prefix('/').filter(|name| !name.is_empty());
+        let name = name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()));
+        let named =
+            name.map(|name| finder.named(&name)).transpose().map_err(|rejection| unknown(rejection.detail()))?;
         let (bytes, _place) = payloads.read(request).await?;
         let turn = self.turns.clone().acquire_owned().await.map_err(|_| stopping())?;
+        let types = self.types.clone();
         let work = move || {
             // Held until it is done, though its client may have left.
             let _turn = turn;
+            let name = match named.map_or_else(|| finder.of_payload(&bytes, &around), Ok) {
+                Ok(name) => name,
+                Err(rejection) => return json(StatusCode::OK, &TrialJson::of(&Trial::without_type(rejection))),
+            };
+            let Some(config) = types.config_of(&name) else {
+                let detail = format!("the configuration has changed and has no [types.{name}] any more");
+                return problem(StatusCode::NOT_FOUND, "unknown_type", detail);
+            };
             let trial = Bench::new(name, &config).run(&bytes, &around);
             json(StatusCode::OK, &TrialJson::of(&trial))
         };

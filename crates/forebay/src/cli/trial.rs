@@ -10,8 +10,9 @@ use super::Common;
 /// `forebay try`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TryFlags {
-    /// The event's type
-    pub(crate) event_type: String,
+    /// The event's type; without it, or with `-`, the configuration tells it from the event, as it does where a path names none
+    #[arg(value_name = "TYPE")]
+    pub(crate) event_type: Option<String>,
     /// The file with its payload; `-` is the standard input
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,

@@ -293,6 +293,8 @@ impl Configuration {
             let Some(config) = config else { continue };
             if config.transform == before.transform {
                 config.transform.clone_from(&before.transform);
+            } else if let (Some(now), Some(before)) = (&mut config.transform, &before.transform) {
+                now.remember_as(before);
             }
             if config.schema == before.schema {
                 config.schema.clone_from(&before.schema);

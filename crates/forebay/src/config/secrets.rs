@@ -7,7 +7,8 @@ use std::ops::Range;
 const NEAR_LINES: usize = 3;
 
 /// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, each `api_key`, each key of a step of `hash` or of a
-/// store of objects, and each secret and header of a web hook is as many stars as it has bytes, so that every spot stays where it is.
+/// store of objects, each secret and header of a web hook, and what stands behind the host in each `url` of HTTP is as many stars as it has
+/// bytes, so that every spot stays where it is.
 pub(super) fn hidden(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
     for secret in parameters(text)
@@ -15,6 +16,7 @@ pub(super) fn hidden(text: &str) -> Cow<'_, str> {
         .chain(hook_secrets(text))
         .chain(listed(text, "secrets"))
         .chain(header_values(text))
+        .chain(behind_hosts(text))
     {
         let stars = "*".repeat(secret.len());
         shown.to_mut().replace_range(secret, &stars);
@@ -69,6 +71,69 @@ fn hook_secrets(text: &str) -> impl Iterator<Item = Range<usize>> {
         let rest = &text[start..];
         start..start + rest.find(|c: char| c.is_whitespace() || ",\"'".contains(c)).unwrap_or(rest.len())
     })
+}
+
+/// What stands behind the hosts of all that `url =` or a variable whose name ends so says, unless it is the URL of a database: receivers
+/// of web hooks, and others, have their tokens in the path or the query. What begins otherwise than a URL, since that is the mistake,
+/// is hidden from its first slash on.
+fn behind_hosts(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let names = text.char_indices().filter(move |(at, _)| is_url_name(text, *at));
+    let values = names.filter_map(move |(at, _)| {
+        let value = text[at + URL_NAME.len()..].trim_start_matches(['"', '\'', ' ', '\t']).strip_prefix('=')?;
+        let start = text.len() - value.len();
+        Some(start..start + length_of(value))
+    });
+    values.flat_map(move |value| {
+        let mut start = value.start;
+        let parts = text[value].split(|c: char| c.is_ascii_whitespace() || ",\"'".contains(c)).map(move |part| {
+            let place = start..start + part.len();
+            start = place.end + 1;
+            place
+        });
+        parts.filter_map(move |part| {
+            let behind = behind_host(&text[part.clone()])?;
+            Some(part.start + behind..part.end)
+        })
+    })
+}
+
+/// How long a value is: to the end of its line, or of its list.
+fn length_of(value: &str) -> usize {
+    let is_list = value.trim_start().starts_with('[');
+    let (mut quote, mut end) = (None, value.len());
+    for (at, character) in value.char_indices() {
+        match (quote, character) {
+            (None, ']') if is_list => return at,
+            (_, '\n') if !is_list => {
+                end = at;
+                break;
+            }
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+    }
+    end
+}
+
+/// The name of a key, and the end of a variable's.
+const URL_NAME: &str = "url";
+
+/// Whether the name of a key or of a variable ends here with [`URL_NAME`].
+fn is_url_name(text: &str, at: usize) -> bool {
+    let is_name = text.get(at..at + URL_NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(URL_NAME));
+    is_name && !text[..at].ends_with(|before: char| before.is_ascii_alphanumeric())
+}
+
+/// Where in a URL of HTTP, or in what isn't one, that begins which follows the host.
+fn behind_host(url: &str) -> Option<usize> {
+    let host = match url.split_once("://") {
+        Some((scheme, _)) if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => return None,
+        Some((scheme, _)) => scheme.len() + "://".len(),
+        None => 0,
+    };
+    let behind = url[host..].find(['/', '?', '#'])? + host + 1;
+    (behind < url.len()).then_some(behind)
 }
 
 /// What stands behind the names in a list `headers`.
@@ -130,6 +195,14 @@ mod tests {
             ("secrets = [\"TOPS\", 'whsec_ab']", "secrets = [\"****\", '********']"),
             ("headers = [\"X-Key: TOPS\", 'b:c']\nurl = \"a:b\"", "headers = [\"X-Key:*****\", 'b:*']\nurl = \"a:b\""),
             ("headers = [\"a:", "headers = [\"a:"),
+            ("url = \"https://h.example:1/T/OPS?x\" # a/b", "url = \"https://h.example:1/*******\" # a/*"),
+            ("url = 'https:/h/TOPS'\nx = 'a/b'", "url = 'https:/******'\nx = 'a/b'"),
+            ("\"url\" = \"HTTP://h?TOPS\"", "\"url\" = \"HTTP://h?****\""),
+            ("FOREBAY_SINKS_HOOK_URL=https://h/TOPS", "FOREBAY_SINKS_HOOK_URL=https://h/****"),
+            ("url = [\"http://a/b\",\n 'http://c/d']", "url = [\"http://a/*\",\n 'http://c/*']"),
+            ("url = \"redis://h/0\"\nurl = \"http://h/\"", "url = \"redis://h/0\"\nurl = \"http://h/\""),
+            ("url = ['http://[::1]/a']\n[x/y]", "url = ['http://[::1]/*']\n[x/y]"),
+            ("curl = \"http://a/b\"", "curl = \"http://a/b\""),
             ("secret_key = \"ab\"\naccess_key = \"id\"", "secret_key = \"**\"\naccess_key = \"id\""),
             (
                 "[a]\nkey = \"x\"\n[b]\nkey = \"ab\"\nkind = \"swift\"\n[c]\nkey = \"x\"",

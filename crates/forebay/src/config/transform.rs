@@ -19,6 +19,9 @@ use super::table::LookupTables;
 /// something else.
 const SECRET: (&str, &str) = ("hash", "key");
 
+/// The step that remembers.
+const MEMORY: &str = "dedupe";
+
 /// The transform of a type.
 #[derive(Clone)]
 pub(crate) struct TypeTransform {
@@ -48,6 +51,19 @@ impl fmt::Display for TypeTransform {
         match self.specs.len() {
             1 => f.write_str("1 step"),
             count => write!(f, "{count} steps"),
+        }
+    }
+}
+
+impl TypeTransform {
+    /// Goes on with what `before` remembers: each `dedupe` that is the same step as before, and stands behind the same steps. What tables
+    /// hold doesn't matter to it.
+    pub(super) fn remember_as(&mut self, before: &Self) {
+        let same = self.specs.iter().zip(before.specs.iter()).take_while(|(now, before)| now == before);
+        let windows = same.filter(|(spec, _)| spec.0.iter().any(|(key, _)| key == MEMORY)).count();
+        // It was made just now, and nobody else has it.
+        if let Some(steps) = Arc::get_mut(&mut self.steps) {
+            steps.remember_as(&before.steps, windows);
         }
     }
 }

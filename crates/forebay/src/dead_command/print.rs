@@ -11,7 +11,7 @@ pub(super) fn line(output: &mut impl Write, letter: &LetterJson) -> io::Result<(
 }
 
 /// A store's words may have line breaks, and worse.
-fn on_one_line(text: &str) -> String {
+pub(crate) fn on_one_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 

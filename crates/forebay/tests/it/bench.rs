@@ -33,7 +33,7 @@ fn every_acknowledged_event_is_found_in_the_store() {
     let store = data.join("events.db");
     let mut events = 0.0;
     let verify = ["--json", "--verify", store.to_str().unwrap()];
-    for more in [&[][..], &["--key"], &["--rate", "100"], &["--batch", "7", "--kind", "job"]] {
+    for more in [&[][..], &["--key"], &["--rate", "10"], &["--batch", "7", "--kind", "job"]] {
         let (code, text) = bench(&server, &[&verify, more].concat());
         assert_eq!(code, 0, "{text}");
         assert_eq!((number(&text, "lost"), number(&text, "doubled")), (0.0, 0.0), "{text}");
@@ -50,6 +50,20 @@ fn what_is_refused_is_counted() {
     let file = folder.write("lines", "no\n");
     let (code, text) = bench(&server, &["--file", &file]);
     assert!(code == 3 && text.contains("answered 400"), "{text}");
+    assert!(text.contains(", the first: expected ident"), "in the server's words: {text}");
+    let last = text.lines().find(|line| line.starts_with("result")).unwrap();
+    assert!(last.contains("NOT CLEAN: ") && last.contains("answered otherwise than 200"), "{text}");
+}
+
+#[test]
+fn a_schedule_that_is_not_kept_is_not_clean() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    // Nobody sends ten million requests a second over five connections.
+    let (code, text) = bench(&server, &["--rate", "10000000"]);
+    assert!(code == 3 && text.contains("weren't sent in time: give more --connections"), "{text}");
+    let (code, text) = bench(&server, &[]);
+    assert!(code == 0 && text.ends_with("result              clean\n"), "{text}");
 }
 
 #[test]

@@ -69,6 +69,11 @@ fn each_line_is_stored_once_though_loader_and_server_are_killed() {
     // Everything is known to be loaded; and without that knowledge a name of the load will do.
     let (code, text) = finish(load(&arguments));
     assert_eq!((code, counts(&text, "sent")), (0, 0), "{text}");
+    let told = format!("{file} was loaded before, up to its end, at 20");
+    assert!(
+        text.contains(&told) && text.contains(&format!("remove {file}.forebay-load or give another --state")),
+        "{text}"
+    );
     server.wait_delivered();
     assert_eq!(payloads(&data).len(), 20_000);
 }
@@ -100,6 +105,7 @@ fn a_file_that_has_grown_is_gone_on_with_and_another_one_is_loaded_anew() {
         folder.write("a", content);
         let (code, text) = finish(load(&[&file, "--url", &url]));
         assert_eq!((code, counts(&text, "sent")), (0, sent), "{text}");
+        assert!(!text.contains("was loaded before, up to its end"), "{text}");
     }
     let (code, text) = finish(load(&[&file, "--url", &url, "--set", "/a=1"]));
     assert!(code == 1 && text.contains("other settings"), "{text}");
@@ -291,4 +297,12 @@ fn a_load_whose_terminal_ends_says_so_unless_it_was_told_to_go_on() {
     process.signal("-HUP");
     process.signal("-TERM");
     assert_eq!(process.0.wait().unwrap().code(), Some(1), "a second signal would end it with another code");
+}
+
+#[test]
+fn a_wrong_expression_is_told_with_reason_and_place() {
+    let folder = Folder::new();
+    let file = folder.write("a", "1\n");
+    let (code, text) = finish(load(&[&file, "--match", "ab(c"]));
+    assert!(code == 2 && text.contains("unclosed group") && text.contains("ab(c\n      ^"), "{text}");
 }

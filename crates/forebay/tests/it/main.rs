@@ -49,6 +49,7 @@ mod tls;
 mod tokens;
 mod transforms;
 mod trials;
+mod trouble;
 mod type_rules;
 #[cfg(feature = "webhook")]
 mod webhook;

@@ -193,7 +193,9 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
     assert!(code == 0 && text.contains("b  two  removed  3 pending, 1 stored, 0 dead, 0 skipped\n"), "{text}");
     let (_, json) = stand.route(&["list", "--json"]);
     assert!(
-        json.contains("{\"type\":\"b\",\"sink\":\"two\",\"state\":\"removed\",\"reason\":null,\"pending\":3"),
+        json.contains(
+            "{\"type\":\"b\",\"sink\":\"two\",\"state\":\"removed\",\"reason\":null,\"since\":null,\"pending\":3"
+        ),
         "{json}"
     );
 

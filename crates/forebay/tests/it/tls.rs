@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::{CertificateParams, CertifiedKey, KeyPair, date_time_ymd, generate_simple_self_signed};
 use tls::{ClientStream, ClientTls};
 
 use crate::support::{Folder, HANGS, Server, exchange, forebay, wait_until};
@@ -235,7 +235,7 @@ fn commands_trust_whom_they_are_told_to() {
     let commands = [
         &["load", &lines, "--url", &url][..],
         &["bench", "--url", &url, "--duration", "200ms", "--connections", "3", "--batch", "1000"],
-        &["bench", "--url", &url, "--duration", "200ms", "--connections", "3", "--rate", "500"],
+        &["bench", "--url", &url, "--duration", "200ms", "--connections", "3", "--rate", "10"],
         &["dead", "list", "--admin", &admin],
     ];
     for arguments in commands {
@@ -263,6 +263,46 @@ fn commands_trust_whom_they_are_told_to() {
     let output = stand.run(&["load", &lines, "--url", &url, "--state", &stand.folder.text("other-state")]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(text(&output.stderr).contains("begin the URL with https://"), "{output:?}");
+}
+
+/// A server with this certificate says it, whatever it is.
+fn told_of(names: &[&str], from: i32, until: i32) -> String {
+    let mut parameters =
+        CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+    (parameters.not_before, parameters.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(until, 1, 1));
+    let key = KeyPair::generate().unwrap();
+    let pair = Pair { certificate: parameters.self_signed(&key).unwrap().pem(), key: key.serialize_pem() };
+    let stand = Stand::new();
+    stand.show(&pair);
+    let server = stand.start();
+    let (ca, admin) = (stand.folder.text("shown.pem"), format!("https://localhost:{}", server.admin.port()));
+    let output = stand.run(&["route", "list", "--admin", &admin, "--ca", &ca]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let told = text(&output.stderr).to_owned();
+    assert!(told.contains(&admin), "where: {told}");
+    told
+}
+
+#[test]
+fn what_is_wrong_with_a_certificate_is_told_in_words() {
+    let told = told_of(&["localhost"], 2020, 2021);
+    assert!(told.contains("its certificate has expired, ") && told.contains("renew it on the server"), "{told}");
+    let told = told_of(&["localhost"], 4000, 4001);
+    assert!(told.contains("isn't valid yet: compare this machine's clock"), "{told}");
+    let told = told_of(&["other.example"], 2020, 4000);
+    assert!(
+        told.contains("other.example") && told.contains("and not for localhost: write the address with a name"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_bench_that_speaks_no_tls_to_a_port_with_tls_is_told_so() {
+    let stand = Stand::new();
+    let server = stand.start();
+    let output = stand.run(&["bench", "--url", &server.url(), "--duration", "200ms", "--connections", "1"]);
+    let shown = text(&output.stdout);
+    assert!(output.status.code() == Some(3) && shown.contains("begin the URL with https://"), "{shown}");
 }
 
 #[test]

@@ -115,6 +115,8 @@ fn a_reload_changes_the_steps_and_keeps_what_others_remember() {
     assert_eq!(ask(stand.server.admin, "POST", "/api/reload").0, 200);
     let event = r#"{"path":"/a","bytes":2,"country":"NL"}"#;
     assert_eq!(stand.post("access", event), 200);
+    assert_eq!(stand.post("once", "{\"n\":1}"), 200);
+    assert_eq!(stand.stored().len(), 3, "another table makes `dedupe` forget nothing");
     assert_eq!(stand.stored()[2], r#"{"path":"/a","bytes":2,"country":"NL","slow":false,"name":"Nederland"}"#);
     stand.folder.write("forebay.toml", other.replace("{ drop", "{ dorp"));
     let (status, body) = ask(stand.server.admin, "POST", "/api/reload");
@@ -158,6 +160,7 @@ fn a_trial_shows_each_step() {
     let lines: Vec<_> = printed.lines().map(|line| line.split(", ").next().unwrap()).collect();
     let known = [
         r#"received  {"path":"/a","bytes":2000000,"client":"192.0.2.7"}"#,
+        "type      access",
         "schema    ok",
         "step 1    drop: done",
         "step 2    set: done",
@@ -214,4 +217,33 @@ fn cases_are_run_and_what_differs_is_shown() {
     std::fs::create_dir(folder.path("empty")).unwrap();
     let (code, _, said) = test(&["empty"]);
     assert!(code == 1 && said.contains("empty has no case"), "{said}");
+}
+
+#[test]
+fn a_trial_shows_each_part_of_an_event() {
+    let folder = Folder::new();
+    let configuration = "[types.order]\ntransform = [{ explode = \"/n\" }, { set = \"/k\", value = 1 }]\nroutes = [\"local\"]\n\
+                         [sinks.local]\nkind = \"null\"\n";
+    folder.write("forebay.toml", configuration);
+    folder.write("event.json", r#"{"n":[1,2]}"#);
+    let (code, printed, said) = run(&folder, &["try", "--config", "forebay.toml", "order", "event.json"]);
+    assert_eq!((code, said.as_str()), (0, ""), "{printed}");
+    let before_commas = |line: &str| {
+        if line.starts_with("step") { line.rsplit_once(", ").unwrap().0.to_owned() } else { line.to_owned() }
+    };
+    let lines: Vec<_> = printed.lines().map(before_commas).collect();
+    let known = [
+        "step 1    explode: became 2 events",
+        r#"          [{"n":1},{"n":2}]"#,
+        "step 2    set, event 1: done",
+        r#"          {"n":1,"k":1}"#,
+        "step 2    set, event 2: done",
+        r#"          {"n":2,"k":1}"#,
+    ];
+    assert_eq!(lines[2..8], known, "{printed}");
+    let (code, _, said) = run(&folder, &["try", "--config", "forebay.toml", "event.json"]);
+    assert!(
+        code == 1 && said.contains("`event.json` is a file") && said.contains("forebay try TYPE event.json"),
+        "{said}"
+    );
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::stand::Stand;
-use crate::support::{payloads, wait_until};
+use crate::support::{exchange, forebay, payloads, wait_until};
 
 const CONFIG: &str = r#"
 [gateway]
@@ -85,4 +85,55 @@ fn results_of_an_aggregate_are_read_from_its_own_routes() {
     let skipped = "forebay_events_skipped_total{type=\"access.hits\",sink=\"results\"}";
     stand.server().wait(skipped, |skipped| skipped == 1);
     assert_eq!(stand.get("/events?type=access.hits").1["events"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_trial_finds_the_type_as_a_request_does() {
+    let stand = Stand::new(CONFIG);
+    let path = stand.folder.text("forebay.toml");
+    let (admin, intake) = (stand.server().admin, stand.server().intake);
+    let accepted = |name: &str| stand.server().metric(&format!("forebay_events_accepted_total{{type=\"{name}\"}}"));
+    for (header, event, expected) in [
+        ("", r#"{"method":"GET"}"#, Some("access")),
+        ("", r#"{"b":1}"#, Some("other")),
+        ("", r#"{"b":1,"b":2}"#, None),
+        ("", r#"{"b":"#, None),
+        ("Forebay-Type: access", r#"{"b":1}"#, Some("access")),
+        ("Forebay-Type: nobody.knows", r#"{"method":"GET"}"#, Some("other")),
+        ("Forebay-Type: access.hits", r#"{"b":1}"#, None),
+    ] {
+        let request = |path: &str, host: &str| {
+            let (header, length) = (if header.is_empty() { "X-A: b" } else { header }, event.len());
+            format!(
+                "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{header}\r\nContent-Length: {length}\r\n\r\n{event}"
+            )
+        };
+        let before = ["access", "other"].map(accepted);
+        let (status, answer) = exchange(intake, &request("/ingest/event", "x"));
+        let after = ["access", "other"].map(accepted);
+        let taken_as = ["access", "other"].into_iter().zip(before).zip(after).find(|((_, was), is)| was < is);
+        assert_eq!(taken_as.map(|((name, _), _)| name), expected, "{event}: {status} {answer}");
+        let (tried, told) = exchange(admin, &request("/api/try", &admin.to_string()));
+        let file = stand.folder.write("event.json", event);
+        let mut command = forebay();
+        command.args(["try", "--config", &path, "--json", "-", &file]);
+        let output = if header.is_empty() { command.output() } else { command.args(["--header", header]).output() };
+        let printed = String::from_utf8(output.unwrap().stdout).unwrap();
+        assert_eq!(tried, 200, "{told}");
+        let answer: Option<Value> = serde_json::from_str(&answer).ok();
+        for told in [&told, &printed] {
+            let told: Value = serde_json::from_str(told).unwrap();
+            if expected.is_some() {
+                assert_eq!(told["type"].as_str(), expected, "{event}: {told}");
+            }
+            assert_eq!(told.get("refused"), answer.as_ref(), "{header} {event}");
+        }
+    }
+    let (code, printed) = {
+        let output =
+            forebay().args(["try", "--config", &path, "nobody.knows"]).arg(stand.folder.write("e", "{}")).output();
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert!(code == Some(0) && printed.contains("type      other\n"), "{printed}");
 }

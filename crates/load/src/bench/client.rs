@@ -1,5 +1,6 @@
 //! One connection: a request goes out, its answer comes in, never waiting.
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -10,6 +11,8 @@ use crate::http::answer;
 use crate::{Server, Wire};
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// So much of what an answer says is shown.
+const WORDS_CHARACTERS_MAX: usize = 200;
 
 /// A connection and the request on it.
 pub(super) struct Client {
@@ -80,7 +83,12 @@ impl Client {
     }
 
     /// Reads what has come. `scratch` is room to read into: nearly every answer comes in one piece and is read there.
-    pub(super) fn receive(&mut self, scratch: &mut [u8]) -> io::Result<Option<Answered>> {
+    /// What the first answer of a status but 200 says is noted in `said`.
+    pub(super) fn receive(
+        &mut self,
+        scratch: &mut [u8],
+        said: &mut BTreeMap<u16, String>,
+    ) -> io::Result<Option<Answered>> {
         let length = match self.wire.read(scratch) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) => length,
@@ -103,8 +111,33 @@ impl Client {
         if answer.length != bytes.len() || self.flight.is_none() {
             return Err(io::Error::other("the server sent more than one answer"));
         }
+        if answer.status != 200 {
+            said.entry(answer.status).or_insert_with(|| words(&answer.body));
+        }
         let answered = Answered { status: answer.status, closes: answer.closes };
         self.received.clear();
         Ok(Some(answered))
+    }
+}
+
+/// What an answer says to people: the detail of a problem, and of a batch that of its first refusal; else its text.
+fn words(body: &[u8]) -> String {
+    let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let detail = [problem.pointer("/detail"), problem.pointer("/refused/0/detail")].into_iter().flatten();
+    let text = detail.filter_map(serde_json::Value::as_str).next().map(str::to_owned);
+    let text = text.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+    text.chars().take(WORDS_CHARACTERS_MAX).map(|each| if each.is_control() { ' ' } else { each }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_in_their_own_words() {
+        assert_eq!(words(br#"{"code":"json","detail":"it\nis"}"#), "it is");
+        assert_eq!(words(br#"{"accepted":1,"refused":[{"detail":"a"},{"detail":"b"}]}"#), "a");
+        assert_eq!(words(b"<html>"), "<html>");
+        assert_eq!(words("é".repeat(500).as_bytes()).chars().count(), WORDS_CHARACTERS_MAX);
     }
 }

@@ -28,6 +28,8 @@ pub struct Report {
     pub events_per_second: f64,
     /// Requests by status.
     pub answers: BTreeMap<u16, u64>,
+    /// What the first answer of each status but 200 said.
+    pub said: BTreeMap<u16, String>,
     /// Requests without an answer, by reason.
     pub errors: BTreeMap<String, u64>,
     /// By percentile.
@@ -39,6 +41,9 @@ pub struct Report {
     /// Why the load ended before its time, or why the store says nothing.
     pub failure: Option<String>,
 }
+
+/// So many of the requests of a schedule may find no free connection in their last moment: one of as many.
+const UNSENT_PART: u64 = 100;
 
 const PERCENTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
@@ -61,6 +66,7 @@ impl Report {
             events,
             events_per_second: events as f64 / seconds.max(f64::MIN_POSITIVE),
             answers: measured.answers.clone(),
+            said: measured.said.clone(),
             errors: measured.errors.clone(),
             latency_us,
             own_cpu_us: measured.cpu.as_secs_f64() * 1e6 / (measured.sent.max(1)) as f64,
@@ -69,12 +75,46 @@ impl Report {
         }
     }
 
-    /// Whether every request was answered 200, and the store has what it should have.
+    /// Whether every request was sent in time and answered 200, and the store has what it should have.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        let is_verified = self.verified.is_none_or(|verified| verified.lost == 0 && verified.doubled == 0);
-        let is_answered = self.errors.is_empty() && self.answers.keys().all(|status| *status == 200);
-        is_answered && is_verified && self.failure.is_none()
+        self.faults().is_empty()
+    }
+
+    /// What the exit code is about, as the last line of the table.
+    #[must_use]
+    pub fn conclusion(&self) -> String {
+        let faults = self.faults();
+        let said = if faults.is_empty() { "clean".to_owned() } else { format!("NOT CLEAN: {}", faults.join("; ")) };
+        format!("{:<20}{said}\n", "result")
+    }
+
+    /// What isn't as it should be, each in words.
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let otherwise: u64 = self.answers.iter().filter(|(status, _)| **status != 200).map(|(_, count)| count).sum();
+        let unanswered: u64 = self.errors.values().sum();
+        let due = self.requests + self.unsent;
+        if otherwise > 0 {
+            faults.push(format!("{otherwise} of {} requests were answered otherwise than 200", self.requests));
+        }
+        if unanswered > 0 {
+            faults.push(format!("{unanswered} of {} requests got no answer", self.requests));
+        }
+        if self.unsent > due / UNSENT_PART {
+            faults.push(format!(
+                "{} of {due} requests of the schedule weren't sent in time: give more --connections, or a lower --rate",
+                self.unsent
+            ));
+        }
+        if let Some(Verdict { lost, doubled, .. }) = self.verified.filter(|verdict| verdict.lost + verdict.doubled > 0)
+        {
+            faults.push(format!("the store lacks {lost} events, and has {doubled} twice"));
+        }
+        if self.failure.is_some() {
+            faults.push("it couldn't be brought to its end".to_owned());
+        }
+        faults
     }
 
     /// As one line of JSON.
@@ -98,7 +138,8 @@ impl fmt::Display for Report {
         }
         row("events answered 200", format!("{}, {:.0}/s", self.events, self.events_per_second))?;
         for (status, count) in self.answers.iter().filter(|(status, _)| **status != 200) {
-            row(&format!("answered {status}"), count.to_string())?;
+            let said = self.said.get(status).map_or_else(String::new, |said| format!(", the first: {said}"));
+            row(&format!("answered {status}"), format!("{count}{said}"))?;
         }
         for (error, count) in &self.errors {
             row("no answer", format!("{count}: {error}"))?;
@@ -115,5 +156,50 @@ impl fmt::Display for Verdict {
         let Self { acknowledged, lost, doubled, unacknowledged_stored } = self;
         writeln!(f, "{:<20}{lost} lost, {doubled} doubled of {acknowledged} acknowledged", "in the store")?;
         writeln!(f, "{:<20}{unacknowledged_stored} stored without an answer", "")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        Report {
+            seconds: 1.0,
+            connections: 1,
+            rate: Some(100.0),
+            requests: 990,
+            unsent: 10,
+            events: 990,
+            events_per_second: 990.0,
+            answers: [(200, 990)].into(),
+            said: BTreeMap::new(),
+            errors: BTreeMap::new(),
+            latency_us: Vec::new(),
+            own_cpu_us: 1.0,
+            verified: None,
+            failure: None,
+        }
+    }
+
+    #[test]
+    fn a_run_is_clean_where_what_was_wanted_was_measured() {
+        assert!(report().is_clean());
+        assert_eq!(report().conclusion(), "result              clean\n");
+        let verdict = Verdict { acknowledged: 990, lost: 1, doubled: 0, unacknowledged_stored: 0 };
+        for (report, fault) in [
+            (Report { unsent: 11, ..report() }, "11 of 1001 requests of the schedule weren't sent in time"),
+            (Report { requests: 0, unsent: 5, answers: [].into(), ..report() }, "5 of 5 requests of the schedule"),
+            (
+                Report { answers: [(200, 1), (503, 989)].into(), ..report() },
+                "989 of 990 requests were answered otherwise",
+            ),
+            (Report { errors: [("gone".to_owned(), 2)].into(), ..report() }, "2 of 990 requests got no answer"),
+            (Report { verified: Some(verdict), ..report() }, "the store lacks 1 events, and has 0 twice"),
+            (Report { failure: Some("gone".to_owned()), ..report() }, "couldn't be brought to its end"),
+        ] {
+            let said = report.conclusion();
+            assert!(!report.is_clean() && said.contains("NOT CLEAN: ") && said.contains(fault), "{said}");
+        }
     }
 }

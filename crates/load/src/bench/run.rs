@@ -38,6 +38,8 @@ pub(super) struct Measured {
     /// Requests of the schedule that nobody was free to send in time, not even late.
     pub(super) unsent: u64,
     pub(super) answers: BTreeMap<u16, u64>,
+    /// What the first answer of each status but 200 said.
+    pub(super) said: BTreeMap<u16, String>,
     /// Requests whose connection broke, by what the operating system said.
     pub(super) errors: BTreeMap<String, u64>,
     /// Of requests that were answered 200.
@@ -82,6 +84,7 @@ impl<'a> Run<'a> {
             sent: 0,
             unsent: 0,
             answers: BTreeMap::new(),
+            said: BTreeMap::new(),
             errors: BTreeMap::new(),
             latency,
             acknowledged: Vec::new(),
@@ -226,7 +229,7 @@ impl<'a> Run<'a> {
         if !flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
             return Ok(());
         }
-        match client.receive(&mut self.scratch) {
+        match client.receive(&mut self.scratch, &mut self.measured.said) {
             Ok(None) => Ok(()),
             Err(error) => self.lost(at, &error),
             Ok(Some(answered)) => {

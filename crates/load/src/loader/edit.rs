@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use pipeline::json;
 use pipeline::pointer::JsonPointer;
+use serde_json::value::RawValue;
 
 /// What is done with what stands at a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +24,8 @@ enum Change {
 pub struct Edit {
     pointer: JsonPointer,
     change: Change,
-    /// The object that a member is added to, and the member's name as JSON, where nothing stands at the pointer.
-    parent: Option<(JsonPointer, String)>,
+    /// What is around the place, from within: each with the name that the next has in it.
+    around: Vec<(JsonPointer, String)>,
 }
 
 /// Why a text is no edit.
@@ -70,14 +71,14 @@ impl Edit {
     }
 
     fn new(pointer: &str, change: Change) -> Result<Self, InvalidEdit> {
-        let parent = match pointer.rsplit_once('/') {
-            Some((parent, name)) => {
-                let name = name.replace("~1", "/").replace("~0", "~");
-                Some((parent.parse()?, serde_json::Value::from(name).to_string()))
-            }
-            None => None,
-        };
-        Ok(Self { pointer: pointer.parse()?, change, parent })
+        let whole = pointer.parse()?;
+        let mut around = Vec::new();
+        let mut rest = pointer;
+        while let Some((outer, name)) = rest.rsplit_once('/') {
+            around.push((outer.parse()?, name.replace("~1", "/").replace("~0", "~")));
+            rest = outer;
+        }
+        Ok(Self { pointer: whole, change, around })
     }
 
     /// Changes a text that was checked; says whether there was anything to change.
@@ -97,15 +98,38 @@ impl Edit {
         (new != old).then(|| (place(text, old), new.into_owned()))
     }
 
-    /// A member that isn't there is added as the last one of its object.
+    /// What isn't there is added as a `set` step of a type does it: as the last member of its object, or behind the last element of its
+    /// array; objects on the way that are missing, or null, are made. Where something else stands there nothing can be added.
     fn addition(&self, text: &str) -> Option<(Range<usize>, String)> {
-        let (Change::Set(value), Some((parent, name))) = (&self.change, &self.parent) else { return None };
-        let object = parent.lookup(text)?;
-        let members = object.strip_prefix('{')?.strip_suffix('}')?;
-        let comma = if members.trim().is_empty() { "" } else { "," };
-        let end = place(text, object).end - 1;
-        Some((end..end, format!("{comma}{name}:{value}")))
+        let Change::Set(value) = &self.change else { return None };
+        let mut value = value.clone();
+        for (outer, name) in &self.around {
+            let quoted = serde_json::Value::from(name.as_str()).to_string();
+            match outer.lookup(text) {
+                None => value = format!("{{{quoted}:{value}}}"),
+                Some("null") if !outer.as_str().is_empty() => {
+                    return Some((place(text, outer.lookup(text)?), format!("{{{quoted}:{value}}}")));
+                }
+                Some(found) => {
+                    let added = match found.as_bytes().first()? {
+                        b'{' => format!("{quoted}:{value}"),
+                        b'[' if is_next(found, name) => value,
+                        _ => return None,
+                    };
+                    let is_empty = found[1..found.len() - 1].trim().is_empty();
+                    let end = place(text, found).end - 1;
+                    return Some((end..end, format!("{}{added}", if is_empty { "" } else { "," })));
+                }
+            }
+        }
+        None
     }
+}
+
+/// Whether this names the place behind the last element of an array.
+fn is_next(array: &str, name: &str) -> bool {
+    let count = || serde_json::from_str::<Vec<&RawValue>>(array).map(|elements| elements.len());
+    name == "-" || count().is_ok_and(|count| count.to_string() == name)
 }
 
 /// A JSON string after a change of what it says; none for another value.
@@ -162,7 +186,15 @@ mod tests {
             (set("/a/b~1\"=1"), r#"{"a":{}}"#, r#"{"a":{"b/\"":1}}"#),
             (set("/a/b=1"), r#"{"a":3}"#, r#"{"a":3}"#),
             (set("/1=9"), "[1, 2]", "[1, 9]"),
-            (set("/2=9"), "[1, 2]", "[1, 2]"),
+            (set("/a/b=1"), r#"{"a":[3]}"#, r#"{"a":[3]}"#),
+            (set("/a/b/c=1"), r#"{"x":2}"#, r#"{"x":2,"a":{"b":{"c":1}}}"#),
+            (set("/a/b/c=1"), r#"{"a": {} }"#, r#"{"a": {"b":{"c":1}} }"#),
+            (set("/a/b=1"), r#"{"a": null}"#, r#"{"a": {"b":1}}"#),
+            (set("/a=1"), "null", "null"),
+            (set("/2=9"), "[1, 2]", "[1, 2,9]"),
+            (set("/-=9"), "[]", "[9]"),
+            (set("/a/0/b=1"), r#"{"a":[]}"#, r#"{"a":[{"b":1}]}"#),
+            (set("/3=9"), "[1, 2]", "[1, 2]"),
             (set("=null"), "{}", "null"),
             (set("/a=1"), r#"{"a":1}  "#, r#"{"a":1}  "#),
             (set("/a=1"), "{no", "{no"),

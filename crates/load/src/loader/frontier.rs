@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::LoadError;
 use super::state::{Entry, Place, State};
@@ -61,6 +61,7 @@ impl<'a> Frontier<'a> {
             inner.entry.place = Place { refused, ..place };
         }
         if inner.next > before {
+            inner.entry.loaded_at = Some(event::rfc3339::format(unix_microseconds()));
             if inner.saved_at.is_none_or(|saved_at| saved_at.elapsed() >= SAVE_EVERY) {
                 inner.save()?;
             }
@@ -114,6 +115,11 @@ impl Inner<'_> {
         self.saved_at = Some(Instant::now());
         Ok(())
     }
+}
+
+fn unix_microseconds() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

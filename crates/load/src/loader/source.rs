@@ -197,7 +197,8 @@ impl<'a> Source<'a> {
     fn replace(&mut self, file: File, frontier: &Frontier<'_>) -> Result<(), LoadError> {
         let metadata = file.metadata().map_err(LoadError::Read)?;
         let id = input::FileId::of(&metadata);
-        self.entry = Entry { generation: self.entry.generation + 1, file: id, place: Place::default(), cut: 0 };
+        self.entry =
+            Entry { generation: self.entry.generation + 1, file: id, place: Place::default(), cut: 0, loaded_at: None };
         self.cutter = Cutter::Lines(Lines::new(Stream::plain(file, self.read.clone())));
         frontier.begin(self.entry.clone())
     }
@@ -214,7 +215,7 @@ struct Found {
 fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<Found, LoadError> {
     let mut opened = input::open(input, &reading.read)?;
     let Some(entry) = entry else {
-        let entry = Entry { generation: 0, file: opened.file, place: Place::default(), cut: 0 };
+        let entry = Entry { generation: 0, file: opened.file, place: Place::default(), cut: 0, loaded_at: None };
         return Ok(Found { opened, entry, is_rotated: false });
     };
     if goes_on(&mut opened, entry, reading.follow)? {
@@ -237,7 +238,8 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
     (reading.notify)(&format!("{} isn't the file that was loaded before: all of it is loaded", input.name()));
     reading.read.store(0, Ordering::Relaxed);
     let opened = input::open(input, &reading.read)?;
-    let entry = Entry { generation: entry.generation + 1, file: opened.file, place: Place::default(), cut: 0 };
+    let entry =
+        Entry { generation: entry.generation + 1, file: opened.file, place: Place::default(), cut: 0, loaded_at: None };
     Ok(Found { opened, entry, is_rotated: false })
 }
 

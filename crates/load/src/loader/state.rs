@@ -37,6 +37,9 @@ pub(super) struct Entry {
     /// ends there again. 0 where there was none.
     #[serde(default)]
     pub(super) cut: u64,
+    /// When the last of it was answered (RFC 3339).
+    #[serde(default)]
+    pub(super) loaded_at: Option<String>,
 }
 
 /// A place between two lines, and what stands before it.
@@ -101,6 +104,11 @@ impl State {
         Ok(state)
     }
 
+    /// Where it is kept, if it is.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     pub(super) fn id(&self) -> &str {
         &self.content.id
     }
@@ -158,6 +166,7 @@ mod tests {
             file: FileId { device: 1, inode: 3 },
             place: Place::behind(b"x\n", offset, 7, false),
             cut: 0,
+            loaded_at: Some("2026-11-23T01:00:00Z".to_owned()),
         }
     }
 

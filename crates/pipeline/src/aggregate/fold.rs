@@ -35,6 +35,17 @@ pub struct Counts {
     pub results: u64,
 }
 
+/// Events of which nothing, or not everything, is in the results, since somebody asked. It isn't part of the state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Events that came too late for a window at least.
+    pub late: u64,
+    /// How far the one that came latest was behind the newest of its shard: microseconds.
+    pub behind: i64,
+    /// Events that were dated too far ahead, or before 1970.
+    pub misdated: u64,
+}
+
 /// Why a saved state can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
@@ -63,6 +74,7 @@ pub struct Fold {
     shards: Shards,
     open: Open,
     counts: Counts,
+    left_out: LeftOut,
     /// The key of the event at hand: its text is used again.
     key: Key,
 }
@@ -75,7 +87,8 @@ impl Fold {
             Span::Timed { size, hop } => Open::Timed(Timed::new(size, hop)),
             Span::Session { gap } => Open::Sessions(Sessions::new(gap)),
         };
-        Self { rules, origin, shards: Shards::new(shards), open, counts: Counts::default(), key: Key::overflow() }
+        let (counts, left_out) = (Counts::default(), LeftOut::default());
+        Self { rules, origin, shards: Shards::new(shards), open, counts, left_out, key: Key::overflow() }
     }
 
     /// Takes an event of the type. Those of a shard come in its order; one that came already is passed over, so that after a
@@ -94,18 +107,25 @@ impl Fold {
         let is_ahead = self.rules.time == TimeBasis::Event && time > received.saturating_add(self.rules.ahead);
         if is_ahead || !(0..=TIME_MAX).contains(&time) {
             self.counts.misdated += 1;
+            self.left_out.misdated += 1;
             return;
         }
         let values = self.rules.reading.read(payload);
         self.key.set(self.rules.group_pointers.iter().map(|pointer| values[*pointer]));
         let taken = Taken { time, position, values: &values };
         let watermark = shard.frontier.map(|frontier| frontier - self.rules.lateness);
+        let late_before = self.counts.late;
         let (rules, counts) = (&self.rules, &mut self.counts);
         match &mut self.open {
             Open::Timed(timed) => timed.take(rules, &self.key, &taken, watermark, self.shards.frontier(), counts),
             Open::Sessions(sessions) => sessions.take(rules, &self.key, &taken, watermark, counts),
         }
-        let frontier = if rules.time == TimeBasis::Event { time.min(received) } else { time };
+        if self.counts.late > late_before {
+            self.left_out.late += 1;
+            let behind = shard.frontier.map_or(0, |frontier| frontier.saturating_sub(time));
+            self.left_out.behind = self.left_out.behind.max(behind);
+        }
+        let frontier = if self.rules.time == TimeBasis::Event { time.min(received) } else { time };
         self.advance(position.shard, frontier);
     }
 
@@ -196,6 +216,17 @@ impl Fold {
     #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// What was left out since [`Fold::take_left_out`] was called.
+    #[must_use]
+    pub const fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// What was left out since the last call.
+    pub fn take_left_out(&mut self) -> LeftOut {
+        std::mem::take(&mut self.left_out)
     }
 
     /// The last position of each shard that is in the state: what comes before it isn't needed any more once the state is saved.
@@ -293,6 +324,6 @@ impl Fold {
             Span::Session { gap } => Open::Sessions(Sessions::restore(gap, &rules, &mut from)?),
         };
         from.end()?;
-        Ok(Self { rules, origin, shards, open, counts, key: Key::overflow() })
+        Ok(Self { rules, origin, shards, open, counts, left_out: LeftOut::default(), key: Key::overflow() })
     }
 }

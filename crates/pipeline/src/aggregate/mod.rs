@@ -30,7 +30,7 @@ mod top;
 mod window;
 
 pub use codec::Damaged;
-pub use fold::{Counts, Fold, Unusable};
+pub use fold::{Counts, Fold, LeftOut, Unusable};
 pub use partial::{NotMergeable, merge};
 pub use result::{WITHDRAWN, WindowResult};
 pub use rules::{Definition, Emit, Late, Mistake, Rules, TimeBasis};

@@ -270,7 +270,7 @@ fn what_is_wrong_is_shown_with_its_place() {
         ("contains(a, b)", "x.contains(…)", "^^^^^^^^"),
         ("a.int()", "int(x)", "  ^^^"),
         ("a.matches(b)", "takes a pattern that is written here", "          ^"),
-        ("a.matches('(')", "this is no regular expression", "          ^^^"),
+        ("a.matches('(')", "this is no regular expression: unclosed group, at character 1 (`(`)", "          ^^^"),
         ("a.matches('(a{500}){500}')", "this regular expression is too large", "          ^"),
         ("a.all(1, true)", "the name of a variable", "      ^"),
         ("a.all(x)", "here should stand `,`", "       ^"),

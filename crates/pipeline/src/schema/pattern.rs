@@ -3,6 +3,8 @@
 
 use regex::{Regex, RegexBuilder};
 
+use crate::regex_fault;
+
 /// Kibibytes that a compiled pattern may have: tried from the smallest, so that its size is known, which is what a character
 /// costs at worst.
 const PATTERN_KIB: [usize; 5] = [4, 16, 64, 256, 1024];
@@ -48,7 +50,12 @@ impl Pattern {
             Some(regex::Error::CompiledTooBig(_)) => {
                 "the regular expression is too large: repeat less, or name fewer characters".to_owned()
             }
-            _ => "this is no regular expression".to_owned(),
+            other => {
+                // Where it was rewritten, the place is one in what was written.
+                let fault = regex_fault::find(text).or_else(|| regex_fault::find(&translated));
+                let fault = fault.or_else(|| other.map(|error| error.to_string())).unwrap_or_default();
+                format!("this is no regular expression: {fault}")
+            }
         })
     }
 

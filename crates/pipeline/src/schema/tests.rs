@@ -110,7 +110,7 @@ fn mistakes_are_told_with_their_place() {
         (r#"{"required": "a"}"#, "/required", "a list of names"),
         (r#"{"enum": 1}"#, "/enum", "a list of values"),
         (r#"{"allOf": []}"#, "/allOf", "empty"),
-        (r#"{"pattern": "("}"#, "/pattern", "no regular expression"),
+        (r#"{"pattern": "("}"#, "/pattern", "no regular expression: unclosed group, at character 1"),
         (r#"{"patternProperties": {"(": {}}}"#, "/patternProperties/(", "no regular expression"),
         (r##"{"$ref": "#/a"}"##, "/$ref", "a part that isn't there"),
         (r#"{"$ref": "http://example.org/a"}"#, "/$ref", "which isn't there"),

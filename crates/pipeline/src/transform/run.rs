@@ -52,7 +52,7 @@ impl Run<'_, '_> {
                     return Ok(End::Filtered(step.filtered()));
                 }
                 Some(Verdict::Becomes(events)) => {
-                    observer.step(step, || Did::Exploded(events.len()), self.tree);
+                    observer.exploded(step, &events);
                     if events.is_empty() {
                         return Ok(End::Filtered(step.filtered()));
                     }

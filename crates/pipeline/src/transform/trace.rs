@@ -20,7 +20,7 @@ pub struct Traced {
     pub did: Did,
     /// How long it took.
     pub took: Duration,
-    /// The event behind it; nothing where those before had [`TRACED_BYTES_MAX`] together.
+    /// The event behind it, or the array of those that it has become; nothing where those before had [`TRACED_BYTES_MAX`] together.
     pub payload: Option<String>,
 }
 
@@ -45,6 +45,8 @@ pub enum Did {
 pub(super) trait Observer {
     /// A step is over.
     fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree);
+    /// A step is over that has made these of an event.
+    fn exploded(&mut self, step: &Step, events: &[String]);
     /// What follows is about one of several events, until `leave`.
     fn enter(&mut self, part: usize);
     /// That is over.
@@ -56,6 +58,7 @@ pub(super) struct Nobody;
 
 impl Observer for Nobody {
     fn step(&mut self, _: &Step, _: impl FnOnce() -> Did, _: &Tree) {}
+    fn exploded(&mut self, _: &Step, _: &[String]) {}
     fn enter(&mut self, _: usize) {}
     fn leave(&mut self) {}
 }
@@ -78,25 +81,29 @@ impl<'f> Watcher<'f> {
 }
 
 impl Watcher<'_> {
-    fn payload(&mut self, tree: &Tree) -> Option<String> {
-        if self.left == 0 {
-            return None;
-        }
-        let mut payload = String::new();
-        tree.write_document(&mut payload);
-        self.left = self.left.saturating_sub(payload.len());
-        Some(payload)
+    /// Hands a step on, unless there was enough of payloads with what it has made.
+    fn hand_on(&mut self, step: &Step, did: Did, payload: impl FnOnce() -> String) {
+        let took = (self.clock)().saturating_sub(self.began);
+        let payload = (self.left > 0).then(payload);
+        self.left = self.left.saturating_sub(payload.as_ref().map_or(0, String::len));
+        let part = self.part.clone();
+        (self.each)(Traced { step: step.number, operation: step.name, part, did, took, payload });
+        // What it takes to look on isn't the next step's.
+        self.began = (self.clock)();
     }
 }
 
 impl Observer for Watcher<'_> {
     fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree) {
-        let took = (self.clock)().saturating_sub(self.began);
-        let payload = self.payload(tree);
-        let part = self.part.clone();
-        (self.each)(Traced { step: step.number, operation: step.name, part, did: did(), took, payload });
-        // What it takes to look on isn't the next step's.
-        self.began = (self.clock)();
+        self.hand_on(step, did(), || {
+            let mut payload = String::new();
+            tree.write_document(&mut payload);
+            payload
+        });
+    }
+
+    fn exploded(&mut self, step: &Step, events: &[String]) {
+        self.hand_on(step, Did::Exploded(events.len()), || format!("[{}]", events.join(",")));
     }
 
     fn enter(&mut self, part: usize) {

@@ -34,7 +34,7 @@ pub(super) struct Bounds {
 #[derive(Debug)]
 struct Kept {
     seed: u64,
-    windows: Vec<Mutex<Window>>,
+    windows: Vec<Arc<Mutex<Window>>>,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ struct Seen {
 impl Windows {
     /// `seed` must be random: who knows it can make a value that is taken for another one.
     pub(super) fn new(seed: u64, bounds: impl Iterator<Item = Bounds>) -> Self {
-        let window = |bounds| Mutex::new(Window { bounds, seen: HashMap::new(), order: VecDeque::new() });
+        let window = |bounds| Arc::new(Mutex::new(Window { bounds, seen: HashMap::new(), order: VecDeque::new() }));
         let windows: Vec<_> = bounds.map(window).collect();
         // Most transforms remember nothing: theirs cost no allocation, however often they are made.
         let kept = (!windows.is_empty()).then(|| Arc::new(Kept { seed, windows }));
@@ -67,6 +67,16 @@ impl Windows {
     #[must_use]
     pub fn for_request(&self) -> Self {
         Self { kept: self.kept.clone(), ..Self::default() }
+    }
+
+    /// These, with the first `count` of `before` in the place of their own: what the one sees from now on, the other does too.
+    #[must_use]
+    pub fn sharing(&self, before: &Self, count: usize) -> Self {
+        let (Some(own), Some(known)) = (&self.kept, &before.kept) else { return self.for_request() };
+        let shared = known.windows.iter().take(count);
+        let windows = shared.chain(own.windows.iter().skip(count)).take(own.windows.len()).cloned().collect();
+        // Values are known by their hashes: what was seen before is found only with the seed of before.
+        Self { kept: Some(Arc::new(Kept { seed: known.seed, windows })), ..Self::default() }
     }
 
     /// Whether anything is ever remembered.
@@ -210,6 +220,22 @@ mod tests {
         windows.forget_since(mark);
         assert!(windows.has_seen(0, "a", 0));
         assert!(!windows.has_seen(0, "b", 0));
+    }
+
+    #[test]
+    fn windows_can_be_shared_with_those_that_take_their_place() {
+        let two = |seed| Windows::new(seed, [Bounds { microseconds: 100, values: 9 }; 2].into_iter());
+        let mut before = two(7);
+        assert!(!before.has_seen(0, "a", 0) && !before.has_seen(1, "b", 0));
+        before.keep();
+        let mut after = two(8).sharing(&before, 1);
+        assert!(after.has_seen(0, "a", 0));
+        assert!(!after.has_seen(1, "b", 0), "the second is new");
+        after.has_seen(0, "c", 0);
+        after.keep();
+        assert!(before.has_seen(0, "c", 0), "who still works with those of before sees it too");
+        assert!(!before.has_seen(1, "c", 0));
+        assert!(!windows(9).sharing(&Windows::default(), 1).has_seen(0, "a", 0));
     }
 
     #[test]

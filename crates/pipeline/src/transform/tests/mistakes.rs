@@ -42,7 +42,10 @@ fn a_mistake_names_its_place_and_the_way_out() {
             "step 1, `format`: says no date: it needs %Y, %m and %d, or %s",
         ),
         (r#"[{"parse": "/a", "as": "url", "between": ","}]"#, "step 1, `between`: means nothing with this `as`"),
-        (r#"[{"replace": "/a", "with": "", "pattern": "("}]"#, "step 1, `pattern`: this is no regular expression"),
+        (
+            r#"[{"replace": "/a", "with": "", "pattern": "("}]"#,
+            "step 1, `pattern`: this is no regular expression: unclosed group, at character 1 (`(`)",
+        ),
         (r#"[{"replace": "/a", "with": "", "text": ""}]"#, "step 1, `text`: should have a character at least"),
         (
             r#"[{"redact": "/a", "pattern": "(\\w{100}){100}"}]"#,

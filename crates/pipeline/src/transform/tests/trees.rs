@@ -243,7 +243,7 @@ fn a_trace_tells_what_each_step_did() {
             (1, vec![], Did::Done, whole.clone()),
             (2, vec![], Did::Skipped(wrong.clone()), whole.clone()),
             (3, vec![], Did::NotMet, whole),
-            (4, vec![], Did::Exploded(2), third.clone()),
+            (4, vec![], Did::Exploded(2), format!("[{},{third}]", r#"{"n":1,"l":2,"a":1}"#)),
             (5, vec![0], Did::Filtered, r#"{"n":1,"l":2,"a":1}"#.to_owned()),
             (5, vec![1], Did::Done, third.clone()),
             (6, vec![1], Did::Refused(wrong), third),
