@@ -45,11 +45,9 @@ impl News {
 
     /// What is to be said now: how many more there are of which type.
     pub(super) fn tell(&mut self) -> Vec<(Box<str>, u64)> {
-        let told = |(name, of_type): (&Box<str>, &mut OfType)| {
-            let is_time = of_type.untold > 0 && of_type.pace.take();
-            is_time.then(|| (name.clone(), std::mem::take(&mut of_type.untold)))
-        };
-        self.0.iter_mut().filter_map(told).collect()
+        let due = self.0.iter_mut().filter(|(_, of_type)| of_type.untold > 0);
+        let due = due.filter_map(|(name, of_type)| of_type.pace.take().then_some((name, of_type)));
+        due.map(|(name, of_type)| (name.clone(), std::mem::take(&mut of_type.untold))).collect()
     }
 
     pub(super) fn last(&self, type_name: &str) -> Option<LastDead> {

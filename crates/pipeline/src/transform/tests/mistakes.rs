@@ -36,6 +36,14 @@ fn a_mistake_names_its_place_and_the_way_out() {
             r#"[{"coerce": "/a", "as": "float"}]"#,
             "step 1, `as`: should be one of \"number\", \"integer\", \"string\", \"boolean\", \"time\"",
         ),
+    ] {
+        assert_eq!(told(steps), [wanted], "{steps}");
+    }
+}
+
+#[test]
+fn a_mistake_of_an_option_names_its_place_and_the_way_out() {
+    for (steps, wanted) in [
         (r#"[{"coerce": "/a", "as": "number", "zone": "UTC"}]"#, "step 1, `zone`: only as = \"time\" has one"),
         (
             r#"[{"coerce": "/a", "as": "time", "format": "%H:%M"}]"#,
