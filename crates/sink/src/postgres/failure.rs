@@ -1,6 +1,5 @@
 //! What PostgreSQL's errors mean for delivery, in words for the person who must act.
 
-use std::io;
 use std::time::Duration;
 
 use event::read::ReadError;
@@ -24,7 +23,7 @@ pub(super) enum Failure {
     Unfit(String),
     /// A partition was made or taken away while rows were written.
     Divided,
-    /// The table isn't the one any more that the rows were made for. The connection is still good.
+    /// The table isn't the one any more that the rows were made for. The connection is still good, in a transaction that is to be given up.
     Altered,
     /// A lane's cursor is before what was stored.
     LostTail {
@@ -33,8 +32,6 @@ pub(super) enum Failure {
         /// Up to where it was stored.
         stored: u64,
     },
-    /// The operating system gave no thread.
-    NoThread(io::Error),
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -111,9 +108,6 @@ impl Failure {
                 "{place} has a lane up to position {position}, and {stored} was stored: it is another server now, or an \
                  older copy; the lane's place is to be asked for again"
             )),
-            Self::NoThread(error) => {
-                unavailable(format!("{place}: no thread to read with ({error}): raise the limit on threads"))
-            }
             Self::Odd(what) => unavailable(format!("{place}: {what}, which is a bug: please report it")),
         }
     }

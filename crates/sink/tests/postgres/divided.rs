@@ -278,6 +278,13 @@ async fn a_table_that_is_not_divided_so_says_what_to_do() {
           create table SCHEMA.d partition of SCHEMA.events default",
             "column event_time can't be timestamp(0)",
         ),
+        (
+            "(COLUMNS, event_time timestamptz, primary key (id, event_time)) partition by range (event_time);
+          create table SCHEMA.d partition of SCHEMA.events default;
+          create table SCHEMA.p partition of SCHEMA.events for values from ('2025-01-01') to ('2025-02-01')
+          partition by range (event_time)",
+            "divided themselves",
+        ),
     ] {
         let stand = divided(server).await;
         let rest = rest.replace("COLUMNS", columns).replace("SCHEMA", &stand.schema);
