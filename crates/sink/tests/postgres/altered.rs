@@ -86,6 +86,17 @@ async fn what_a_column_does_not_take_any_more_is_refused_and_not_bent() {
 }
 
 #[tokio::test]
+async fn what_a_column_takes_since_it_was_altered_is_not_refused() {
+    let Some(server) = server() else { return };
+    let stand = typed(server, &[("a", Kind::Integer)]).await;
+    let sink = stand.sink();
+    deliver(&sink, &batch(0, 1, &[r#"{"a": 7}"#])).await;
+    server.psql(&alter(&stand, "alter a type text"));
+    assert_eq!(sink.write(&batch(0, 2, &[r#"{"a": 8}"#, r#"{"a": "late"}"#])).await, Ok(Report::Stored));
+    assert_eq!(last(server, &stand, "a"), "late");
+}
+
+#[tokio::test]
 async fn a_column_of_a_type_that_is_not_written_keeps_everything_out() {
     let Some(server) = server() else { return };
     for to in ["bytea", "timestamp", "date", "xml"] {
