@@ -97,6 +97,9 @@ async fn an_event_that_comes_again_with_its_time_is_stored_once_and_another_payl
     // This is how far it goes: the key of a partition has its time in it.
     assert_eq!(sink.write(&again(3, 1, "2", 2 * HOUR)).await, Ok(Report::Stored));
     assert_eq!(stand.count(server).await, 2);
+    // It is held against the row of its own time only.
+    assert_eq!(sink.write(&again(4, 1, "1", 0)).await, Ok(Report::Stored));
+    assert_eq!(stand.count(server).await, 2);
 }
 
 #[tokio::test]
