@@ -144,25 +144,3 @@ fn letters_of_many_segments_stay_until_their_store_has_had_its_time() {
         world.check_all().await;
     });
 }
-
-#[test]
-fn what_its_lane_sends_again_too_is_stored_and_counted_once() {
-    run(async {
-        let mut world = World::new(87);
-        world.fenced = MemoryHandle::replicated(Duration::from_mins(1));
-        world.shards = 1;
-        world.fenced.refuse_type("other");
-        world.start();
-        let standby = world.fenced.standby();
-        world.append(0, "other", 3).await;
-        world.settle().await;
-        world.fenced.heal();
-        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3);
-        // It has neither what the lane has brought nor what was replayed.
-        world.fenced.fail_over(standby);
-        seconds(30).await;
-        assert_eq!((world.fenced.count(), world.held(FENCED)), (3, vec![]), "{:?}", world.messages());
-        assert_eq!(world.stored_and_dead(FENCED), (3, 0));
-        world.check_all().await;
-    });
-}

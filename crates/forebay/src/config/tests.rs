@@ -94,27 +94,6 @@ fn no_file_means_the_documented_default() {
     assert_eq!(sinks, ["sqlite d/events.db, table events"]);
 }
 
-#[cfg(feature = "postgres")]
-#[test]
-fn a_shard_has_the_authorities_and_the_pool_of_its_sink_or_its_own() {
-    let text = "[types.a]\nroutes = [\"s\"]\n[sinks.s]\nkind = \"postgres\"\nurl = \"postgres://u@h/d\"\nca = \"/s.pem\"\n\
-                max_connections = 9\nshard_by = \"/t\"\nshards.a.url = \"postgres://u@a/d\"\n\
-                shards.b = { url = \"postgres://u@b/d\", ca = \"/b.pem\", max_connections = 2 }\n";
-    let inputs = Inputs {
-        file: Some(("forebay.toml", text.as_bytes())),
-        folder: Path::new(""),
-        environment: &Environment::default(),
-        flags: &Flags::default(),
-        data: Path::new("d"),
-        scopes: Scopes::default(),
-    };
-    let stores = read(&inputs).unwrap().0.sinks.into_values().map(|sink| format!("{:?}", sink.store));
-    let has = |store: &String| ["s.pem", "b.pem", "max: Some(9)", "max: Some(2)"].map(|word| store.contains(word));
-    let shown: Vec<_> = stores.map(|store| has(&store)).collect();
-    let as_the_sink = [true, false, true, false];
-    assert_eq!(shown, [as_the_sink, as_the_sink, [false, true, false, true]]);
-}
-
 #[test]
 fn only_a_hundred_mistakes_are_shown() {
     let text: String = (0..250).map(|number| format!("unknown_{number} = 1\n")).collect();
