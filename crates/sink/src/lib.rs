@@ -18,7 +18,7 @@ pub mod memory;
 pub mod object;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "elasticsearch")]
+#[cfg(any(feature = "elasticsearch", feature = "postgres"))]
 mod read_thread;
 #[cfg(feature = "redis")]
 pub mod redis;

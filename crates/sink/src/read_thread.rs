@@ -28,7 +28,7 @@ pub(crate) trait PageReader {
     fn read(&mut self, query: &Query) -> impl Future<Output = Result<Page, ReadError>>;
 
     /// Closes what is open: nobody has read for a while.
-    fn hang_up(&mut self);
+    fn hang_up(&mut self) -> impl Future<Output = ()>;
 }
 
 /// A read that waits.
@@ -98,7 +98,9 @@ impl ReadThread {
         let (jobs, received) = mpsc::channel(WAITING_MAX);
         let (end, ended) = oneshot::channel();
         let closes = watch::Sender::new(false);
-        let failed = |error: io::Error| ReadError::Unavailable(format!("no thread to read with: {error}").into());
+        let failed = |error: io::Error| {
+            ReadError::Unavailable(format!("no thread to read with ({error}): raise the limit on threads").into())
+        };
         let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
         let closing = closes.subscribe();
         let run = move || {
@@ -135,7 +137,7 @@ impl<R: PageReader> Work<R> {
             while let Some(job) = self.next(&mut jobs).await {
                 self.serve(job).await;
             }
-            self.reader.hang_up();
+            self.reader.hang_up().await;
         });
     }
 
@@ -144,7 +146,7 @@ impl<R: PageReader> Work<R> {
         if let Ok(job) = timeout(IDLE_MAX, jobs.recv()).await {
             return job;
         }
-        self.reader.hang_up();
+        self.reader.hang_up().await;
         jobs.recv().await
     }
 

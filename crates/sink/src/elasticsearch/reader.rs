@@ -77,7 +77,7 @@ impl PageReader for Reader {
         }
     }
 
-    fn hang_up(&mut self) {
+    async fn hang_up(&mut self) {
         self.server.close_idle();
         self.fields = None;
     }

@@ -104,7 +104,7 @@ async fn find(
                 talk.order("release savepoint part").await?;
             }
             // Which partition takes a row isn't the row's fault: one was made or taken away meanwhile.
-            Err(failure) if table.partitions.is_some() && failure.is_of_partitions() => return Err(Failure::Divided),
+            Err(failure) if table.divided.is_some() && failure.is_of_partitions() => return Err(Failure::Divided),
             Err(failure) => {
                 let Some(why) = failure.of_a_row() else { return Err(failure) };
                 talk.order("rollback to savepoint part; release savepoint part").await?;
@@ -180,7 +180,7 @@ impl Sql {
 fn replacement(table: &Table, columns: &str, rows: &str) -> String {
     let to = &table.quoted;
     let others = || table.fields.iter().filter(|field| field.content != Content::Id).map(Field::quoted);
-    if table.partitions.is_some() {
+    if table.divided.is_some() {
         let set: Vec<String> = others().map(|column| format!("{column} = n.{column}")).collect();
         return format!(
             "with n as (select {columns} from {rows}), \

@@ -51,14 +51,15 @@ fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
     };
     let columns: Vec<String> = fields.iter().map(column).collect();
     let columns = columns.join(", ");
-    if !is_divided {
-        return format!("create table if not exists {table} ({columns})");
-    }
-    // Within one command: a table that is there already and has none is looked at, and said to have none.
-    let default = config.table.with_suffix("_default");
-    format!(
-        "do $$ begin if to_regclass('{table}') is null then \
-         create table {table} ({columns}, primary key (id, event_time)) partition by range (event_time); \
-         create table {default} partition of {table} default; end if; end $$"
-    )
+    let making = if is_divided {
+        let default = config.table.with_suffix("_default");
+        format!(
+            "create table {table} ({columns}, primary key (id, event_time)) partition by range (event_time); \
+             create table {default} partition of {table} default"
+        )
+    } else {
+        format!("create table {table} ({columns})")
+    };
+    // Within one command: a table that is there already, in whichever schema of the search path, is looked at as it is.
+    format!("do $$ begin if to_regclass('{table}') is null then {making}; end if; end $$")
 }

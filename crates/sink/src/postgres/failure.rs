@@ -1,6 +1,5 @@
 //! What PostgreSQL's errors mean for delivery, in words for the person who must act.
 
-use std::io;
 use std::time::Duration;
 
 use event::read::ReadError;
@@ -24,6 +23,8 @@ pub(super) enum Failure {
     Unfit(String),
     /// A partition was made or taken away while rows were written.
     Divided,
+    /// The table isn't the one any more that the rows were made for. The connection is still good, in a transaction that is to be given up.
+    Altered,
     /// A lane's cursor is before what was stored.
     LostTail {
         /// The cursor.
@@ -31,8 +32,6 @@ pub(super) enum Failure {
         /// Up to where it was stored.
         stored: u64,
     },
-    /// The operating system gave no thread.
-    NoThread(io::Error),
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -63,6 +62,18 @@ impl Failure {
         matches!(routine, Some("ExecFindPartition" | "ExecPartitionCheckEmitError"))
     }
 
+    /// Whether another look at the table may mend it: the server takes none of the values that were made for other columns.
+    pub(super) fn may_be_of_an_older_table(&self) -> bool {
+        match self {
+            Self::Altered => true,
+            // Names and types, and what a type's own function says to a form that it doesn't know.
+            Self::Driver(error) => {
+                error.code().is_some_and(|code| ["42", "XX"].contains(&code.code().get(..2).unwrap_or("")))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a partition can't be made now, so that rows go to the default one meanwhile: somebody reads or makes one, or a table that
     /// is none of the partitions has its name.
     pub(super) fn leaves_default(&self) -> bool {
@@ -90,13 +101,13 @@ impl Failure {
                 "{place}: its partitions have changed while rows were written, and the batch is sent again; where this \
                  stays, see to it that the table has a default partition"
             )),
+            Self::Altered => unavailable(format!(
+                "{place}: it was altered again and again while rows were written, and the batch is sent again"
+            )),
             Self::LostTail { position, stored } => unavailable(format!(
                 "{place} has a lane up to position {position}, and {stored} was stored: it is another server now, or an \
                  older copy; the lane's place is to be asked for again"
             )),
-            Self::NoThread(error) => {
-                unavailable(format!("{place}: no thread to read with ({error}): raise the limit on threads"))
-            }
             Self::Odd(what) => unavailable(format!("{place}: {what}, which is a bug: please report it")),
         }
     }

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, watch};
 
 use super::config::PostgresConfig;
 use super::failure::Failure;
-use super::pool::{Open, Pool};
+use super::pool::Pool;
 use super::transaction;
 use crate::{Batch, Report};
 
@@ -64,12 +64,7 @@ impl Lanes {
             let mut seat = seat.lock().await;
             // Given back at the end only: a call that fails or is dropped on the way leaves no connection in an unknown state.
             let mut lent = self.pool.take(config).await?;
-            let mut report = lent.open.write(batch, seat.stored).await?;
-            // What is refused is given up: not for a type that a column had when the connection was made.
-            if matches!(report, Report::Withheld { .. }) && lent.open.is_outdated().await? {
-                lent.open = Open::new(config).await?;
-                report = lent.open.write(batch, seat.stored).await?;
-            }
+            let report = lent.open.write_as_it_is_now(config, batch, seat.stored).await?;
             self.pool.give_back(lent);
             if report == Report::Stored {
                 seat.stored = seat.stored.max(batch.last());

@@ -34,6 +34,7 @@ pub use config::{
 pub use kind::{Kind, UnknownKind};
 pub use pool::Connections;
 
+use crate::read_thread::ReadThread;
 use crate::{Batch, Cursor, Report, SinkError};
 use lanes::Lanes;
 use reader::Reader;
@@ -50,13 +51,13 @@ pub struct Postgres {
 struct Shared {
     config: PostgresConfig,
     lanes: Lanes,
-    reader: Reader,
+    reads: ReadThread,
 }
 
 impl Postgres {
     pub(crate) fn new(config: PostgresConfig) -> Self {
         let lanes = Lanes::new(&config);
-        Self { shared: Arc::new(Shared { config, lanes, reader: Reader::default() }) }
+        Self { shared: Arc::new(Shared { config, lanes, reads: ReadThread::new("postgres-read") }) }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -85,12 +86,13 @@ impl Postgres {
     }
 
     pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        let Shared { config, reader, .. } = &*self.shared;
-        reader.read(config, query).await
+        let Shared { config, reads, .. } = &*self.shared;
+        let config = config.clone();
+        reads.read(move || Reader::new(config), query).await
     }
 
     pub(crate) async fn close(&self) {
-        self.shared.reader.close().await;
+        self.shared.reads.close().await;
         self.shared.lanes.close().await;
     }
 }

@@ -11,10 +11,11 @@ use std::time::Duration;
 use event::rfc3339;
 use tokio::time::Instant;
 
+use super::config::QualifiedName;
 use super::creation::MAKING;
 use super::failure::Failure;
 use super::session::Talk;
-use super::table::{Partitions, Table};
+use super::table::{NO_DEFAULT, Table};
 use crate::{Batch, Record};
 
 /// Microseconds of a day.
@@ -40,14 +41,14 @@ pub(super) struct Days {
 impl Days {
     /// Makes the partitions that the rows of `batch` belong in, where `table` is divided.
     pub(super) async fn prepare(&mut self, talk: &Talk, table: &Table, batch: &Batch) -> Result<(), Failure> {
-        let Some(partitions) = &table.partitions else { return Ok(()) };
+        let Some(name) = &table.divided else { return Ok(()) };
         if self.covered.len() > KNOWN_MAX {
             self.covered.clear();
         }
         let now = Instant::now();
         self.later.retain(|_, again| *again > now);
         for day in self.missing(batch) {
-            match make(talk, &table.quoted, partitions, day).await {
+            match make(talk, name, day).await {
                 Ok(()) => {
                     self.covered.insert(day);
                 }
@@ -86,7 +87,8 @@ fn date(day: i64) -> String {
 }
 
 /// Makes the partition of a day, unless there is one that takes some of it. Who makes one keeps others from it meanwhile.
-async fn make(talk: &Talk, table: &str, partitions: &Partitions, day: i64) -> Result<(), Failure> {
+async fn make(talk: &Talk, name: &QualifiedName, day: i64) -> Result<(), Failure> {
+    let table = name.quoted();
     // Texts that are times are read in the form in which the server writes them.
     talk.order(&format!(
         "begin isolation level read committed read write; select pg_advisory_xact_lock({MAKING}); \
@@ -94,9 +96,12 @@ async fn make(talk: &Talk, table: &str, partitions: &Partitions, day: i64) -> Re
     ))
     .await?;
     let bounds = (format!("{}T00:00:00Z", date(day)), format!("{}T00:00:00Z", date(day + 1)));
-    if !is_covered(talk, table, &bounds).await? {
-        let part = partitions.of.with_suffix(&format!("_{}", date(day).replace('-', "")));
-        talk.order(&creation(table, partitions, &part, &bounds)).await?;
+    if !is_covered(talk, &table, &bounds).await? {
+        let part = name.with_suffix(&format!("_{}", date(day).replace('-', "")));
+        talk.order(&creation(&table, &part)).await?;
+        // From here on nobody can alter the table, nor take its default partition out: it was copied from.
+        let moved = Moved::now(talk, &table).await?;
+        talk.order(&attachment(&table, &moved, &part, &bounds)).await?;
     }
     talk.order("commit").await
 }
@@ -116,12 +121,41 @@ async fn is_covered(talk: &Talk, table: &str, (from, to): &(String, String)) -> 
     Ok(talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?)
 }
 
-/// Makes a table, moves there what of the day went to the default partition, and makes it the day's.
-fn creation(table: &str, partitions: &Partitions, part: &str, (from, to): &(String, String)) -> String {
-    let Partitions { default, columns, .. } = partitions;
+/// Makes a table like the divided one.
+fn creation(table: &str, part: &str) -> String {
     format!(
-        "create table {part} (like {table} including defaults including generated including storage including constraints); \
-         set local lock_timeout = {}; lock table {default} in access exclusive mode; \
+        "create table {part} (like {table} including defaults including generated including storage including constraints)"
+    )
+}
+
+/// What is moved where a partition is made.
+struct Moved {
+    /// The partition for days without one of their own, as it stands in SQL.
+    default: String,
+    /// The columns that have a value of their own, as they stand in SQL.
+    columns: String,
+}
+
+impl Moved {
+    /// As the table is now: somebody may have altered it since it was looked at.
+    async fn now(talk: &Talk, table: &str) -> Result<Self, Failure> {
+        let sql = format!(
+            "select p.partdefid::regclass::text, string_agg(quote_ident(a.attname), ', ' order by a.attnum) \
+             from pg_partitioned_table p join pg_attribute a on a.attrelid = p.partrelid \
+             where p.partrelid = '{table}'::regclass and p.partdefid <> 0 \
+             and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' group by p.partdefid"
+        );
+        let row = talk.wait(talk.client.query_opt(&sql, &[])).await?;
+        let row = row.ok_or_else(|| Failure::Unfit(NO_DEFAULT.into()))?;
+        Ok(Self { default: row.try_get(0)?, columns: row.try_get(1)? })
+    }
+}
+
+/// Moves to a table what of the day went to the default partition, and makes it the day's.
+fn attachment(table: &str, moved: &Moved, part: &str, (from, to): &(String, String)) -> String {
+    let Moved { default, columns } = moved;
+    format!(
+        "set local lock_timeout = {}; lock table {default} in access exclusive mode; \
          with moved as (delete from {default} where event_time >= '{from}' and event_time < '{to}' returning {columns}) \
          insert into {part} ({columns}) select {columns} from moved; \
          alter table {table} attach partition {part} for values from ('{from}') to ('{to}')",

@@ -68,10 +68,33 @@ impl Open {
         driver.run(work).await
     }
 
-    /// Whether the table isn't any more what it was when the connection was made.
-    pub(super) async fn is_outdated(&mut self) -> Result<bool, Failure> {
+    /// The same, also to a table that was altered since it was looked at.
+    pub(super) async fn write_as_it_is_now(
+        &mut self,
+        config: &PostgresConfig,
+        batch: &Batch,
+        stored: u64,
+    ) -> Result<Report, Failure> {
+        match self.write(batch, stored).await {
+            Err(failure) if failure.may_be_of_an_older_table() => {
+                let is_another = self.look_again(config).await?;
+                if is_another { self.write(batch, stored).await } else { Err(failure) }
+            }
+            done => done,
+        }
+    }
+
+    /// Gives up what was begun, and looks at the table anew: whether it isn't what it was.
+    async fn look_again(&mut self, config: &PostgresConfig) -> Result<bool, Failure> {
         let (talk, driver) = self.session.parts();
-        driver.run(self.table.has_changed(talk)).await
+        let look = async {
+            talk.order("rollback").await?;
+            Table::open(talk, config).await
+        };
+        let table = driver.run(look).await?;
+        let is_another = !table.is_like(&self.table);
+        (self.table, self.days) = (table, Days::default());
+        Ok(is_another)
     }
 }
 

@@ -93,8 +93,8 @@ pub(super) struct Table {
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
     pub(super) conflict: Conflict,
-    /// Its partitions, if it is divided by day.
-    pub(super) partitions: Option<Partitions>,
+    /// What the names of its partitions begin with, if it is divided by day.
+    pub(super) divided: Option<QualifiedName>,
     pub(super) quoted: String,
     pub(super) revisions: String,
     pub(super) read_cursor: Statement,
@@ -102,28 +102,20 @@ pub(super) struct Table {
     pub(super) add_cursor: Statement,
     pub(super) set_cursor: Statement,
     pub(super) copy: Statement,
-}
-
-/// What it takes to make a partition.
-#[derive(Debug)]
-pub(super) struct Partitions {
-    /// The one for days without a partition of their own, as it stands in SQL.
-    pub(super) default: String,
-    /// The columns that have a value of their own, as they stand in SQL.
-    pub(super) columns: String,
-    /// The table, whose name the partitions' names begin with.
-    pub(super) of: QualifiedName,
+    look: Statement,
+    /// What `look` gave, from which `fields` were made.
+    found: Vec<Found>,
 }
 
 impl Table {
     /// The columns that no two rows have the same values in.
     pub(super) const fn key(&self) -> &'static str {
-        if self.partitions.is_some() { "id, event_time" } else { "id" }
+        if self.divided.is_some() { "id, event_time" } else { "id" }
     }
 
     /// That rows `t` and `n` have one key.
     pub(super) const fn has_key(&self) -> &'static str {
-        if self.partitions.is_some() { "t.id = n.id and t.event_time = n.event_time" } else { "t.id = n.id" }
+        if self.divided.is_some() { "t.id = n.id and t.event_time = n.event_time" } else { "t.id = n.id" }
     }
 
     /// Makes what is missing and looks at what is there.
@@ -132,10 +124,13 @@ impl Table {
         let (cursors, revisions) = (config.table.beside("forebay_cursors"), config.table.beside("forebay_revisions"));
         make_missing(talk, config, &fields, &cursors, &revisions).await?;
         let quoted = config.table.quoted();
-        let (name, default) = look_at(talk, config, &quoted).await?;
-        let (fields, columns) = look_at_columns(talk, &quoted, fields).await?;
-        let partitions = default.map(|default| Partitions { default, columns, of: config.table.clone() });
-        let key = if partitions.is_some() { "id, event_time" } else { "id" };
+        // Before all else that is asked: of a table that comes in its place meanwhile it is none of the columns.
+        let look = talk.wait(talk.client.prepare(COLUMNS)).await?;
+        let found = columns(talk, &look, &quoted).await?;
+        let name = look_at(talk, config, &quoted).await?;
+        let fields = with_types(fields, &found)?;
+        let divided = (config.partition == Partition::Day).then(|| config.table.clone());
+        let key = if divided.is_some() { "id, event_time" } else { "id" };
         let names: Vec<String> = fields.iter().map(Field::quoted).collect();
         let names = names.join(", ");
         let insert =
@@ -156,16 +151,23 @@ impl Table {
             name,
             fields,
             conflict: config.conflict.clone(),
-            partitions,
+            divided,
             quoted,
             revisions,
+            look,
+            found,
         })
     }
 
-    /// Whether somebody has given a column another type since the table was looked at.
-    pub(super) async fn has_changed(&self, talk: &Talk) -> Result<bool, Failure> {
-        let (fields, _) = look_at_columns(talk, &self.quoted, self.fields.clone()).await?;
-        Ok(fields != self.fields)
+    /// Whether the table is the one that was looked at, with the same columns. Behind rows that were written to it in the same
+    /// transaction, whose lock keeps everybody from altering it, that is so for them too.
+    pub(super) async fn is_same(&self, talk: &Talk) -> Result<bool, Failure> {
+        Ok(columns(talk, &self.look, &self.quoted).await? == self.found)
+    }
+
+    /// Whether both are one table with the same columns.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.found == other.found
     }
 }
 
@@ -173,29 +175,31 @@ fn nulls(count: usize) -> String {
     vec!["null"; count].join(", ")
 }
 
-const COLUMNS: &str = "select a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), \
-    a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '', a.attgenerated <> '', \
-    quote_ident(a.attname) \
+const COLUMNS: &str = "select a.attrelid, a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), \
+    a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '' \
     from pg_attribute a where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum";
 
-/// What the table is: its kind, its full name, whether it is divided by range of `event_time` alone, its default
+/// What a divided table may lack.
+pub(super) const NO_DEFAULT: &str =
+    "it has no default partition for days that get none of their own: create table … partition of … default";
+
+/// What the table is: its kind, its full name, whether it is divided by range of `event_time` alone, whether it has a default
 /// partition, and whether any of its partitions isn't a plain table.
 const KIND: &str = "select c.relkind::text, n.nspname || '.' || c.relname, \
     coalesce(p.partstrat = 'r' and p.partnatts = 1 and a.attname = 'event_time', false), \
-    case when p.partdefid <> 0 then p.partdefid::regclass::text end, \
+    coalesce(p.partdefid, 0) <> 0, \
     exists (select from pg_inherits i join pg_class d on d.oid = i.inhrelid where i.inhparent = c.oid and d.relkind <> 'r') \
     from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_partitioned_table p on p.partrelid = c.oid \
     left join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] where c.oid = $1::text::regclass";
 
-/// The table's full name, and its default partition if it is to be divided.
-async fn look_at(talk: &Talk, config: &PostgresConfig, quoted: &str) -> Result<(String, Option<String>), Failure> {
+/// The table's full name.
+async fn look_at(talk: &Talk, config: &PostgresConfig, quoted: &str) -> Result<String, Failure> {
     let row = talk.wait(talk.client.query_one(KIND, &[&quoted])).await?;
     let (kind, name): (&str, String) = (row.try_get(0)?, row.try_get(1)?);
-    let (is_by_time, default, has_others): (bool, Option<String>, bool) =
-        (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
+    let (is_by_time, has_default, has_others): (bool, bool, bool) = (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
     let unfit = |why: &str| Err(Failure::Unfit(why.into()));
     match (kind, config.partition) {
-        ("r", Partition::None) => Ok((name, None)),
+        ("r", Partition::None) => Ok(name),
         ("p", Partition::None) => unfit(
             "it is partitioned, and its key can't be the id alone: name a plain table, or say partition = \"day\" if \
              this one is divided by `event_time`",
@@ -209,20 +213,21 @@ async fn look_at(talk: &Talk, config: &PostgresConfig, quoted: &str) -> Result<(
         ("p", Partition::Day) if has_others => {
             unfit("some of its partitions are divided themselves, or foreign: detach them, or name another table")
         }
-        ("p", Partition::Day) if default.is_none() => unfit(
-            "it has no default partition for days that get none of their own: create table … partition of … default",
-        ),
-        ("p", Partition::Day) => Ok((name, default)),
+        ("p", Partition::Day) if !has_default => unfit(NO_DEFAULT),
+        ("p", Partition::Day) => Ok(name),
         _ => unfit("it is a view, or a foreign table: name a plain table"),
     }
 }
 
-/// The columns with the types that they have in the table, and all that have a value of their own, as they stand in SQL.
-async fn look_at_columns(talk: &Talk, quoted: &str, mut fields: Vec<Field>) -> Result<(Vec<Field>, String), Failure> {
-    let columns = talk.wait(talk.client.query(COLUMNS, &[&quoted])).await?;
-    let mut found = columns.iter().map(Found::of).collect::<Result<Vec<_>, _>>()?;
-    let own = found.iter().filter(|found| !found.is_generated).map(|found| found.quoted.clone());
-    let own = own.collect::<Vec<_>>().join(", ");
+/// The columns that the table has now, in their order.
+async fn columns(talk: &Talk, look: &Statement, quoted: &str) -> Result<Vec<Found>, Failure> {
+    let columns = talk.wait(talk.client.query(look, &[&quoted])).await?;
+    Ok(columns.iter().map(Found::of).collect::<Result<_, _>>()?)
+}
+
+/// The columns that are written, with the types that they have in the table.
+fn with_types(mut fields: Vec<Field>, found: &[Found]) -> Result<Vec<Field>, Failure> {
+    let mut found: Vec<&Found> = found.iter().collect();
     let mut wrong = Vec::new();
     for field in &mut fields {
         let Some(at) = found.iter().position(|found| found.name == field.name) else {
@@ -233,36 +238,37 @@ async fn look_at_columns(talk: &Talk, quoted: &str, mut fields: Vec<Field>) -> R
         // A part of the key that is rounded wouldn't be found again.
         let rounds = field.content == Content::EventTime && column.type_name != "timestamp with time zone";
         match Kind::of_oid(column.oid).filter(|kind| field.may_be(*kind) && !rounds) {
-            Some(kind) => (field.kind, field.declared) = (kind, column.type_name),
+            Some(kind) => (field.kind, field.declared) = (kind, column.type_name.clone()),
             None => wrong.push(format!("column {} can't be {}", field.name, column.type_name)),
         }
     }
     let needed = found.iter().filter(|found| found.is_needed);
     wrong.extend(needed.map(|found| format!("column {} takes no null, and Forebay writes nothing to it", found.name)));
     if wrong.is_empty() {
-        return Ok((fields, own));
+        return Ok(fields);
     }
     Err(Failure::Unfit(format!("{}: alter the table, or name another in `table`", wrong.join("; "))))
 }
 
+/// A column of a table.
+#[derive(Debug, PartialEq, Eq)]
 struct Found {
+    /// The table, which another one of the same name isn't.
+    of: Oid,
     name: String,
     oid: Oid,
     type_name: String,
     is_needed: bool,
-    is_generated: bool,
-    quoted: String,
 }
 
 impl Found {
     fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
-            name: row.try_get(0)?,
-            oid: row.try_get(1)?,
-            type_name: row.try_get(2)?,
-            is_needed: row.try_get(3)?,
-            is_generated: row.try_get(4)?,
-            quoted: row.try_get(5)?,
+            of: row.try_get(0)?,
+            name: row.try_get(1)?,
+            oid: row.try_get(2)?,
+            type_name: row.try_get(3)?,
+            is_needed: row.try_get(4)?,
         })
     }
 }

@@ -1,7 +1,8 @@
 //! One batch, one transaction: the rows and the lane's cursor, or nothing.
 //!
 //! The cursor's row is locked before anything else, so that a twin that was held up finds either the lock or a cursor
-//! that is past its batch.
+//! that is past its batch. The table is looked at behind the rows, when nobody can alter it any more: values that were made for
+//! columns of other types may be taken by the server as they are, and mean something else.
 
 use bytes::Bytes;
 use event::Lane;
@@ -112,13 +113,21 @@ async fn attempt(
         }
         Way::Careful => careful::write(talk, table, beyond(batch, cursor)).await?,
     };
-    if !refused.is_empty() {
-        talk.order("rollback").await?;
-        return Ok(Some(Report::Withheld { refused }));
+    if refused.is_empty() {
+        // Both are sent at once, and done in this order.
+        let ((), is_same) = try_join(set_cursor(talk, table, batch), table.is_same(talk)).await?;
+        if !is_same {
+            return Err(Failure::Altered);
+        }
+        talk.order("commit").await?;
+        return Ok(Some(Report::Stored));
     }
-    set_cursor(talk, table, batch).await?;
-    talk.order("commit").await?;
-    Ok(Some(Report::Stored))
+    // What is refused is given up: not for a type that a column doesn't have any more.
+    if !table.is_same(talk).await? {
+        return Err(Failure::Altered);
+    }
+    talk.order("rollback").await?;
+    Ok(Some(Report::Withheld { refused }))
 }
 
 async fn set_cursor(talk: &Talk, table: &Table, batch: &Batch) -> Result<(), Failure> {

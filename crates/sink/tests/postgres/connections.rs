@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use event::read::{Filter, Query, ReadError, Wanted};
 use sink::postgres::{Connections, PayloadKind};
 use sink::{Report, SinkError};
 
@@ -90,6 +91,28 @@ async fn a_call_that_waits_for_a_connection_ends_when_the_sink_is_closed() {
     }
     lock.batch_execute("rollback").await.unwrap();
     deliver(&sink, &plain(0, 1, 1)).await;
+}
+
+#[tokio::test]
+async fn a_read_that_waits_for_the_server_ends_when_the_sink_is_closed() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    let stand = named(server, Connections::default()).await;
+    let sink = stand.sink();
+    deliver(&sink, &plain(0, 1, 1)).await;
+    let lock = client(server).await;
+    lock.batch_execute(&format!("begin; lock table {}.events in access exclusive mode", stand.schema)).await.unwrap();
+    let query = Query { wanted: Wanted::Stored(Filter::default()), after: None, limit: 2, bytes_max: 1 << 20 };
+    let read = {
+        let (sink, query) = (sink.clone(), query.clone());
+        tokio::spawn(async move { sink.read(query).await })
+    };
+    wait_for(&watcher, &stand, "wait_event_type = 'Lock'", 1).await;
+    sink.close().await.unwrap();
+    let Err(ReadError::Unavailable(reason)) = read.await.unwrap() else { panic!("the table is locked") };
+    assert!(reason.contains("closed"), "{reason}");
+    lock.batch_execute("rollback").await.unwrap();
+    assert_eq!(sink.read(query).await.unwrap().events.len(), 1, "and a later read begins anew");
 }
 
 #[tokio::test]

@@ -97,6 +97,9 @@ async fn an_event_that_comes_again_with_its_time_is_stored_once_and_another_payl
     // This is how far it goes: the key of a partition has its time in it.
     assert_eq!(sink.write(&again(3, 1, "2", 2 * HOUR)).await, Ok(Report::Stored));
     assert_eq!(stand.count(server).await, 2);
+    // It is held against the row of its own time only.
+    assert_eq!(sink.write(&again(4, 1, "1", 0)).await, Ok(Report::Stored));
+    assert_eq!(stand.count(server).await, 2);
 }
 
 #[tokio::test]
@@ -277,6 +280,13 @@ async fn a_table_that_is_not_divided_so_says_what_to_do() {
             "(COLUMNS, event_time timestamptz(0), primary key (id, event_time)) partition by range (event_time);
           create table SCHEMA.d partition of SCHEMA.events default",
             "column event_time can't be timestamp(0)",
+        ),
+        (
+            "(COLUMNS, event_time timestamptz, primary key (id, event_time)) partition by range (event_time);
+          create table SCHEMA.d partition of SCHEMA.events default;
+          create table SCHEMA.p partition of SCHEMA.events for values from ('2025-01-01') to ('2025-02-01')
+          partition by range (event_time)",
+            "divided themselves",
         ),
     ] {
         let stand = divided(server).await;
