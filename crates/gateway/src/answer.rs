@@ -14,6 +14,16 @@ use crate::problem::{FailedStep, Problem};
 
 pub(crate) const JSON: &str = "application/json";
 
+/// How a record that was refused can be taken after all, just as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Retry {
+    /// With its batch, sent again.
+    Later,
+    /// In a request without the records that its batch has before it.
+    Alone,
+}
+
 /// A record of a batch that isn't taken.
 #[derive(Debug, Serialize)]
 pub(crate) struct Refusal {
@@ -22,6 +32,9 @@ pub(crate) struct Refusal {
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<Box<str>>,
     pub(crate) code: Code,
+    /// None where it has to be mended first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retry: Option<Retry>,
     detail: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
@@ -37,7 +50,8 @@ impl Refusal {
 
     pub(crate) fn of_problem(line: u32, problem: Problem) -> Self {
         let Problem { code, detail, offset, pointer, step, .. } = problem;
-        Self { line, pointer, code, detail, offset, step }
+        let retry = code.is_transient().then_some(Retry::Later);
+        Self { line, pointer, code, retry, detail, offset, step }
     }
 }
 
@@ -55,7 +69,7 @@ impl Refusal {
 impl From<pipeline::Refusal> for Refusal {
     fn from(refusal: pipeline::Refusal) -> Self {
         let pipeline::Refusal { line, pointer, code, detail, offset } = refusal;
-        Self { line, pointer: pointer.map(Into::into), code: code.into(), detail, offset, step: None }
+        Self { line, pointer: pointer.map(Into::into), code: code.into(), retry: None, detail, offset, step: None }
     }
 }
 
@@ -71,6 +85,16 @@ pub(crate) struct Verdict<'a> {
     /// All that were refused, where the list has only the first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_count: Option<u64>,
+    /// How many of those that were refused may be taken when the batch is sent again, in the list or not.
+    #[serde(skip_serializing_if = "is_zero")]
+    retry_later: u64,
+    /// How many may be taken alone.
+    #[serde(skip_serializing_if = "is_zero")]
+    retry_alone: u64,
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A single event is durable, with its id and position.
@@ -108,6 +132,8 @@ pub(crate) fn verdict(batch: &Encoder) -> (Verdict<'_>, StatusCode) {
         filtered: (batch.filtered > 0).then_some(batch.filtered),
         refused: &batch.refused,
         refused_count: is_cut.then_some(refused_count),
+        retry_later: batch.refused_for_now() - batch.refused_for_others,
+        retry_alone: batch.refused_for_others,
     };
     (verdict, status(batch, refused_count))
 }

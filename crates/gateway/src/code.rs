@@ -248,7 +248,7 @@ impl Code {
         matches!(self, Self::Json | Self::Utf8)
     }
 
-    /// Whether a repeat may succeed soon.
+    /// Whether a repeat may succeed soon: answers to requests say so by `Retry-After`, those to records by `retry`.
     pub(crate) const fn is_transient(self) -> bool {
         matches!(self, Self::Overload | Self::BacklogFull | Self::NotReady | Self::StoreUnavailable)
     }

@@ -202,6 +202,8 @@ pub(crate) struct Encoder {
     /// What these take in memory, about.
     refused_bytes: usize,
     pub(crate) refused_by_code: [u64; Code::ALL.len()],
+    /// How many of these were refused for the sake of others alone.
+    pub(crate) refused_for_others: u64,
 }
 
 impl Encoder {
@@ -239,6 +241,7 @@ impl Encoder {
             refused: Vec::new(),
             refused_bytes: 0,
             refused_by_code: [0; Code::ALL.len()],
+            refused_for_others: 0,
         }
     }
 
@@ -447,6 +450,12 @@ impl Encoder {
     /// How many records were refused.
     pub(crate) fn refused_count(&self) -> u64 {
         self.refused_by_code.iter().sum()
+    }
+
+    /// How many of these may be taken when they are sent again.
+    pub(crate) fn refused_for_now(&self) -> u64 {
+        let transient = Code::ALL.into_iter().filter(|code| code.is_transient());
+        transient.map(|code| self.refused_by_code[code as usize]).sum()
     }
 
     /// Refuses what is good too, and says nothing of what came before: its first copy may stand in this very batch, and

@@ -5,6 +5,7 @@
 //! way each time, so whatever is sent again after a crash comes under the keys that it had before.
 
 mod array;
+mod batch;
 mod body;
 mod counters;
 mod edit;
@@ -18,6 +19,7 @@ mod select;
 mod sender;
 mod source;
 mod state;
+mod state_lock;
 mod undecided;
 mod verdict;
 
@@ -35,9 +37,10 @@ pub use input::Input;
 use pipeline::expression::Expression;
 
 use crate::{Server, Target};
-use body::{Piece, Shape};
+use batch::Batch;
+use body::Shape;
 use frontier::Frontier;
-use refused::{Refusals, RefusedFile};
+use refused::RefusedFile;
 use select::Selection;
 use sender::{Post, Sender};
 use source::{Block, Reading, Source};
@@ -133,6 +136,37 @@ pub enum LoadError {
         path: PathBuf,
         /// What is wrong.
         source: io::Error,
+    },
+    /// Another load works with the state.
+    #[error(
+        "another load of this file is running, with the state {path}: wait for its end, or let it do the work; to load the \
+         file elsewhere beside it, give --state another name"
+    )]
+    InUse {
+        /// The state's path.
+        path: PathBuf,
+    },
+    /// A line was loaded before it was whole.
+    #[error(
+        "line {line} had no line break when it was loaded, and now the file goes on behind it, at byte {offset}: what was \
+         loaded is perhaps only the line's first part. Nothing from there on was sent. If the line was whole, insert a line break \
+         there and start again; if not, load it and what follows under a name of its own, as `tail -n +{line} FILE | forebay \
+         load - --id NAME`. For files that are still written to there is --follow, which waits for line breaks"
+    )]
+    LineHasGrown {
+        /// Its number, from 1.
+        line: u64,
+        /// Where it ended before, in decoded bytes.
+        offset: u64,
+    },
+    /// There is no end to what the server wants sent alone.
+    #[error(
+        "the batch at byte {offset}: lines that were sent alone, as the server wants it, are refused with the batch once more, and \
+         so are others that it doesn't list. Look for the step of their type that forgets what it has seen, and start again"
+    )]
+    Unlisted {
+        /// Where the batch begins, in decoded bytes.
+        offset: u64,
     },
     /// The state belongs to a load with other settings.
     #[error(
@@ -383,7 +417,8 @@ impl Load<'_> {
         let matched = if let Some(sender) = sender {
             work.shape.pieces(bytes, block.lines, undecided, |piece| {
                 if let Some(before) = refused {
-                    refused = self.send(work, block, piece, sender)?.map(|now| before + now);
+                    let batch = Batch { load: self, work, block, piece };
+                    refused = batch.deliver(sender)?.map(|now| before + now);
                 }
                 Ok(())
             })?
@@ -405,27 +440,6 @@ impl Load<'_> {
     fn undecided<'b>(&'b self, work: &'b Work<'_>, block: &Block, bytes: &'b [u8]) -> UndecidedLines<'b> {
         let shown = Shown { counters: self.counters, notify: self.notify };
         UndecidedLines::new(work.input, bytes, block.lines_before, shown, work.refused.as_ref())
-    }
-
-    /// How many lines were refused; none if it is time to stop.
-    fn send(
-        &self,
-        work: &Work<'_>,
-        block: &Block,
-        piece: &Piece<'_>,
-        sender: &mut Sender<'_>,
-    ) -> Result<Option<u64>, LoadError> {
-        let key = format!("{}-{}-{}", work.key, block.generation, block.offset + piece.offset as u64);
-        let Some(verdict) = sender.send(&key, piece.body, &work.halt)? else { return Ok(None) };
-        let refusals = Refusals { input: work.input, lines_before: block.lines_before, piece, verdict: &verdict };
-        if let Some(kept) = work.refused.as_ref().filter(|_| !verdict.refused.is_empty()) {
-            kept.write(&refusals)?;
-        }
-        Counters::add(&self.counters.accepted, verdict.accepted);
-        Counters::add(&self.counters.duplicates, verdict.duplicates);
-        let before = self.counters.refused.fetch_add(verdict.refused_count(), Ordering::Relaxed);
-        refusals.show(before, self.notify);
-        Ok(Some(verdict.refused_count()))
     }
 }
 

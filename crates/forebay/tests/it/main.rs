@@ -15,6 +15,8 @@ mod directory;
 mod elasticsearch;
 mod hard_payloads;
 mod load;
+mod load_refused;
+mod load_resumed;
 mod load_where;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;

@@ -4,14 +4,13 @@ use event::limits::REFUSALS_LISTED_MAX;
 use eventlog::{Cause, Earlier};
 
 use super::Encoder;
-use crate::answer::Refusal;
+use crate::answer::{Refusal, Retry};
 use crate::code::Code;
 use crate::event_request::other_bytes;
 use crate::problem::Problem;
 
 /// What is said of a line that was left out for the sake of one that isn't stored.
-const LEANT: &str =
-    "a step left it out because a line before it has the same value, and that line is refused; send this one again";
+const LEANT: &str = "a step left it out because a line before it has the same value, and that line is refused; send this one again, without that line";
 
 impl Encoder {
     /// The batch came before, as a whole.
@@ -30,7 +29,7 @@ impl Encoder {
         refused.into_iter().for_each(|(line, cause)| self.refuse_met(line, cause));
         // They stand among those that were refused before the log was asked.
         self.refused.sort_by_key(Refusal::line);
-        self.refused.truncate(REFUSALS_LISTED_MAX);
+        self.shorten_list();
         again.into_iter().map(|(_, earlier)| earlier).collect()
     }
 
@@ -41,8 +40,26 @@ impl Encoder {
             Cause::Leaning => Problem::new(Code::Overload, LEANT),
         };
         self.refused_by_code[problem.code as usize] += 1;
-        if self.refused.len() < 2 * REFUSALS_LISTED_MAX {
-            self.list(Refusal::of_problem(line, problem));
+        let mut refusal = Refusal::of_problem(line, problem);
+        let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;
+        if cause == Cause::Leaning {
+            refusal.retry = Some(Retry::Alone);
+            is_listed = self.refused_for_others < REFUSALS_LISTED_MAX as u64;
+            self.refused_for_others += 1;
         }
+        if is_listed {
+            self.list(refusal);
+        }
+    }
+
+    /// Keeps as many refusals as are listed. Before all those of lines that are to be sent alone: a client that isn't told
+    /// which these are can't send them.
+    fn shorten_list(&mut self) {
+        let mut others = (REFUSALS_LISTED_MAX as u64).saturating_sub(self.refused_for_others);
+        self.refused.retain(|refusal| {
+            let is_kept = refusal.retry == Some(Retry::Alone) || others > 0;
+            others -= u64::from(is_kept && refusal.retry != Some(Retry::Alone));
+            is_kept
+        });
     }
 }

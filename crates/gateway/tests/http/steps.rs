@@ -434,11 +434,35 @@ fn what_a_line_was_left_out_for_that_is_refused_is_not_lost() {
     let refused: Vec<_> = json["refused"].as_array().unwrap().iter().map(|one| (&one["line"], &one["code"])).collect();
     let expected = [(2, "id_reused"), (3, "overload"), (4, "overload")].map(|(line, code)| (json!(line), json!(code)));
     assert_eq!(refused, expected.iter().map(|(line, code)| (line, code)).collect::<Vec<_>>(), "{json}");
+    // To mend, or to be sent again without those before it.
+    let retries = json["refused"].as_array().unwrap().iter().map(|one| one["retry"].as_str()).collect::<Vec<_>>();
+    assert_eq!((retries, &json["retry_alone"]), (vec![None, Some("alone"), Some("alone")], &json!(2)), "{json}");
+    assert_eq!(json.get("retry_later"), None, "{json}");
     assert_eq!(filtered(&stand), [(1, "dedupe", 0)]);
     let answer = stand.post("/ingest/batch/t", NDJSON, "{\"id\":\"Q\",\"d\":8}\n").json();
     assert_eq!(answer["accepted"], 1, "{answer}");
     let payloads = stand.payloads();
     assert_eq!(payloads, [r#"{"id":"P","d":7}"#, r#"{"id":"S","d":9}"#, r#"{"id":"Q","d":8}"#]);
+}
+
+/// A client that isn't told which lines to send alone can't: they are listed before all others.
+#[test]
+fn lines_to_be_sent_alone_are_listed_first() {
+    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/d", "window": "10m"}]"#) });
+    assert_eq!(stand.post("/ingest/event/t", "", r#"{"id":"P"}"#).status, 200);
+    let leaning = |count: usize| "{\"d\":7}\n".repeat(count);
+    for (bad, alone, listed) in [(1_200, 2, (998, 0, 2)), (1, 1_300, (0, 0, 1_000)), (600, 100, (600, 1, 100))] {
+        let body = format!("{}{{\"id\":\"P\",\"d\":7}}\n{}", "no\n".repeat(bad), leaning(alone));
+        let json = stand.post("/ingest/batch/t", NDJSON, body).json();
+        let refused = json["refused"].as_array().unwrap();
+        let count = |code: &str| refused.iter().filter(|one| one["code"] == code).count();
+        assert_eq!((count("json"), count("id_reused"), count("overload")), listed);
+        assert!(refused.is_sorted_by_key(|one| one["line"].as_u64()));
+        assert_eq!(json["retry_alone"], alone);
+        let all = bad + 1 + alone;
+        let expected = if all > 1_000 { json!(all) } else { json!(null) };
+        assert_eq!(json["refused_count"], expected);
+    }
 }
 
 #[test]

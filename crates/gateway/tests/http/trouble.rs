@@ -204,6 +204,11 @@ fn of_a_batch_only_records_whose_stores_are_behind_are_refused() {
     gate(&stand, "slow").set_closed(true);
     let some = stand.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"quick\"}");
     assert_eq!((some.status, &some.json()["refused"][0]["code"]), (207, &"backlog_full".into()));
+    let (json, later) = (some.json(), "later".into());
+    assert_eq!(
+        (&json["refused"][0]["retry"], &json["retry_later"], json.get("retry_alone")),
+        (&later, &1.into(), None)
+    );
     let all = stand.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"slow\"}");
     assert_eq!((all.status, all.code().as_str()), (503, "backlog_full"));
     assert_eq!(stand.stored().len(), 3);

@@ -73,6 +73,13 @@ impl Shape {
 }
 
 impl Piece<'_> {
+    /// A line of the body, from 1, with its line break; none if there are fewer.
+    pub(super) fn line(&self, wanted: usize) -> Option<&[u8]> {
+        let start = nth_line(self.body, &mut 0, 0, wanted)?;
+        let line = &self.body[start..];
+        (!line.is_empty()).then(|| &line[..memchr(b'\n', line).map_or(line.len(), |end| end + 1)])
+    }
+
     /// For lines of the body, from 1 and ascending: each line's number in the block, from 0, and the line as it
     /// was read.
     pub(super) fn find_lines(&self, wanted: impl Iterator<Item = usize>, mut give: impl FnMut(usize, u64, &[u8])) {
@@ -152,6 +159,25 @@ mod tests {
         let found = pieces(&shape, &block);
         let lengths: Vec<_> = found.iter().map(|(offset, body)| (*offset, body.len())).collect();
         assert_eq!(lengths, [(0, 2 * BATCH_RECORDS_MAX), (2 * BATCH_RECORDS_MAX, 2)]);
+    }
+
+    #[test]
+    fn a_line_of_a_body_is_what_was_sent() {
+        let edit = [Edit::set("/a=4").unwrap()];
+        let mut found = Vec::new();
+        let sent = shape("a", &edit).pieces(
+            b"x\n{\"a\":1}\n\n",
+            3,
+            |_, _| Ok(()),
+            |piece| {
+                found = [1, 2].map(|line| piece.line(line).map(<[u8]>::to_vec)).into();
+                Ok::<_, Infallible>(())
+            },
+        );
+        assert!(sent.is_ok());
+        assert_eq!(found, [Some(b"{\"a\":4}\n".to_vec()), None]);
+        let piece = Piece { offset: 0, body: b"1\n\n2", block: b"", lines: None };
+        assert_eq!([1, 2, 3, 4].map(|line| piece.line(line)), [Some(&b"1\n"[..]), Some(b"\n"), Some(b"2"), None]);
     }
 
     #[test]

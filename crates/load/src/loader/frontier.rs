@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::LoadError;
-use super::state::{Entry, Place, State};
+use super::state::{Entry, Place, Split, State};
 
 /// A crash costs so much of sending again; what was sent before is known by its keys.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
@@ -51,6 +51,20 @@ impl<'a> Frontier<'a> {
         inner.save()
     }
 
+    /// What is known of the batch that begins at `offset`, if lines of it are sent alone.
+    pub(super) fn split(&self, offset: u64) -> Option<Split> {
+        self.lock().entry.split.iter().find(|split| split.offset == offset).cloned()
+    }
+
+    /// Lines of a batch will be sent alone: durable before the first of them is, since the batch itself, sent again, could then be
+    /// taken with them.
+    pub(super) fn set_split(&self, split: Split) -> Result<(), LoadError> {
+        let mut inner = self.lock();
+        inner.entry.split.retain(|known| known.offset != split.offset);
+        inner.entry.split.push(split);
+        inner.save()
+    }
+
     /// Everything in block `number`, which ends at `place`, was answered, and so many of its lines were refused.
     pub(super) fn answered(&self, number: u64, place: Place, refused: u64) -> Result<(), LoadError> {
         let mut inner = self.lock();
@@ -62,6 +76,8 @@ impl<'a> Frontier<'a> {
         }
         if inner.next > before {
             inner.entry.loaded_at = Some(event::rfc3339::format(unix_microseconds()));
+            let offset = inner.entry.place.offset;
+            inner.entry.split.retain(|split| split.offset >= offset);
             if inner.saved_at.is_none_or(|saved_at| saved_at.elapsed() >= SAVE_EVERY) {
                 inner.save()?;
             }

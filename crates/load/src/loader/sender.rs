@@ -52,20 +52,26 @@ impl<'a> Sender<'a> {
         Self { post, connection: None }
     }
 
-    /// Sends until there is an answer; none when it is time to stop.
+    /// Sends until there is an answer, and no line is for later; none when it is time to stop.
     pub(super) fn send(&mut self, key: &str, body: &[u8], halt: &Halt<'_>) -> Result<Option<Verdict>, LoadError> {
         let head = self.head(key, body.len());
-        let mut attempt = 0;
+        let (mut attempt, mut accepted) = (0, 0);
         loop {
-            let (why, retry_after) = match self.attempt(head.as_bytes(), body)? {
-                Attempt::Answered(verdict) => return Ok(Some(verdict)),
-                Attempt::Failed { why, retry_after } => (why, retry_after),
+            let (why, until, retry_after) = match self.attempt(head.as_bytes(), body)? {
+                Attempt::Answered(verdict) => {
+                    let Some(why) = verdict.wants_again() else {
+                        return Ok(Some(verdict.with_accepted_before(accepted)));
+                    };
+                    accepted += verdict.newly_stored();
+                    (why, "they are taken", None)
+                }
+                Attempt::Failed { why, retry_after } => (why, "it answers", retry_after),
             };
             attempt += 1;
             Counters::add(&self.post.counters.batches_again, 1);
             if is_told(attempt) {
                 let target = self.post.server.target();
-                (self.post.notify)(&format!("{target}: {why}; tried {attempt} times, and again until it answers"));
+                (self.post.notify)(&format!("{target}: {why}; tried {attempt} times, and again until {until}"));
             }
             if !sleep(wait(key, attempt, retry_after), halt) {
                 return Ok(None);

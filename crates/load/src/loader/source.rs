@@ -41,6 +41,8 @@ pub(super) struct Source<'a> {
     read: Arc<AtomicU64>,
     number: u64,
     is_at_end: bool,
+    /// What was read of a stream of lines doesn't end with a line break.
+    is_within_line: bool,
     /// The last block ends where the input ended: until it is answered, nothing behind it may be sent, since only one such
     /// end is remembered.
     must_wait: bool,
@@ -78,7 +80,7 @@ impl<'a> Source<'a> {
     /// Opens an input where `entry` left off. Also says how large it is.
     pub(super) fn open(input: &Input, entry: Option<&Entry>, reading: Reading<'a>) -> Result<(Self, u64), LoadError> {
         let found = find(input, entry, &reading)?;
-        let Found { opened, entry, is_rotated } = found;
+        let Found { opened, entry, is_rotated, is_within_line } = found;
         let Opened { stream, form, file: _, size } = opened;
         let follow = match input {
             Input::File(path) if reading.follow => {
@@ -106,6 +108,7 @@ impl<'a> Source<'a> {
             read,
             number: 0,
             is_at_end,
+            is_within_line,
             must_wait: false,
         };
         Ok((source, size))
@@ -146,11 +149,20 @@ impl<'a> Source<'a> {
                 let is_growing = self.follow.as_ref().is_some_and(|follow| !follow.is_draining());
                 let last_line = if is_growing { LastLine::Awaited } else { LastLine::Taken };
                 let has_ended = lines.next(block, self.block_bytes, last_line)?;
+                if self.is_within_line && !block.is_empty() {
+                    check_line_end(block, self.entry.place)?;
+                }
                 let before = self.entry.cut.checked_sub(self.entry.place.offset);
                 let before = before.and_then(|length| usize::try_from(length).ok()).filter(|length| *length > 0);
                 if let Some(length) =
                     before.filter(|length| *length < block.len() || !has_ended && *length == block.len())
                 {
+                    if block[length - 1] != b'\n' && length < block.len() {
+                        let breaks = memchr::memchr_iter(b'\n', &block[..length]).count() as u64;
+                        let Place { lines, .. } = self.entry.place;
+                        let at = Place { offset: self.entry.cut, lines: lines + breaks, ..Place::default() };
+                        check_line_end(&block[length..], at)?;
+                    }
                     lines.put_back(block, length);
                     return Ok(End::AsBefore);
                 }
@@ -173,6 +185,7 @@ impl<'a> Source<'a> {
         self.number += 1;
         let generation = self.entry.generation;
         let is_cut = self.counts_lines && bytes.last() != Some(&b'\n');
+        self.is_within_line = bytes.last() != Some(&b'\n');
         let lines = breaks + u64::from(is_cut);
         Block { number, generation, offset: before.offset, lines_before: before.lines, lines, place }
     }
@@ -197,9 +210,9 @@ impl<'a> Source<'a> {
     fn replace(&mut self, file: File, frontier: &Frontier<'_>) -> Result<(), LoadError> {
         let metadata = file.metadata().map_err(LoadError::Read)?;
         let id = input::FileId::of(&metadata);
-        self.entry =
-            Entry { generation: self.entry.generation + 1, file: id, place: Place::default(), cut: 0, loaded_at: None };
+        self.entry = Entry { generation: self.entry.generation + 1, file: id, ..Entry::default() };
         self.cutter = Cutter::Lines(Lines::new(Stream::plain(file, self.read.clone())));
+        self.is_within_line = false;
         frontier.begin(self.entry.clone())
     }
 }
@@ -209,45 +222,53 @@ struct Found {
     entry: Entry,
     /// It no longer stands under its name.
     is_rotated: bool,
+    /// Before the place where the load goes on stands no line break.
+    is_within_line: bool,
+}
+
+/// A line that was loaded without a line break must end where it ended then, but for white space: what follows is no line.
+fn check_line_end(following: &[u8], at: Place) -> Result<(), LoadError> {
+    let end = memchr::memchr(b'\n', following).unwrap_or(following.len());
+    let is_blank = following[..end].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+    if is_blank { Ok(()) } else { Err(LoadError::LineHasGrown { line: at.lines + 1, offset: at.offset }) }
 }
 
 /// The input, moved to where the load goes on.
 fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<Found, LoadError> {
     let mut opened = input::open(input, &reading.read)?;
-    let Some(entry) = entry else {
-        let entry = Entry { generation: 0, file: opened.file, place: Place::default(), cut: 0, loaded_at: None };
-        return Ok(Found { opened, entry, is_rotated: false });
+    let anew = |opened: Opened, generation| {
+        let entry = Entry { generation, file: opened.file, ..Entry::default() };
+        Ok(Found { opened, entry, is_rotated: false, is_within_line: false })
     };
-    if goes_on(&mut opened, entry, reading.follow)? {
+    let Some(entry) = entry else { return anew(opened, 0) };
+    if let Some(tail) = tail(&mut opened, entry, reading.follow)? {
         let entry = Entry { file: opened.file, ..entry.clone() };
         if matches!(opened.stream, Stream::Plain(_)) {
             // It was skipped without being read.
             reading.read.store(entry.place.offset, Ordering::Relaxed);
         }
-        return Ok(Found { opened, entry, is_rotated: false });
+        return Ok(Found { opened, entry, is_rotated: false, is_within_line: is_within_line(&tail) });
     }
     let Input::File(path) = input else { return Err(LoadError::OtherInput) };
     if reading.follow
         && let Some(file) = super::follow::rotated(path, entry.file)?
     {
         let mut opened = input::open_file(path, file, &reading.read)?;
-        if goes_on(&mut opened, entry, true)? {
-            return Ok(Found { opened, entry: entry.clone(), is_rotated: true });
+        if let Some(tail) = tail(&mut opened, entry, true)? {
+            let is_within_line = is_within_line(&tail);
+            return Ok(Found { opened, entry: entry.clone(), is_rotated: true, is_within_line });
         }
     }
     (reading.notify)(&format!("{} isn't the file that was loaded before: all of it is loaded", input.name()));
     reading.read.store(0, Ordering::Relaxed);
-    let opened = input::open(input, &reading.read)?;
-    let entry =
-        Entry { generation: entry.generation + 1, file: opened.file, place: Place::default(), cut: 0, loaded_at: None };
-    Ok(Found { opened, entry, is_rotated: false })
+    anew(input::open(input, &reading.read)?, entry.generation + 1)
 }
 
-/// Whether what stands before the place where the load goes on is what stood there, and the file therefore the same.
-fn goes_on(opened: &mut Opened, entry: &Entry, must_be_same_file: bool) -> Result<bool, LoadError> {
+/// What stands before the place where the load goes on, if it is what stood there, and the file therefore the same.
+fn tail(opened: &mut Opened, entry: &Entry, must_be_same_file: bool) -> Result<Option<Vec<u8>>, LoadError> {
     let Place { offset, tail_bytes, tail_sum, .. } = entry.place;
     if opened.file != entry.file && (must_be_same_file || tail_bytes == 0) {
-        return Ok(false);
+        return Ok(None);
     }
     let mut tail = Vec::with_capacity(tail_bytes);
     let mut read = || {
@@ -255,8 +276,32 @@ fn goes_on(opened: &mut Opened, entry: &Entry, must_be_same_file: bool) -> Resul
         opened.stream.by_ref().take(tail_bytes as u64).read_to_end(&mut tail)
     };
     match read() {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(LoadError::Read(error)),
-        Ok(_) => Ok(tail.len() == tail_bytes && (tail_bytes == 0 || state::sum(&tail) == tail_sum)),
+        Ok(_) => {
+            let is_same = tail.len() == tail_bytes && (tail_bytes == 0 || state::sum(&tail) == tail_sum);
+            Ok(is_same.then_some(tail))
+        }
+    }
+}
+
+fn is_within_line(tail: &[u8]) -> bool {
+    tail.last().is_some_and(|byte| *byte != b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_loaded_ends_where_it_ended() {
+        let at = Place { offset: 9, lines: 2, ..Place::default() };
+        for following in ["\n", "\n3\n", "\r\n3", " \t\n3", "\r", ""] {
+            assert!(check_line_end(following.as_bytes(), at).is_ok(), "{following:?}");
+        }
+        for following in ["4", "34\n", "\r3\n", " x\n"] {
+            let error = check_line_end(following.as_bytes(), at).unwrap_err();
+            assert!(matches!(error, LoadError::LineHasGrown { line: 3, offset: 9 }), "{following:?}: {error}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What a load remembers in a file, so that it goes on after a crash: its id, its settings, and for each input up to
 //! where everything was answered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LoadError;
 use super::input::FileId;
+use super::state_lock::StateLock;
 
 /// Bytes before the place where a load goes on that must still be the same.
 pub(super) const TAIL_BYTES: usize = 4096;
@@ -40,6 +41,22 @@ pub(super) struct Entry {
     /// When the last of it was answered (RFC 3339).
     #[serde(default)]
     pub(super) loaded_at: Option<String>,
+    /// Batches of which lines are sent alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) split: Vec<Split>,
+}
+
+/// A batch that is answered, but for lines that are to be sent alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Split {
+    /// Where it begins, as its key says.
+    pub(super) offset: u64,
+    /// Lines of its body, from 1.
+    pub(super) alone: BTreeSet<usize>,
+    /// There may be more: the batch is to be sent again to hear of them.
+    pub(super) has_more: bool,
+    /// How many of its other lines were refused.
+    pub(super) refused: u64,
 }
 
 /// A place between two lines, and what stands before it.
@@ -85,17 +102,21 @@ const VERSION: u32 = 1;
 pub(super) struct State {
     path: Option<PathBuf>,
     content: Content,
+    _lock: Option<StateLock>,
 }
 
 impl State {
     /// Reads the file, or begins a load of its own where there is none. `id` names the load; without it one is made.
     pub(super) fn open(path: Option<PathBuf>, id: Option<&str>, settings: Settings) -> Result<Self, LoadError> {
+        // Before it is read: another load that ends now has written it by then.
+        let lock = path.as_deref().map(lock).transpose()?;
         let read = path.as_deref().map(read).transpose()?.flatten();
         let Some(content) = read else {
             let id = id.map_or_else(new_id, |id| Ok(id.to_owned()))?;
-            return Ok(Self { path, content: Content { version: VERSION, id, settings, inputs: BTreeMap::new() } });
+            let content = Content { version: VERSION, id, settings, inputs: BTreeMap::new() };
+            return Ok(Self { path, content, _lock: lock });
         };
-        let state = Self { path, content };
+        let state = Self { path, content, _lock: lock };
         if state.content.settings != settings || id.is_some_and(|id| id != state.content.id) {
             let path = state.path.unwrap_or_default();
             let was = serde_json::to_string(&state.content.settings).unwrap_or_default();
@@ -123,6 +144,11 @@ impl State {
         let Some(path) = &self.path else { return Ok(()) };
         write(path, &self.content).map_err(|source| LoadError::State { path: path.clone(), source })
     }
+}
+
+fn lock(path: &Path) -> Result<StateLock, LoadError> {
+    let taken = StateLock::take(path).map_err(|source| LoadError::State { path: path.to_owned(), source })?;
+    taken.ok_or_else(|| LoadError::InUse { path: path.to_owned() })
 }
 
 fn read(path: &Path) -> Result<Option<Content>, LoadError> {
@@ -167,6 +193,7 @@ mod tests {
             place: Place::behind(b"x\n", offset, 7, false),
             cut: 0,
             loaded_at: Some("2026-11-23T01:00:00Z".to_owned()),
+            split: vec![Split { offset: 8, alone: [2].into(), has_more: false, refused: 1 }],
         }
     }
 
@@ -180,8 +207,12 @@ mod tests {
         assert_eq!(state.entry("a"), None);
         state.save("a", entry(9)).unwrap();
         state.save("b", entry(1)).unwrap();
+        let second = State::open(Some(path.clone()), None, settings.clone());
+        assert!(matches!(second, Err(LoadError::InUse { .. })));
+        drop(state);
         let again = State::open(Some(path.clone()), Some(&id), settings.clone()).unwrap();
         assert_eq!((again.id(), again.entry("a"), again.entry("b")), (id.as_str(), Some(&entry(9)), Some(&entry(1))));
+        drop(again);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 
         for (id, settings) in [(Some("other"), settings.clone()), (None, Settings::default())] {

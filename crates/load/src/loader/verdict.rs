@@ -9,10 +9,36 @@ pub(super) struct Verdict {
     pub(super) accepted: u64,
     #[serde(default)]
     pub(super) duplicates: u64,
-    /// The first of the refused lines, ascending.
+    /// How many of those that were accepted are left out by a step of their type.
+    #[serde(default)]
+    filtered: u64,
+    /// Refused lines that are listed, ascending.
     pub(super) refused: Vec<RefusedLine>,
     /// All of them, where there are more.
     refused_count: Option<u64>,
+    /// How many of them may be taken when the batch is sent again.
+    #[serde(default)]
+    retry_later: u64,
+    /// How many may be taken when each is sent alone.
+    #[serde(default)]
+    retry_alone: u64,
+}
+
+/// What the server says of a refused line that may be taken just as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Retry {
+    Later,
+    Alone,
+}
+
+/// Lines of a batch that are to be sent alone.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AloneLines {
+    /// In the body, from 1, ascending.
+    pub(super) lines: Vec<usize>,
+    /// There are more that aren't listed.
+    pub(super) has_more: bool,
 }
 
 /// A line that was refused.
@@ -23,6 +49,8 @@ pub(super) struct RefusedLine {
     pub(super) code: String,
     #[serde(default)]
     pub(super) detail: String,
+    #[serde(default)]
+    retry: Option<Retry>,
 }
 
 impl Verdict {
@@ -40,6 +68,44 @@ impl Verdict {
         self.refused_count.unwrap_or(self.refused.len() as u64)
     }
 
+    /// Why the batch is to be sent again as it is, if some of its lines are for later: those that were taken are duplicates then.
+    pub(super) fn wants_again(&self) -> Option<String> {
+        let first = || self.refused.iter().find(|refused| refused.retry == Some(Retry::Later));
+        let why = || first().map_or_else(String::new, |first| format!(" ({}: {})", first.code, first.detail));
+        (self.retry_later > 0).then(|| format!("{} line(s) of a batch are refused for now{}", self.retry_later, why()))
+    }
+
+    /// How many events a repetition of the batch will find to be duplicates.
+    pub(super) const fn newly_stored(&self) -> u64 {
+        self.accepted.saturating_sub(self.filtered)
+    }
+
+    /// Counts as accepted what this same load had so many times before.
+    pub(super) fn with_accepted_before(mut self, accepted: u64) -> Self {
+        let accepted = accepted.min(self.duplicates);
+        self.duplicates -= accepted;
+        self.accepted += accepted;
+        self
+    }
+
+    /// Takes those out that are to be sent alone: they aren't refused for good.
+    pub(super) fn take_alone(&mut self) -> AloneLines {
+        let is_alone = |refused: &RefusedLine| refused.retry == Some(Retry::Alone);
+        let lines: Vec<_> =
+            self.refused.iter().filter(|refused| is_alone(refused)).map(|refused| refused.line).collect();
+        self.refused.retain(|refused| !is_alone(refused));
+        self.refused_count = self.refused_count.map(|count| count.saturating_sub(self.retry_alone));
+        let has_more = self.retry_alone > lines.len() as u64;
+        self.retry_alone = 0;
+        AloneLines { lines, has_more }
+    }
+
+    /// The verdict on a line that was sent alone, as one on that line of its batch.
+    pub(super) fn of_line(mut self, line: usize) -> Self {
+        self.refused.iter_mut().for_each(|refused| refused.line = line);
+        self
+    }
+
     /// The answer lists a thousand refusals. Where JSON is what is wrong with all, the others can be found here, with
     /// the server's own check.
     fn complete(&mut self, body: &[u8]) {
@@ -47,7 +113,7 @@ impl Verdict {
         let mut note = |item: pipeline::batch::Item<'_>| {
             if let Err(refusal) = item.record {
                 let (code, detail) = (refusal.code.as_str().to_owned(), refusal.detail.into_owned());
-                found.push(RefusedLine { line: refusal.line as usize, code, detail });
+                found.push(RefusedLine { line: refusal.line as usize, code, detail, retry: None });
             }
         };
         let mut splitter = Splitter::new(Form::Lines);
@@ -67,10 +133,28 @@ mod tests {
         let text = r#"{"accepted":2,"duplicates":1,"refused":[{"line":3,"code":"json","detail":"no","offset":1}]}"#;
         let verdict = Verdict::parse(text.as_bytes(), b"").unwrap();
         assert_eq!((verdict.accepted, verdict.duplicates, verdict.refused_count()), (2, 1, 1));
-        assert_eq!(verdict.refused, [RefusedLine { line: 3, code: "json".into(), detail: "no".into() }]);
+        assert_eq!(verdict.refused, [RefusedLine { line: 3, code: "json".into(), detail: "no".into(), retry: None }]);
         for text in [r#"{"status":400,"code":"bad_request","detail":"x"}"#, "", "<html>"] {
             assert!(Verdict::parse(text.as_bytes(), b"").is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn lines_for_later_and_lines_to_be_sent_alone_arent_refused() {
+        let text = r#"{"accepted":5,"filtered":2,"duplicates":1,"refused_count":9,"retry_later":3,"retry_alone":4,"refused":[
+            {"line":2,"code":"overload","retry":"alone"},{"line":4,"code":"key"},
+            {"line":7,"code":"backlog_full","retry":"later","detail":"full"}]}"#;
+        let mut verdict = Verdict::parse(text.as_bytes(), b"").unwrap();
+        assert_eq!(verdict.wants_again().unwrap(), "3 line(s) of a batch are refused for now (backlog_full: full)");
+        assert_eq!(verdict.newly_stored(), 3);
+        assert_eq!(verdict.take_alone(), AloneLines { lines: vec![2], has_more: true });
+        assert_eq!((verdict.refused_count(), verdict.refused.len()), (5, 2));
+
+        let text = r#"{"accepted":1,"duplicates":4,"refused":[{"line":1,"code":"key"}]}"#;
+        let mut verdict = Verdict::parse(text.as_bytes(), b"").unwrap().with_accepted_before(3).of_line(8);
+        assert_eq!((verdict.accepted, verdict.duplicates, verdict.wants_again()), (4, 1, None));
+        assert_eq!(verdict.take_alone(), AloneLines { lines: Vec::new(), has_more: false });
+        assert_eq!((verdict.refused_count(), verdict.refused[0].line), (1, 8));
     }
 
     #[test]

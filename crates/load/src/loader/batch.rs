@@ -1,0 +1,113 @@
+//! One batch, sent until each of its lines has its outcome: as a whole first, and then alone what the server takes in no other
+//! way.
+//!
+//! A line that was sent alone has an id of another key than its batch. So that it is never taken under both, the state says which
+//! lines these are before the first of them is sent, and from then on the batch isn't sent again to have them taken.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use super::body::Piece;
+use super::refused::Refusals;
+use super::sender::Sender;
+use super::source::Block;
+use super::state::Split;
+use super::verdict::{AloneLines, Verdict};
+use super::{Counters, Load, LoadError, Work};
+
+/// What is sent as one request.
+pub(super) struct Batch<'a, 'w> {
+    pub(super) load: &'a Load<'a>,
+    pub(super) work: &'a Work<'w>,
+    pub(super) block: &'a Block,
+    pub(super) piece: &'a Piece<'a>,
+}
+
+impl Batch<'_, '_> {
+    /// How many lines were refused; none if it is time to stop.
+    pub(super) fn deliver(&self, sender: &mut Sender<'_>) -> Result<Option<u64>, LoadError> {
+        let split = match self.work.frontier.split(self.offset()) {
+            Some(split) => {
+                // The run that sent the batch has counted them.
+                Counters::add(&self.load.counters.refused_before, split.refused);
+                split
+            }
+            None => {
+                let Some(mut verdict) = self.send(sender)? else { return Ok(None) };
+                let AloneLines { lines, has_more } = verdict.take_alone();
+                let refused = self.note(&verdict)?;
+                if lines.is_empty() && !has_more {
+                    return Ok(Some(refused));
+                }
+                let split = Split { offset: self.offset(), alone: lines.into_iter().collect(), has_more, refused };
+                self.work.frontier.set_split(split.clone())?;
+                split
+            }
+        };
+        self.send_split(split, sender)
+    }
+
+    fn send_split(&self, mut split: Split, sender: &mut Sender<'_>) -> Result<Option<u64>, LoadError> {
+        let mut refused = split.refused;
+        let mut next = split.alone.clone();
+        loop {
+            for line in next {
+                let Some(now) = self.send_alone(line, sender)? else { return Ok(None) };
+                refused += now;
+            }
+            if !split.has_more {
+                return Ok(Some(refused));
+            }
+            let Some(more) = self.hear_more(&mut split, sender)? else { return Ok(None) };
+            next = more;
+        }
+    }
+
+    fn send_alone(&self, line: usize, sender: &mut Sender<'_>) -> Result<Option<u64>, LoadError> {
+        let Some(body) = self.piece.line(line) else { return Ok(Some(0)) };
+        let key = format!("{}-line-{line}", self.key());
+        let Some(verdict) = sender.send(&key, body, &self.work.halt)? else { return Ok(None) };
+        self.note(&verdict.of_line(line)).map(Some)
+    }
+
+    /// Sends the batch again, to be told of lines that weren't listed: what was sent alone isn't in the way of others any more.
+    fn hear_more(&self, split: &mut Split, sender: &mut Sender<'_>) -> Result<Option<BTreeSet<usize>>, LoadError> {
+        let Some(mut verdict) = self.send(sender)? else { return Ok(None) };
+        let AloneLines { lines, has_more } = verdict.take_alone();
+        let new: BTreeSet<_> = lines.into_iter().filter(|line| !split.alone.contains(line)).collect();
+        if new.is_empty() && has_more {
+            return Err(LoadError::Unlisted { offset: self.offset() });
+        }
+        split.alone.extend(&new);
+        split.has_more = has_more;
+        self.work.frontier.set_split(split.clone())?;
+        Ok(Some(new))
+    }
+
+    fn send(&self, sender: &mut Sender<'_>) -> Result<Option<Verdict>, LoadError> {
+        sender.send(&self.key(), self.piece.body, &self.work.halt)
+    }
+
+    fn offset(&self) -> u64 {
+        self.block.offset + self.piece.offset as u64
+    }
+
+    fn key(&self) -> String {
+        format!("{}-{}-{}", self.work.key, self.block.generation, self.offset())
+    }
+
+    /// Counts what a verdict says, shows and keeps the lines that are refused, and says how many these are.
+    fn note(&self, verdict: &Verdict) -> Result<u64, LoadError> {
+        let (Load { counters, notify, .. }, work) = (self.load, self.work);
+        let lines_before = self.block.lines_before;
+        let refusals = Refusals { input: work.input, lines_before, piece: self.piece, verdict };
+        if let Some(kept) = work.refused.as_ref().filter(|_| !verdict.refused.is_empty()) {
+            kept.write(&refusals)?;
+        }
+        Counters::add(&counters.accepted, verdict.accepted);
+        Counters::add(&counters.duplicates, verdict.duplicates);
+        let before = counters.refused.fetch_add(verdict.refused_count(), Ordering::Relaxed);
+        refusals.show(before, *notify);
+        Ok(verdict.refused_count())
+    }
+}

@@ -1,0 +1,79 @@
+//! Keeps a second load off a state that one works with: a lock on a file beside it, which ends with its process.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::input::FileId;
+
+/// Held for as long as a load works with the state.
+#[derive(Debug)]
+pub(super) struct StateLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl StateLock {
+    /// None where another load has it.
+    pub(super) fn take(state: &Path) -> io::Result<Option<Self>> {
+        let mut path = state.as_os_str().to_owned();
+        path.push(".lock");
+        let path = PathBuf::from(path);
+        loop {
+            let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // Who had it before may have removed it in between: then others lock another file.
+            if is_still_there(&path, &file)? {
+                return Ok(Some(Self { path, _file: file }));
+            }
+        }
+    }
+}
+
+impl Drop for StateLock {
+    /// Removes the file while it is still locked. One that stays locks nobody out.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn is_still_there(path: &Path, file: &File) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(FileId::of(&metadata) == FileId::of(&file.metadata()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_has_the_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        // What a load that was killed leaves behind.
+        fs::write(folder.path().join("state.lock"), "").unwrap();
+        let first = StateLock::take(&state).unwrap();
+        assert!(first.is_some() && StateLock::take(&state).unwrap().is_none());
+        drop(first);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(StateLock::take(&state).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_that_was_removed_locks_nobody_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, file) = (folder.path().join("a"), File::create(folder.path().join("a")).unwrap());
+        assert!(is_still_there(&path, &file).unwrap());
+        fs::remove_file(&path).unwrap();
+        assert!(!is_still_there(&path, &file).unwrap());
+        fs::write(&path, "").unwrap();
+        assert!(!is_still_there(&path, &file).unwrap());
+    }
+}
