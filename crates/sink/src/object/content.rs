@@ -142,20 +142,25 @@ fn pour(
     mut written: impl FnMut(&Record<'_>, usize),
 ) -> Result<(), Unmade> {
     let mut encoder = Encoder::new(manifest.codec, io::BufWriter::with_capacity(BUFFER_BYTES, output))?;
-    let mut line = Vec::new();
+    let mut lines = Vec::with_capacity(BUFFER_BYTES);
     while let Some(part) = parts.next().map_err(Unmade::Parts)? {
         for record in part.records() {
             if abandoned.load(Ordering::Relaxed) {
                 return Err(Unmade::Abandoned);
             }
-            line.clear();
+            let before = lines.len();
             let replaced = replacing(&record);
             let shown = Record { payload: replaced.as_deref().unwrap_or(record.payload), ..record };
-            line::write(&mut line, manifest.lane.shard, &shown);
-            encoder.write_all(&line)?;
-            written(&record, line.len());
+            line::write(&mut lines, manifest.lane.shard, &shown);
+            written(&record, lines.len() - before);
+            // What isn't coded passes the other buffer by: it is copied once less.
+            if lines.len() >= BUFFER_BYTES {
+                encoder.write_all(&lines)?;
+                lines.clear();
+            }
         }
     }
+    encoder.write_all(&lines)?;
     encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     Ok(())
 }
