@@ -199,3 +199,25 @@ impl Write for Again {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_bounded_for_each_object_and_for_all() {
+        let (room, piece) = (Room::new(), vec![7; OBJECT_KEPT_BYTES_MAX / 8]);
+        let made = |pieces: usize| {
+            let mut first = First::new(room.clone());
+            (0..pieces).for_each(|_| first.write_all(&piece).unwrap());
+            first
+        };
+        let kept = |first: &First| first.kept.as_ref().map(|(bytes, _)| bytes.len());
+        assert_eq!(kept(&made(9)), None, "it is too large");
+        let mut whole: Vec<First> = (0..OBJECTS_KEPT_BYTES_MAX / OBJECT_KEPT_BYTES_MAX).map(|_| made(8)).collect();
+        assert!(whole.iter().all(|first| kept(first) == Some(OBJECT_KEPT_BYTES_MAX)));
+        assert_eq!(kept(&made(1)), None, "there is no room");
+        whole.pop();
+        assert_eq!(kept(&made(8)), Some(OBJECT_KEPT_BYTES_MAX), "one has given its room back");
+    }
+}
