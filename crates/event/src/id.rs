@@ -54,8 +54,10 @@ impl EventId {
     }
 }
 
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl EventId {
+    /// The id as it is shown, for who writes many: ASCII letters.
+    #[must_use]
+    pub fn text(self) -> [u8; 36] {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [b'-'; 36];
         let mut at = 0;
@@ -67,7 +69,13 @@ impl fmt::Display for EventId {
             text[at + 1] = DIGITS[usize::from(byte & 15)];
             at += 2;
         }
-        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        text
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.text()).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -9,6 +9,8 @@ const LAST: i64 = 253_402_300_800 * SECOND - 1;
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 const DAY: i64 = 24 * 60 * MINUTE;
+/// Bytes of a time as it is written.
+const TEXT_BYTES: usize = 27;
 
 /// Reads a time. A leap second counts as the one before.
 ///
@@ -81,15 +83,21 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
 /// Writes a time, in UTC. One that no such text can say becomes the nearest that can be said.
 #[must_use]
 pub fn format(microseconds: i64) -> String {
+    String::from_utf8_lossy(&text(microseconds)).into_owned()
+}
+
+/// The same without memory of its own, for who writes many: ASCII letters.
+#[must_use]
+pub fn text(microseconds: i64) -> [u8; TEXT_BYTES] {
     let time = microseconds.clamp(FIRST, LAST);
     let ((year, month, day), of_day) = (date_of(time.div_euclid(DAY)), time.rem_euclid(DAY));
     let (minutes, of_minute) = (of_day / MINUTE, of_day % MINUTE);
     let (hour, minute, second, rest) = (minutes / 60, minutes % 60, of_minute / SECOND, of_minute % SECOND);
-    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    let mut text: [u8; TEXT_BYTES] = *b"0000-00-00T00:00:00.000000Z";
     for (end, number) in [(4, year), (7, month), (10, day), (13, hour), (16, minute), (19, second), (26, rest)] {
         put_before(&mut text[..end], number);
     }
-    String::from_utf8_lossy(&text).into_owned()
+    text
 }
 
 /// Writes a number over the digits that `text` ends with: stores write a time for each event, and need no formatting for it.

@@ -72,9 +72,13 @@ impl Lane {
                 || (fill == Fill::CaughtUp && (self.is_halted() || Instant::now() >= self.due_at(&run)))
                 || Instant::now() >= run.gathering.is_due_at(&run.limits)
             {
+                // What comes behind them was gathered meanwhile.
+                if run.flight.is_full() {
+                    self.land(&mut run).await;
+                }
                 self.write_gathered(&mut run).await;
             }
-            if run.flight.is_full() || run.flight.has_landed() || (fill == Fill::CaughtUp && !run.flight.is_empty()) {
+            if run.flight.has_landed() || (fill == Fill::CaughtUp && !run.flight.is_empty()) {
                 self.land(&mut run).await;
                 continue;
             }

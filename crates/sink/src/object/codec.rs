@@ -1,4 +1,5 @@
-//! How the lines of an object are coded. The same lines give the same bytes each time: no clock, no threads.
+//! How the lines of an object are coded. The same lines, put in by the same pieces, give the same bytes each time: no clock, no threads.
+//! (Bytes of gzip depend on the pieces.)
 
 use std::fmt;
 use std::io::{self, Write};

@@ -24,7 +24,7 @@ pub(super) fn write(line: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
     line.push(b'{');
     write_members(line, shard, record);
     line.push(b',');
-    if record.payload.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+    if memchr::memchr2(b'\n', b'\r', record.payload).is_some() {
         line.extend_from_slice(br#""payload_text":"#);
         write_text(line, record.payload);
     } else {

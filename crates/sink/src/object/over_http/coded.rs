@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use event::limits::OBJECT_KEPT_BYTES_MAX;
+use event::limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
 use http::HeaderValue;
 use md5::Md5;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::{self, Sender};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::apart::Parting;
 use super::body::Body;
@@ -39,11 +40,26 @@ impl Digests {
     }
 }
 
+/// Room for the bytes that a store keeps, of all its objects. Cheap to clone: the clones share it.
+#[derive(Clone)]
+pub(super) struct Room(Arc<Semaphore>);
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(OBJECTS_KEPT_BYTES_MAX)))
+    }
+
+    /// Room for so many bytes, until it is dropped, if there is as much now.
+    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        self.0.clone().try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
+    }
+}
+
 /// An object whose bytes were made once.
 pub(super) struct Coded<P> {
     manifest: Manifest,
     parts: Mutex<P>,
-    kept: Option<Bytes>,
+    kept: Option<(Bytes, OwnedSemaphorePermit)>,
     pub(super) sealed: Sealed,
     pub(super) digests: Digests,
     /// Why its bytes couldn't be made again.
@@ -54,17 +70,17 @@ pub(super) struct Coded<P> {
 
 impl<P: Parts> Coded<P> {
     /// Makes the bytes, on a thread that may block.
-    pub(super) async fn make(manifest: &Manifest, parts: P) -> Result<Self, Failure> {
+    pub(super) async fn make(manifest: &Manifest, parts: P, room: Room) -> Result<Self, Failure> {
         let caller = Caller(Arc::default());
         let (manifest, abandoned) = (manifest.clone(), caller.0.clone());
         let made = tokio::task::spawn_blocking(move || {
             let mut parts = parts;
-            let mut first = First { md5: Md5::new(), kept: Some(Vec::new()) };
+            let mut first = First::new(room);
             let parting = Parting::of(manifest.apart.as_ref());
             let replacing = |record: &Record<'_>| parting.as_ref()?.replaced(&manifest, record);
             let sealed = content::write(&manifest, &mut parts, &mut first, &abandoned, &replacing).map_err(failed)?;
             let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
-            let kept = first.kept.map(Bytes::from);
+            let kept = first.kept.map(|(bytes, room)| (Bytes::from(bytes), room));
             Ok((manifest, Mutex::new(parts), kept, sealed, digests))
         });
         let (manifest, parts, kept, sealed, digests) = made.await.unwrap_or(Err(Failure::Unanswered))?;
@@ -73,7 +89,7 @@ impl<P: Parts> Coded<P> {
 
     /// The bytes from the first on.
     fn body(&self) -> Body {
-        if let Some(kept) = &self.kept {
+        if let Some((kept, _)) = &self.kept {
             return Body::Whole(kept.clone());
         }
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
@@ -133,16 +149,34 @@ impl Drop for Caller {
 /// Takes the bytes when they are made first.
 struct First {
     md5: Md5,
+    room: Room,
     /// `None` when they are too many.
-    kept: Option<Vec<u8>>,
+    kept: Option<(Vec<u8>, OwnedSemaphorePermit)>,
+}
+
+impl First {
+    fn new(room: Room) -> Self {
+        let kept = room.take(0).map(|none| (Vec::new(), none));
+        Self { md5: Md5::new(), room, kept }
+    }
+
+    /// Keeps these bytes behind the others, if there is room.
+    fn keep(&mut self, bytes: &[u8]) -> Option<()> {
+        let (kept, room) = self.kept.as_mut()?;
+        if kept.len() + bytes.len() > OBJECT_KEPT_BYTES_MAX {
+            return None;
+        }
+        room.merge(self.room.take(bytes.len())?);
+        kept.extend_from_slice(bytes);
+        Some(())
+    }
 }
 
 impl Write for First {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.md5.update(bytes);
-        self.kept = self.kept.take().filter(|kept| kept.len() + bytes.len() <= OBJECT_KEPT_BYTES_MAX);
-        if let Some(kept) = &mut self.kept {
-            kept.extend_from_slice(bytes);
+        if self.keep(bytes).is_none() {
+            self.kept = None;
         }
         Ok(bytes.len())
     }
@@ -163,5 +197,27 @@ impl Write for Again {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_bounded_for_each_object_and_for_all() {
+        let (room, piece) = (Room::new(), vec![7; OBJECT_KEPT_BYTES_MAX / 8]);
+        let made = |pieces: usize| {
+            let mut first = First::new(room.clone());
+            (0..pieces).for_each(|_| first.write_all(&piece).unwrap());
+            first
+        };
+        let kept = |first: &First| first.kept.as_ref().map(|(bytes, _)| bytes.len());
+        assert_eq!(kept(&made(9)), None, "it is too large");
+        let mut whole: Vec<First> = (0..OBJECTS_KEPT_BYTES_MAX / OBJECT_KEPT_BYTES_MAX).map(|_| made(8)).collect();
+        assert!(whole.iter().all(|first| kept(first) == Some(OBJECT_KEPT_BYTES_MAX)));
+        assert_eq!(kept(&made(1)), None, "there is no room");
+        whole.pop();
+        assert_eq!(kept(&made(8)), Some(OBJECT_KEPT_BYTES_MAX), "one has given its room back");
     }
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::apart::{self, Part, Parting};
 use super::ask::{Ask, words};
 use super::body::Body;
-use super::coded::{Coded, Digests};
+use super::coded::{Coded, Digests, Room};
 use super::failure::Failure;
 use super::service::Service;
 use crate::Reason;
@@ -52,12 +52,13 @@ pub(super) struct Store {
     parting: Option<Parting>,
     /// Whether it knows `If-None-Match: *`.
     keeps_names: AtomicBool,
+    room: Room,
 }
 
 impl Store {
     pub(super) fn new(service: Service, rules: ObjectRules) -> Self {
         let parting = Parting::of(rules.apart.as_ref());
-        Self { service, rules, parting, keeps_names: AtomicBool::new(true) }
+        Self { service, rules, parting, keeps_names: AtomicBool::new(true), room: Room::new() }
     }
 
     /// Why an event with this payload can't be stored, if it can't.
@@ -86,7 +87,7 @@ impl Store {
     /// Puts the object and its description, each of which is there already or isn't, behind what stands apart.
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, Failure> {
         let apart = self.put_apart(manifest, &parts).await?;
-        let coded = Coded::make(manifest, parts).await?;
+        let coded = Coded::make(manifest, parts, self.room.clone()).await?;
         let put = self.put_object(&coded.upload(&manifest.name, content_type(manifest.codec))).await;
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
         let text = description::text(manifest, &coded.sealed, apart);
