@@ -264,6 +264,7 @@ impl Shard {
             Err(Met::OtherBytes) => Taken::OtherBytes,
             Err(Met::InPart) => Taken::InPart,
             Err(Met::Nothing) => Taken::Nothing,
+            Err(Met::Unsettled) => return Err(AppendError::Busy),
         })
     }
 

@@ -115,7 +115,7 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
         taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
     }
     if let Taken::New(_) = taken {
-        encoder.keep_windows(|| worker.refused_commits());
+        encoder.keep_windows();
     }
     let count = encoder.batch.records.len();
     // They stand in the block now, or in that of their first copies: while the disk takes its time none is held twice.

@@ -92,8 +92,8 @@ pub(crate) fn conclude<'w>(
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let record = Record { content: given.map(|_| content()), ..envelope.record(known, id, &payload) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
-    if let (Taken::New(_), Some(steps)) = (&taken, &known.rules.steps) {
-        steps.keep(&mut stepped.windows, || worker.refused_commits());
+    if let Taken::New(_) = taken {
+        stepped.windows.keep();
     }
     Ok(Done::One(Appended { taken, id, slot }))
 }
@@ -131,6 +131,7 @@ pub(crate) fn of_several<'w>(
     if let (Some(id), false) = (key_id(wishes, envelope, worker.types().get(slot)), have_ids) {
         encoder.batch.key = Some(Given { id, content });
     }
+    encoder.batch.lacks_some = encoder.leans_on_others();
     // What it has become is one event to its client.
     encoder.batch.is_atomic = true;
     Done::Otherwise(Otherwise::Several(Box::new(encoder)))

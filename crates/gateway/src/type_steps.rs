@@ -1,7 +1,6 @@
 //! The steps that the events of a type are taken through, with what these remember.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use event::limits::TRANSFORM_WORK_MAX;
 use pipeline::View;
@@ -26,8 +25,6 @@ pub struct TypeSteps {
     asks_for_key: bool,
     windows: Windows,
     effort: Effort,
-    /// Commits that had been refused when anything was last remembered.
-    refused_commits: AtomicU64,
 }
 
 impl fmt::Debug for TypeSteps {
@@ -41,14 +38,13 @@ impl TypeSteps {
     #[must_use]
     pub fn new(transform: Transform, seed: u64) -> Self {
         let (windows, asks_for_key) = (transform.windows(seed), transform.asks_for_key());
-        Self { transform, asks_for_key, windows, effort: Effort::new(), refused_commits: AtomicU64::new(0) }
+        Self { transform, asks_for_key, windows, effort: Effort::new() }
     }
 
     /// The first `windows` of its steps that remember go on with what those of `before` do.
     pub fn remember_as(&mut self, before: &Self, windows: usize) {
         if windows > 0 {
             self.windows = self.windows.sharing(&before.windows, windows);
-            self.refused_commits = AtomicU64::new(before.refused_commits.load(Ordering::Relaxed));
         }
     }
 
@@ -73,25 +69,11 @@ impl TypeSteps {
         self.transform.filters()
     }
 
-    /// What they remember, for a request. Of a commit that was refused nobody knows which values it had: all are forgotten,
-    /// and rather an event is taken twice than none.
+    /// What they remember, for a request before which so many commits had been refused. Of one that is refused nobody knows which
+    /// values it had: what was kept by requests that began before it is known to none that begins behind it, and rather an event is
+    /// taken twice than none. Who leans on a value waits for its commit, and sees then whether the number is still the same.
     pub(crate) fn windows(&self, refused_commits: u64) -> Windows {
-        self.check_commits(refused_commits);
-        self.windows.for_request()
-    }
-
-    /// The events of a request were appended: others see their values. To be told how many commits are refused by now.
-    pub(crate) fn keep(&self, windows: &mut Windows, refused_commits: impl Fn() -> u64) {
-        if self.windows.are_used() {
-            windows.keep();
-            self.check_commits(refused_commits());
-        }
-    }
-
-    fn check_commits(&self, refused: u64) {
-        if self.windows.are_used() && self.refused_commits.fetch_max(refused, Ordering::Relaxed) < refused {
-            self.windows.forget_all();
-        }
+        self.windows.for_request(refused_commits)
     }
 
     /// Takes a payload of this type through the steps. `key` is what its request says that it is known by.

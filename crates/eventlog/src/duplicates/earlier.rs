@@ -59,10 +59,12 @@ enum Now {
     Failed,
 }
 
-/// An entry is forgotten before its sequence is given to another event: so where it is still there, the sequence is its own.
+/// An entry is forgotten before its sequence is given to another event: so where it is still there, the sequence is its own. Whether
+/// the place is durable is therefore asked first: it could be another event's by the time the entry was seen.
 fn settled(memory: &Memory, id: EventId, content: u64, place: Place) -> Now {
+    let behind = memory.behind(place);
     match memory.window().look_up(id, content) {
-        Seen::Same(now) if now == place => match memory.behind(place) {
+        Seen::Same(now) if now == place => match behind {
             None => Now::Durable,
             Some(shard) if shard.has_failed() => Now::Failed,
             Some(_) => Now::At(place),

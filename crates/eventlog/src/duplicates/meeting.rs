@@ -18,6 +18,8 @@ pub(crate) enum Met {
     /// Some of the batch is taken and some isn't, and nobody has said by what each record is known.
     InPart,
     Nothing,
+    /// Nobody can say yet.
+    Unsettled,
 }
 
 /// The meeting of what is appended next.
@@ -107,8 +109,14 @@ impl Meeting<'_> {
     fn key(&mut self, key: Given, is_in_part: bool) -> Result<(), Met> {
         let (own, other) = if is_in_part { (in_part(key), key) } else { (key, in_part(key)) };
         match self.event(own.id, own.content) {
-            // Each of its records is known by itself.
-            Err(Met::Again(_)) if is_in_part => {}
+            // Each of its records is known by itself. Where the key stands in another shard's block that is never written it will be
+            // forgotten, and what this shard takes now would be known by nothing.
+            Err(Met::Again(earlier)) if is_in_part => {
+                let is_elsewhere = earlier.position().shard != self.place.position().shard;
+                if is_elsewhere && self.memory.behind(earlier.place).is_some() {
+                    return Err(Met::Unsettled);
+                }
+            }
             met => met?,
         }
         match self.memory.window().look_up(other.id, other.content) {

@@ -38,6 +38,27 @@ fn a_batch_that_leans_on_another_shard_is_not_known_as_a_whole() {
     assert!(matches!(world.shard(1).append(&mut again), Ok(Taken::Nothing)), "all of it is there by now");
 }
 
+#[test]
+fn a_key_that_another_shard_may_still_lose_is_waited_for() {
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let sent = |lacks_some| {
+        let mut sent = batch(&world, Some(9), &[(None, "1"), (None, "2")]);
+        sent.lacks_some = lacks_some;
+        sent.know_each();
+        sent
+    };
+    assert!(matches!(world.shard(1).append(&mut sent(true)), Ok(Taken::New(_))));
+    let mut fuller = sent(true);
+    fuller.records.push(&Record { id: EventId([8; 16]), content: Some(1), request_start: false, ..record("3") });
+    fuller.own.push(Own { number: 2, id: EventId([8; 16]), content: 1 });
+    assert!(matches!(world.shard(0).append(&mut fuller), Err(AppendError::Busy)));
+    world.shard(1).end_of_turn();
+    fuller.know_each();
+    assert!(matches!(world.shard(0).append(&mut fuller), Ok(Taken::New(_))));
+    world.shard(0).end_of_turn();
+    assert_eq!(world.events(), 3);
+}
+
 /// Many events with ids of their own, and a few that only the key is for.
 fn large(world: &World, key: u8, round: u32) -> Batch {
     const OWN: u32 = 5_000;

@@ -188,16 +188,13 @@ impl Encoder {
         self
     }
 
-    /// The records were appended: others see what their steps remember. To be told how many commits are refused by now.
-    pub(crate) fn keep_windows(&mut self, refused_commits: impl Fn() -> u64) {
-        // Of what came before with other bytes nothing is stored.
-        if !self.batch.refused.is_empty() {
+    /// The records were appended: others see what their steps remember.
+    pub(crate) fn keep_windows(&mut self) {
+        // Of what came before with other bytes nothing is stored, and what came before may not be durable yet.
+        if !self.batch.refused.is_empty() || !self.batch.again.is_empty() {
             return self.stepping.windows.clear();
         }
-        for (slot, windows) in &mut self.stepping.windows {
-            let steps = self.types.get(*slot).rules.steps.as_ref();
-            steps.into_iter().for_each(|steps| steps.keep(windows, &refused_commits));
-        }
+        self.stepping.windows.iter_mut().for_each(|(_, windows)| windows.keep());
     }
 
     /// A line isn't taken: what steps took out of it for the sake of another isn't told.

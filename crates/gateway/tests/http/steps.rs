@@ -401,8 +401,8 @@ fn the_time_of_an_event_is_that_behind_its_steps() {
 /// this batch isn't, and then the line must be told from the others when it comes again.
 #[test]
 fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
-    let stand = stand(rules(r#"[{"dedupe": "/v", "window": "1h"}]"#));
-    let contents = || {
+    let of_lines = stand(rules(r#"[{"dedupe": "/v", "window": "1h"}]"#));
+    let contents = |stand: &Stand| {
         let mut lane = stand.log.shards()[0].lane(0);
         let mut contents = Vec::new();
         while let Some(Stretch::Block(block)) = lane.read().unwrap() {
@@ -412,14 +412,31 @@ fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
     };
     let post = |key: &str, body: &str| {
         let headers = format!("Idempotency-Key: {key}\r\n{NDJSON}");
-        let answer = stand.post("/ingest/batch/t", &headers, body);
+        let answer = of_lines.post("/ingest/batch/t", &headers, body);
         assert_eq!(answer.status, 200);
         answer.json()["filtered"].as_u64().unwrap_or_default()
     };
     assert_eq!(post("whole", "{\"v\":1}\n{\"v\":2}\n"), 0);
-    assert_eq!(contents(), [false, false], "nothing else has a part in it");
+    assert_eq!(contents(&of_lines), [false, false], "nothing else has a part in it");
     assert_eq!(post("leans", "{\"v\":1}\n{\"v\":3}\n"), 1);
-    assert_eq!(contents(), [false, false, true]);
+    assert_eq!(contents(&of_lines), [false, false, true]);
+
+    let of_parts = stand(rules(r#"[{"explode": "/l"}, {"dedupe": "/l", "window": "1h"}]"#));
+    for (key, body) in [("whole", "{\"l\":[1,2]}"), ("leans", "{\"l\":[2,3]}")] {
+        assert_eq!(of_parts.post("/ingest/event/t", &format!("Idempotency-Key: {key}\r\n"), body).status, 200);
+    }
+    assert_eq!(contents(&of_parts), [false, false, true]);
+}
+
+/// What comes again may not be durable yet: others see none of the values that its batch has.
+#[test]
+fn a_batch_with_what_came_before_has_nothing_left_out() {
+    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/v", "window": "1h"}]"#) });
+    let post = |body: &str| stand.post("/ingest/batch/t", NDJSON, body).json()["filtered"].as_u64().unwrap_or_default();
+    assert_eq!(post("{\"id\":1}\n"), 0);
+    assert_eq!(post("{\"id\":1}\n{\"id\":2,\"v\":5}\n"), 0);
+    assert_eq!(post("{\"id\":3,\"v\":5}\n"), 0);
+    assert_eq!(post("{\"id\":4,\"v\":5}\n"), 1);
 }
 
 /// Nothing is left out for the sake of an event that isn't stored.

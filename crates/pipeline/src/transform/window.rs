@@ -1,7 +1,8 @@
 //! What `dedupe` remembers: the values that it has seen lately, as far as it has room.
 //!
 //! A value is kept only when its event is stored. Until then it is known to its own request, and to no other: what was
-//! never stored can't have anything left out.
+//! never stored can't have anything left out. Where it turns out later that something wasn't stored, nobody knows which values that
+//! had: then an epoch ends, and what was kept by requests of one that has ended is known to nobody any more.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,8 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 #[derive(Debug, Default)]
 pub struct Windows {
     kept: Option<Arc<Kept>>,
+    /// In which the request began.
+    epoch: u64,
     /// Values of this request, in their order.
     own: Vec<Seen>,
     own_keys: HashSet<(usize, u128)>,
@@ -40,8 +43,8 @@ struct Kept {
 #[derive(Debug)]
 struct Window {
     bounds: Bounds,
-    /// When each was seen.
-    seen: HashMap<u128, i64>,
+    /// When each was seen, and in which epoch.
+    seen: HashMap<u128, (i64, u64)>,
     /// Which came when. A value whose time was over before it came again stands here twice.
     order: VecDeque<(u128, i64)>,
 }
@@ -63,26 +66,20 @@ impl Windows {
         Self { kept, ..Self::default() }
     }
 
-    /// The same for another request.
+    /// The same for another request, which begins in this epoch.
     #[must_use]
-    pub fn for_request(&self) -> Self {
-        Self { kept: self.kept.clone(), ..Self::default() }
+    pub fn for_request(&self, epoch: u64) -> Self {
+        Self { kept: self.kept.clone(), epoch, ..Self::default() }
     }
 
     /// These, with the first `count` of `before` in the place of their own: what the one sees from now on, the other does too.
     #[must_use]
     pub fn sharing(&self, before: &Self, count: usize) -> Self {
-        let (Some(own), Some(known)) = (&self.kept, &before.kept) else { return self.for_request() };
+        let (Some(own), Some(known)) = (&self.kept, &before.kept) else { return self.for_request(self.epoch) };
         let shared = known.windows.iter().take(count);
         let windows = shared.chain(own.windows.iter().skip(count)).take(own.windows.len()).cloned().collect();
         // Values are known by their hashes: what was seen before is found only with the seed of before.
         Self { kept: Some(Arc::new(Kept { seed: known.seed, windows })), ..Self::default() }
-    }
-
-    /// Whether anything is ever remembered.
-    #[must_use]
-    pub fn are_used(&self) -> bool {
-        self.kept.is_some()
     }
 
     /// Whether, since this was last asked, a value was one that this request itself has had.
@@ -107,16 +104,9 @@ impl Windows {
     pub fn keep(&mut self) {
         for Seen { window, key, at } in self.own.drain(..) {
             let kept = self.kept.as_ref().and_then(|kept| kept.window(window));
-            kept.into_iter().for_each(|mut window| window.keep(key, at));
+            kept.into_iter().for_each(|mut window| window.keep(key, (at, self.epoch)));
         }
         self.own_keys.clear();
-    }
-
-    /// Forgets all that was kept: something of it wasn't stored after all.
-    pub fn forget_all(&self) {
-        if let Some(kept) = &self.kept {
-            (0..kept.windows.len()).filter_map(|window| kept.window(window)).for_each(|mut window| window.forget());
-        }
     }
 
     /// Whether a window has seen a value; now it has. Without a window of that number, as in a state of another
@@ -125,7 +115,7 @@ impl Windows {
         let Some(all) = &self.kept else { return false };
         let key = xxh3_128_with_seed(value.as_bytes(), all.seed);
         let Some(kept) = all.window(window) else { return false };
-        if kept.has(key, now) {
+        if kept.has(key, (now, self.epoch)) {
             return true;
         }
         if !self.own_keys.insert((window, key)) {
@@ -145,38 +135,35 @@ impl Kept {
 }
 
 impl Window {
-    fn has(&self, key: u128, now: i64) -> bool {
-        self.seen.get(&key).is_some_and(|at| *at >= self.oldest(now))
+    fn has(&self, key: u128, (now, epoch): (i64, u64)) -> bool {
+        self.seen.get(&key).is_some_and(|(at, kept_in)| *at >= self.oldest(now) && *kept_in == epoch)
     }
 
     const fn oldest(&self, now: i64) -> i64 {
         now.saturating_sub(self.bounds.microseconds)
     }
 
-    fn keep(&mut self, key: u128, at: i64) {
+    fn keep(&mut self, key: u128, (at, epoch): (i64, u64)) {
         let oldest = self.oldest(at);
         while self.order.front().is_some_and(|(_, seen)| *seen < oldest) {
             self.forget_first();
         }
-        if self.has(key, at) {
+        let is_known = self.seen.get(&key).is_some_and(|(seen, kept_in)| *seen >= oldest && *kept_in >= epoch);
+        if is_known {
             return;
         }
         while self.order.len() >= self.bounds.values {
             self.forget_first();
         }
-        self.seen.insert(key, at);
+        self.seen.insert(key, (at, epoch));
         self.order.push_back((key, at));
     }
 
     fn forget_first(&mut self) {
         let Some((key, at)) = self.order.pop_front() else { return };
-        if self.seen.get(&key) == Some(&at) {
+        if self.seen.get(&key).is_some_and(|(seen, _)| *seen == at) {
             self.seen.remove(&key);
         }
-    }
-
-    fn forget(&mut self) {
-        (self.seen, self.order) = Default::default();
     }
 }
 
@@ -241,12 +228,25 @@ mod tests {
     #[test]
     fn others_see_what_is_kept_and_nothing_else() {
         let mut first = windows(10);
-        let mut second = first.for_request();
+        let mut second = first.for_request(0);
         assert!(!first.has_seen(0, "a", 0));
         assert!(!second.has_seen(0, "a", 0), "the first may yet be refused");
         first.keep();
-        assert!(first.for_request().has_seen(0, "a", 0));
-        first.forget_all();
-        assert!(!first.for_request().has_seen(0, "a", 0));
+        assert!(first.for_request(0).has_seen(0, "a", 0));
+    }
+
+    #[test]
+    fn what_was_kept_in_another_epoch_is_not_known() {
+        let all = windows(10);
+        let [mut late, mut other] = [4, 4].map(|epoch| all.for_request(epoch));
+        assert!(!late.has_seen(0, "a", 0) && !other.has_seen(0, "b", 0));
+        late.keep();
+        assert!(!all.for_request(5).has_seen(0, "a", 0), "kept when its epoch had ended already, or shortly before");
+        assert!(all.for_request(4).has_seen(0, "a", 0), "who began in it will hear that it has ended");
+        let mut next = all.for_request(5);
+        assert!(!next.has_seen(0, "b", 0));
+        next.keep();
+        other.keep();
+        assert!(all.for_request(5).has_seen(0, "b", 0), "what comes late takes nothing away");
     }
 }
