@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::admission::Admission;
-    use crate::shares::Senders;
+    use crate::shares::tests::two_senders;
 
     fn is_woken(waiting: &Waiting) -> bool {
         pin!(waiting.first.notified()).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn who_finds_no_room_lets_the_next_look_but_not_for_ever() {
         let waiting = Waiting::new(Duration::ZERO);
-        let places = [1, 2, 3].map(|_| waiting.place(senders()[0]));
+        let places = [1, 2, 3].map(|_| waiting.place(two_senders()[0]));
         waiting.wake_first();
         for number in 0..places.len() {
             assert!(is_woken(&waiting), "{number}");
@@ -166,16 +166,9 @@ mod tests {
         assert!(!is_woken(&waiting), "each was asked");
     }
 
-    /// Two that aren't the same.
-    fn senders() -> [Sender; 2] {
-        let senders = Senders::default();
-        let address = |last| senders.of("", IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
-        [address(1), (2..255).map(address).find(|other| *other != address(1)).unwrap()]
-    }
-
     #[test]
     fn places_are_limited_and_whoever_has_many_leaves_as_many_to_others() {
-        let (waiting, [busy, other]) = (Waiting::new(Duration::ZERO), senders());
+        let (waiting, [busy, other]) = (Waiting::new(Duration::ZERO), two_senders());
         let take = |sender| std::iter::from_fn(|| waiting.place(sender)).collect::<Vec<_>>();
         let places = take(busy);
         assert_eq!(places.len(), WAITING_MAX / 2);

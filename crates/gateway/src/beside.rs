@@ -8,7 +8,7 @@ use pipeline::{Values, transform};
 
 use crate::admission::Permit;
 use crate::code::Code;
-use crate::effort::Work;
+use crate::effort::{Much, Work};
 use crate::encoder::{Envelope, type_of};
 use crate::event_request::{Done, checked};
 use crate::problem::{Problem, Refused};
@@ -88,6 +88,14 @@ pub(crate) async fn take<'w>(
     stepped::conclude(worker, wishes, envelope, stepped, (outcome, &payload, &|| content))
 }
 
+/// The type that a payload names, or that it has by a rule, however much work that is.
+pub(crate) fn type_told_by(types: &mut TypeCache, payload: &str) -> Result<Slot, Refused> {
+    match type_of(types, payload, &mut Work::beside()) {
+        Ok(slot) => Ok(slot?),
+        Err(Much) => Err(Problem::boxed(Code::Overload, "the type wasn't found in time; send the event again later")),
+    }
+}
+
 /// Finds the type of an event whose payload names it, where that is much work, or may be; and gives the payload back.
 async fn find_type(
     worker: &Worker,
@@ -98,10 +106,8 @@ async fn find_type(
     let (mut types, ack) = (TypeCache::new(worker.types().table().clone()), wishes.ack);
     let found = run(worker, sender, move || -> Result<_, Refused> {
         let (payload, fault) = checked(&bytes, types.table())?;
-        let Ok(slot) = type_of(&mut types, &payload, &mut Work::beside()) else {
-            return Err(Problem::boxed(Code::Overload, "the type wasn't found in time; send the event again later"));
-        };
-        let known = types.get(slot?);
+        let slot = type_told_by(&mut types, &payload)?;
+        let known = types.get(slot);
         known.check()?;
         known.check_mended(fault)?;
         ack.check(known)?;

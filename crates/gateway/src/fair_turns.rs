@@ -115,12 +115,11 @@ impl Drop for Turn {
 #[cfg(test)]
 mod tests {
     use std::future::Future;
-    use std::net::{IpAddr, Ipv4Addr};
     use std::pin::Pin;
     use std::task::{Context, Poll, Waker};
 
     use super::*;
-    use crate::shares::Senders;
+    use crate::shares::tests::two_senders;
 
     type Waits<'a> = Pin<Box<dyn Future<Output = Turn> + 'a>>;
 
@@ -131,14 +130,6 @@ mod tests {
         }
     }
 
-    /// Two that aren't the same.
-    fn senders() -> [Sender; 2] {
-        let senders = Senders::default();
-        let address = |last| senders.of("", IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
-        let other = (2..255).map(address).find(|other| *other != address(1));
-        [address(1), other.unwrap()]
-    }
-
     fn waits(turns: &FairTurns, sender: Sender) -> Waits<'_> {
         let mut waits: Waits<'_> = Box::pin(turns.turn(sender));
         assert!(poll(&mut waits).is_none());
@@ -147,7 +138,7 @@ mod tests {
 
     #[test]
     fn who_has_much_to_do_keeps_others_waiting_for_one_piece_of_it() {
-        let (turns, [busy, other]) = (FairTurns::new(1), senders());
+        let (turns, [busy, other]) = (FairTurns::new(1), two_senders());
         let now = poll(&mut (Box::pin(turns.turn(busy)) as Waits<'_>)).unwrap();
         let mut those: Vec<_> = (0..50).map(|_| waits(&turns, busy)).collect();
         let mut others: Vec<_> = (0..2).map(|_| waits(&turns, other)).collect();
@@ -164,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_turns_of_those_who_left_are_passed_on() {
-        let (turns, [sender, other]) = (FairTurns::new(1), senders());
+        let (turns, [sender, other]) = (FairTurns::new(1), two_senders());
         let now = poll(&mut (Box::pin(turns.turn(sender)) as Waits<'_>)).unwrap();
         let mut stays = waits(&turns, other);
         let leave: Vec<_> = (0..100_000).map(|_| waits(&turns, sender)).collect();
@@ -179,7 +170,7 @@ mod tests {
 
     #[test]
     fn those_who_left_are_not_kept_for_ever() {
-        let (turns, [sender, _]) = (FairTurns::new(1), senders());
+        let (turns, [sender, _]) = (FairTurns::new(1), two_senders());
         let _now = poll(&mut (Box::pin(turns.turn(sender)) as Waits<'_>)).unwrap();
         (0..10_000).for_each(|_| drop(waits(&turns, sender)));
         let kept = turns.queue().senders[0].1.requests.len();
@@ -188,7 +179,7 @@ mod tests {
 
     #[test]
     fn so_many_have_a_turn_at_a_time() {
-        let (turns, [one, other]) = (FairTurns::new(2), senders());
+        let (turns, [one, other]) = (FairTurns::new(2), two_senders());
         let first = poll(&mut (Box::pin(turns.turn(one)) as Waits<'_>)).unwrap();
         let _second = poll(&mut (Box::pin(turns.turn(other)) as Waits<'_>)).unwrap();
         let mut third = waits(&turns, one);

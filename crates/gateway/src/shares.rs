@@ -78,10 +78,18 @@ impl Sums {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+
+    /// Two that aren't the same.
+    pub(crate) fn two_senders() -> [Sender; 2] {
+        let senders = Senders::default();
+        let address = |last| senders.of("", IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
+        let other = (2..255).map(address).find(|other| *other != address(1));
+        [address(1), other.unwrap()]
+    }
 
     #[test]
     fn a_source_counts_before_an_address_and_an_ipv6_network_is_one() {

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use event::TypeName;
 
-use crate::code::Code;
-use crate::effort::{Much, Work};
-use crate::encoder::type_of;
+use crate::beside::type_told_by;
 use crate::event_request::checked;
-use crate::problem::{Problem, Refused};
+use crate::problem::Refused;
 use crate::rehearsal::{Around, Rejection};
 use crate::request::DEFAULT_TYPE;
 use crate::type_cache::TypeCache;
@@ -54,12 +52,8 @@ impl TypeFinder {
             return Ok(types.get(slot).name.clone());
         }
         let (payload, _) = checked(bytes, types.table())?;
-        match type_of(&mut types, &payload, &mut Work::beside()) {
-            Ok(slot) => Ok(types.get(slot?).name.clone()),
-            Err(Much) => {
-                Err(Problem::boxed(Code::Overload, "the type wasn't found in time; send the event again later"))
-            }
-        }
+        let slot = type_told_by(&mut types, &payload)?;
+        Ok(types.get(slot).name.clone())
     }
 
     /// Types that are taken under `*` are counted from the beginning.

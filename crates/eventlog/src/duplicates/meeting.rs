@@ -83,19 +83,22 @@ impl Meeting<'_> {
             let refused = leaning.chain(sorted.refused).collect();
             sorted = self.sort(batch, Sorted { refused, ..Sorted::default() });
         }
+        if batch.is_atomic && !sorted.refused.is_empty() {
+            batch.drop_met(sorted.again, sorted.refused);
+            return Err(Met::Nothing);
+        }
         // It may be known as a whole only where all of it stands in its own block: what another request has made durable, or will,
         // may be lost when this isn't.
         let leans_on_others = batch.lacks_some || !sorted.again.is_empty();
         let is_in_part = came_in_part || batch.knows_each || leans_on_others || !sorted.refused.is_empty();
-        let is_whole_or_nothing = batch.is_atomic && !sorted.refused.is_empty();
-        if batch.key.is_some() && is_in_part && !batch.knows_each && !is_whole_or_nothing {
+        if batch.key.is_some() && is_in_part && !batch.knows_each {
             return Err(Met::InPart);
         }
-        if let Some(key) = batch.key.filter(|_| !is_whole_or_nothing) {
+        if let Some(key) = batch.key {
             self.key(key, is_in_part)?;
         }
         batch.drop_met(sorted.again, sorted.refused);
-        if batch.records.is_empty() || is_whole_or_nothing {
+        if batch.records.is_empty() {
             return Err(Met::Nothing);
         }
         if let Some(key) = batch.key {

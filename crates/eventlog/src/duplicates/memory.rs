@@ -108,7 +108,7 @@ impl Memory {
     }
 
     /// The shard that hasn't made a place durable yet; `None` where it has, or the place is of an earlier process.
-    pub(crate) fn behind(&self, place: Place) -> Option<Arc<Shard>> {
+    pub(super) fn behind(&self, place: Place) -> Option<Arc<Shard>> {
         let position = place.position();
         self.shard(position).filter(|shard| shard.durable() < position.sequence)
     }
