@@ -209,10 +209,10 @@ pub const OBJECT_RECORDS: u64 = 1_000_000;
 /// What the configuration may say.
 pub const OBJECT_RECORDS_MAX: u64 = 100_000_000;
 /// Bytes of an object, as they are coded, that a sink keeps from when it has found their digests until they are sent to a store over HTTP:
-/// of 32 MiB of lines zstd and gzip leave fewer. Those of a larger object are made twice.
-pub const OBJECT_KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// The same for all objects that a sink has on their way: those for which there is no room are made twice.
-pub const OBJECTS_KEPT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// those of an object of [`OBJECT_BYTES`]. Those of a larger object are made twice.
+pub const OBJECT_KEPT_BYTES_MAX: u32 = 32 * 1024 * 1024;
+/// The same for all objects that a sink has on their way: others wait until there is room.
+pub const OBJECTS_KEPT_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// Objects of a lane that are on their way to the store at once: some are made while others are sent, and others wait until the store
 /// has made them durable.
 pub const OBJECTS_IN_FLIGHT: usize = 4;
@@ -270,7 +270,7 @@ const _: () = assert!(
     OBJECT_BYTES_MIN <= OBJECT_BYTES && OBJECT_BYTES <= OBJECT_BYTES_MAX && OBJECT_RECORDS <= OBJECT_RECORDS_MAX,
     "the default is one of those that can be set"
 );
-const _: () = assert!(OBJECT_KEPT_BYTES_MAX <= OBJECTS_KEPT_BYTES_MAX, "a sink keeps one object at least");
+const _: () = assert!(OBJECT_KEPT_BYTES_MAX as usize <= OBJECTS_KEPT_BYTES_MAX, "a sink keeps one object at least");
 const _: () = assert!(
     OBJECT_AGE_MIN.as_secs() <= OBJECT_AGE.as_secs() && OBJECT_AGE.as_secs() <= OBJECT_AGE_MAX.as_secs(),
     "the default is one of those that can be set"

@@ -12,6 +12,7 @@ use event::EventId;
 use rusqlite::Connection;
 use serde_json::value::RawValue;
 use sink::conformance::{Case, Subject, check, sequences};
+use sink::object::Line;
 use sink::object::directory::{Files, NewFile, OsFiles};
 use sink::{Codec, DirectoryConfig, MemoryHandle, ObjectRules, Prefix, Sink, SinkConfig, SqliteConfig, TableName};
 use tempfile::TempDir;
@@ -98,8 +99,15 @@ impl<const CODEC: usize> Subject for Directory<CODEC> {
     fn sink(&self) -> Sink {
         let codec = Codec::ALL[CODEC];
         let age_max = Duration::from_secs(1);
-        let rules =
-            ObjectRules { codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix: Prefix::NONE, apart: None };
+        let rules = ObjectRules {
+            line: Line::Envelope,
+            codec,
+            bytes_max: 1 << 20,
+            records_max: 1_000,
+            age_max,
+            prefix: Prefix::NONE,
+            apart: None,
+        };
         Sink::directory(DirectoryConfig { path: self.path(), rules }, self.gate.clone())
     }
 

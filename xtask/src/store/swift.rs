@@ -126,7 +126,7 @@ impl Store for Swift {
 
     /// Small objects, so that kills meet many of them on their way.
     fn sink(&self) -> String {
-        self.settings("max_bytes = \"1MiB\"\nmax_age = \"1s\"\n")
+        self.settings("max_bytes = \"1MiB\"\nmax_age = \"1s\"\nenvelope = true\n")
     }
 
     fn run(&mut self) -> Result<()> {
@@ -190,7 +190,7 @@ impl BulkLoaded for Swift {
     const BAR: f64 = 0.9;
     const RATE: &'static str = "MB/s";
     /// 1 GiB of lines.
-    const EVENTS: u64 = 2_150_000;
+    const EVENTS: u64 = 3_200_000;
 
     fn start_large() -> Result<Self> {
         if !has_program("swift") {
@@ -209,7 +209,7 @@ impl BulkLoaded for Swift {
     }
 
     fn prompt_sink(&self) -> String {
-        self.settings("max_age = \"1s\"\n")
+        self.settings("max_age = \"1s\"\nenvelope = true\n")
     }
 
     fn empty(&mut self) -> Result<()> {

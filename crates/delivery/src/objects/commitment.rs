@@ -7,6 +7,7 @@
 //! codec zstd
 //! name archive-…                       its name in the store
 //! previous archive-…                   that of the lane's object before it, or `-`
+//! line payload                         its lines are payloads; else they are envelopes, as they always were at first
 //! apart /image                         where of a payload an object of its own is made of, if anywhere
 //! apart-type /image_type               where its content type stands, if anywhere
 //! keep access 0 -                      a type: its events after the first and up to the second position, or `-`
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
 use sink::Manifest;
-use sink::object::Apart;
+use sink::object::{Apart, Line};
 
 use crate::condition::{Passage, read, written};
 use crate::dead_letters::Home;
@@ -33,6 +34,7 @@ use crate::place::NoPlace;
 
 const DIRECTORY: &str = "objects";
 const HEADING: &str = "forebay-object 1";
+const PAYLOAD: &str = "line payload";
 
 /// The events that are kept of each type.
 pub(super) type Kept = BTreeMap<String, Passage>;
@@ -46,13 +48,17 @@ pub(super) struct Commitment {
 
 impl Commitment {
     fn encode(&self) -> String {
-        let Manifest { first, last, received_at, codec, name, apart, previous, .. } = &self.manifest;
+        let Manifest { first, last, received_at, line, codec, name, apart, previous, .. } = &self.manifest;
         let previous = previous.as_deref().unwrap_or("-");
         let mut text = format!(
             "{HEADING}\nrun {first} {last}\nreceived {received_at}\ncodec {codec}\nname {name}\nprevious {previous}\n"
         );
+        // Writing to a string can't fail.
+        if *line == Line::Payload {
+            let _ = writeln!(text, "{PAYLOAD}");
+        }
         if let Some(Apart { data, content_type }) = apart {
-            // Writing to a string can't fail. Pointers have no line breaks: configurations refuse them.
+            // Pointers have no line breaks: configurations refuse them.
             let _ = writeln!(text, "apart {data}");
             let _ = content_type.as_ref().map(|pointer| writeln!(text, "apart-type {pointer}"));
         }
@@ -85,6 +91,7 @@ impl Commitment {
             first: word(&mut run)?,
             last: word(&mut run)?,
             received_at: word(&mut fact("received")?)?,
+            line: Line::Envelope,
             codec: word(&mut fact("codec")?)?,
             name: word(&mut fact("name")?)?,
             apart: None,
@@ -95,6 +102,8 @@ impl Commitment {
             if let Some(line) = line.strip_prefix("keep ") {
                 let (name, passage) = keep(line)?;
                 kept.insert(name, passage);
+            } else if line == PAYLOAD {
+                manifest.line = Line::Payload;
             } else if let Some(pointer) = line.strip_prefix("apart ") {
                 manifest.apart = Some(Apart { data: pointer.into(), content_type: None });
             } else if let Some(pointer) = line.strip_prefix("apart-type ") {
@@ -212,17 +221,18 @@ mod tests {
         let apart = |content_type: Option<&str>| {
             Some(Apart { data: "/an image/a".into(), content_type: content_type.map(Into::into) })
         };
-        for (previous, apart, kept) in [
-            (None, None, Kept::new()),
-            (None, apart(None), Kept::new()),
+        for (line, previous, apart, kept) in [
+            (Line::Envelope, None, None, Kept::new()),
+            (Line::Payload, None, apart(None), Kept::new()),
             (
+                Line::Payload,
                 Some("before".to_owned()),
                 apart(Some("/type/ of")),
                 Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)]),
             ),
         ] {
             let prefix = Prefix::NONE;
-            let rules = ObjectRules { codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
+            let rules = ObjectRules { line, codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
             let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, &rules, previous);
             let commitment = Commitment { manifest, kept };
             let text = commitment.encode();

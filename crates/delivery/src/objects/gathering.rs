@@ -92,7 +92,7 @@ impl Gathering {
         if let Some(slot) = slot
             && !self.leaves_out(slot, sequence, record, rules, (buried, store))
         {
-            let bytes = line_bytes(record.type_name, record.source, record.payload);
+            let bytes = line_bytes(limits.line, record.type_name, record.source, record.payload);
             if self.records > 0 && (self.records >= limits.records_max || self.bytes + bytes > limits.bytes_max) {
                 return Extent::Full;
             }

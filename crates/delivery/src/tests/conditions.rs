@@ -1,6 +1,7 @@
 //! Routes with conditions: each event is held against the condition that held where it stands in the journal, whatever
 //! happens to the process, the store or the configuration afterwards.
 
+use sink::object::Line;
 use sink::{Codec, ObjectRules, Prefix};
 use std::time::Duration;
 
@@ -112,6 +113,7 @@ fn undecided(world: &mut World, objects: bool) {
     if objects {
         let age_max = Duration::from_secs(5);
         world.objects = Some(ObjectRules {
+            line: Line::Envelope,
             codec: Codec::None,
             bytes_max: 4096,
             records_max: 7,
@@ -225,6 +227,7 @@ fn what_takes_long_to_judge_holds_up_no_other_lane() {
             if objects {
                 let age_max = Duration::from_secs(5);
                 world.objects = Some(ObjectRules {
+                    line: Line::Envelope,
                     codec: Codec::None,
                     bytes_max: 4096,
                     records_max: 7,

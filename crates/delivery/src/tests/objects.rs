@@ -6,6 +6,7 @@ use std::time::Duration;
 use journal::simulated_disk::{Failure, Operation};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use sink::object::Line;
 use sink::{Codec, ObjectRules, Prefix};
 
 use super::Mutation;
@@ -14,6 +15,7 @@ use super::world::{FENCED, KEYED, World, id, name, picky, run, seconds};
 use crate::{LaneState, Routes};
 
 const RULES: ObjectRules = ObjectRules {
+    line: Line::Envelope,
     codec: Codec::None,
     bytes_max: 4096,
     records_max: 7,

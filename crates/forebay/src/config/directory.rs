@@ -10,7 +10,7 @@ use super::section::Section;
 
 /// The settings.
 pub(super) const KEYS: &[&str] =
-    &["kind", "from", "max_backlog", "path", "codec", "max_bytes", "max_records", "max_age"];
+    &["kind", "from", "max_backlog", "path", "codec", "envelope", "max_bytes", "max_records", "max_age"];
 
 /// What Forebay itself keeps in its data directory.
 const OWN: &[&str] = &[

@@ -1,7 +1,8 @@
-//! What sinks have that store whole objects: how large they get.
+//! What sinks have that store whole objects: how large they get, and what stands in a line.
 
 use std::time::Duration;
 
+use ::sink::object::Line;
 use ::sink::{Codec, ObjectRules, Prefix};
 use event::limits;
 
@@ -9,12 +10,14 @@ use super::reader::{Reader, Wrong};
 use super::section::Section;
 use super::{duration, size};
 
-/// Reads the limits.
+/// Reads them.
 pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>, codec: Codec, prefix: Prefix) -> ObjectRules {
     let bytes = reader.text(section, "max_bytes", bytes).map(|found| found.value);
     let records = reader.integer(section, "max_records", records).map(|found| found.value);
     let age = reader.text(section, "max_age", age).map(|found| found.value);
+    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     ObjectRules {
+        line: if has_envelope { Line::Envelope } else { Line::Payload },
         codec,
         bytes_max: bytes.unwrap_or(limits::OBJECT_BYTES),
         records_max: records.unwrap_or(limits::OBJECT_RECORDS),

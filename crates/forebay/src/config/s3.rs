@@ -21,6 +21,7 @@ pub(super) const KEYS: &[&str] = &[
     "secret_key",
     "path_style",
     "object",
+    "envelope",
     "object_from",
     "object_type_from",
     "format",

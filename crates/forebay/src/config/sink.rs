@@ -241,8 +241,9 @@ struct Size<'a>(&'a ObjectRules);
 
 impl fmt::Display for Size<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ObjectRules { bytes_max, records_max, age_max, apart, .. } = self.0;
+        let ObjectRules { line, bytes_max, records_max, age_max, apart, .. } = self.0;
         write!(f, "{bytes_max} bytes, {records_max} events, {}", humantime::format_duration(*age_max))?;
+        f.write_str(if *line == ::sink::object::Line::Envelope { ", in envelopes" } else { "" })?;
         apart.as_ref().map_or(Ok(()), |apart| write!(f, ", {} apart", apart.data))
     }
 }

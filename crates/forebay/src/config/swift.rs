@@ -24,6 +24,7 @@ pub(super) const KEYS: &[&str] = &[
     "region",
     "container",
     "object",
+    "envelope",
     "object_from",
     "object_type_from",
     "format",

@@ -21,6 +21,7 @@ routes = ["archive"]
 [sinks.archive]
 kind = "directory"
 path = "archive"
+envelope = true
 "#;
 
 /// The payload of each event by its id, from files that are held against their manifests.

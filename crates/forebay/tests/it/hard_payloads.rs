@@ -152,6 +152,5 @@ fn in_files_of_a_directory() {
 
 /// The payloads in the lines of a file or an object, as they stand there.
 fn payloads_of_lines(text: &str) -> Vec<String> {
-    let payload = |line: &str| line.split_once("\"payload\":").unwrap().1.strip_suffix('}').unwrap().to_owned();
-    text.lines().map(payload).collect()
+    text.lines().map(str::to_owned).collect()
 }

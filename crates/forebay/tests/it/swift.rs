@@ -14,7 +14,8 @@ use crate::support::{Folder, Server, wait_until};
 use crate::swift_server::{KEY, Part, SwiftServer, USER};
 
 /// Many small objects, so that kills meet them being written.
-const RULES: &str = "object = \"of-{day}-\"\nformat = \"ndjson.zst\"\nmax_records = 100\nmax_age = \"1s\"\n";
+const RULES: &str =
+    "object = \"of-{day}-\"\nformat = \"ndjson.zst\"\nenvelope = true\nmax_records = 100\nmax_age = \"1s\"\n";
 
 fn swift(place: impl std::fmt::Display) -> String {
     format!(
@@ -132,7 +133,7 @@ fn memory_does_not_depend_on_the_size_of_an_object() {
     const MIB: usize = 1 << 20;
     let Some(server) = SwiftServer::start() else { return };
     let folder = Folder::new();
-    let sink = swift(server.address()).replace(RULES, "max_bytes = \"96MiB\"\nmax_age = \"1h\"\n");
+    let sink = swift(server.address()).replace(RULES, "envelope = true\nmax_bytes = \"96MiB\"\nmax_age = \"1h\"\n");
     let forebay = start(&folder, &sink);
     let event = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1000));
     let batch = event.repeat(MIB / event.len());
@@ -141,7 +142,8 @@ fn memory_does_not_depend_on_the_size_of_an_object() {
     }
     forebay.wait("forebay_events_stored_total{", |stored| stored > 0);
     let most = forebay.memory("VmHWM");
-    assert!(most < 64 * MIB, "{} MiB for an object of 96", most / MIB);
+    // What an object may keep, and the server.
+    assert!(most < 72 * MIB, "{} MiB for an object of 96", most / MIB);
     assert_eq!(forebay.stop("-TERM"), Some(0));
     let objects = folder.path("objects");
     fetch(&server, &objects);

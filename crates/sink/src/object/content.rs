@@ -161,7 +161,7 @@ fn pour(
             let before = lines.len();
             let replaced = replacing(&record);
             let shown = Record { payload: replaced.as_deref().unwrap_or(record.payload), ..record };
-            line::write(&mut lines, manifest.lane.shard, &shown);
+            line::write(&mut lines, manifest.line, manifest.lane.shard, &shown);
             written(&record, lines.len() - before);
             if lines.len() >= piece_bytes {
                 encoder.write_all(&lines)?;
@@ -202,14 +202,14 @@ mod tests {
 
     use super::*;
     use crate::Write as Kind;
-    use crate::object::{ObjectRules, Prefix};
+    use crate::object::{Line, ObjectRules, Prefix};
 
     const COUNT: u64 = 3_000;
 
-    fn manifest(codec: Codec) -> Manifest {
+    fn manifest(line: Line, codec: Codec) -> Manifest {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
         let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
-        let rules = ObjectRules { codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
+        let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
         Manifest::new(lane, 1..=COUNT, 0, &rules, None)
     }
 
@@ -228,7 +228,7 @@ mod tests {
     impl Parts for Parted {
         fn next(&mut self) -> Result<Option<Batch>, NoParts> {
             let Self(next, count) = *self;
-            let mut batch = Batch::new(manifest(Codec::None).lane, next);
+            let mut batch = Batch::new(manifest(Line::Payload, Codec::None).lane, next);
             for number in (next..=COUNT).take(usize::try_from(count).unwrap()) {
                 let block = bytes::Bytes::from(payload(number));
                 let nothing = std::str::from_utf8(&block[..0]).unwrap();
@@ -246,13 +246,15 @@ mod tests {
     /// One that an older version has begun must be the same again, and so must one that is read in other parts.
     #[test]
     fn an_object_is_the_same_as_by_lines_that_are_put_in_one_by_one() {
-        for codec in Codec::ALL {
-            let manifest = manifest(codec);
+        for (line, codec) in
+            [Line::Payload, Line::Envelope].into_iter().flat_map(|line| Codec::ALL.map(|codec| (line, codec)))
+        {
+            let manifest = manifest(line, codec);
             let mut by_lines = Encoder::new(codec, Vec::new()).unwrap();
             for number in 1..=COUNT {
-                let mut line = Vec::new();
-                line::write(&mut line, 3, &record(number, payload(number).as_bytes()));
-                by_lines.write_all(&line).unwrap();
+                let mut output = Vec::new();
+                line::write(&mut output, line, 3, &record(number, payload(number).as_bytes()));
+                by_lines.write_all(&output).unwrap();
             }
             let by_lines = by_lines.finish().unwrap();
             for count in [1, 7, COUNT] {

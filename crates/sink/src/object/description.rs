@@ -5,12 +5,17 @@ use std::fmt::{Display, Write};
 
 use event::{Position, rfc3339};
 
-use super::Manifest;
 use super::content::{Edge, Sealed};
+use super::{Line, Manifest};
 use crate::envelope::write_text;
 
-/// Grows when a reader of the one before would misread it.
-const FORMAT: u32 = 1;
+/// The number of a format that has envelopes in lines, and of one that has payloads: who reads the one would misread the other.
+const fn format(line: Line) -> u32 {
+    match line {
+        Line::Envelope => 1,
+        Line::Payload => 2,
+    }
+}
 
 /// The name of an object's description.
 pub(super) fn name(object: &str) -> String {
@@ -19,9 +24,9 @@ pub(super) fn name(object: &str) -> String {
 
 /// The description of an object: the same text each time. `apart` is how many parts of its payloads are objects of their own.
 pub(super) fn text(manifest: &Manifest, sealed: &Sealed, apart: Option<u64>) -> Vec<u8> {
-    let Manifest { lane, first, last, codec, previous, name, .. } = manifest;
+    let Manifest { lane, first, last, line, codec, previous, name, .. } = manifest;
     let mut fields = Fields(String::from("{"));
-    fields.bare("format", FORMAT);
+    fields.bare("format", format(*line));
     fields.text("file", name);
     fields.text("sink", &lane.sink);
     fields.text("origin", &lane.origin.to_string());

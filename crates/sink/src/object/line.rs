@@ -1,30 +1,66 @@
-//! One event as a line of an object.
+//! One event as a line of an object: its payload alone, or with what else is known of it.
 //!
 //! ```text
+//! {"a": 1}
 //! {"id":"…","type":"access","source":"","received_at":"2026-11-21T13:00:00.140466Z","position":"0:12","payload":{"a": 1}}
 //! ```
 //!
 //! The payload stands there byte for byte as it was sent. One that has a line break between its parts can't stand in a
-//! line: its text does, as a JSON string `payload_text` in the place of `payload`.
+//! line: alone it has spaces in their place; in an envelope its text stands, as a JSON string `payload_text` in the place of `payload`.
 
 use crate::Record;
 use crate::envelope::{write_members, write_text};
 
-/// Bytes of a line beside the payload and the names: id, time, position, keys, the line's end.
+/// What stands in a line of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Line {
+    /// The payload.
+    #[default]
+    Payload,
+    /// The payload, beside what else is known of the event.
+    Envelope,
+}
+
+/// Bytes of an envelope beside the payload and the names: id, time, position, keys, the line's end.
 const FRAME_BYTES: usize = 160;
 
 /// About how many bytes the line of a record with such a type, source and payload has.
 #[must_use]
-pub const fn line_bytes(type_name: &str, source: &str, payload: &[u8]) -> u64 {
-    (FRAME_BYTES + type_name.len() + source.len() + payload.len()) as u64
+pub const fn line_bytes(line: Line, type_name: &str, source: &str, payload: &[u8]) -> u64 {
+    let beside = match line {
+        Line::Payload => 1,
+        Line::Envelope => FRAME_BYTES + type_name.len() + source.len(),
+    };
+    (beside + payload.len()) as u64
 }
 
 /// Writes the line of `record`, which stands in `shard`, with its end.
-pub(super) fn write(line: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
+pub(super) fn write(output: &mut Vec<u8>, line: Line, shard: u16, record: &Record<'_>) {
+    match line {
+        Line::Payload => write_payload(output, record.payload),
+        Line::Envelope => write_envelope(output, shard, record),
+    }
+}
+
+fn has_line_break(payload: &[u8]) -> bool {
+    memchr::memchr2(b'\n', b'\r', payload).is_some()
+}
+
+/// Line breaks within a JSON text are white space: those of its strings are escaped (RFC 8259 §7).
+fn write_payload(output: &mut Vec<u8>, payload: &[u8]) {
+    if has_line_break(payload) {
+        output.extend(payload.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+    } else {
+        output.extend_from_slice(payload);
+    }
+    output.push(b'\n');
+}
+
+fn write_envelope(line: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
     line.push(b'{');
     write_members(line, shard, record);
     line.push(b',');
-    if memchr::memchr2(b'\n', b'\r', record.payload).is_some() {
+    if has_line_break(record.payload) {
         line.extend_from_slice(br#""payload_text":"#);
         write_text(line, record.payload);
     } else {
@@ -54,10 +90,26 @@ mod tests {
         }
     }
 
+    fn shown(line: Line, record: &Record<'_>) -> String {
+        let mut output = Vec::new();
+        write(&mut output, line, 3, record);
+        String::from_utf8(output).unwrap()
+    }
+
     fn line(record: &Record<'_>) -> String {
-        let mut line = Vec::new();
-        write(&mut line, 3, record);
-        String::from_utf8(line).unwrap()
+        shown(Line::Envelope, record)
+    }
+
+    #[test]
+    fn a_payload_alone_is_a_line_whatever_is_between_its_parts() {
+        for (payload, expected) in [
+            ("{\"a\" :\t1e0}", "{\"a\" :\t1e0}\n"),
+            ("{\r\n\t\"a\": \"\\n\"\n}", "{  \t\"a\": \"\\n\" }\n"),
+            ("null", "null\n"),
+        ] {
+            assert_eq!(shown(Line::Payload, &record(payload.as_bytes())), expected);
+            assert_eq!(line_bytes(Line::Payload, "access", "a", payload.as_bytes()), expected.len() as u64);
+        }
     }
 
     #[test]
@@ -69,7 +121,7 @@ mod tests {
         );
         let record = record(b"{\"a\" :\t1e0}");
         assert_eq!(line(&record), expected);
-        assert!(expected.len() as u64 <= line_bytes("access", "a\"b", record.payload));
+        assert!(expected.len() as u64 <= line_bytes(Line::Envelope, "access", "a\"b", record.payload));
     }
 
     #[test]

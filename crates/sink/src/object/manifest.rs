@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use event::{Lane, rfc3339};
 
-use super::{Apart, Codec, ObjectRules};
+use super::{Apart, Codec, Line, ObjectRules};
 
 /// What the name of an object of lines ends with, before its coding.
 const LINES: &str = ".ndjson";
@@ -20,6 +20,8 @@ pub struct Manifest {
     pub last: u64,
     /// When the first of its events was received: microseconds since 1970, UTC.
     pub received_at: i64,
+    /// What stands in a line.
+    pub line: Line,
     /// How its lines are coded.
     pub codec: Codec,
     /// What of its events' payloads is an object of its own.
@@ -40,10 +42,10 @@ impl Manifest {
         rules: &ObjectRules,
         previous: Option<String>,
     ) -> Self {
-        let codec = rules.codec;
+        let (line, codec) = (rules.line, rules.codec);
         let name = rules.prefix.at(received_at) + &name(&lane, *run.start(), received_at, codec);
         let apart = rules.apart.clone();
-        Self { lane, first: *run.start(), last: *run.end(), received_at, codec, apart, previous, name }
+        Self { lane, first: *run.start(), last: *run.end(), received_at, line, codec, apart, previous, name }
     }
 
     /// Its name without what says how it is coded.
@@ -80,7 +82,8 @@ mod tests {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
         let age_max = Duration::from_secs(1);
         let prefix = "{day}/".parse().unwrap();
-        let rules = ObjectRules { codec: Codec::Zstd, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
+        let (line, codec) = (Line::Payload, Codec::Zstd);
+        let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
         let manifest = Manifest::new(lane, 12..=90, 1_760_000_000_123_456, &rules, None);
         let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012.ndjson.zst", "ab".repeat(16));
         assert_eq!(manifest.name, format!("2025-10-09/{name}"));

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub use apart::Apart;
 pub use codec::{Codec, UnknownCodec};
 pub use content::{NoParts, Parts};
-pub use line::line_bytes;
+pub use line::{Line, line_bytes};
 pub use manifest::Manifest;
 pub use prefix::{InvalidPrefix, Prefix};
 
@@ -33,6 +33,8 @@ use directory::Directory;
 /// How large objects are, and how they are coded: what delivery must know before it makes a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRules {
+    /// What stands in a line.
+    pub line: Line,
     /// How the lines of an object are coded.
     pub codec: Codec,
     /// Bytes of lines, before they are coded, at which an object ends, unless one event alone is larger.

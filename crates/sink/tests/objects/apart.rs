@@ -100,7 +100,7 @@ async fn an_object_that_is_made_again_has_the_same_names_in_it() {
         .map(|name| (name, server.client().get(&stand.container, name).unwrap()))
         .next()
         .unwrap();
-    assert!(lines.len() > event::limits::OBJECT_KEPT_BYTES_MAX);
+    assert!(lines.len() as u64 > stand.rules.bytes_max);
     for (_, payload) in lines::events(object, &lines) {
         let shown: Value = serde_json::from_slice(&payload).unwrap();
         assert!(names.iter().any(|name| *name == shown["image"]), "{}", shown["image"]);

@@ -152,7 +152,7 @@ async fn an_object_that_memory_does_not_keep_arrives_as_it_is_and_is_found_again
         deliver(&stand.sink(), &batch).await;
         let name = stand.only_object();
         let stored = server.client().get(&stand.container, &name).unwrap();
-        assert!(stored.len() > event::limits::OBJECT_KEPT_BYTES_MAX, "{} bytes", stored.len());
+        assert!(stored.len() as u64 > stand.rules.bytes_max, "{} bytes", stored.len());
         let found: Vec<Vec<u8>> = lines::events(&name, &stored).into_iter().map(|(_, payload)| payload).collect();
         assert!(found.iter().map(Vec::as_slice).eq(texts.iter().map(|text| text.as_bytes())));
         // Cut in its middle nothing is there but what was.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use event::EventId;
 use sink::http_client::Endpoint;
+use sink::object::Line;
 use sink::object::over_http::s3::S3Config;
 use sink::object::over_http::swift::{Auth, SwiftConfig};
 use sink::{Codec, ObjectRules, Prefix, Sink, SinkConfig};
@@ -40,7 +41,8 @@ pub(crate) struct Stand<'a> {
 
 pub(crate) fn rules(codec: Codec, prefix: &str) -> ObjectRules {
     let prefix = if prefix.is_empty() { Prefix::NONE } else { prefix.parse().unwrap() };
-    ObjectRules { codec, bytes_max: 1 << 20, records_max: 1_000, age_max: Duration::from_secs(1), prefix, apart: None }
+    let (line, age_max) = (Line::Envelope, Duration::from_secs(1));
+    ObjectRules { line, codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix, apart: None }
 }
 
 /// `TempAuth` behind this address.

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
     use crate::Write;
-    use crate::object::{Codec, ObjectRules, Prefix};
+    use crate::object::{Codec, Line, ObjectRules, Prefix};
 
     fn parting() -> Parting {
         Parting::of(Some(&Apart { data: "/a/image".into(), content_type: Some("/kind".into()) })).unwrap()
@@ -157,6 +157,7 @@ mod tests {
     fn manifest() -> Manifest {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
         let rules = ObjectRules {
+            line: Line::Payload,
             codec: Codec::Gzip,
             bytes_max: 1,
             records_max: 1,

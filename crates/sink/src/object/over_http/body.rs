@@ -1,7 +1,8 @@
-//! The body of a request: bytes at hand, or bytes that are made while they are sent. Either way its length is known before.
+//! The body of a request: bytes at hand, as one or in pieces, or bytes that are made while they are sent. Either way its length is known before.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -13,7 +14,16 @@ use tokio::sync::mpsc::Receiver;
 #[derive(Debug)]
 pub(super) enum Body {
     Whole(Bytes),
-    Made { pieces: Receiver<io::Result<Bytes>>, left: u64 },
+    /// Pieces none of which is empty, the next of which is sent.
+    Kept {
+        pieces: Arc<Vec<Bytes>>,
+        next: usize,
+        left: u64,
+    },
+    Made {
+        pieces: Receiver<io::Result<Bytes>>,
+        left: u64,
+    },
 }
 
 impl Body {
@@ -36,6 +46,11 @@ impl HttpBody for Body {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Self::Made { left: 0, .. } => Poll::Ready(None),
+            Self::Kept { pieces, next, left } => Poll::Ready(pieces.get(*next).map(|piece| {
+                *next += 1;
+                *left -= piece.len() as u64;
+                Ok(Frame::data(piece.clone()))
+            })),
             Self::Made { pieces, left } => pieces.poll_recv(cx).map(|piece| match piece {
                 Some(Ok(bytes)) if bytes.len() as u64 <= *left => {
                     *left -= bytes.len() as u64;
@@ -51,14 +66,14 @@ impl HttpBody for Body {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
-            Self::Made { left, .. } => *left == 0,
+            Self::Kept { left, .. } | Self::Made { left, .. } => *left == 0,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(match self {
             Self::Whole(bytes) => bytes.len() as u64,
-            Self::Made { left, .. } => *left,
+            Self::Kept { left, .. } | Self::Made { left, .. } => *left,
         })
     }
 }

@@ -1,7 +1,8 @@
 //! An object's bytes on their way to a store that must know their length and digests before the first of them.
 //!
-//! They are made once for that. A small object's are kept meanwhile; a large one's are made again while they are sent, and the store
-//! holds them against the digest. So memory has a bound whatever an object's size, and no disk is needed.
+//! They are made once for that, and kept meanwhile, as soon as there is room. Those of an object that is larger than that room are made
+//! again while they are sent, and the store holds them against the digest. So memory has a bound whatever an object's size, and no
+//! disk is needed.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use http::HeaderValue;
 use md5::Md5;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::{self, Sender};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::apart::Parting;
 use super::body::Body;
@@ -49,9 +50,11 @@ impl Room {
         Self(Arc::new(Semaphore::new(OBJECTS_KEPT_BYTES_MAX)))
     }
 
-    /// Room for so many bytes, until it is dropped, if there is as much now.
-    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        self.0.clone().try_acquire_many_owned(u32::try_from(bytes).ok()?).ok()
+    /// Room for an object of so many bytes of lines, in the order in which it is asked for. What is larger than an object may keep has as
+    /// much as that, since it may come to less when it is coded.
+    async fn take(&self, line_bytes: u64) -> Result<OwnedSemaphorePermit, AcquireError> {
+        let bytes = u32::try_from(line_bytes).unwrap_or(u32::MAX).min(OBJECT_KEPT_BYTES_MAX);
+        self.0.clone().acquire_many_owned(bytes).await
     }
 }
 
@@ -59,7 +62,7 @@ impl Room {
 pub(super) struct Coded<P> {
     manifest: Manifest,
     parts: Mutex<P>,
-    kept: Option<(Bytes, OwnedSemaphorePermit)>,
+    kept: Option<Kept>,
     pub(super) sealed: Sealed,
     pub(super) digests: Digests,
     /// Why its bytes couldn't be made again.
@@ -69,8 +72,9 @@ pub(super) struct Coded<P> {
 }
 
 impl<P: Parts> Coded<P> {
-    /// Makes the bytes, on a thread that may block.
-    pub(super) async fn make(manifest: &Manifest, parts: P, room: Room) -> Result<Self, Failure> {
+    /// Makes the bytes of about so many bytes of lines, on a thread that may block, when there is room for them.
+    pub(super) async fn make(manifest: &Manifest, parts: P, room: &Room, line_bytes: u64) -> Result<Self, Failure> {
+        let room = room.take(line_bytes).await.map_err(|_| Failure::Unanswered)?;
         let caller = Caller(Arc::default());
         let (manifest, abandoned) = (manifest.clone(), caller.0.clone());
         let made = tokio::task::spawn_blocking(move || {
@@ -80,7 +84,7 @@ impl<P: Parts> Coded<P> {
             let replacing = |record: &Record<'_>| parting.as_ref()?.replaced(&manifest, record);
             let sealed = content::write(&manifest, &mut parts, &mut first, &abandoned, &replacing).map_err(failed)?;
             let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
-            let kept = first.kept.map(|(bytes, room)| (Bytes::from(bytes), room));
+            let kept = first.kept.map(Kept::shrunk);
             Ok((manifest, Mutex::new(parts), kept, sealed, digests))
         });
         let (manifest, parts, kept, sealed, digests) = made.await.unwrap_or(Err(Failure::Unanswered))?;
@@ -89,8 +93,8 @@ impl<P: Parts> Coded<P> {
 
     /// The bytes from the first on.
     fn body(&self) -> Body {
-        if let Some((kept, _)) = &self.kept {
-            return Body::Whole(kept.clone());
+        if let Some(kept) = &self.kept {
+            return Body::Kept { pieces: kept.pieces.clone(), next: 0, left: self.digests.bytes };
         }
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner).again();
@@ -120,8 +124,7 @@ impl<P: Parts> Coded<P> {
         name: &'a str,
         content_type: HeaderValue,
     ) -> Upload<'a, impl Fn() -> Body + Send + Sync> {
-        let is_made_again = self.kept.is_none();
-        Upload { name, digests: self.digests, content_type, body: || self.body(), is_made_again }
+        Upload { name, digests: self.digests, content_type, body: || self.body() }
     }
 
     /// The parts, all of which were read.
@@ -146,38 +149,52 @@ impl Drop for Caller {
     }
 }
 
+/// Bytes that are kept, in the pieces in which they came.
+struct Kept {
+    pieces: Arc<Vec<Bytes>>,
+    bytes: usize,
+    room: OwnedSemaphorePermit,
+}
+
+impl Kept {
+    const fn new(room: OwnedSemaphorePermit, pieces: Arc<Vec<Bytes>>) -> Self {
+        Self { pieces, bytes: 0, room }
+    }
+
+    /// Keeps these bytes behind the others; `None` where there is no room.
+    fn with(mut self, bytes: &[u8]) -> Option<Self> {
+        self.bytes += bytes.len();
+        if self.bytes > self.room.num_permits() {
+            return None;
+        }
+        Arc::make_mut(&mut self.pieces).push(Bytes::copy_from_slice(bytes));
+        Some(self)
+    }
+
+    /// Gives back the room that wasn't needed.
+    fn shrunk(mut self) -> Self {
+        drop(self.room.split(self.room.num_permits() - self.bytes));
+        self
+    }
+}
+
 /// Takes the bytes when they are made first.
 struct First {
     md5: Md5,
-    room: Room,
     /// `None` when they are too many.
-    kept: Option<(Vec<u8>, OwnedSemaphorePermit)>,
+    kept: Option<Kept>,
 }
 
 impl First {
-    fn new(room: Room) -> Self {
-        let kept = room.take(0).map(|none| (Vec::new(), none));
-        Self { md5: Md5::new(), room, kept }
-    }
-
-    /// Keeps these bytes behind the others, if there is room.
-    fn keep(&mut self, bytes: &[u8]) -> Option<()> {
-        let (kept, room) = self.kept.as_mut()?;
-        if kept.len() + bytes.len() > OBJECT_KEPT_BYTES_MAX {
-            return None;
-        }
-        room.merge(self.room.take(bytes.len())?);
-        kept.extend_from_slice(bytes);
-        Some(())
+    fn new(room: OwnedSemaphorePermit) -> Self {
+        Self { md5: Md5::new(), kept: Some(Kept::new(room, Arc::default())) }
     }
 }
 
 impl Write for First {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.md5.update(bytes);
-        if self.keep(bytes).is_none() {
-            self.kept = None;
-        }
+        self.kept = self.kept.take().and_then(|kept| kept.with(bytes));
         Ok(bytes.len())
     }
 
@@ -202,22 +219,39 @@ impl Write for Again {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
+
+    const OBJECT: u64 = OBJECT_KEPT_BYTES_MAX as u64;
+
+    /// Makes an object of so many eighths of what one may keep, if there is room now.
+    fn made(room: &Room, line_bytes: u64, eighths: usize) -> Option<First> {
+        let mut first = First::new(room.take(line_bytes).now_or_never()?.unwrap());
+        let piece = vec![7; OBJECT_KEPT_BYTES_MAX as usize / 8];
+        (0..eighths).for_each(|_| first.write_all(&piece).unwrap());
+        Some(first)
+    }
 
     #[test]
     fn what_is_kept_is_bounded_for_each_object_and_for_all() {
-        let (room, piece) = (Room::new(), vec![7; OBJECT_KEPT_BYTES_MAX / 8]);
-        let made = |pieces: usize| {
-            let mut first = First::new(room.clone());
-            (0..pieces).for_each(|_| first.write_all(&piece).unwrap());
-            first
-        };
-        let kept = |first: &First| first.kept.as_ref().map(|(bytes, _)| bytes.len());
-        assert_eq!(kept(&made(9)), None, "it is too large");
-        let mut whole: Vec<First> = (0..OBJECTS_KEPT_BYTES_MAX / OBJECT_KEPT_BYTES_MAX).map(|_| made(8)).collect();
-        assert!(whole.iter().all(|first| kept(first) == Some(OBJECT_KEPT_BYTES_MAX)));
-        assert_eq!(kept(&made(1)), None, "there is no room");
+        let room = Room::new();
+        let kept = |first: First| first.kept.map(|kept| kept.bytes as u64);
+        assert_eq!(made(&room, 9 * OBJECT, 9).map(kept), Some(None), "it is too large");
+        assert_eq!(made(&room, OBJECT / 8, 2).map(kept), Some(None), "it is larger than was said");
+        let all = OBJECTS_KEPT_BYTES_MAX / OBJECT_KEPT_BYTES_MAX as usize;
+        let mut whole: Vec<First> = (0..all).map_while(|_| made(&room, OBJECT, 8)).collect();
+        assert_eq!(whole.len(), all);
+        assert!(made(&room, 1, 1).is_none(), "there is no room");
         whole.pop();
-        assert_eq!(kept(&made(8)), Some(OBJECT_KEPT_BYTES_MAX), "one has given its room back");
+        assert_eq!(made(&room, OBJECT, 8).map(kept), Some(Some(OBJECT)), "one has given its room back");
+    }
+
+    #[test]
+    fn what_a_coding_has_saved_is_room_for_others() {
+        let room = Room::new();
+        let small = |_| made(&room, OBJECT, 1).unwrap().kept.map(Kept::shrunk);
+        let all = 8 * (OBJECTS_KEPT_BYTES_MAX / OBJECT_KEPT_BYTES_MAX as usize) - 7;
+        assert_eq!((0..all).map_while(small).count(), all);
     }
 }

@@ -18,6 +18,8 @@ use crate::http_client::Answer;
 use crate::object::description::{self, hexadecimal};
 use crate::object::{Codec, Manifest, ObjectRules, Parts};
 
+/// A body of which a server that doesn't want it may not read all.
+const LARGE_BYTES: u64 = 8 * 1024 * 1024;
 /// Bytes that are read of a refusal.
 const REFUSAL_BYTES_MAX: usize = 16 * 1024;
 /// Characters of it that are shown.
@@ -41,8 +43,6 @@ pub(super) struct Upload<'a, B> {
     pub(super) content_type: HeaderValue,
     /// Its bytes from the first on, as often as they are asked for.
     pub(super) body: B,
-    /// Whether they are made while they are sent.
-    pub(super) is_made_again: bool,
 }
 
 /// A service's container and how large its objects are.
@@ -87,7 +87,7 @@ impl Store {
     /// Puts the object and its description, each of which is there already or isn't, behind what stands apart.
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, Failure> {
         let apart = self.put_apart(manifest, &parts).await?;
-        let coded = Coded::make(manifest, parts, self.room.clone()).await?;
+        let coded = Coded::make(manifest, parts, &self.room, self.rules.bytes_max).await?;
         let put = self.put_object(&coded.upload(&manifest.name, content_type(manifest.codec))).await;
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
         let text = description::text(manifest, &coded.sealed, apart);
@@ -104,7 +104,7 @@ impl Store {
             let Part { name, bytes, content_type } = part;
             let bytes = Bytes::from(bytes);
             let (digests, body) = (Digests::of(&bytes), || Body::Whole(bytes.clone()));
-            self.put_object(&Upload { name: &name, digests, content_type, body, is_made_again: false }).await
+            self.put_object(&Upload { name: &name, digests, content_type, body }).await
         };
         let (found, reading) = apart::read(parting, manifest.clone(), parts.again());
         found.try_for_each_concurrent(PARTS_IN_FLIGHT, put).await?;
@@ -115,7 +115,7 @@ impl Store {
     async fn put_object(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         let Upload { name, digests, .. } = *upload;
         // A server that has the name may end the connection in the middle of a large body, and its answer with it.
-        if upload.is_made_again || !self.keeps_names.load(Ordering::Relaxed) {
+        if digests.bytes > LARGE_BYTES || !self.keeps_names.load(Ordering::Relaxed) {
             match self.look(name, digests).await? {
                 There::Same => return self.put_again(upload).await,
                 There::Other => return Err(Failure::Taken { object: name.to_owned() }),

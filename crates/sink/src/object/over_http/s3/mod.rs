@@ -135,12 +135,13 @@ impl fmt::Debug for S3 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::{Codec, Prefix};
+    use crate::object::{Codec, Line, Prefix};
 
     #[test]
     fn a_bucket_is_a_part_of_the_path_or_of_the_host() {
         let second = Duration::from_secs(1);
         let rules = ObjectRules {
+            line: Line::Payload,
             codec: Codec::None,
             bytes_max: 1,
             records_max: 1,
