@@ -216,6 +216,8 @@ pub const OBJECTS_KEPT_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// Objects of a lane that are on their way to the store at once: some are made while others are sent, and others wait until the store
 /// has made them durable.
 pub const OBJECTS_IN_FLIGHT: usize = 4;
+/// Types whose events are gathered for objects of their own at once. Each costs the journal another reading.
+pub const OBJECT_TYPES_MAX: usize = 64;
 /// How long the first event of an object waits for others, unless the configuration says otherwise.
 pub const OBJECT_AGE: Duration = Duration::from_secs(30);
 /// What the configuration may say: more often makes many small ones, and what waits for a day is in the journal for a day.

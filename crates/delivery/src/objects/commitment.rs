@@ -15,7 +15,7 @@
 //! when access 0 status >= 500          those of them behind this position on which this is true; `-` for all
 //! ```
 //!
-//! One after the other for each object that is on its way to the store. Checksum and generations are the state file's.
+//! One after the other for each object that is on its way to the store; those with the same positions are committed together. Checksum and generations are the state file's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -39,14 +39,71 @@ const PAYLOAD: &str = "line payload";
 /// The events that are kept of each type.
 pub(super) type Kept = BTreeMap<String, Passage>;
 
-/// An object as it is fixed.
+/// A run of positions, and the objects that hold its events: one, or one for each type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Commitment {
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// When the first of its events was received.
+    pub(super) received_at: i64,
+    pub(super) objects: Vec<Object>,
+}
+
+/// An object as it is fixed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Object {
     pub(super) manifest: Manifest,
     pub(super) kept: Kept,
 }
 
 impl Commitment {
+    fn of(object: Object) -> Self {
+        let Manifest { first, last, received_at, .. } = object.manifest;
+        Self { first, last, received_at, objects: vec![object] }
+    }
+
+    /// Takes another object of the same run, or gives it back.
+    fn take(&mut self, object: Object) -> Option<Object> {
+        if (object.manifest.first, object.manifest.last) != (self.first, self.last) {
+            return Some(object);
+        }
+        self.received_at = self.received_at.min(object.manifest.received_at);
+        self.objects.push(object);
+        None
+    }
+
+    /// Objects one behind the other, those of a run together.
+    pub(super) fn gather(objects: impl IntoIterator<Item = Object>) -> Vec<Self> {
+        objects.into_iter().fold(Vec::new(), |mut gathered, object| {
+            let rest = match gathered.last_mut() {
+                Some(last) => Self::take(last, object),
+                None => Some(object),
+            };
+            gathered.extend(rest.map(Self::of));
+            gathered
+        })
+    }
+
+    fn encode(&self) -> String {
+        self.objects.iter().map(Object::encode).collect()
+    }
+
+    /// Reads what [`Commitment::encode`] wrote for runs of `lane`, one behind the other.
+    fn decode_all(text: &str, lane: &Lane) -> Option<Vec<Self>> {
+        let texts = text.strip_prefix(HEADING)?.strip_prefix('\n')?;
+        let objects: Option<Vec<Object>> =
+            texts.split(&format!("\n{HEADING}\n")).map(|text| Object::decode(text, lane)).collect();
+        Some(Self::gather(objects?))
+    }
+
+    /// The names of its objects.
+    pub(super) fn names(&self) -> String {
+        let names: Vec<&str> = self.objects.iter().map(|object| &*object.manifest.name).collect();
+        names.join(", ")
+    }
+}
+
+impl Object {
     fn encode(&self) -> String {
         let Manifest { first, last, received_at, line, codec, name, apart, previous, .. } = &self.manifest;
         let previous = previous.as_deref().unwrap_or("-");
@@ -73,12 +130,6 @@ impl Commitment {
             }
         }
         text
-    }
-
-    /// Reads what [`Commitment::encode`] wrote for objects of `lane`, one behind the other.
-    fn decode_all(text: &str, lane: &Lane) -> Option<Vec<Self>> {
-        let texts = text.strip_prefix(HEADING)?.strip_prefix('\n')?;
-        texts.split(&format!("\n{HEADING}\n")).map(|text| Self::decode(text, lane)).collect()
     }
 
     /// Reads one without its heading.
@@ -178,17 +229,22 @@ impl CommitmentFile {
         Ok((Self { file, reserve: home.reserve.clone(), open }, damaged.collect()))
     }
 
-    /// The object that was committed last, if there ever was one.
+    /// What was committed last, if there ever was anything.
     pub(super) fn newest(&self) -> Option<&Commitment> {
         self.open.last()
     }
 
-    /// The objects that were committed last, in their order: those before the first of them are written.
+    /// The name of the object that was committed last.
+    pub(super) fn newest_name(&self) -> Option<String> {
+        Some(self.newest()?.objects.last()?.manifest.name.clone())
+    }
+
+    /// What was committed last, in its order: what stands before the first of it is written.
     pub(super) fn open(&self) -> &[Commitment] {
         &self.open
     }
 
-    /// Makes it durable that these objects are on their way, and those before them written. On a full disk the reserve makes
+    /// Makes it durable that the objects of these runs are on their way, and those before them written. On a full disk the reserve makes
     /// room: the objects may go elsewhere, and only behind them segments can be freed.
     pub(super) fn save(&mut self, open: Vec<Commitment>) -> io::Result<()> {
         let text: String = open.iter().map(Commitment::encode).collect();
@@ -233,12 +289,19 @@ mod tests {
         ] {
             let prefix = Prefix::NONE;
             let rules = ObjectRules { line, codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
-            let manifest = Manifest::new(lane.clone(), 7..=40, 1_760_000_000_000_000, &rules, previous);
-            let commitment = Commitment { manifest, kept };
-            let text = commitment.encode();
-            assert_eq!(Commitment::decode_all(&text, &lane), Some(vec![commitment.clone()]));
-            let both = text.clone() + &commitment.encode();
-            assert_eq!(Commitment::decode_all(&both, &lane), Some(vec![commitment.clone(), commitment]));
+            let object = |run, received_at| {
+                let manifest = Manifest::new(lane.clone(), run, "a", received_at, &rules, previous.clone());
+                Object { manifest, kept: kept.clone() }
+            };
+            let objects = [object(7..=40, 1_760_000_000_000_000), object(7..=40, 5), object(41..=41, 6)];
+            let commitments = Commitment::gather(objects.clone());
+            assert_eq!(commitments.iter().map(|run| run.objects.len()).collect::<Vec<_>>(), [2, 1]);
+            assert_eq!((commitments[0].received_at, commitments[1].first), (5, 41));
+            let all: String = commitments.iter().map(Commitment::encode).collect();
+            assert_eq!(Commitment::decode_all(&all, &lane), Some(commitments));
+            let [object, ..] = objects;
+            let text = object.encode();
+            assert_eq!(Commitment::decode_all(&text, &lane), Some(vec![Commitment::of(object)]));
             for (from, to) in
                 [("object 1", "object 2"), ("run 7", "run -7"), ("codec gzip", "codec x"), ("name ", "nam ")]
             {

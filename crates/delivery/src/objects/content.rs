@@ -10,7 +10,7 @@ use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
 use sink::object::NoParts;
 use sink::{Batch, Parts};
 
-use super::commitment::Kept;
+use super::commitment::{Commitment, Kept};
 use crate::assembly::as_sent;
 use crate::book::Outcomes;
 use crate::condition::Verdict;
@@ -28,6 +28,10 @@ pub(super) struct Content {
     last: u64,
     /// `None`: those that the rules lead to the sink.
     kept: Option<Kept>,
+    /// Types that are other objects' of the same run.
+    others: BTreeSet<String>,
+    /// Whether what no object of the run keeps is counted here.
+    counts_rest: bool,
     buried: Arc<BTreeSet<u64>>,
     rules: Rules,
     /// What stands up to here is counted already.
@@ -48,12 +52,39 @@ impl Content {
     ) -> Self {
         let outcomes = BTreeMap::new();
         let (at_hand, reader, kept, lost) = (None, None, None, 0);
-        Self { lane, segments, at_hand, reader, first, last, kept, buried, rules, counted, outcomes, lost }
+        let (others, counts_rest) = (BTreeSet::new(), true);
+        Self {
+            lane,
+            segments,
+            at_hand,
+            reader,
+            first,
+            last,
+            kept,
+            others,
+            counts_rest,
+            buried,
+            rules,
+            counted,
+            outcomes,
+            lost,
+        }
     }
 
-    /// Only these events.
-    pub(super) fn keeping(self, kept: Kept) -> Self {
-        Self { kept: Some(kept), ..self }
+    /// Only the events that this object of the run keeps. The first one counts what none of them does.
+    pub(super) fn keeping(self, commitment: &Commitment, object: usize) -> Self {
+        let kept = commitment.objects.get(object).map(|object| object.kept.clone());
+        let others = commitment.objects.iter().enumerate().filter(|(index, _)| *index != object);
+        let others = others.flat_map(|(_, other)| other.kept.keys().cloned()).collect();
+        Self { kept: Some(kept.unwrap_or_default()), others, counts_rest: object == 0, ..self }
+    }
+
+    /// Whether events of a type are looked at here.
+    fn has_part_in(&self, type_name: &str) -> bool {
+        match &self.kept {
+            Some(kept) if !self.counts_rest => kept.contains_key(type_name),
+            _ => !self.others.contains(type_name),
+        }
     }
 
     /// Needn't read the first block where it is this one: of a large block many objects may be made.
@@ -93,8 +124,8 @@ impl Content {
                 damaged.survivors().iter().for_each(|(at, record)| self.take(*at, record, bytes, &mut part));
             }
         }
-        // A damaged place belongs to the object in which it ends.
-        if stretch.end() - 1 <= self.last {
+        // A damaged place belongs to the run in which it ends.
+        if self.counts_rest && stretch.end() - 1 <= self.last {
             self.lost += stretch.finding().map_or(0, Finding::lost_count);
         }
         part
@@ -113,7 +144,7 @@ impl Content {
     }
 
     fn take(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes, part: &mut Batch) {
-        if !(self.first..=self.last).contains(&sequence) {
+        if !(self.first..=self.last).contains(&sequence) || !self.has_part_in(record.type_name) {
             return;
         }
         let slot = self.rules.slot_of(record.type_name, sequence);
@@ -158,6 +189,6 @@ impl Parts for Content {
             self.rules.again(),
             self.counted,
         );
-        Self { kept: self.kept.clone(), ..again }
+        Self { kept: self.kept.clone(), others: self.others.clone(), counts_rest: self.counts_rest, ..again }
     }
 }

@@ -11,11 +11,32 @@ use tokio::time::Instant;
 
 use super::commitment::Commitment;
 use super::content::Content;
+use crate::ledger::Tally;
 
-/// What an attempt to write an object came to, and how long it took.
-pub(super) type Attempted = (Result<Content, SinkError>, Duration);
+/// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
+pub(super) type Attempted = (Result<(Tally, u64), SinkError>, Duration);
 
-/// The objects, the oldest first.
+/// Writes the objects of a run, the contents of which are given in their order.
+pub(super) async fn attempt(store: &ObjectStore, commitment: &Commitment, contents: Vec<Content>) -> Attempted {
+    let started = Instant::now();
+    (write(store, commitment, contents).await, started.elapsed())
+}
+
+async fn write(
+    store: &ObjectStore,
+    commitment: &Commitment,
+    contents: Vec<Content>,
+) -> Result<(Tally, u64), SinkError> {
+    let mut written = (Tally::new(), 0);
+    for (object, content) in commitment.objects.iter().zip(contents) {
+        let (tally, lost) = store.put(&object.manifest, content).await?.account();
+        written.0.extend(tally);
+        written.1 += lost;
+    }
+    Ok(written)
+}
+
+/// Runs with their objects, the oldest first.
 #[derive(Default)]
 pub(super) struct Flight(VecDeque<InFlight>);
 
@@ -27,7 +48,7 @@ pub(super) struct InFlight {
     attempt: Attempt,
 }
 
-/// The first attempt to write an object. It is given up with the value.
+/// The first attempt to write the objects of a run. It is given up with the value.
 struct Attempt(JoinHandle<Attempted>);
 
 impl Drop for Attempt {
@@ -37,14 +58,10 @@ impl Drop for Attempt {
 }
 
 impl Flight {
-    /// Begins to write an object.
-    pub(super) fn begin(&mut self, store: &ObjectStore, commitment: Commitment, content: Content) {
-        let (store, manifest) = (store.clone(), commitment.manifest.clone());
-        let attempt = Attempt(tokio::spawn(async move {
-            let started = Instant::now();
-            let answer = store.put(&manifest, content).await;
-            (answer, started.elapsed())
-        }));
+    /// Begins to write the objects of a run.
+    pub(super) fn begin(&mut self, store: &ObjectStore, commitment: Commitment, contents: Vec<Content>) {
+        let (store, committed) = (store.clone(), commitment.clone());
+        let attempt = Attempt(tokio::spawn(async move { attempt(&store, &committed, contents).await }));
         self.0.push_back(InFlight { commitment, is_stale: false, attempt });
     }
 

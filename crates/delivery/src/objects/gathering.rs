@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use event::Lane;
+use event::limits::OBJECT_TYPES_MAX;
 use eventlog::{Record, Stretch};
 use sink::object::line_bytes;
 use sink::{Manifest, ObjectRules, ObjectStore};
 use tokio::time::Instant;
 
-use super::commitment::{Commitment, Kept};
+use super::commitment::{Commitment, Kept, Object};
 use crate::assembly::Undecided;
 use crate::condition::Verdict;
 use crate::ledger::Tally;
@@ -21,14 +22,25 @@ pub(super) struct Gathering {
     next: u64,
     records: u64,
     bytes: u64,
-    /// By slot: whether the type has an event among them.
-    slots: Vec<bool>,
+    /// By slot: what the type has among them.
+    slots: Vec<Share>,
+    /// How many types have any.
+    types: usize,
     received_at: Option<i64>,
     since: Instant,
     /// What those of its events came to that aren't to be written.
     left_out: BySlot,
     lost: u64,
     undecided: Undecided,
+}
+
+/// The events of a type.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    records: u64,
+    bytes: u64,
+    /// When the first of them was received.
+    received_at: i64,
 }
 
 impl Gathering {
@@ -39,6 +51,7 @@ impl Gathering {
             records: 0,
             bytes: 0,
             slots: Vec::new(),
+            types: 0,
             received_at: None,
             since: Instant::now(),
             left_out: BySlot::default(),
@@ -93,22 +106,43 @@ impl Gathering {
             && !self.leaves_out(slot, sequence, record, rules, (buried, store))
         {
             let bytes = line_bytes(limits.line, record.type_name, record.source, record.payload);
-            if self.records > 0 && (self.records >= limits.records_max || self.bytes + bytes > limits.bytes_max) {
+            if self.slots.len() <= slot {
+                self.slots.resize(slot + 1, Share::default());
+            }
+            if !self.has_room(slot, bytes, limits) {
                 return Extent::Full;
             }
-            if self.records == 0 {
-                self.received_at = Some(record.received_at);
-                self.since = Instant::now();
-            }
-            self.records += 1;
-            self.bytes += bytes;
-            if self.slots.len() <= slot {
-                self.slots.resize(slot + 1, false);
-            }
-            self.slots[slot] = true;
+            self.hold(slot, bytes, record.received_at);
         }
         self.next = sequence + 1;
         Extent::All
+    }
+
+    /// Whether its object has room for one more event of so many bytes. An object has room for one whatever its size.
+    fn has_room(&self, slot: usize, bytes: u64, limits: &ObjectRules) -> bool {
+        let share = self.slots[slot];
+        let tells_types = limits.prefix.tells_types();
+        let (records, held) = if tells_types { (share.records, share.bytes) } else { (self.records, self.bytes) };
+        if tells_types && records == 0 {
+            return self.types < OBJECT_TYPES_MAX;
+        }
+        records == 0 || (records < limits.records_max && held + bytes <= limits.bytes_max)
+    }
+
+    fn hold(&mut self, slot: usize, bytes: u64, received_at: i64) {
+        if self.records == 0 {
+            self.received_at = Some(received_at);
+            self.since = Instant::now();
+        }
+        self.records += 1;
+        self.bytes += bytes;
+        let share = &mut self.slots[slot];
+        if share.records == 0 {
+            self.types += 1;
+            share.received_at = received_at;
+        }
+        share.records += 1;
+        share.bytes += bytes;
     }
 
     /// Whether an event isn't to be written: it is a dead letter, its route's condition keeps it out, or the store can't take it.
@@ -176,19 +210,32 @@ impl Gathering {
         self.since + limits.age_max
     }
 
-    /// The object of its events, if there are any, behind the object `previous`.
+    /// The objects of its events, if there are any, behind the object `previous`.
     pub(super) fn commitment(
         &self,
         lane: &Lane,
         rules: &Rules,
         limits: &ObjectRules,
-        previous: Option<String>,
+        mut previous: Option<String>,
     ) -> Option<Commitment> {
         let (first, last) = self.run();
-        let manifest = Manifest::new(lane.clone(), first..=last, self.received_at?, limits, previous);
-        let found = self.slots.iter().enumerate().filter(|(_, found)| **found);
-        let kept = found.filter_map(|(slot, _)| Some((rules.name(slot)?.to_string(), rules.passage(slot)?.clone())));
-        let kept: Kept = kept.collect();
-        Some(Commitment { manifest, kept })
+        let held = self.slots.iter().enumerate().filter(|(_, share)| share.records > 0);
+        let held = held.filter_map(|(slot, share)| {
+            Some((share.received_at, rules.name(slot)?.to_string(), rules.passage(slot)?.clone()))
+        });
+        let mut object = |received_at, type_name: &str, kept| {
+            let before = previous.take();
+            let manifest = Manifest::new(lane.clone(), first..=last, type_name, received_at, limits, before);
+            previous = Some(manifest.name.clone());
+            Object { manifest, kept }
+        };
+        let objects: Vec<Object> = if limits.prefix.tells_types() {
+            held.map(|(received_at, name, passage)| object(received_at, &name, Kept::from([(name.clone(), passage)])))
+                .collect()
+        } else {
+            let kept = held.map(|(_, name, passage)| (name, passage)).collect();
+            vec![object(self.received_at?, "", kept)]
+        };
+        Commitment::gather(objects).pop()
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commitment::{Commitment, CommitmentFile};
 use super::content::Content;
-use super::flight::{Attempted, Flight};
+use super::flight::{self, Attempted, Flight};
 use super::gathering::Gathering;
 use crate::lane::{Lane, Turn};
 use crate::lanes::Halt;
@@ -43,7 +43,7 @@ impl Run {
 
     /// When the oldest event was received that isn't known to be written.
     fn oldest(&self) -> Option<i64> {
-        let in_flight = self.flight.commitments().next().map(|commitment| commitment.manifest.received_at);
+        let in_flight = self.flight.commitments().next().map(|commitment| commitment.received_at);
         in_flight.or_else(|| self.gathering.received_at())
     }
 }
@@ -123,7 +123,7 @@ impl Lane {
         };
         self.enter(LaneState::Delivering);
         let cursor = self.ledger.lane(&self.name).cursor;
-        for open in file.open().iter().filter(|open| open.manifest.last > cursor) {
+        for open in file.open().iter().filter(|open| open.last > cursor) {
             let attempted = self.attempt(store, open, &buried).await;
             self.finish(store, open, &buried, attempted).await;
         }
@@ -135,17 +135,19 @@ impl Lane {
         let (file, damaged) = CommitmentFile::of(&self.home, &self.name)?;
         damaged.iter().for_each(|finding| self.options.reporter.report(finding));
         let end = self.shard.durable();
-        if let Some(open) = file.newest().filter(|open| open.manifest.last > end) {
+        if let Some(open) = file.newest().filter(|open| open.last > end) {
             return Err(NoPlace::Stop(format!(
                 "object {} holds positions up to {}, the journal of shard {} ended at {end}: was a part of the data \
                  directory restored from a copy? What was accepted since can't be told from what the store has",
-                open.manifest.name, open.manifest.last, self.name.shard
+                open.names(),
+                open.last,
+                self.name.shard
             )));
         }
         let buried = Arc::new(self.take_place(Cursor::Delivery)?.buried);
         let cursor = self.ledger.lane(&self.name).cursor;
-        if let Some(open) = file.open().first().filter(|open| open.manifest.first > cursor + 1) {
-            let run = (cursor + 1, open.manifest.first - 1);
+        if let Some(open) = file.open().first().filter(|open| open.first > cursor + 1) {
+            let run = (cursor + 1, open.first - 1);
             let (tally, lost) = self.count(run, &buried)?;
             self.settle_up_to(run.1, &tally, lost);
         }
@@ -192,7 +194,7 @@ impl Lane {
 
     /// Commits what was gathered, and begins to write it.
     async fn write_gathered(&mut self, run: &mut Run) {
-        let previous = run.file.newest().map(|newest| newest.manifest.name.clone());
+        let previous = run.file.newest_name();
         let commitment = run.gathering.commitment(&self.name, &run.rules, &run.limits, previous);
         let Some(commitment) = commitment else { return };
         #[cfg(test)]
@@ -202,17 +204,18 @@ impl Lane {
         }
         let open: Vec<Commitment> = run.flight.commitments().chain([&commitment]).cloned().collect();
         while let Err(error) = run.file.save(open.clone()) {
-            self.wait(&format!("can't save the manifest of object {}: {error}", commitment.manifest.name)).await;
+            self.wait(&format!("can't save the manifest of object {}: {error}", commitment.names())).await;
         }
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
-            run.gathering = Gathering::new(commitment.manifest.last + 1);
+            run.gathering = Gathering::new(commitment.last + 1);
             return;
         }
         self.status.batch_records.record(run.gathering.records());
-        run.gathering = Gathering::new(commitment.manifest.last + 1);
-        let content = self.content_of(&commitment, &run.buried).with_at_hand(run.way.rest.as_ref());
-        run.flight.begin(&run.store, commitment, content);
+        run.gathering = Gathering::new(commitment.last + 1);
+        let contents = self.contents_of(&commitment, &run.buried);
+        let contents = contents.map(|content| content.with_at_hand(run.way.rest.as_ref())).collect();
+        run.flight.begin(&run.store, commitment, contents);
     }
 
     /// Waits until the oldest object is written, and goes on behind it.
@@ -225,7 +228,7 @@ impl Lane {
         if self.finish(&run.store, &oldest.commitment, &run.buried, attempted).await {
             run.flight.outlast();
         }
-        Self::forget_buried(run, oldest.commitment.manifest.last);
+        Self::forget_buried(run, oldest.commitment.last);
     }
 
     /// Forgets the dead letters that the lane has passed.
@@ -236,15 +239,14 @@ impl Lane {
         }
     }
 
-    fn content_of(&self, commitment: &Commitment, buried: &Arc<BTreeSet<u64>>) -> Content {
-        let Commitment { manifest, kept } = commitment;
-        self.content((manifest.first, manifest.last), buried).keeping(kept.clone())
+    /// What each of its objects holds.
+    fn contents_of(&self, commitment: &Commitment, buried: &Arc<BTreeSet<u64>>) -> impl Iterator<Item = Content> {
+        let run = (commitment.first, commitment.last);
+        (0..commitment.objects.len()).map(move |object| self.content(run, buried).keeping(commitment, object))
     }
 
     async fn attempt(&self, store: &ObjectStore, commitment: &Commitment, buried: &Arc<BTreeSet<u64>>) -> Attempted {
-        let started = Instant::now();
-        let answer = store.put(&commitment.manifest, self.content_of(commitment, buried)).await;
-        (answer, started.elapsed())
+        flight::attempt(store, commitment, self.contents_of(commitment, buried).collect()).await
     }
 
     /// Writes a committed object, of which there was an attempt, however often it takes, and goes on behind it. Whether it had to
@@ -257,11 +259,11 @@ impl Lane {
         mut attempted: Attempted,
     ) -> bool {
         let mut has_waited = false;
-        let content = loop {
+        let (tally, lost) = loop {
             let (answer, took) = attempted;
             self.status.write_time.record(took);
             match answer {
-                Ok(content) => break content,
+                Ok(written) => break written,
                 Err(error) => self.wait(&error.to_string()).await,
             }
             has_waited = true;
@@ -270,8 +272,7 @@ impl Lane {
         self.enter(LaneState::Delivering);
         self.backoff.reset();
         self.status.batches.add(1);
-        let (tally, lost) = content.account();
-        self.settle_up_to(commitment.manifest.last, &tally, lost);
+        self.settle_up_to(commitment.last, &tally, lost);
         has_waited
     }
 

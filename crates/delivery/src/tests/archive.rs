@@ -91,7 +91,7 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
         .collect();
     let content = |name: &str| disk.content(Path::new(ARCHIVE).join(name)).unwrap();
     let mut events = BTreeMap::new();
-    let mut runs: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut runs: BTreeMap<u64, Vec<((u64, u64), String)>> = BTreeMap::new();
     let mut chain: BTreeSet<(u64, Option<String>)> = BTreeSet::new();
     let mut objects = BTreeSet::new();
     for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
@@ -117,7 +117,7 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
             let twice = events.insert(id, event["payload"].to_string());
             assert_eq!(twice, None, "an event is in two objects: {line}");
         }
-        runs.entry(shard).or_default().push(run);
+        runs.entry(shard).or_default().push((run, manifest["types"].to_string()));
         let previous = manifest["previous"].as_str().map(str::to_owned);
         assert!(previous.as_ref().is_none_or(|previous| names.contains(previous)), "{previous:?} is missing");
         assert!(chain.insert((shard, previous)), "two objects follow the same one");
@@ -125,7 +125,11 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
     }
     for runs in runs.values_mut() {
         runs.sort_unstable();
-        assert!(runs.windows(2).all(|pair| pair[0].1 < pair[1].0), "objects overlap: {runs:?}");
+        let are_apart = |pair: &[((u64, u64), String)]| {
+            let [(run, types), (next, next_types)] = pair else { return true };
+            run.1 < next.0 || (run == next && types.split(':').next() != next_types.split(':').next())
+        };
+        assert!(runs.windows(2).all(are_apart), "objects overlap: {runs:?}");
     }
     let others: Vec<_> =
         names.iter().filter(|name| !objects.contains(*name) && !name.ends_with(".manifest.json")).collect();

@@ -30,6 +30,11 @@ fn world(seed: u64) -> World {
     world
 }
 
+/// An object for each type.
+fn by_type() -> ObjectRules {
+    ObjectRules { prefix: "{type}-".parse().unwrap(), ..RULES }
+}
+
 /// Holds the objects against what was acknowledged, and against the ledger. Ends the process.
 async fn check(world: &mut World) {
     world.check_balance();
@@ -69,6 +74,52 @@ fn objects_end_by_count_bytes_and_age() {
         assert_eq!(archive::read(&world.disk).len(), 17 + 9);
         world.check_balance();
         assert_eq!(world.pending(), 0);
+    });
+}
+
+#[test]
+fn types_are_told_apart_and_end_together() {
+    run(async {
+        let mut world = world(57);
+        world.objects = Some(by_type());
+        world.shards = 1;
+        world.start();
+        world.append(0, "both", 6).await;
+        world.append(0, "named", 7).await;
+        world.append(0, "none", 2).await;
+        seconds(1).await;
+        assert_eq!(archive::read(&world.disk).len(), 0, "each has room for one more");
+        world.append(0, "both", 1).await;
+        world.append(0, "named", 1).await;
+        seconds(1).await;
+        assert_eq!(archive::read(&world.disk).len(), 14, "one was full");
+        seconds(6).await;
+        assert_eq!(archive::read(&world.disk).len(), 15);
+        let paths = world.disk.paths();
+        let count = |start: &str| {
+            let names = paths.iter().map(|path| path.file_name().unwrap().to_string_lossy());
+            names.filter(|name| name.starts_with(start) && name.ends_with(".ndjson")).count()
+        };
+        assert_eq!((count("both-"), count("named-")), (1, 2));
+        check(&mut world).await;
+    });
+}
+
+#[test]
+fn so_many_types_are_gathered_at_once() {
+    run(async {
+        let mut world = world(58);
+        world.objects = Some(by_type());
+        world.shards = 1;
+        world.routes = Routes::new().with_others([KEYED.into()]);
+        world.start();
+        for number in 0..=event::limits::OBJECT_TYPES_MAX {
+            world.append(0, &format!("t{number}"), 1).await;
+        }
+        seconds(1).await;
+        assert_eq!(archive::read(&world.disk).len(), event::limits::OBJECT_TYPES_MAX);
+        seconds(6).await;
+        check(&mut world).await;
     });
 }
 
@@ -312,6 +363,9 @@ fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
     run(async {
         let mut world = world(seed);
         world.mutation = mutation;
+        if seed % 2 == 1 {
+            world.objects = Some(by_type());
+        }
         world.start();
         for (index, step) in steps.iter().enumerate() {
             take(&mut world, step, seed.wrapping_add(index as u64)).await;
@@ -337,10 +391,11 @@ fn any_sequence_keeps_every_event_in_one_object() {
 }
 
 /// The power fails in this operation of a run that writes some objects; whether it came to it.
-fn cut_at(operations: u64, codec: Codec, mutation: Option<Mutation>) -> bool {
+fn cut_at(operations: u64, rules: ObjectRules, mutation: Option<Mutation>) -> bool {
     run(async move {
         let mut world = world(operations);
-        world.objects = Some(ObjectRules { codec, ..RULES });
+        let codec = rules.codec;
+        world.objects = Some(rules);
         world.mutation = mutation;
         world.shards = 1;
         world.routes = Routes::new().with_others([KEYED.into()]);
@@ -348,6 +403,7 @@ fn cut_at(operations: u64, codec: Codec, mutation: Option<Mutation>) -> bool {
         world.disk.fail_power_at(operations);
         for count in [9, 3, 20] {
             world.append(0, "any", count).await;
+            world.append(0, "named", 2).await;
             seconds(6).await;
         }
         let came = world.disk.power_is_off();
@@ -365,17 +421,20 @@ fn cut_at(operations: u64, codec: Codec, mutation: Option<Mutation>) -> bool {
 
 #[test]
 fn a_power_cut_at_each_operation_leaves_every_event_in_one_object() {
-    let count = (1..).take_while(|operation| cut_at(*operation, Codec::None, None)).count();
-    assert!(count > 100, "the run has only {count} operations");
-    for codec in [Codec::Gzip, Codec::Zstd] {
-        assert!((1..count as u64).step_by(7).all(|operation| cut_at(operation, codec, None)));
+    for rules in [RULES, by_type()] {
+        let count = (1..).take_while(|operation| cut_at(*operation, rules.clone(), None)).count();
+        assert!(count > 100, "the run has only {count} operations");
+        for codec in [Codec::Gzip, Codec::Zstd] {
+            let rules = || ObjectRules { codec, ..rules.clone() };
+            assert!((1..count as u64).step_by(7).all(|operation| cut_at(operation, rules(), None)));
+        }
     }
 }
 
 #[test]
 fn a_manifest_that_is_saved_after_the_write_is_noticed() {
     let fails =
-        |operation| std::panic::catch_unwind(|| cut_at(operation, Codec::None, Some(Mutation::LateManifest))).is_err();
+        |operation| std::panic::catch_unwind(|| cut_at(operation, RULES, Some(Mutation::LateManifest))).is_err();
     assert!((1..200).any(fails));
 }
 

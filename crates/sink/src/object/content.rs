@@ -210,7 +210,7 @@ mod tests {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
         let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
         let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
-        Manifest::new(lane, 1..=COUNT, 0, &rules, None)
+        Manifest::new(lane, 1..=COUNT, "access", 0, &rules, None)
     }
 
     fn record(sequence: u64, payload: &[u8]) -> Record<'_> {

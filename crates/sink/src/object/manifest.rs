@@ -33,17 +33,19 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// An object of these positions, as the rules have it now: what they say later doesn't change it.
+    /// An object of these positions, as the rules have it now: what they say later doesn't change it. Where they tell types apart, it holds
+    /// events of `type_name`.
     #[must_use]
     pub fn new(
         lane: Lane,
         run: RangeInclusive<u64>,
+        type_name: &str,
         received_at: i64,
         rules: &ObjectRules,
         previous: Option<String>,
     ) -> Self {
         let (line, codec) = (rules.line, rules.codec);
-        let name = rules.prefix.at(received_at) + &name(&lane, *run.start(), received_at, codec);
+        let name = rules.prefix.at(type_name, received_at) + &name(&lane, *run.start(), received_at, codec);
         let apart = rules.apart.clone();
         Self { lane, first: *run.start(), last: *run.end(), received_at, line, codec, apart, previous, name }
     }
@@ -84,7 +86,7 @@ mod tests {
         let prefix = "{day}/".parse().unwrap();
         let (line, codec) = (Line::Payload, Codec::Zstd);
         let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
-        let manifest = Manifest::new(lane, 12..=90, 1_760_000_000_123_456, &rules, None);
+        let manifest = Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None);
         let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012.ndjson.zst", "ab".repeat(16));
         assert_eq!(manifest.name, format!("2025-10-09/{name}"));
     }

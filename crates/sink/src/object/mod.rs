@@ -17,6 +17,7 @@ mod manifest;
 pub mod over_http;
 mod prefix;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub use apart::Apart;
@@ -95,18 +96,34 @@ impl ObjectStore {
         }
     }
 
-    /// A batch that comes by itself is an object of its own, known by its lane and first position.
+    /// A batch that comes by itself is an object of its own, or one for each of its types, known by its lane and first position.
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
-        let Some(first) = batch.get(0) else { return Ok(Report::Stored) };
         let refusals = batch.records().enumerate();
         let refusals = refusals.filter_map(|(index, record)| Some((index, self.refusal(record.payload)?)));
         let refused: Vec<Refusal> = refusals.map(|(index, reason)| Refusal { index, reason }).collect();
         if !refused.is_empty() {
             return Ok(Report::Withheld { refused });
         }
-        let run = batch.first()..=batch.last();
-        let manifest = Manifest::new(batch.lane().clone(), run, first.received_at, &self.rules(), None);
-        self.put(&manifest, OnePart::new(batch.clone())).await?;
+        let (rules, run) = (self.rules(), batch.first()..=batch.last());
+        for part in by_type(batch, &rules) {
+            let Some(first) = part.get(0) else { continue };
+            let (lane, type_name) = (batch.lane().clone(), first.type_name);
+            let manifest = Manifest::new(lane, run.clone(), type_name, first.received_at, &rules, None);
+            self.put(&manifest, OnePart::new(part.clone())).await?;
+        }
         Ok(Report::Stored)
     }
+}
+
+/// The batch as a whole, or its events of each type where these are told apart.
+fn by_type(batch: &Batch, rules: &ObjectRules) -> Vec<Batch> {
+    if !rules.prefix.tells_types() {
+        return vec![batch.clone()];
+    }
+    let types: BTreeSet<&str> = batch.records().map(|record| record.type_name).collect();
+    let others = |name: &str| -> Vec<usize> {
+        let records = batch.records().enumerate();
+        records.filter(|(_, record)| record.type_name != name).map(|(index, _)| index).collect()
+    };
+    types.into_iter().map(|name| batch.without(&others(name))).collect()
 }
