@@ -3,6 +3,7 @@
 //! Events are counted as accepted before a lane can see them. Whoever reads holds the accepted counts still first and
 //! then the outcomes, so there are never more outcomes than events.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::cells::Counter;
@@ -74,6 +75,8 @@ struct Held {
     met: usize,
     /// Times that it was changed.
     changes: u64,
+    /// Lanes whose stores have told where they stand since the start of the process, also those that are gone since.
+    answered: BTreeSet<Lane>,
 }
 
 /// What changes whenever anything does that is to be saved.
@@ -108,7 +111,7 @@ impl Held {
 impl Ledger {
     pub(crate) fn new(log: &EventLog, book: Book) -> Self {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
-        let held = Mutex::new(Held { book, met: 0, changes: 0 });
+        let held = Mutex::new(Held { book, met: 0, changes: 0, answered: BTreeSet::new() });
         Self { accepted, types, held, waiting: log.outcomes().clone(), errors: Counter::new() }
     }
 
@@ -160,7 +163,8 @@ impl Ledger {
     /// Goes on with another book, while no lane runs.
     pub(crate) fn replace(&self, book: Book) {
         let mut held = self.held();
-        *held = Held { book, met: 0, changes: held.changes + 1 };
+        let answered = std::mem::take(&mut held.answered);
+        *held = Held { book, met: 0, changes: held.changes + 1, answered };
         drop(held);
         self.waiting.changed();
     }
@@ -235,7 +239,13 @@ impl Ledger {
             book.confirmed = true;
             book.cursor
         });
+        self.held().answered.insert(lane.clone());
         self.waiting.passed(&lane.sink, lane.shard, cursor);
+    }
+
+    /// Whether it has said so ever since the start of the process.
+    pub(crate) fn has_answered(&self, lane: &Lane) -> bool {
+        self.held().answered.contains(lane)
     }
 
     /// The lane's store stands where the journal has never been.

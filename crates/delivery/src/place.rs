@@ -46,7 +46,7 @@ impl Lane {
             Cursor::Delivery => 0,
             Cursor::Store(position) => position,
         };
-        let end = self.shard.durable();
+        let end = self.reach();
         if fence > end {
             self.ledger.mark_ahead(&self.name);
         }
@@ -89,6 +89,12 @@ impl Lane {
         self.status.set_cursor(goes_on_at);
         let replayed = self.dead.replayed_beyond(self.name.shard, goes_on_at)?;
         Ok(Known { fence, buried, replayed })
+    }
+
+    /// The last position that the store can have from this journal. Where it hasn't answered since the start, what was accepted meanwhile
+    /// isn't any of it: a store that is ahead of what was there at the start has something else at these positions.
+    pub(crate) fn reach(&self) -> u64 {
+        if self.ledger.has_answered(&self.name) { self.shard.durable() } else { self.shard.recovered() }
     }
 
     /// Goes on behind events that this lane has never had, and whose segments are not there any more: segments are

@@ -61,6 +61,7 @@ pub struct Shard {
     committer_returned: Condvar,
     returned: Returned,
     handover: Handover,
+    recovered: u64,
     segments: Segments,
     pub(crate) common: Common,
     /// The last sequence with which an id of a client was remembered, or a later one.
@@ -106,6 +107,7 @@ impl Shard {
             committer_returned: Condvar::new(),
             returned: Returned::default(),
             handover: Handover::new(opened.durable),
+            recovered: opened.durable,
             segments: opened.segments,
             common,
             last_given: AtomicU64::new(opened.durable),
@@ -129,6 +131,12 @@ impl Shard {
     #[must_use]
     pub fn durable(&self) -> u64 {
         self.handover.durable()
+    }
+
+    /// What [`Shard::durable`] was when the log was opened: no store can have more of it from an earlier process.
+    #[must_use]
+    pub const fn recovered(&self) -> u64 {
+        self.recovered
     }
 
     /// The shard's segments: to free them, and to read what delivery has passed.
@@ -264,7 +272,7 @@ impl Shard {
             Err(Met::OtherBytes) => Taken::OtherBytes,
             Err(Met::InPart) => Taken::InPart,
             Err(Met::Nothing) => Taken::Nothing,
-            Err(Met::Unsettled) => return Err(AppendError::Busy),
+            Err(Met::Unsettled(earlier)) => Taken::Later(earlier),
         })
     }
 
@@ -272,7 +280,7 @@ impl Shard {
     fn meeting<'h>(&'h self, head: &'h mut Head) -> Meeting<'h> {
         let place = Place::new(self.number, head.appender.open_block().end());
         self.last_given.store(place.position().sequence, Ordering::Relaxed);
-        Meeting { memory: &self.common.memory, given: &mut head.open.given, place, has_forgotten: false }
+        Meeting::new(&self.common.memory, &mut head.open.given, place)
     }
 
     /// Commits what was appended in this turn. To be called when the shard's runtime has nothing else to do.

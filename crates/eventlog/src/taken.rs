@@ -14,6 +14,9 @@ pub enum Taken<'a> {
     /// Nothing of a batch with a key is appended, because some of it isn't taken: [`Batch::know_each`](crate::Batch::know_each), and
     /// append it again.
     InPart,
+    /// Nothing of a batch is appended, because it leans on this, of which nobody knows yet whether it becomes durable: wait for that, whatever
+    /// comes of it, and append the batch again.
+    Later(Earlier),
     /// Nothing of a batch is appended, because each event came before, or because it is atomic: see what the batch says.
     Nothing,
 }
@@ -24,7 +27,7 @@ impl<'a> Taken<'a> {
     pub fn appended(self) -> Option<Append<'a>> {
         match self {
             Self::New(append) => Some(append),
-            Self::Again(_) | Self::OtherBytes | Self::InPart | Self::Nothing => None,
+            Self::Again(_) | Self::OtherBytes | Self::InPart | Self::Later(_) | Self::Nothing => None,
         }
     }
 }

@@ -50,7 +50,7 @@ fn in_memory(worker: &Worker, taken: &Taken<'_>, id: EventId) -> Result<Response
     let duplicate = match taken {
         Taken::New(_) => false,
         Taken::Again(_) => true,
-        Taken::OtherBytes | Taken::InPart | Taken::Nothing => return Err(other_bytes()),
+        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(other_bytes()),
     };
     worker.cells().duplicates.add(u64::from(duplicate));
     Ok(acknowledgement::of_event_in_memory(id, duplicate))

@@ -51,6 +51,7 @@ pub(crate) async fn encode(
             permit.admit(waiting)?;
             charged += waiting;
             let chunk = std::mem::take(&mut much);
+            let _waiting = body.keep_waiting();
             arriving = beside::run(worker, sender, move || arriving.pushed_beside(&chunk)).await??;
             stretch = 0;
         } else if stretch >= STRETCH_BYTES {

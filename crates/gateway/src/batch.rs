@@ -15,8 +15,8 @@ use crate::type_cache::{Slot, TypeCache};
 use crate::worker::Worker;
 use crate::{acknowledgement, answer, arriving, batch_room, stepped, stored};
 
-/// So many first copies are looked at before the shard's other requests have their turn: half a millisecond, about.
-const MET_IN_A_ROW: usize = 2_000;
+/// How often a batch is appended that leans on what isn't durable yet: it meets others' blocks once each, unless they lean on it.
+const APPENDS_MAX: usize = 16;
 
 /// Takes a batch: the answer is ready when its good records are durable.
 pub(crate) async fn take(
@@ -51,11 +51,11 @@ pub(crate) async fn take(
         encoder.refuse_all();
     }
     encoder.batch.is_atomic = wishes.atomic;
+    wait_for_filtered(worker, wishes.ack, &encoder).await?;
     let asked = store(worker, wishes.ack, &mut encoder).await?;
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
-    wait_for_filtered(worker, wishes.ack, &encoder).await?;
     count(worker, &encoder);
     // A large batch may have been committed within the turn, whose clock would then say that it took no time.
     worker.clock().refresh();
@@ -97,7 +97,7 @@ async fn answer_when_stored(worker: &Worker, encoder: &Encoder, asked: Asked) ->
     acknowledgement::of_batch(verdict, status, &standing)
 }
 
-/// Appends the good records, and waits until they, and the first copies of those that came before, are durable; from memory
+/// Appends the good records, and waits until they are durable, as the first copies of those that came before are by then; from memory
 /// nothing is waited for. Says where they stand to whoever waits until they are stored.
 pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked, Refused> {
     let of_append = |error| of_append(worker, error);
@@ -107,13 +107,8 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
         return Ok(asked);
     }
     worker.log().ready_for(encoder.batch.records.bytes()).await;
-    // No other task runs between this and the append.
-    encoder.check_types(worker.types().table())?;
-    let mut taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
-    if let Taken::InPart = taken {
-        encoder.batch.know_each();
-        taken = worker.log().append(&mut encoder.batch).map_err(of_append)?;
-    }
+    encoder.batch.settles_first = ack != Ack::Memory;
+    let taken = append(worker, encoder).await?;
     if let Taken::New(_) = taken {
         encoder.keep_windows();
     }
@@ -138,9 +133,7 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
             encoder.all_came_before();
         }
         Taken::OtherBytes => return Err(other_bytes()),
-        // Each of its records is known by now, so that this isn't asked for once more.
-        Taken::InPart => return Err(of_append(AppendError::Busy)),
-        Taken::Nothing => {}
+        Taken::InPart | Taken::Later(_) | Taken::Nothing => {}
     }
     let met = encoder.take_met();
     if encoder.batch.is_atomic && encoder.refused_count() > 0 {
@@ -150,20 +143,30 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
     if ack == Ack::Memory {
         return Ok(asked);
     }
-    for (number, earlier) in met.into_iter().enumerate() {
-        if number % MET_IN_A_ROW == MET_IN_A_ROW - 1 {
-            tokio::task::yield_now().await;
-        }
-        let id = earlier.id();
-        let position = earlier.durable().await.map_err(of_append)?;
-        encoder.position.get_or_insert(position);
-        copies.push((position, Some(id)));
+    for earlier in met {
+        encoder.position.get_or_insert(earlier.position());
+        copies.push((earlier.position(), Some(earlier.id())));
     }
     if ack == Ack::Stored {
         asked.types = encoder.type_names();
         stored::add_copies(worker, copies, &mut asked).await;
     }
     Ok(asked)
+}
+
+/// Appends a batch when what it leans on is durable. Before that nothing of it is, so that what is refused isn't stored.
+async fn append<'w>(worker: &'w Worker, encoder: &mut Encoder) -> Result<Taken<'w>, Refused> {
+    for _ in 0..APPENDS_MAX {
+        // No other task runs between this and the append.
+        encoder.check_types(worker.types().table())?;
+        match worker.log().append(&mut encoder.batch).map_err(|error| of_append(worker, error))? {
+            Taken::InPart => encoder.batch.know_each(),
+            // Where it is lost the batch takes its place.
+            Taken::Later(earlier) => drop(earlier.durable().await),
+            taken => return Ok(taken),
+        }
+    }
+    Err(of_append(worker, AppendError::Busy))
 }
 
 /// An encoder for records that are all of the type at `slot`, unless each names its own.

@@ -50,7 +50,7 @@ pub(crate) async fn durable(worker: &Worker, taken: Taken<'_>) -> Result<(Positi
             (append.await.map(|()| position), false)
         }
         Taken::Again(earlier) => (earlier.durable().await, true),
-        Taken::OtherBytes | Taken::InPart | Taken::Nothing => return Err(other_bytes()),
+        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(other_bytes()),
     };
     let position = result.map_err(|error| of_append(worker, error))?;
     if duplicate {

@@ -173,11 +173,11 @@ async fn answer_several(
         let by = encoder.filtered_by().next().map(|(_, by, _)| by).filter(|_| wishes.json);
         return Ok(by.map_or_else(Response::ok, answer::of_filtered_as_json));
     };
+    batch::wait_for_filtered(worker, wishes.ack, &encoder).await?;
     let asked = batch::store(worker, wishes.ack, &mut encoder).await?;
     if encoder.refused_count() > 0 {
         return Err(other_bytes());
     }
-    batch::wait_for_filtered(worker, wishes.ack, &encoder).await?;
     batch::count_filtered(worker, &encoder);
     let duplicate = encoder.duplicates > 0;
     worker.cells().duplicates.add(encoder.duplicates);

@@ -134,7 +134,7 @@ impl Lane {
     fn take_place_by_commitment(&self) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), NoPlace> {
         let (file, damaged) = CommitmentFile::of(&self.home, &self.name)?;
         damaged.iter().for_each(|finding| self.options.reporter.report(finding));
-        let end = self.shard.durable();
+        let end = self.reach();
         if let Some(open) = file.newest().filter(|open| open.last > end) {
             return Err(NoPlace::Stop(format!(
                 "object {} holds positions up to {}, the journal of shard {} ended at {end}: was a part of the data \

@@ -25,6 +25,9 @@ pub struct Batch {
     pub leaning: Vec<u32>,
     /// Some of what was sent isn't in it: it was refused, or left out for the sake of another event.
     pub lacks_some: bool,
+    /// It is appended only where what came before is durable: else nobody could say afterwards what of it is. Not for who is answered
+    /// from memory.
+    pub settles_first: bool,
     /// Nothing of it is to be appended if an id of it came before with other bytes.
     pub is_atomic: bool,
     /// Each record is known by itself: see [`Batch::know_each`].

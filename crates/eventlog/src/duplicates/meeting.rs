@@ -7,7 +7,7 @@ use event::EventId;
 use journal::Given;
 
 use super::batch::{Batch, Cause};
-use super::earlier::Earlier;
+use super::earlier::{Earlier, is_durable};
 use super::memory::Memory;
 use super::window::{Place, Seen};
 
@@ -18,8 +18,8 @@ pub(crate) enum Met {
     /// Some of the batch is taken and some isn't, and nobody has said by what each record is known.
     InPart,
     Nothing,
-    /// Nobody can say yet.
-    Unsettled,
+    /// It leans on what isn't durable yet.
+    Unsettled(Earlier),
 }
 
 /// The meeting of what is appended next.
@@ -32,6 +32,8 @@ pub(crate) struct Meeting<'a> {
     pub(crate) place: Place,
     /// Ids were remembered and forgotten again: whoever met them meanwhile waits for what won't be.
     pub(crate) has_forgotten: bool,
+    /// How often ids were forgotten before it.
+    forgets: u64,
 }
 
 /// What the lines of a batch were met with.
@@ -39,6 +41,12 @@ pub(crate) struct Meeting<'a> {
 struct Sorted {
     again: Vec<(u32, Earlier)>,
     refused: BTreeMap<u32, Cause>,
+}
+
+impl<'a> Meeting<'a> {
+    pub(crate) fn new(memory: &'a Arc<Memory>, given: &'a mut Vec<(EventId, Place)>, place: Place) -> Self {
+        Self { memory, given, place, has_forgotten: false, forgets: memory.forgets() }
+    }
 }
 
 impl Meeting<'_> {
@@ -55,7 +63,7 @@ impl Meeting<'_> {
     }
 
     fn earlier(&self, id: EventId, content: u64, place: Place) -> Earlier {
-        Earlier { memory: self.memory.clone(), id, content, place }
+        Earlier { memory: self.memory.clone(), id, content, place, forgets: self.forgets }
     }
 
     /// Remembers the ids of a batch, and drops from it what came before, and lines that aren't taken.
@@ -83,6 +91,11 @@ impl Meeting<'_> {
             let refused = leaning.chain(sorted.refused).collect();
             sorted = self.sort(batch, Sorted { refused, ..Sorted::default() });
         }
+        if batch.settles_first
+            && let Some((_, unsettled)) = self.take_unsettled(&mut sorted.again)
+        {
+            return Err(Met::Unsettled(unsettled));
+        }
         if batch.is_atomic && !sorted.refused.is_empty() {
             batch.drop_met(sorted.again, sorted.refused);
             return Err(Met::Nothing);
@@ -107,6 +120,17 @@ impl Meeting<'_> {
         Ok(())
     }
 
+    /// One of these that isn't durable yet, if there is any. What stands in the batch itself is as durable as that.
+    fn take_unsettled(&self, again: &mut Vec<(u32, Earlier)>) -> Option<(u32, Earlier)> {
+        let is_open = |earlier: &Earlier| earlier.place != self.place && self.memory.behind(earlier.place).is_some();
+        let mut unsettled = again.iter().position(|(_, earlier)| is_open(earlier));
+        if unsettled.is_none() && self.memory.forgets() != self.forgets {
+            // The place of one that was forgotten meanwhile may be another event's.
+            unsettled = again.iter().position(|(_, earlier)| earlier.place != self.place && !is_durable(earlier));
+        }
+        unsettled.map(|index| again.swap_remove(index))
+    }
+
     /// Remembers the key of a batch. Another shard may have been quicker with the same batch since the key was looked up: both remember
     /// theirs before they look for the other's, so that one of them sees it.
     fn key(&mut self, key: Given, is_in_part: bool) -> Result<(), Met> {
@@ -117,7 +141,7 @@ impl Meeting<'_> {
             Err(Met::Again(earlier)) if is_in_part => {
                 let is_elsewhere = earlier.position().shard != self.place.position().shard;
                 if is_elsewhere && self.memory.behind(earlier.place).is_some() {
-                    return Err(Met::Unsettled);
+                    return Err(Met::Unsettled(earlier));
                 }
             }
             met => met?,

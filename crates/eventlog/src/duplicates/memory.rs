@@ -4,6 +4,7 @@
 //! written is read again. A segment is freed once the files have its ids.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ const IDS_KEPT: usize = DUPLICATE_WINDOW_BYTES / 64;
 /// The memory of ids, of all shards.
 pub(crate) struct Memory {
     window: Window,
+    /// Times that ids of what was never written were forgotten.
+    forgets: AtomicU64,
     joined: OnceLock<Joined>,
 }
 
@@ -71,7 +74,7 @@ impl Progress {
 impl Memory {
     /// An empty one: it recognises what comes twice from now on.
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { window: Window::new(getrandom::u64()?), joined: OnceLock::new() })
+        Ok(Self { window: Window::new(getrandom::u64()?), forgets: AtomicU64::new(0), joined: OnceLock::new() })
     }
 
     /// Learns of the shards: what the files in the data directory know of them, and what only their logs say.
@@ -115,7 +118,18 @@ impl Memory {
 
     /// Forgets ids whose events were never written.
     pub(crate) fn forget(&self, ids: &[(EventId, Place)]) {
+        if ids.is_empty() {
+            return;
+        }
+        // Before the first of them goes: whoever finds one gone, and then the same number as when it was there, knows that it had to make
+        // way for others.
+        self.forgets.fetch_add(1, Ordering::SeqCst);
         ids.iter().for_each(|(id, place)| self.window.forget(*id, *place));
+    }
+
+    /// How often that was begun.
+    pub(super) fn forgets(&self) -> u64 {
+        self.forgets.load(Ordering::SeqCst)
     }
 
     /// Writes what is new, if it is time or a shard `needs` it to free a segment; returns up to where each shard's ids

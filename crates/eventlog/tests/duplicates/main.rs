@@ -95,7 +95,7 @@ impl World {
             }
             Ok(Taken::Again(earlier)) => earlier.durable().await.map_or_else(Outcome::Failed, Outcome::Again),
             Ok(Taken::OtherBytes) => Outcome::OtherBytes,
-            Ok(Taken::InPart | Taken::Nothing) => panic!("a single event is something"),
+            Ok(Taken::InPart | Taken::Later(_) | Taken::Nothing) => panic!("a single event is something"),
             Err(error) => Outcome::Failed(error),
         }
     }
@@ -319,7 +319,7 @@ fn a_batch_is_known_as_a_whole() {
         let again = world.run(async |world| match world.shard(0).append(&mut batch).unwrap() {
             Taken::New(append) => append.await.map(|()| false),
             Taken::Again(earlier) => earlier.durable().await.map(|_| true),
-            Taken::OtherBytes | Taken::InPart | Taken::Nothing => panic!("it is the same"),
+            Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => panic!("it is the same"),
         });
         assert_eq!((again, world.events()), (Ok(restart > 0), 2));
         world = world.crash(true);

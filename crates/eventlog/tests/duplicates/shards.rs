@@ -38,6 +38,37 @@ fn a_batch_that_leans_on_another_shard_is_not_known_as_a_whole() {
     assert!(matches!(world.shard(1).append(&mut again), Ok(Taken::Nothing)), "all of it is there by now");
 }
 
+/// Whoever has it appended can say then what of it is durable, and needn't refuse it when half of it is.
+#[test]
+fn a_batch_may_wait_for_what_it_leans_on() {
+    for crashes in [false, true] {
+        let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+        let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
+        let content = Some(world.log.content_hash().of(b"1"));
+        let first = Record { id: EventId([1; 16]), content, ..record("1") };
+        assert!(matches!(world.shard(0).append_one(&first, type_id), Ok(Taken::New(_))));
+        // The second line is the first once more: that is as durable as the batch.
+        let sent = |world: &World| {
+            let mut sent = batch(world, None, &[(Some(1), "1"), (Some(2), "2"), (Some(2), "2"), (None, "3")]);
+            sent.settles_first = true;
+            sent
+        };
+        let mut early = sent(&world);
+        assert!(matches!(world.shard(1).append(&mut early), Ok(Taken::Later(earlier)) if earlier.id() == first.id));
+        world.shard(1).end_of_turn();
+        assert_eq!(world.events(), 0, "nothing of it is appended");
+        if crashes {
+            world = world.crash(true);
+        } else {
+            world.shard(0).end_of_turn();
+        }
+        let mut sent = sent(&world);
+        assert!(matches!(world.shard(1).append(&mut sent), Ok(Taken::New(_))));
+        world.shard(1).end_of_turn();
+        assert_eq!((world.events(), sent.again.len()), (3, if crashes { 1 } else { 2 }));
+    }
+}
+
 #[test]
 fn a_key_that_another_shard_may_still_lose_is_waited_for() {
     let world = World::open(&SimulatedDisk::new(1), INLINE);
@@ -51,7 +82,7 @@ fn a_key_that_another_shard_may_still_lose_is_waited_for() {
     let mut fuller = sent(true);
     fuller.records.push(&Record { id: EventId([8; 16]), content: Some(1), request_start: false, ..record("3") });
     fuller.own.push(Own { number: 2, id: EventId([8; 16]), content: 1 });
-    assert!(matches!(world.shard(0).append(&mut fuller), Err(AppendError::Busy)));
+    assert!(matches!(world.shard(0).append(&mut fuller), Ok(Taken::Later(_))));
     world.shard(1).end_of_turn();
     fuller.know_each();
     assert!(matches!(world.shard(0).append(&mut fuller), Ok(Taken::New(_))));

@@ -11,7 +11,7 @@ use crate::problem::{Problem, Refused};
 use crate::shares::Sender;
 use crate::worker::Worker;
 
-use super::connection::{Order, Phase};
+use super::connection::{KeptWaiting, Order, Phase};
 use super::framing::Framing;
 use super::response::CONTINUE;
 use super::socket::Socket;
@@ -52,6 +52,11 @@ impl<'a> Body<'a> {
     /// Whether all of it was read.
     pub(crate) fn has_ended(&self) -> bool {
         self.framing.has_ended()
+    }
+
+    /// Until the value is dropped the client isn't too slow: nobody reads what it sends.
+    pub(crate) fn keep_waiting(&self) -> KeptWaiting<'_> {
+        self.socket.connection().keep_waiting()
     }
 
     /// Gives the next piece of the content to `take`; `None` at the end.

@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     pub(crate) received: Cell<u64>,
     /// How many ticks longer the body may take: more for what has come of it, but never more than for a start.
     pub(crate) credit: Cell<i64>,
+    /// Nobody reads what it sends, for it is the server's turn in the middle of a body.
+    is_waiting_for_us: Cell<bool>,
     order: Cell<Order>,
     waker: RefCell<Option<Waker>>,
 }
@@ -64,6 +66,7 @@ impl Connection {
             since: Cell::new(now),
             received: Cell::new(0),
             credit: Cell::new(BODY_GRACE_TICKS),
+            is_waiting_for_us: Cell::new(false),
             order: Cell::new(Order::GoOn),
             waker: RefCell::new(None),
         }
@@ -82,6 +85,16 @@ impl Connection {
         self.since.set(now);
         self.received.set(0);
         self.credit.set(BODY_GRACE_TICKS);
+    }
+
+    /// Until the value is dropped it waits for us, whatever its phase.
+    pub(crate) fn keep_waiting(&self) -> KeptWaiting<'_> {
+        self.is_waiting_for_us.set(true);
+        KeptWaiting(self)
+    }
+
+    pub(crate) fn is_waiting_for_us(&self) -> bool {
+        self.is_waiting_for_us.get()
     }
 
     pub(crate) fn received(&self, bytes: usize) {
@@ -106,6 +119,16 @@ impl Connection {
         if known.is_none() {
             *known = Some(waker.clone());
         }
+    }
+}
+
+/// A connection that waits for us.
+#[derive(Debug)]
+pub(crate) struct KeptWaiting<'a>(&'a Connection);
+
+impl Drop for KeptWaiting<'_> {
+    fn drop(&mut self) {
+        self.0.is_waiting_for_us.set(false);
     }
 }
 

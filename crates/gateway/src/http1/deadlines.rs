@@ -21,6 +21,9 @@ const END_TICKS_MAX: u32 = 10;
 
 /// What a connection must be told now, if anything. To be asked once a tick.
 pub(crate) fn order(connection: &Connection, now: u32) -> Order {
+    if connection.is_waiting_for_us() {
+        return Order::GoOn;
+    }
     let ticks = now.saturating_sub(connection.since.get());
     let (limit, order) = match connection.phase() {
         Phase::Handshake => (HANDSHAKE_TICKS_MAX, Order::Abort),
@@ -77,6 +80,18 @@ mod tests {
         }
         connection.enter(Phase::Answer, 0);
         assert_eq!(order(&connection, u32::MAX), Order::GoOn);
+    }
+
+    #[test]
+    fn a_body_that_is_not_read_does_not_come_too_slowly() {
+        let connection = Connection::new([127, 0, 0, 1].into(), 0);
+        connection.enter(Phase::Body, 0);
+        let look = |times: usize| (0..times).map(|_| order(&connection, 0)).collect::<Vec<_>>();
+        assert_eq!(look(9), [Order::GoOn; 9]);
+        let waiting = connection.keep_waiting();
+        assert_eq!(look(50), [Order::GoOn; 50]);
+        drop(waiting);
+        assert_eq!(look(1), [Order::TooSlow], "its own time goes on where it stood");
     }
 
     #[test]
