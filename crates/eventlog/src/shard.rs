@@ -133,7 +133,7 @@ impl Shard {
         self.handover.durable()
     }
 
-    /// What [`Shard::durable`] was when the log was opened: no store can have more of it from an earlier process.
+    /// What was durable when the log was opened: no store can have more of an earlier process.
     #[must_use]
     pub const fn recovered(&self) -> u64 {
         self.recovered
@@ -259,8 +259,7 @@ impl Shard {
             settled = Some(self.commit_now(&mut head).ok_or(AppendError::Busy)?);
         }
         let added = add(&mut head);
-        let (_, count) = *added.as_ref().unwrap_or(&(0, 0));
-        head.open.records += count;
+        head.open.records += added.as_ref().map_or(0, |(_, count)| *count);
         let fate = head.open.fate();
         let full = head.appender.open_block().padded_bytes() >= TURN_BYTES_MAX;
         let settled_too = if full { self.commit(&mut head) } else { None };
@@ -268,11 +267,7 @@ impl Shard {
         settled.into_iter().chain(settled_too).for_each(Turn::wake);
         Ok(match added {
             Ok((first, _)) => Taken::New(Append { shard: self, fate, first }),
-            Err(Met::Again(earlier)) => Taken::Again(earlier),
-            Err(Met::OtherBytes) => Taken::OtherBytes,
-            Err(Met::InPart) => Taken::InPart,
-            Err(Met::Nothing) => Taken::Nothing,
-            Err(Met::Unsettled(earlier)) => Taken::Later(earlier),
+            Err(met) => met.into(),
         })
     }
 
@@ -291,9 +286,7 @@ impl Shard {
         }
         let settled = self.commit(&mut head);
         drop(head);
-        if let Some(turn) = settled {
-            turn.wake();
-        }
+        settled.into_iter().for_each(Turn::wake);
     }
 
     /// Commits the open block, here or on the thread; `None` where nothing was committed yet.

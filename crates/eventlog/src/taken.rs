@@ -1,6 +1,6 @@
 //! What becomes of an append where ids may have come before.
 
-use crate::duplicates::Earlier;
+use crate::duplicates::{Earlier, Met};
 use crate::shard::Append;
 
 /// What became of events that may have come before.
@@ -19,6 +19,18 @@ pub enum Taken<'a> {
     Later(Earlier),
     /// Nothing of a batch is appended, because each event came before, or because it is atomic: see what the batch says.
     Nothing,
+}
+
+impl From<Met> for Taken<'_> {
+    fn from(met: Met) -> Self {
+        match met {
+            Met::Again(earlier) => Self::Again(earlier),
+            Met::OtherBytes => Self::OtherBytes,
+            Met::InPart => Self::InPart,
+            Met::Unsettled(earlier) => Self::Later(earlier),
+            Met::Nothing => Self::Nothing,
+        }
+    }
 }
 
 impl<'a> Taken<'a> {

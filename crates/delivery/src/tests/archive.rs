@@ -81,6 +81,9 @@ impl Read for Open {
     }
 }
 
+/// The first and last position of an object, and its types.
+type Run = ((u64, u64), String);
+
 /// Reads the directory as its documentation says, and gives the payload of every event by its id.
 pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
     let names: BTreeSet<String> = disk
@@ -91,7 +94,7 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
         .collect();
     let content = |name: &str| disk.content(Path::new(ARCHIVE).join(name)).unwrap();
     let mut events = BTreeMap::new();
-    let mut runs: BTreeMap<u64, Vec<((u64, u64), String)>> = BTreeMap::new();
+    let mut runs: BTreeMap<u64, Vec<Run>> = BTreeMap::new();
     let mut chain: BTreeSet<(u64, Option<String>)> = BTreeSet::new();
     let mut objects = BTreeSet::new();
     for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
@@ -125,7 +128,7 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
     }
     for runs in runs.values_mut() {
         runs.sort_unstable();
-        let are_apart = |pair: &[((u64, u64), String)]| {
+        let are_apart = |pair: &[Run]| {
             let [(run, types), (next, next_types)] = pair else { return true };
             run.1 < next.0 || (run == next && types.split(':').next() != next_types.split(':').next())
         };

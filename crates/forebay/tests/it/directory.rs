@@ -32,6 +32,7 @@ pub(crate) fn read(folder: &Path) -> BTreeMap<String, Value> {
     let mut described = 0;
     for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
         let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap();
+        assert_eq!(manifest["format"], 1, "lines are envelopes");
         let file = folder.join(manifest["file"].as_str().unwrap());
         let bytes = std::fs::read(&file).unwrap();
         assert_eq!(manifest["bytes"].as_u64(), Some(bytes.len() as u64));
@@ -83,6 +84,27 @@ fn payloads_are_byte_for_byte_what_was_sent() {
             let spread: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
             assert_eq!(spread["payload_text"].as_str(), Some(payloads[1]));
         }
+    }
+}
+
+#[test]
+fn lines_are_payloads_where_no_envelope_is_asked_for() {
+    let folder = Folder::new();
+    let configuration = folder.write("forebay.toml", CONFIGURATION.replace("envelope = true\n", "max_age = \"1s\"\n"));
+    let server = Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"));
+    for payload in ["{\"a\" :\t1.0e0}", "[1,\r\n2]"] {
+        assert_eq!(server.post("/ingest/event", payload).0, 200);
+    }
+    server.wait_delivered();
+    assert_eq!(server.stop("-TERM"), Some(0));
+    let paths = std::fs::read_dir(folder.data().join("archive")).unwrap().map(|entry| entry.unwrap().path());
+    let (manifests, files): (Vec<_>, Vec<_>) =
+        paths.partition(|path| path.extension().is_some_and(|end| end == "json"));
+    let text: String = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    assert!(["{\"a\" :\t1.0e0}\n", "[1,  2]\n"].iter().all(|line| text.contains(line)), "{text}");
+    for manifest in manifests {
+        let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
+        assert_eq!(manifest["format"], 2);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::swift_server::{KEY, Part, SwiftServer, USER};
 
 /// Many small objects, so that kills meet them being written.
 const RULES: &str =
-    "object = \"of-{day}-\"\nformat = \"ndjson.zst\"\nenvelope = true\nmax_records = 100\nmax_age = \"1s\"\n";
+    "object = \"{type}-of-{day}-\"\nformat = \"ndjson.zst\"\nenvelope = true\nmax_records = 100\nmax_age = \"1s\"\n";
 
 fn swift(place: impl std::fmt::Display) -> String {
     format!(
@@ -116,7 +116,7 @@ fn who_waits_for_stored_has_an_object_and_a_store_that_is_away_is_waited_for() {
     let names = client.list("events");
     assert_eq!(names.len(), 2, "{names:?}");
     let name = names.iter().find(|name| name.ends_with(".ndjson.zst")).unwrap();
-    assert!(name.starts_with("of-20") && name.contains("-archive-"), "{name}");
+    assert!(name.starts_with("some.type-of-20") && name.contains("-archive-"), "{name}");
     let lines = zstd::decode_all(&*client.get("events", name).unwrap()).unwrap();
     assert!(String::from_utf8(lines).unwrap().ends_with("\"payload\":{\"a\" :\t1.0e0}}\n"));
     let cut = proxy.cut_after(0);

@@ -127,3 +127,43 @@ fn by_type(batch: &Batch, rules: &ObjectRules) -> Vec<Batch> {
     };
     types.into_iter().map(|name| batch.without(&others(name))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use event::{EventId, Lane, Origin};
+
+    use super::*;
+    use crate::{Record, Write};
+
+    #[test]
+    fn a_batch_is_an_object_for_each_type_where_these_are_told_apart() {
+        let lane = Lane { origin: Origin([1; 16]), shard: 0, sink: "archive".into() };
+        let mut batch = Batch::new(lane, 1);
+        let block = bytes::Bytes::from_static(b"1ab");
+        let text = |at: usize| std::str::from_utf8(&block[at..=at]).unwrap();
+        for (sequence, name) in [(1, 1), (2, 2), (3, 1)] {
+            let (id, type_name) = (EventId(u128::from(sequence).to_be_bytes()), text(name));
+            let (source, payload, write) = (&text(0)[..0], &block[..1], Write::Insert);
+            batch.push(
+                &block,
+                &Record { sequence, id, type_name, source, received_at: 0, event_time: None, write, payload },
+            );
+        }
+        let sequences = |prefix: &str| -> Vec<Vec<u64>> {
+            let prefix = prefix.parse().unwrap();
+            let rules = ObjectRules {
+                line: Line::Payload,
+                codec: Codec::None,
+                bytes_max: 1,
+                records_max: 1,
+                age_max: Duration::from_secs(1),
+                prefix,
+                apart: None,
+            };
+            let parts = by_type(&batch, &rules);
+            parts.iter().map(|part| part.records().map(|record| record.sequence).collect()).collect()
+        };
+        assert_eq!(sequences("{day}/"), [[1, 2, 3]]);
+        assert_eq!(sequences("{type}/"), [vec![1, 3], vec![2]]);
+    }
+}
