@@ -1,8 +1,11 @@
 //! Events in the order of their places, in steps that are each short: there is no index but that of the ids, and the table
 //! may be large.
 //!
-//! Within a table the order is that of storing as long as nothing is deleted. A table that is divided is read part by part: first
-//! the default partition, then the days in their order.
+//! Within a table the order is about that of storing: the server may put a row into the free space of an earlier block. A table that
+//! is divided is read part by part: first the default partition, then the days in their order.
+//!
+//! Blocks that look empty may be those of an open transaction. So each part is read up to the last row that there was to see when
+//! its turn came, and no bookmark stands behind that row.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +20,13 @@ use super::session::Talk;
 
 /// Blocks of a table that one statement looks at: 2 MiB.
 const STEP_BLOCKS: u32 = 256;
+/// Blocks at the end of a table in which its last row is looked for at first; then in twice as many before them, and so on.
+const LAST_BLOCKS: u32 = 8;
 /// How long is looked for one page.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// Where a row stands: a block of the table, and a number within it from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct At {
     pub(super) block: u32,
     pub(super) number: u16,
@@ -77,7 +82,7 @@ pub(super) async fn among_places(
     mark: Option<Mark>,
 ) -> Result<Page, Failure> {
     let began = Instant::now();
-    let mut gathered = Gathered::new(query);
+    let (mut gathered, mut has_looked) = (Gathered::new(query), false);
     let parts = parts_now(talk, table).await?;
     let mut beginning = match mark {
         Some(mark) => Some(place_now(talk, table, &parts, mark).await?),
@@ -86,12 +91,15 @@ pub(super) async fn among_places(
     let first = beginning.as_ref().map_or(0, |(index, _)| *index);
     for part in parts.iter().skip(first) {
         let mut mark = beginning.take().map_or_else(|| part.start(), |(_, mark)| mark);
-        while i64::from(mark.at.block) < part.blocks {
-            if gathered.is_full() || began.elapsed() >= PAGE_TIME_MAX {
+        let Some(last) = last_row(talk, part, mark.at).await? else { continue };
+        while mark.at < last {
+            // A page that has looked nowhere would be followed by the same one for ever.
+            if gathered.is_full() || has_looked && began.elapsed() >= PAGE_TIME_MAX {
                 return Ok(gathered.page(Some(Place::At(mark).write())));
             }
-            let end = At { block: mark.at.block.saturating_add(STEP_BLOCKS), number: 0 };
+            let end = last.min(At { block: mark.at.block.saturating_add(STEP_BLOCKS), number: 0 });
             let found = step(talk, &part.name, query, filter, (mark.at, end)).await?;
+            has_looked = true;
             if found.is_empty() {
                 mark.at = end;
             }
@@ -106,6 +114,31 @@ pub(super) async fn among_places(
         }
     }
     Ok(gathered.page(None))
+}
+
+/// The last row of a part behind a place, as far as one can be seen now.
+///
+/// What is read later up to this row is what a transaction had written there that had ended by now, and perhaps more. A lane's
+/// next transaction begins when the one before has ended, so it has no row yet in what is passed; one of another lane may.
+async fn last_row(talk: &Talk, part: &Part, after: At) -> Result<Option<At>, Failure> {
+    let (mut end, mut blocks) = (u32::try_from(part.blocks).unwrap_or(u32::MAX), LAST_BLOCKS);
+    while end > after.block {
+        let begin = end.saturating_sub(blocks).max(after.block);
+        let from = At { block: begin, number: 0 }.max(after);
+        let before = At { block: end, number: 0 };
+        let sql = format!(
+            "select max(ctid)::text from {} where ctid > {} and ctid < {}",
+            part.name,
+            from.sql(),
+            before.sql()
+        );
+        let found: Option<String> = talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?;
+        if let Some(place) = found {
+            return At::parse(&place).map(Some).ok_or(Failure::Odd("a row has no place"));
+        }
+        (end, blocks) = (begin, blocks.saturating_mul(2));
+    }
+    Ok(None)
 }
 
 /// The partitions of a table, or the table itself: which file holds each, and how many blocks it has.
@@ -149,7 +182,7 @@ async fn place_now(talk: &Talk, table: &str, parts: &[Part], mark: Mark) -> Resu
     Ok((next, parts.get(next).map_or(mark, Part::start)))
 }
 
-/// Rows behind a place and before another that the filter lets through.
+/// Rows behind a place and up to another that the filter lets through.
 async fn step(
     talk: &Talk,
     table: &str,
@@ -158,7 +191,7 @@ async fn step(
     (after, end): (At, At),
 ) -> Result<Vec<Row>, Failure> {
     let condition = format!(
-        "ctid > {} and ctid < {} and ($1::text is null or type = $1) and ($2::timestamptz is null or received_at >= $2) \
+        "ctid > {} and ctid <= {} and ($1::text is null or type = $1) and ($2::timestamptz is null or received_at >= $2) \
          and ($3::timestamptz is null or received_at < $3)",
         after.sql(),
         end.sql()

@@ -25,7 +25,7 @@ const AMONG_IDS: u8 = b'i';
 pub(super) struct ReadSql {
     ids: String,
     rows: String,
-    first: String,
+    bounds: String,
     last: String,
     id_of_row: String,
     row_of_id: String,
@@ -41,7 +41,9 @@ impl ReadSql {
                 "{select} where rowid > ?1 and rowid <= ?2 and (?3 is null or type = ?3) \
                  and (?4 is null or received_at >= ?4) and (?5 is null or received_at < ?5) order by rowid limit ?6"
             ),
-            first: format!("select rowid from {table} where rowid > ?1 order by rowid limit 1"),
+            bounds: format!(
+                "select rowid, (select max(rowid) from {table}) from {table} where rowid > ?1 order by rowid limit 1"
+            ),
             last: format!("select rowid, id from {table} where rowid <= ?1 order by rowid desc limit 1"),
             id_of_row: format!("select id from {table} where rowid = ?1"),
             row_of_id: format!("select rowid from {table} where id = ?1"),
@@ -74,6 +76,7 @@ pub(super) fn read(connection: &Connection, sql: &ReadSql, query: &Query) -> rus
 }
 
 /// A place in the table.
+#[derive(Debug, PartialEq, Eq)]
 enum Place {
     /// Behind this row. Where the table was written anew, its event may stand in another one.
     Row { row: i64, id: EventId },
@@ -148,12 +151,10 @@ fn among_rows(
     let began = Instant::now();
     let mut gathered = Gathered::new(query);
     let mut looked_at = 0;
-    // Rows may lie far apart: each step begins at one that is there.
-    while let Some(first) = row_behind(connection, sql, after)? {
+    while let Some(end) = step_end(connection, sql, after)? {
         if gathered.is_full() || looked_at >= PAGE_ROWS_MAX || began.elapsed() >= PAGE_TIME_MAX {
             return Ok(gathered.page(bookmark_at(connection, sql, after)?));
         }
-        let end = first.saturating_add(STEP_ROWS - 1);
         if let Some(last) = step(connection, sql, filter, (after, end), &mut gathered)? {
             return Ok(gathered.page(Some(last.write())));
         }
@@ -161,6 +162,15 @@ fn among_rows(
         after = end;
     }
     Ok(gathered.page(None))
+}
+
+/// Up to where a step behind `after` goes; `None` where there is no row. Rows may lie far apart: a step begins at one that is
+/// there. It ends at the last one that is there: others commit between two statements, and what they add has greater numbers,
+/// none of which may be passed unseen.
+fn step_end(connection: &Connection, sql: &ReadSql, after: i64) -> rusqlite::Result<Option<i64>> {
+    let bounds = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+    let bounds = connection.prepare_cached(&sql.bounds)?.query_row([after], bounds).optional()?;
+    Ok(bounds.map(|(first, last)| last.min(first.saturating_add(STEP_ROWS - 1))))
 }
 
 /// Gathers what fits of the rows behind `after` and up to `end`. Where there was no room for one: the place before it.
@@ -185,10 +195,6 @@ fn step(
         last = Some(Place::Row { row, id });
     }
     Ok(None)
-}
-
-fn row_behind(connection: &Connection, sql: &ReadSql, after: i64) -> rusqlite::Result<Option<i64>> {
-    connection.prepare_cached(&sql.first)?.query_row([after], |row| row.get(0)).optional()
 }
 
 /// The bookmark of the last row up to `end`.
@@ -221,4 +227,48 @@ fn event_in(row: &Row<'_>) -> rusqlite::Result<Option<(i64, StoredEvent)>> {
     }
     let event = StoredEvent { id, type_name: text(2)?, source: text(3)?, received_at, payload: payload.to_vec() };
     Ok(Some((row.get(0)?, event)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connect(path: &std::path::Path) -> Connection {
+        Connection::open(path).unwrap()
+    }
+
+    /// Adds so many events, in one transaction.
+    fn add(connection: &Connection, count: i64) {
+        let sql = "insert into events with recursive n(i) as (select 1 union all select i + 1 from n where i < ?1) \
+                   select randomblob(16), 't', '', 7, '{}' from n";
+        assert_eq!(connection.execute(sql, [count]), Ok(usize::try_from(count).unwrap()));
+    }
+
+    #[test]
+    fn what_is_committed_between_two_statements_is_not_passed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events.db");
+        let writer = connect(&path);
+        let table =
+            "create table events (id blob primary key, type text, source text, received_at integer, payload text)";
+        writer.execute_batch(&format!("pragma journal_mode = wal; {table}")).unwrap();
+        let (reader, sql) = (connect(&path), ReadSql::new(&TableName::new("events").unwrap()));
+        let wanted = Wanted::Stored(Filter::default());
+        let query = Query { wanted, after: None, limit: usize::MAX, bytes_max: usize::MAX };
+        let (mut gathered, mut after) = (Gathered::new(&query), i64::MIN);
+        add(&writer, 10);
+        // As a page does it, while others commit before and behind each step.
+        for round in 0..3 {
+            let end = step_end(&reader, &sql, after).unwrap().unwrap();
+            add(&writer, STEP_ROWS / 2);
+            assert_eq!(step(&reader, &sql, &Filter::default(), (after, end), &mut gathered), Ok(None), "round {round}");
+            add(&writer, STEP_ROWS / 2);
+            after = end;
+            let Bookmark(mark) = bookmark_at(&reader, &sql, after).unwrap().unwrap();
+            assert_eq!(mark[1..9], after.to_be_bytes(), "the bookmark is that of a row that was there");
+        }
+        let rest = Query { after: bookmark_at(&reader, &sql, after).unwrap(), ..query };
+        let rest = read(&reader, &sql, &rest).unwrap().unwrap();
+        assert_eq!(gathered.page(None).events.len() + rest.events.len(), 10 + 3 * usize::try_from(STEP_ROWS).unwrap());
+    }
 }

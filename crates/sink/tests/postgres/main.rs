@@ -7,6 +7,7 @@ mod connections;
 mod divided;
 mod events;
 mod faults;
+mod followed;
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
 mod rows;
