@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::{interrupt, log};
 use progress::Progress;
 
-/// What `load` exits with when everything was answered, and some lines were refused or couldn't be judged.
+/// What `load` exits with when everything was answered, and some lines were refused, couldn't be judged, or may have been left unread.
 const EXIT_REFUSED: u8 = 3;
 /// What it exits with when there is more to load, as after a failure.
 const EXIT_STOPPED: u8 = 1;
@@ -99,7 +99,7 @@ fn exit_code(counts: &Counts) -> u8 {
             counts.refused_before
         ));
     }
-    if counts.refused + counts.refused_before + counts.undecided > 0 { EXIT_REFUSED } else { 0 }
+    if counts.refused + counts.refused_before + counts.undecided + counts.gaps > 0 { EXIT_REFUSED } else { 0 }
 }
 
 fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
@@ -125,7 +125,7 @@ fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
 }
 
 fn summary(counts: &Counts) -> String {
-    let Counts { lines_read, matched, undecided, accepted, duplicates, refused, batches_again, .. } = counts;
+    let Counts { lines_read, matched, undecided, accepted, duplicates, refused, batches_again, gaps, .. } = counts;
     let rows = [
         ("lines read", lines_read),
         ("matched", matched),
@@ -136,5 +136,7 @@ fn summary(counts: &Counts) -> String {
         ("refused", refused),
         ("batches sent again", batches_again),
     ];
-    rows.iter().map(|(name, count)| format!("{name:<20}{count}\n")).collect()
+    // Only a file that is followed has any.
+    let gaps = (*gaps > 0).then_some(("files with gaps", gaps));
+    rows.iter().chain(&gaps).map(|(name, count)| format!("{name:<20}{count}\n")).collect()
 }

@@ -12,9 +12,11 @@ mod edit;
 mod filter;
 mod follow;
 mod frontier;
+mod gaps;
 mod input;
 mod lines;
 mod refused;
+mod rotated;
 mod select;
 mod sender;
 mod source;
@@ -40,6 +42,7 @@ use crate::{Server, Target};
 use batch::Batch;
 use body::Shape;
 use frontier::Frontier;
+use gaps::Gaps;
 use refused::RefusedFile;
 use select::Selection;
 use sender::{Post, Sender};
@@ -282,9 +285,10 @@ impl Load<'_> {
             block_bytes: if self.options.count_only { COUNT_BYTES } else { self.options.batch_bytes },
             counts_lines: !only_matches,
             follow: self.options.follow,
+            settle: follow::SETTLE,
             stop: self.stop,
             read: self.counters.bytes_read.clone(),
-            notify: self.notify,
+            gaps: Gaps { notify: self.notify, count: &self.counters.gaps },
         };
         let (source, size) = Source::open(input, state.entry(&name), reading)?;
         self.counters.bytes_all.store(size, Ordering::Relaxed);

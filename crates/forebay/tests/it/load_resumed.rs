@@ -1,11 +1,11 @@
-//! `forebay load` of a file that has grown within its last line, and of one that another load is busy with.
+//! `forebay load` of a file that has grown within its last line, of one that another load is busy with, and of those that were rotated meanwhile.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use crate::load::{counts, finish, load};
-use crate::support::{Folder, Running, Server, payloads};
+use crate::support::{Folder, Running, Server, payloads, wait_until};
 
 fn append(path: &Path, bytes: &[u8]) {
     let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
@@ -132,4 +132,77 @@ fn a_second_load_of_a_file_is_told_of_the_first() {
     assert!(!folder.path("a.forebay-load.lock").exists());
     server.wait_delivered();
     assert_eq!(payloads(&data), ["1", "1", "2"]);
+}
+
+/// Renames the file `log`, and puts a younger one in its place.
+fn rotate(folder: &Folder, to: &str, text: &str) {
+    let old = folder.path(to);
+    fs::rename(folder.path("log"), &old).unwrap();
+    let times = |path: &Path| fs::metadata(path).map(|of| (of.modified().unwrap(), of.created().unwrap())).unwrap();
+    let before = times(&old);
+    loop {
+        folder.write("log", text);
+        let now = times(&folder.path("log"));
+        if now.0 > before.0 && now.1 > before.1 {
+            return;
+        }
+        fs::remove_file(folder.path("log")).unwrap();
+    }
+}
+
+#[test]
+fn files_that_were_rotated_while_nobody_followed_or_nobody_answered_are_loaded() {
+    let folder = Folder::new();
+    let data = folder.data();
+    let file = folder.write("log", "1\n");
+    let server = Server::start(&data);
+    let (listen, url) = (server.intake.to_string(), server.url());
+    let arguments = [file.as_str(), "--url", &url, "--follow"];
+    let mut loader = Running(load(&arguments).spawn().unwrap());
+    server.wait("forebay_events_accepted_total", |accepted| accepted == 1);
+    loader.signal("-INT");
+    assert!(loader.0.wait().unwrap().success());
+    append(&folder.path("log"), b"2\n");
+    rotate(&folder, "log.2", "3\n");
+    rotate(&folder, "log.1", "4\n");
+    let mut loader = Running(load(&arguments).spawn().unwrap());
+    server.wait("forebay_events_accepted_total", |accepted| accepted == 4);
+
+    drop(server);
+    append(&folder.path("log"), b"5\n");
+    rotate(&folder, "log-1", "6\n");
+    rotate(&folder, "log-2", "7\n");
+    let server = Server::start_on(&data, &listen);
+    // It may accept again what the loader didn't hear of: only the store says what is there once.
+    assert!(wait_until(|| payloads(&data).len() >= 7), "{:?}", payloads(&data));
+    loader.signal("-INT");
+    assert!(loader.0.wait().unwrap().success());
+    server.wait_delivered();
+    assert_eq!(payloads(&data), ["1", "2", "3", "4", "5", "6", "7"]);
+}
+
+#[test]
+fn a_followed_file_that_was_packed_before_it_was_read_is_told_of() {
+    let folder = Folder::new();
+    let data = folder.data();
+    let file = folder.write("log", "1\n");
+    let server = Server::start(&data);
+    let url = server.url();
+    let arguments = [file.as_str(), "--url", &url, "--follow"];
+    let mut loader = Running(load(&arguments).spawn().unwrap());
+    server.wait("forebay_events_accepted_total", |accepted| accepted == 1);
+    loader.signal("-INT");
+    assert!(loader.0.wait().unwrap().success());
+    rotate(&folder, "log.1", "3\n");
+    folder.write("log.1.gz", gzip("1\n2\n"));
+    fs::remove_file(folder.path("log.1")).unwrap();
+    let mut loader = Running(load(&arguments).spawn().unwrap());
+    server.wait("forebay_events_accepted_total", |accepted| accepted == 2);
+    loader.signal("-INT");
+    let code = loader.0.wait().unwrap().code();
+    let mut text = String::new();
+    loader.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    loader.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!((code, counts(&text, "files with gaps")), (Some(3), 1), "{text}");
+    assert!(text.contains("its lines from byte 2 on may be missing"), "{text}");
 }

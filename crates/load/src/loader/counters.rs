@@ -16,6 +16,7 @@ pub struct Counters {
     pub(super) refused: AtomicU64,
     pub(super) refused_before: AtomicU64,
     pub(super) batches_again: AtomicU64,
+    pub(super) gaps: AtomicU64,
 }
 
 /// The counts of one moment.
@@ -41,6 +42,8 @@ pub struct Counts {
     pub refused_before: u64,
     /// Batches that were sent again.
     pub batches_again: u64,
+    /// How often lines of a file that is followed may have been left unread.
+    pub gaps: u64,
 }
 
 impl Counts {
@@ -73,6 +76,7 @@ impl Counters {
             refused: read(&self.refused),
             refused_before: read(&self.refused_before),
             batches_again: read(&self.batches_again),
+            gaps: read(&self.gaps),
         }
     }
 

@@ -1,127 +1,193 @@
 //! What happens to a file that others write: it grows, it is cut, another one takes its name.
+//!
+//! Who writes a log goes on with the old file until it hears of the rotation. So one that has lost its name is read on until it
+//! hasn't grown for a while, and only then the one that came after it: what is remembered of a load is one place in one file.
 
-use std::fs::{self, File, Metadata};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::LoadError;
+use super::gaps::Gaps;
 use super::input::FileId;
+use super::rotated::{self, Behind, unless_missing};
 
 /// How often a file without news is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A file that has lost its name is left when it hasn't grown for so long.
+pub(super) const SETTLE: Duration = Duration::from_secs(5);
+/// Even one that still grows is left after so long: somebody never hears of the rotation, and the next file is waiting.
+const SETTLE_MAX: Duration = Duration::from_mins(1);
 
 /// A file that is followed by its name.
-pub(super) struct Follow {
+pub(super) struct Follow<'a> {
     path: PathBuf,
+    /// The file that is read: only looked at here.
+    open: File,
     file: FileId,
-    /// The file has lost its name: what is still in it is read, and then the one that has the name now.
-    is_draining: bool,
+    stage: Stage,
+    settle: Duration,
+    /// The file that was read before.
+    left: Option<Left>,
+    gaps: Gaps<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// The file has the name.
+    Named,
+    /// It has lost it, and may still be written to.
+    Settling { since: Instant, grown_at: Instant, length: u64 },
+    /// What is still in it is read, and then the one that came after it.
+    Draining,
+}
+
+struct Left {
+    file: File,
+    read_up_to: u64,
 }
 
 /// What a look at a file's name shows after everything was read.
 pub(super) enum Change {
     /// Nothing new.
     None,
-    /// The file has lost its name, perhaps after a last line was written: it is to be read once more.
+    /// The file has lost its name and is no longer written to: it is to be read once more.
     Draining,
-    /// This one has the name now, or the same one was cut.
+    /// This one came after it, or the same one was cut.
     Replaced(File),
 }
 
-impl Follow {
-    pub(super) const fn new(path: PathBuf, file: FileId, is_draining: bool) -> Self {
-        Self { path, file, is_draining }
+impl<'a> Follow<'a> {
+    /// Follows `path`, of which `open` is read; `lost_name_at` is when that was found to be no longer its name.
+    pub(super) fn new(
+        path: PathBuf,
+        open: File,
+        lost_name_at: Option<Instant>,
+        settle: Duration,
+        gaps: Gaps<'a>,
+    ) -> Result<Self, LoadError> {
+        let metadata = open.metadata().map_err(LoadError::Read)?;
+        let stage = lost_name_at.map_or(Stage::Named, |now| Stage::settling(now, metadata.len()));
+        Ok(Self { path, open, file: FileId::of(&metadata), stage, settle, left: None, gaps })
     }
 
     /// Whether nothing more is written to the file, so that its last line needs no line break.
     pub(super) const fn is_draining(&self) -> bool {
-        self.is_draining
+        matches!(self.stage, Stage::Draining)
     }
 
     /// Looks at the name; `read_up_to` is how much of the file was read.
-    pub(super) fn look(&mut self, read_up_to: u64) -> Result<Change, LoadError> {
-        let Some(metadata) = unless_missing(fs::metadata(&self.path)).map_err(LoadError::Read)? else {
+    pub(super) fn look(&mut self, read_up_to: u64, now: Instant) -> Result<Change, LoadError> {
+        self.look_back()?;
+        let Some(named) = unless_missing(fs::metadata(&self.path)).map_err(LoadError::Read)? else {
             // Between a rotation's two steps. The old file may still be written to.
             return Ok(Change::None);
         };
-        let is_other = FileId::of(&metadata) != self.file;
-        if is_other && !self.is_draining {
-            self.is_draining = true;
-            return Ok(Change::Draining);
+        if FileId::of(&named) == self.file {
+            self.stage = Stage::Named;
+            let is_cut = named.len() < read_up_to;
+            return if is_cut { self.begin_anew() } else { Ok(Change::None) };
         }
-        if !is_other && metadata.len() >= read_up_to {
-            return Ok(Change::None);
+        match self.stage {
+            Stage::Draining => self.go_on(read_up_to, now),
+            Stage::Named | Stage::Settling { .. } => {
+                let length = self.open.metadata().map_err(LoadError::Read)?.len();
+                self.stage = self.stage.after(now, length, self.settle);
+                Ok(if self.is_draining() { Change::Draining } else { Change::None })
+            }
         }
-        let Some(file) = unless_missing(File::open(&self.path)).map_err(LoadError::Read)? else {
-            return Ok(Change::None);
-        };
-        self.file = FileId::of(&file.metadata().map_err(LoadError::Read)?);
-        self.is_draining = false;
-        Ok(Change::Replaced(file))
     }
 
     /// Waits until another look may be worth it.
     pub(super) fn wait(&self) {
         thread::sleep(LOOK_EVERY);
     }
-}
 
-/// The file with this id among those beside `path`: where rotation has put it while nobody followed.
-pub(super) fn rotated(path: &Path, file: FileId) -> Result<Option<File>, LoadError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let is_it = |metadata: &Metadata| metadata.is_file() && FileId::of(metadata) == file;
-    for entry in fs::read_dir(folder).map_err(LoadError::Read)? {
-        let entry = entry.map_err(LoadError::Read)?;
-        if entry.metadata().is_ok_and(|metadata| is_it(&metadata)) {
-            return unless_missing(File::open(entry.path())).map_err(LoadError::Read);
-        }
+    /// The same file is shorter than what was read of it.
+    fn begin_anew(&mut self) -> Result<Change, LoadError> {
+        let Some(file) = unless_missing(File::open(&self.path)).map_err(LoadError::Read)? else {
+            return Ok(Change::None);
+        };
+        self.open = file.try_clone().map_err(LoadError::Read)?;
+        self.file = FileId::of(&file.metadata().map_err(LoadError::Read)?);
+        Ok(Change::Replaced(file))
     }
-    Ok(None)
+
+    /// The file is read to its end: goes on with the one that came after it.
+    fn go_on(&mut self, read_up_to: u64, now: Instant) -> Result<Change, LoadError> {
+        // Opened before others are looked for: should it lose the name now, it is still the last of them.
+        let Some(named) = unless_missing(File::open(&self.path)).map_err(LoadError::Read)? else {
+            return Ok(Change::None);
+        };
+        let named_id = FileId::of(&named.metadata().map_err(LoadError::Read)?);
+        let old = self.open.metadata().map_err(LoadError::Read)?;
+        let Behind { next, unread } = rotated::behind(&self.path, &old, named_id).map_err(LoadError::Read)?;
+        let (file, id, stage) = match next {
+            None => (named, named_id, Stage::Named),
+            Some((path, id)) => {
+                let file = unless_missing(File::open(path)).map_err(LoadError::Read)?;
+                let Some(file) = file else { return Ok(Change::None) };
+                let metadata = file.metadata().map_err(LoadError::Read)?;
+                if FileId::of(&metadata) != id {
+                    // It was renamed meanwhile: the next look finds it.
+                    return Ok(Change::None);
+                }
+                (file, id, Stage::settling(now, metadata.len()))
+            }
+        };
+        for path in unread {
+            self.gaps.tell(&format!(
+                "{} was never read: it came between two files that {} was the name of. Its lines are missing; load it by itself",
+                path.display(),
+                self.path.display()
+            ));
+        }
+        let open = file.try_clone().map_err(LoadError::Read)?;
+        self.left = Some(Left { file: std::mem::replace(&mut self.open, open), read_up_to });
+        (self.file, self.stage) = (id, stage);
+        Ok(Change::Replaced(file))
+    }
+
+    /// Tells of a file that was written to after it was left.
+    fn look_back(&mut self) -> Result<(), LoadError> {
+        let Some(left) = &self.left else { return Ok(()) };
+        let metadata = left.file.metadata().map_err(LoadError::Read)?;
+        let missed = metadata.len().saturating_sub(left.read_up_to);
+        if missed > 0 {
+            self.gaps.tell(&format!(
+                "the file that was {} before was written to after it had been left: its lines from byte {} on are missing. Let whoever writes \
+                 it open the new file within {} seconds of a rotation",
+                self.path.display(),
+                left.read_up_to,
+                self.settle.as_secs()
+            ));
+        }
+        // Of one that was removed the space would never be freed.
+        if missed > 0 || metadata.nlink() == 0 {
+            self.left = None;
+        }
+        Ok(())
+    }
 }
 
-fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        result => result.map(Some),
+impl Stage {
+    const fn settling(now: Instant, length: u64) -> Self {
+        Self::Settling { since: now, grown_at: now, length }
+    }
+
+    /// What comes after this one of a file that hasn't its name.
+    fn after(self, now: Instant, length: u64, settle: Duration) -> Self {
+        let Self::Settling { since, grown_at, length: before } = self else { return Self::settling(now, length) };
+        let grown_at = if length == before { grown_at } else { now };
+        let is_over = now.saturating_duration_since(grown_at) >= settle;
+        if is_over || now.saturating_duration_since(since) >= SETTLE_MAX {
+            return Self::Draining;
+        }
+        Self::Settling { since, grown_at, length }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id(path: &Path) -> FileId {
-        FileId::of(&fs::metadata(path).unwrap())
-    }
-
-    #[test]
-    fn a_rotated_file_is_read_to_its_end_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, old) = (folder.path().join("a"), folder.path().join("a.1"));
-        fs::write(&path, "one").unwrap();
-        let mut follow = Follow::new(path.clone(), id(&path), false);
-        assert!(matches!(follow.look(3).unwrap(), Change::None));
-        fs::rename(&path, &old).unwrap();
-        assert!(matches!(follow.look(3).unwrap(), Change::None));
-        fs::write(&path, "two").unwrap();
-        assert!(matches!(follow.look(3).unwrap(), Change::Draining));
-        assert!(follow.is_draining());
-        assert!(matches!(follow.look(3).unwrap(), Change::Replaced(_)));
-        assert!(!follow.is_draining() && matches!(follow.look(3).unwrap(), Change::None));
-        let rotated = rotated(&path, id(&old)).unwrap().unwrap();
-        assert_eq!(io::read_to_string(rotated).unwrap(), "one");
-    }
-
-    #[test]
-    fn a_cut_file_begins_anew() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        fs::write(&path, "one").unwrap();
-        let mut follow = Follow::new(path.clone(), id(&path), false);
-        fs::write(&path, "x").unwrap();
-        assert!(matches!(follow.look(3).unwrap(), Change::Replaced(_)));
-        assert!(matches!(follow.look(1).unwrap(), Change::None));
-    }
-}
+mod tests;

@@ -84,6 +84,14 @@ impl Stream {
         Self::Plain(Counted { inner: file, count })
     }
 
+    /// The file that is read as it is.
+    pub(super) const fn file(&self) -> Option<&File> {
+        match self {
+            Self::Plain(file) => Some(&file.inner),
+            Self::Decoded(_) => None,
+        }
+    }
+
     /// Appends at most `bytes`: fewer only at the end.
     pub(super) fn append(&mut self, into: &mut Vec<u8>, bytes: u64) -> io::Result<()> {
         match self {

@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use super::array::Array;
 use super::follow::{Change, Follow};
 use super::frontier::Frontier;
+use super::gaps::Gaps;
 use super::input::{self, Form, Input, Opened, Stream};
 use super::lines::{LastLine, Lines};
 use super::state::{self, Entry, Place};
-use super::{LoadError, Notify};
+use super::{LoadError, rotated};
 
 /// Whole lines of an input.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +37,7 @@ pub(super) struct Source<'a> {
     cutter: Cutter,
     entry: Entry,
     block_bytes: usize,
-    follow: Option<Follow>,
+    follow: Option<Follow<'a>>,
     counts_lines: bool,
     stop: &'a AtomicBool,
     read: Arc<AtomicU64>,
@@ -68,12 +70,15 @@ enum Cutter {
 pub(super) struct Reading<'a> {
     pub(super) block_bytes: usize,
     pub(super) follow: bool,
+    /// For how long a file that is followed and has lost its name must not grow to be left.
+    pub(super) settle: Duration,
     /// Whether blocks say how many lines they have.
     pub(super) counts_lines: bool,
     pub(super) stop: &'a AtomicBool,
     /// Counts the bytes read of the file.
     pub(super) read: Arc<AtomicU64>,
-    pub(super) notify: Notify<'a>,
+    /// Hears what else a person should know, too.
+    pub(super) gaps: Gaps<'a>,
 }
 
 impl<'a> Source<'a> {
@@ -84,10 +89,9 @@ impl<'a> Source<'a> {
         let Opened { stream, form, file: _, size } = opened;
         let follow = match input {
             Input::File(path) if reading.follow => {
-                if !matches!(stream, Stream::Plain(_)) {
-                    return Err(LoadError::CannotFollow);
-                }
-                Some(Follow::new(path.clone(), entry.file, is_rotated))
+                let file = stream.file().ok_or(LoadError::CannotFollow)?.try_clone().map_err(LoadError::Read)?;
+                let lost_name_at = is_rotated.then(Instant::now);
+                Some(Follow::new(path.clone(), file, lost_name_at, reading.settle, reading.gaps)?)
             }
             _ if reading.follow => return Err(LoadError::CannotFollow),
             _ => None,
@@ -194,7 +198,7 @@ impl<'a> Source<'a> {
     fn wait_for_more(&mut self, frontier: &Frontier<'_>) -> Result<bool, LoadError> {
         let (Some(follow), Cutter::Lines(lines)) = (&mut self.follow, &self.cutter) else { return Ok(false) };
         let read_up_to = self.entry.place.offset + lines.read_ahead() as u64;
-        match follow.look(read_up_to)? {
+        match follow.look(read_up_to, Instant::now())? {
             Change::None => follow.wait(),
             Change::Draining => {}
             Change::Replaced(file) => {
@@ -251,7 +255,7 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
     }
     let Input::File(path) = input else { return Err(LoadError::OtherInput) };
     if reading.follow
-        && let Some(file) = super::follow::rotated(path, entry.file)?
+        && let Some(file) = rotated::find(path, entry.file).map_err(LoadError::Read)?
     {
         let mut opened = input::open_file(path, file, &reading.read)?;
         if let Some(tail) = tail(&mut opened, entry, true)? {
@@ -259,7 +263,16 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
             return Ok(Found { opened, entry: entry.clone(), is_rotated: true, is_within_line });
         }
     }
-    (reading.notify)(&format!("{} isn't the file that was loaded before: all of it is loaded", input.name()));
+    let told = format!("{} isn't the file that was loaded before: all of it is loaded", input.name());
+    if reading.follow {
+        let offset = entry.place.offset;
+        reading.gaps.tell(&format!(
+            "{told}. That one isn't beside it any more as it was (it was removed, packed or cut), so its lines from byte {offset} on may be missing, \
+             and those of files that came in between: load these by themselves"
+        ));
+    } else {
+        (reading.gaps.notify)(&told);
+    }
     reading.read.store(0, Ordering::Relaxed);
     anew(input::open(input, &reading.read)?, entry.generation + 1)
 }

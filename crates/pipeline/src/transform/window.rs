@@ -9,6 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
+/// How much later than a request a value may have been seen, in microseconds. Requests are dated when their heads come, and bodies
+/// may take their time. What was seen later than that was dated by a clock that has been put back since: its time would be over only
+/// when the clock is there again.
+const AHEAD_MAX: i64 = 60_000_000;
+
 /// What the steps of one transform remember, as one request sees it: what was kept, and what its own events have.
 #[derive(Debug, Default)]
 pub struct Windows {
@@ -136,7 +141,12 @@ impl Kept {
 
 impl Window {
     fn has(&self, key: u128, (now, epoch): (i64, u64)) -> bool {
-        self.seen.get(&key).is_some_and(|(at, kept_in)| *at >= self.oldest(now) && *kept_in == epoch)
+        self.seen.get(&key).is_some_and(|(at, kept_in)| self.holds(*at, now) && *kept_in == epoch)
+    }
+
+    /// Whether what was seen at a time still counts.
+    const fn holds(&self, at: i64, now: i64) -> bool {
+        self.oldest(now) <= at && at <= now.saturating_add(AHEAD_MAX)
     }
 
     const fn oldest(&self, now: i64) -> i64 {
@@ -148,7 +158,7 @@ impl Window {
         while self.order.front().is_some_and(|(_, seen)| *seen < oldest) {
             self.forget_first();
         }
-        let is_known = self.seen.get(&key).is_some_and(|(seen, kept_in)| *seen >= oldest && *kept_in >= epoch);
+        let is_known = self.seen.get(&key).is_some_and(|(seen, kept_in)| self.holds(*seen, at) && *kept_in >= epoch);
         if is_known {
             return;
         }
@@ -185,6 +195,33 @@ mod tests {
         windows.keep();
         assert!(windows.has_seen(0, "a", 201));
         assert!(!windows.has_seen(1, "a", 101), "no such window");
+    }
+
+    #[test]
+    fn a_clock_that_is_put_leaves_nothing_out_for_longer_than_the_window() {
+        let hour = 3_600_000_000;
+        let all = windows(10);
+        let stored = |now| {
+            let mut request = all.for_request(0);
+            let is_new = !request.has_seen(0, "a", now);
+            request.keep();
+            is_new
+        };
+        assert!(stored(hour));
+        assert!(stored(0), "put back: by its date it would be left out for an hour");
+        assert!(!stored(0) && !stored(100), "it is dated anew");
+        assert!(stored(101) && !stored(201));
+        assert!(stored(hour + 1), "and put ahead again: its first date is forgotten");
+        assert!(!stored(hour + 101));
+    }
+
+    #[test]
+    fn a_request_that_took_its_time_sees_what_came_meanwhile() {
+        let mut windows = windows(10);
+        assert!(!windows.has_seen(0, "a", AHEAD_MAX));
+        windows.keep();
+        assert!(windows.has_seen(0, "a", 0));
+        assert!(!windows.has_seen(0, "a", -1));
     }
 
     #[test]

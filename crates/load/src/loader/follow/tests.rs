@@ -1,0 +1,238 @@
+//! Files that are rotated, looked at when the test says what time it is, and read through from one to the next.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::*;
+use crate::loader::frontier::Frontier;
+use crate::loader::input::Input;
+use crate::loader::source::{Reading, Source};
+use crate::loader::state::{Settings, State};
+
+/// A folder with a file `a`, and what is said about it.
+struct Stand {
+    folder: tempfile::TempDir,
+    said: Mutex<Vec<String>>,
+    count: AtomicU64,
+}
+
+impl Stand {
+    fn new(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), text).unwrap();
+        Self { folder, said: Mutex::default(), count: AtomicU64::new(0) }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
+    fn append(&self, name: &str, text: &str) {
+        OpenOptions::new().append(true).open(self.path(name)).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// A new file that is younger than another one by whatever the file system's clock can tell apart.
+    fn write_after(&self, name: &str, text: &str, other: &str) {
+        let times = |path: &Path| fs::metadata(path).map(|of| (of.modified().unwrap(), of.created().unwrap())).unwrap();
+        let (path, before) = (self.path(name), times(&self.path(other)));
+        loop {
+            fs::write(&path, text).unwrap();
+            let now = times(&path);
+            if now.0 > before.0 && now.1 > before.1 {
+                return;
+            }
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    fn notify(&self, message: &str) {
+        self.said.lock().unwrap().push(message.to_owned());
+    }
+
+    fn said(&self) -> String {
+        let said = self.said.lock().unwrap();
+        assert_eq!(said.len() as u64, self.count.load(Ordering::Relaxed), "{said:?}");
+        said.join("\n")
+    }
+
+    /// Reads on from where `state` is. After each block `then` hears all that was read, does something, and says whether that was
+    /// enough.
+    fn follow(&self, state: &mut State, mut then: impl FnMut(&str) -> bool) -> String {
+        let notify = |message: &str| self.notify(message);
+        let stop = AtomicBool::new(false);
+        let reading = Reading {
+            block_bytes: 1024,
+            follow: true,
+            settle: Duration::ZERO,
+            counts_lines: true,
+            stop: &stop,
+            read: std::sync::Arc::default(),
+            gaps: Gaps { notify: &notify, count: &self.count },
+        };
+        let input = Input::File(self.path("a"));
+        let (mut source, _) = Source::open(&input, state.entry("a"), reading).unwrap();
+        let entry = source.entry().clone();
+        let frontier = Frontier::new(state, "a", entry.clone());
+        frontier.begin(entry).unwrap();
+        let (mut text, mut bytes) = (String::new(), Vec::new());
+        loop {
+            let block = source.next(&mut bytes, &frontier).unwrap().unwrap();
+            text.push_str(std::str::from_utf8(&bytes).unwrap());
+            frontier.answered(block.number, block.place, 0).unwrap();
+            if then(&text) {
+                frontier.finish().unwrap();
+                return text;
+            }
+        }
+    }
+}
+
+fn new_state() -> State {
+    State::open(None, None, Settings::default()).unwrap()
+}
+
+#[test]
+fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
+    let stand = Stand::new("one");
+    let notify = |message: &str| stand.notify(message);
+    let gaps = Gaps { notify: &notify, count: &stand.count };
+    let open = File::open(stand.path("a")).unwrap();
+    let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
+    let begin = Instant::now();
+    let after = |milliseconds| begin + Duration::from_millis(milliseconds);
+    assert!(matches!(follow.look(3, begin).unwrap(), Change::None));
+    stand.rename("a", "a.1");
+    assert!(matches!(follow.look(3, begin).unwrap(), Change::None));
+    fs::write(stand.path("a"), "two").unwrap();
+    for milliseconds in [0, 4_999] {
+        assert!(matches!(follow.look(3, after(milliseconds)).unwrap(), Change::None));
+    }
+    stand.append("a.1", "x");
+    for milliseconds in [5_000, 9_999] {
+        assert!(matches!(follow.look(4, after(milliseconds)).unwrap(), Change::None), "it has grown");
+        assert!(!follow.is_draining());
+    }
+    assert!(matches!(follow.look(4, after(10_000)).unwrap(), Change::Draining));
+    assert!(follow.is_draining());
+    assert!(matches!(follow.look(4, after(10_000)).unwrap(), Change::Replaced(_)));
+    assert!(!follow.is_draining() && matches!(follow.look(3, after(10_000)).unwrap(), Change::None));
+    assert_eq!(stand.said(), "");
+}
+
+#[test]
+fn one_that_is_written_to_for_ever_is_left_and_told_of() {
+    let stand = Stand::new("one\n");
+    let notify = |message: &str| stand.notify(message);
+    let gaps = Gaps { notify: &notify, count: &stand.count };
+    let open = File::open(stand.path("a")).unwrap();
+    let begin = Instant::now();
+    let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
+    stand.rename("a", "a.1");
+    fs::write(stand.path("a"), "two\n").unwrap();
+    for second in 0..60 {
+        stand.append("a.1", "x\n");
+        assert!(matches!(follow.look(0, begin + Duration::from_secs(second)).unwrap(), Change::None), "{second}");
+    }
+    stand.append("a.1", "x\n");
+    let end = begin + SETTLE_MAX;
+    assert!(matches!(follow.look(0, end).unwrap(), Change::Draining));
+    assert!(matches!(follow.look(4 + 61 * 2, end).unwrap(), Change::Replaced(_)));
+    assert!(matches!(follow.look(0, end).unwrap(), Change::None));
+    assert_eq!(stand.said(), "");
+    stand.append("a.1", "late\n");
+    for _ in 0..2 {
+        assert!(matches!(follow.look(4, end).unwrap(), Change::None));
+    }
+    assert!(stand.said().contains("its lines from byte 126 on are missing"), "{}", stand.said());
+    assert_eq!(stand.count.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_cut_file_begins_anew() {
+    let stand = Stand::new("one");
+    let notify = |message: &str| stand.notify(message);
+    let gaps = Gaps { notify: &notify, count: &stand.count };
+    let open = File::open(stand.path("a")).unwrap();
+    let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
+    fs::write(stand.path("a"), "x").unwrap();
+    assert!(matches!(follow.look(3, Instant::now()).unwrap(), Change::Replaced(_)));
+    assert!(matches!(follow.look(1, Instant::now()).unwrap(), Change::None));
+}
+
+#[test]
+fn files_between_are_read_while_it_follows() {
+    let stand = Stand::new("older\n");
+    stand.rename("a", "a.4");
+    stand.write_after("a", "0\n", "a.4");
+    let mut is_rotated = false;
+    let text = stand.follow(&mut new_state(), |text| {
+        if !is_rotated {
+            is_rotated = true;
+            stand.append("a", "1\n");
+            stand.rename("a", "a.3");
+            stand.write_after("a", "2\n", "a.3");
+            stand.rename("a", "a.2");
+            stand.write_after("a", "3\n", "a.2");
+            stand.rename("a", "a.1");
+            stand.write_after("a", "end\n", "a.1");
+        }
+        text.ends_with("end\n")
+    });
+    assert_eq!((text.as_str(), stand.said().as_str()), ("0\n1\n2\n3\nend\n", ""));
+}
+
+#[test]
+fn files_between_are_read_though_nobody_followed() {
+    let stand = Stand::new("0\n");
+    let mut state = new_state();
+    assert_eq!(stand.follow(&mut state, |_| true), "0\n");
+    stand.append("a", "1\n");
+    stand.rename("a", "a-20261121");
+    stand.write_after("a", "2\n", "a-20261121");
+    stand.rename("a", "a-20261122");
+    stand.write_after("a.refused", "no\n", "a-20261122");
+    stand.write_after("a", "end\n", "a-20261122");
+    // Stopped within the file between, it goes on there.
+    assert_eq!(stand.follow(&mut state, |text| text.ends_with("2\n")), "1\n2\n");
+    stand.append("a-20261122", "3\n");
+    assert_eq!(stand.follow(&mut state, |text| text.ends_with("end\n")), "3\nend\n");
+    assert_eq!(stand.said(), "");
+}
+
+#[test]
+fn a_packed_file_between_is_told_of() {
+    let stand = Stand::new("0\n");
+    let mut state = new_state();
+    assert_eq!(stand.follow(&mut state, |_| true), "0\n");
+    stand.rename("a", "a.3");
+    stand.write_after("a.2.gz", "packed", "a.3");
+    stand.write_after("a.1", "1\n", "a.2.gz");
+    stand.write_after("a.1.gz", "still being made", "a.1");
+    stand.write_after("a", "end\n", "a.1");
+    assert_eq!(stand.follow(&mut state, |text| text.ends_with("end\n")), "1\nend\n");
+    let said = stand.said();
+    assert!(said.contains("a.2.gz was never read") && !said.contains("a.1.gz"), "{said}");
+    assert_eq!(stand.count.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_file_that_is_gone_is_told_of() {
+    let stand = Stand::new("0\n");
+    let mut state = new_state();
+    assert_eq!(stand.follow(&mut state, |_| true), "0\n");
+    stand.append("a", "1\n");
+    fs::rename(stand.path("a"), stand.path("elsewhere")).unwrap();
+    stand.write_after("a", "end\n", "elsewhere");
+    let packed = tempfile::tempdir().unwrap();
+    fs::rename(stand.path("elsewhere"), packed.path().join("a")).unwrap();
+    assert_eq!(stand.follow(&mut state, |text| text.ends_with("end\n")), "end\n");
+    assert!(stand.said().contains("from byte 2 on may be missing"), "{}", stand.said());
+    assert_eq!(stand.count.load(Ordering::Relaxed), 1);
+}

@@ -1,0 +1,138 @@
+//! Files that rotation has put beside one that is followed: found by what they are, or by how they are called and how old they are.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::input::FileId;
+
+/// What programs that pack rotated files put behind the name.
+const PACKED: [&str; 6] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".Z"];
+
+/// The files that came after another one.
+#[derive(Debug, Default)]
+pub(super) struct Behind {
+    /// The first that can be read, and which file that is.
+    pub(super) next: Option<(PathBuf, FileId)>,
+    /// Those before it that can't be.
+    pub(super) unread: Vec<PathBuf>,
+}
+
+struct Sibling {
+    path: PathBuf,
+    modified: SystemTime,
+    /// None where it is packed, or where nobody knows when it was made.
+    readable: Option<FileId>,
+}
+
+/// The file with this id among those beside `path`: where rotation has put it while nobody followed.
+pub(super) fn find(path: &Path, file: FileId) -> io::Result<Option<File>> {
+    for entry in fs::read_dir(folder(path))? {
+        let entry = entry?;
+        if entry.metadata().is_ok_and(|metadata| metadata.is_file() && FileId::of(&metadata) == file) {
+            return unless_missing(File::open(entry.path()));
+        }
+    }
+    Ok(None)
+}
+
+/// Files that had the name `path` after the file `old` and before the one that has it now, `named`: written to later, made later, and
+/// called as rotation calls them.
+pub(super) fn behind(path: &Path, old: &Metadata, named: FileId) -> io::Result<Behind> {
+    let mut siblings = Vec::new();
+    for entry in fs::read_dir(folder(path))? {
+        let entry = entry?;
+        let Some(is_packed) = path.file_name().and_then(|name| rotated_name(name, &entry.file_name())) else {
+            continue;
+        };
+        let Some(metadata) = unless_missing(entry.metadata())? else { continue };
+        let id = FileId::of(&metadata);
+        if !metadata.is_file() || metadata.len() == 0 || id == named || id == FileId::of(old) {
+            continue;
+        }
+        siblings.extend(sibling(entry.path(), &metadata, old, is_packed)?);
+    }
+    siblings.sort_by(|one, other| (one.modified, &one.path).cmp(&(other.modified, &other.path)));
+    let mut behind = Behind::default();
+    for Sibling { path, readable, .. } in siblings {
+        if let Some(id) = readable {
+            behind.next = Some((path, id));
+            break;
+        }
+        behind.unread.push(path);
+    }
+    Ok(behind)
+}
+
+/// A file beside, unless it is older than `old`.
+fn sibling(path: PathBuf, metadata: &Metadata, old: &Metadata, is_packed: bool) -> io::Result<Option<Sibling>> {
+    let (modified, old_modified) = (metadata.modified()?, old.modified()?);
+    if is_packed {
+        // It was made when it was packed, and has the other time of what it holds, perhaps of `old`. While it is being made, what it is
+        // made of is still there.
+        let is_being_made = path.with_extension("").exists();
+        let is_behind = modified > old_modified && !is_being_made;
+        return Ok(is_behind.then_some(Sibling { path, modified, readable: None }));
+    }
+    // Both times count: an old file that was written to once more was made before, and one that was unpacked to be looked at is made
+    // anew with its old time.
+    let readable = match (metadata.created(), old.created()) {
+        (Ok(created), Ok(old_created)) if created <= old_created => return Ok(None),
+        (Ok(_), Ok(_)) => Some(FileId::of(metadata)),
+        _ => None,
+    };
+    Ok((modified >= old_modified).then_some(Sibling { path, modified, readable }))
+}
+
+/// Whether `name` is `followed` with a number or date behind it, and then whether it is packed.
+fn rotated_name(followed: &OsStr, name: &OsStr) -> Option<bool> {
+    let suffix = std::str::from_utf8(name.as_bytes().strip_prefix(followed.as_bytes())?).ok()?;
+    let packed = PACKED.iter().find_map(|packed| suffix.strip_suffix(packed));
+    let suffix_of_rotation = packed.unwrap_or(suffix);
+    let is_one = suffix_of_rotation.starts_with(['.', '-', '_'])
+        && suffix_of_rotation.contains(|letter: char| letter.is_ascii_digit())
+        && suffix_of_rotation.bytes().all(|byte| byte.is_ascii_digit() || b".-_:+TZ".contains(&byte));
+    is_one.then_some(packed.is_some())
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What is there, if it is.
+pub(super) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rotated_files_are_known_by_their_names() {
+        for (name, expected) in [
+            ("a.log.1", Some(false)),
+            ("a.log-20261123", Some(false)),
+            ("a.log.2026-11-23_05-00-00", Some(false)),
+            ("a.log.2026-11-23T05:00:00Z", Some(false)),
+            ("a.log.2.gz", Some(true)),
+            ("a.log-20261123.zst", Some(true)),
+            ("a.log", None),
+            ("a.log1", None),
+            ("a.log.bak", None),
+            ("a.log.gz", None),
+            ("a.log.1.bak", None),
+            ("a.log.refused", None),
+            ("a.log.forebay-load", None),
+            ("b.log.1", None),
+        ] {
+            assert_eq!(rotated_name(OsStr::new("a.log"), OsStr::new(name)), expected, "{name}");
+        }
+    }
+}
