@@ -1,6 +1,6 @@
 //! Events and batches, and what delivery does with an answer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
@@ -82,7 +82,9 @@ pub(crate) async fn deliver(sink: &Sink, batch: &Batch) {
 /// Brings a lane to position `until` as delivery does: it begins where the store stands, and again after each failure.
 #[allow(dead_code, reason = "not every store fails over in its tests")]
 pub(crate) async fn bring_to(sink: &Sink, shard: u16, until: u64, make: impl Fn(u64, usize) -> Batch) {
+    let deadline = Instant::now() + Duration::from_mins(3);
     loop {
+        assert!(Instant::now() < deadline, "the lane doesn't get to {until}");
         let position = match sink.cursor(&lane(shard)).await {
             Ok(Cursor::Store(position)) => position,
             Err(SinkError::Misconfigured(reason)) => panic!("{reason}"),
