@@ -1,4 +1,4 @@
-//! How servers belong together: one alone, a master that sentinels watch, or a cluster.
+//! How servers belong together: one alone, or a master that sentinels watch.
 
 use std::fmt;
 use std::str::FromStr;
