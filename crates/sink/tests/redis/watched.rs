@@ -139,6 +139,20 @@ async fn wrong_names_and_sentinels_that_are_away_are_told() {
     let alone = RedisConfig { server: sentinel, deployment: Deployment::Alone, ..right.clone() };
     let SinkError::Misconfigured(reason) = failure(alone).await else { panic!("a sentinel stores nothing") };
     assert!(reason.contains("name it in `sentinels`"), "{reason}");
+
+    // Sentinels have users of their own, who need no more than this.
+    for sentinel in &watched.sentinels {
+        sentinel.ask(&["ACL", "SETUSER", "ann", "on", ">secret", "+sentinel|master"]);
+    }
+    let asked_by = |account: &str| {
+        let url = |port: &u16| format!("redis://{account}@127.0.0.1:{port}").parse().unwrap();
+        let sentinels = watched.sentinel_ports.iter().map(url).collect();
+        RedisConfig { deployment: Deployment::Watched(sentinels), ..right.clone() }
+    };
+    Sink::new(SinkConfig::Redis(asked_by("ann:secret"))).connect().await.unwrap();
+    let SinkError::Misconfigured(reason) = failure(asked_by("ann:other")).await else { panic!("a wrong password") };
+    assert!(reason.contains("WRONGPASS") && reason.contains("`sentinels`"), "{reason}");
+
     watched.sentinels[..2].iter().for_each(RedisServer::kill);
     Sink::new(SinkConfig::Redis(right.clone())).connect().await.unwrap();
     watched.sentinels[2].kill();
