@@ -1,7 +1,7 @@
 //! Sentinels: failovers under load, with nothing lost and with a tail lost, and what is said of wrong names.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sink::redis::{Deployment, RedisConfig, Sentinel};
 use sink::{Cursor, Sink, SinkConfig, SinkError};
@@ -125,6 +125,28 @@ async fn a_lane_that_was_not_told_of_a_lost_tail_leaves_no_gap() {
     assert_eq!(count(new), 10);
     bring_to(&sink, 0, 25, |first, count| plain(0, first, count)).await;
     expect_all_once(new, 1, 25);
+}
+
+#[tokio::test]
+async fn an_open_connection_is_given_up_where_sentinels_name_another_server() {
+    let Some(watched) = Watched::start() else { return };
+    let sink = Sink::new(SinkConfig::Redis(config(&watched)));
+    bring_to(&sink, 0, 5, |first, count| plain(0, first, count)).await;
+    // The old one is as well as ever, as one is that is cut off from the others.
+    let new = &watched.servers[1];
+    watched.sentinels.iter().for_each(|sentinel| drop(sentinel.ask(&["SENTINEL", "REMOVE", NAME])));
+    new.ask(&["REPLICAOF", "NO", "ONE"]);
+    new.ask(&["FLUSHALL"]);
+    let port = watched.ports[1].to_string();
+    for sentinel in &watched.sentinels {
+        sentinel.ask(&["SENTINEL", "MONITOR", NAME, "127.0.0.1", &port, "2"]);
+    }
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while sink.cursor(&lane(0)).await != Ok(Cursor::Store(0)) {
+        assert!(Instant::now() < deadline, "it still asks the old one");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(count(&watched.servers[0]), 5);
 }
 
 #[tokio::test]
