@@ -2,19 +2,20 @@
 
 use std::path::Path;
 
-use ::sink::redis::{InvalidKey, InvalidServer, KeyPattern, RedisConfig, Server, Structure};
+use ::sink::redis::{Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure};
 use pipeline::pointer::JsonPointer;
 
 use super::pointer;
 use super::reader::{self, Reader, Wrong};
 use super::report::Mistake;
 use super::section::Section;
-use super::store::{ca, timeout};
+use super::store::{ca, each, timeout};
 
 /// The settings.
 pub(super) const KEYS: &[&str] =
-    &["kind", "from", "max_backlog", "url", "ca", "mode", "key", "field", "by", "max_entries", "timeout"];
+    &["kind", "from", "max_backlog", "url", "sentinels", "ca", "mode", "key", "field", "by", "max_entries", "timeout"];
 const KEY: &str = "{type}";
+const SENTINELS: &str = "sentinels";
 
 /// What `mode` may say.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,13 +51,30 @@ impl Mode {
 
 /// Reads them; a relative `ca` leads from `folder`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
-    let help = "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"";
-    let server = reader.required(section, "url", help, server);
+    let (server, deployment) = place(reader, section);
     let ca = ca(reader, section, folder);
     let timeout = timeout(reader, section);
     let structure = structure(reader, section);
     let key = key(reader, section, structure.as_ref());
-    Some(RedisConfig { server: server?, ca, key: key?, structure: structure?, timeout })
+    Some(RedisConfig { server: server?, deployment: deployment?, ca, key: key?, structure: structure?, timeout })
+}
+
+/// Where the server is, and how it is found.
+fn place(reader: &mut Reader<'_>, section: &Section<'_>) -> (Option<Server>, Option<Deployment>) {
+    let mistakes = reader.mistakes();
+    let is_watched = section.get(SENTINELS).is_some() || reader.texts(section, SENTINELS).is_some();
+    let sentinels = each(reader, section, SENTINELS, sentinel);
+    if !is_watched {
+        let help = "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"";
+        return (reader.required(section, "url", help, server), Some(Deployment::Alone));
+    }
+    if sentinels.is_empty() && reader.mistakes() == mistakes {
+        let help = "name them, as in sentinels = [\"one:26379\", \"two:26379\", \"three:26379\"]";
+        reader.missing(section, SENTINELS, help);
+    }
+    let help = "add what the sentinels call the master, as in url = \"redis://USER:PASSWORD@mymaster\"";
+    let master = reader.required(section, "url", help, master);
+    (master, (reader.mistakes() == mistakes).then_some(Deployment::Watched(sentinels)))
 }
 
 fn structure(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Structure> {
@@ -125,6 +143,19 @@ fn mode(text: &str) -> Result<Mode, Wrong> {
 
 fn server(text: &str) -> Result<Server, Wrong> {
     text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a Redis server", error.to_string()))
+}
+
+fn master(text: &str) -> Result<Server, Wrong> {
+    let wanted = "wanted redis://USER:PASSWORD@NAME/NUMBER with what the sentinels call the master, and no port";
+    match Server::master(text) {
+        Err(InvalidServer::Port) => Err(Wrong::new("names no master", wanted)),
+        other => other.map_err(|error| Wrong::new("is not the URL of a Redis server", error.to_string())),
+    }
+}
+
+fn sentinel(text: &str) -> Result<Sentinel, Wrong> {
+    let wanted = "wanted HOST:PORT, or redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS";
+    text.parse().map_err(|_: InvalidServer| Wrong::new("has what is no place of a sentinel", wanted))
 }
 
 fn entries(number: i64) -> Result<u64, Wrong> {

@@ -219,7 +219,7 @@ impl fmt::Display for SinkConfig {
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => write!(f, "postgres {}, table {}", config.server, config.table),
             #[cfg(feature = "redis")]
-            Self::Redis(config) => write!(f, "redis {}, {} {}", config.server, config.structure, config.key),
+            Self::Redis(config) => write!(f, "redis {}, {} {}", config.place(), config.structure, config.key),
             #[cfg(feature = "swift")]
             Self::Swift(SwiftConfig { auth, container, rules, .. }) => {
                 write!(f, "swift {}, container {container}, codec {}, ", auth.url(), rules.codec)?;

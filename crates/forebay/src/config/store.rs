@@ -8,14 +8,38 @@ use std::time::Duration;
 use event::limits;
 
 use super::reader::Reader;
-#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+#[cfg(any(feature = "elasticsearch", feature = "redis", feature = "webhook"))]
 use super::reader::Wrong;
+#[cfg(any(feature = "redis", feature = "webhook"))]
+use super::report::Mistake;
 use super::section::Section;
 use super::{duration, file};
 
 /// A file with authorities; a relative path leads from `folder`.
 pub(super) fn ca(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<PathBuf> {
     file::read(reader, section, "ca", folder, file::PEM).map(|found| found.value)
+}
+
+/// What the texts of a list stand for.
+#[cfg(any(feature = "redis", feature = "webhook"))]
+pub(super) fn each<T>(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    key: &str,
+    parse: impl Fn(&str) -> Result<T, Wrong>,
+) -> Vec<T> {
+    let texts = reader.texts(section, key).map(|found| found.value).unwrap_or_default();
+    let mut values = Vec::new();
+    for text in texts {
+        match parse(&text.value) {
+            Ok(value) => values.push(value),
+            Err(wrong) => {
+                let title = format!("`{}` {}", section.key_path(key), wrong.what);
+                reader.push(Mistake::new(title, text.spot, wrong.label));
+            }
+        }
+    }
+    values
 }
 
 /// How many requests may be in flight.

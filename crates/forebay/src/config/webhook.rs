@@ -7,9 +7,8 @@ use ::sink::webhook::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, Si
 use event::limits;
 
 use super::reader::{Reader, Wrong};
-use super::report::Mistake;
 use super::section::Section;
-use super::store::{ca, requests, timeout};
+use super::store::{ca, each, requests, timeout};
 
 /// The settings.
 pub(super) const KEYS: &[&str] =
@@ -33,27 +32,6 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
         ca,
         timeout,
     })
-}
-
-/// What the texts of a list stand for.
-fn each<T>(
-    reader: &mut Reader<'_>,
-    section: &Section<'_>,
-    key: &str,
-    parse: impl Fn(&str) -> Result<T, Wrong>,
-) -> Vec<T> {
-    let texts = reader.texts(section, key).map(|found| found.value).unwrap_or_default();
-    let mut values = Vec::new();
-    for text in texts {
-        match parse(&text.value) {
-            Ok(value) => values.push(value),
-            Err(wrong) => {
-                let title = format!("`{}` {}", section.key_path(key), wrong.what);
-                reader.push(Mistake::new(title, text.spot, wrong.label));
-            }
-        }
-    }
-    values
 }
 
 fn url(text: &str) -> Result<HookUrl, Wrong> {

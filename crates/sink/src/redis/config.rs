@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pipeline::pointer::JsonPointer;
 
+use super::deployment::{Deployment, Sentinel};
 use super::server::Server;
 
 /// Bytes of a key's pattern: it stands in the name of two keys of Forebay's own.
@@ -19,6 +20,8 @@ const OWN: &str = "forebay:";
 pub struct RedisConfig {
     /// Where the server is and who asks.
     pub server: Server,
+    /// How the server is found.
+    pub deployment: Deployment,
     /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
     pub ca: Option<PathBuf>,
     /// The keys, or the channels of [`Structure::Publish`].
@@ -27,6 +30,21 @@ pub struct RedisConfig {
     pub structure: Structure,
     /// How long the server may take for one script.
     pub timeout: Duration,
+}
+
+impl RedisConfig {
+    /// Where events go, for a person.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.deployment {
+            Deployment::Alone => self.server.to_string(),
+            Deployment::Watched(sentinels) => {
+                let sentinels: Vec<String> = sentinels.iter().map(Sentinel::to_string).collect();
+                let Server { address, database, .. } = &self.server;
+                format!("{}/{database} by sentinels {}", address.host, sentinels.join(", "))
+            }
+        }
+    }
 }
 
 /// What events become.

@@ -1,9 +1,12 @@
 //! What Redis' errors mean for delivery, in words for the person who must act.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use super::address::Address;
 use super::config::RedisConfig;
+use super::deployment::Deployment;
 use crate::SinkError;
 use crate::stream::is_of_trust;
 
@@ -39,13 +42,39 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// What happened, without advice.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server(said) | Self::Unfit(said) | Self::NotReady(said) => f.write_str(said),
+            Self::Connection(error) => error.fmt(f),
+            Self::Silent(limit) => write!(f, "no answer for {limit:?}"),
+            Self::Closed => f.write_str("the connection was closed here"),
+            Self::LostTail { position, stored } => write!(f, "it has positions up to {position}, {stored} was stored"),
+            Self::Odd(what) => f.write_str(what),
+        }
+    }
+}
+
 impl Failure {
+    /// The same with the place of the server that it happened at, where that isn't the one of the configuration.
+    pub(super) fn at(self, address: &Address) -> Self {
+        match self {
+            Self::Server(said) => Self::Server(said),
+            Self::Connection(error) => Self::Connection(io::Error::new(error.kind(), format!("{address}: {error}"))),
+            Self::Silent(limit) => Self::NotReady(format!("{address}: no answer for {limit:?}")),
+            Self::Unfit(why) => Self::Unfit(format!("{address}: {why}")),
+            Self::NotReady(why) => Self::NotReady(format!("{address}: {why}")),
+            Self::Odd(_) | Self::Closed | Self::LostTail { .. } => self,
+        }
+    }
+
     pub(super) fn into_sink_error(self, config: &RedisConfig) -> SinkError {
-        let place = format!("Redis {}, key {}", config.server, config.key);
+        let place = format!("Redis {}, key {}", config.place(), config.key);
         let unavailable = |why: String| SinkError::Unavailable(format!("{place}: {why}").into());
         let misconfigured = |why: String| SinkError::Misconfigured(format!("{place}: {why}").into());
         match self {
-            Self::Server(said) => match advice(&said) {
+            Self::Server(said) => match advice(&said, &config.deployment) {
                 Advice::Wait(Some(advice)) => unavailable(format!("{said}: {advice}")),
                 Advice::Wait(None) => unavailable(said),
                 Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
@@ -69,6 +98,14 @@ impl Failure {
     }
 }
 
+/// What is to be done about a server that is a replica.
+pub(super) const fn replica(deployment: &Deployment) -> &'static str {
+    match deployment {
+        Deployment::Alone => "it is a replica: after a failover `url` must lead to the new master",
+        Deployment::Watched(_) => "it is a replica now: the sentinels are asked again for the master",
+    }
+}
+
 /// What to do about what a server said.
 enum Advice {
     /// It may pass by itself, or somebody may help.
@@ -77,14 +114,14 @@ enum Advice {
     Act(&'static str),
 }
 
-fn advice(said: &str) -> Advice {
+fn advice(said: &str, deployment: &Deployment) -> Advice {
     let word = said.split(' ').next().unwrap_or_default();
     match word {
         "LOADING" => Advice::Wait(Some("it reads its data, and goes on by itself")),
         "BUSY" => Advice::Wait(Some("a script of somebody holds it up")),
         "OOM" => Advice::Wait(Some("its memory is full: raise `maxmemory`, or trim what it holds")),
         "MISCONF" => Advice::Wait(Some("it can't write to its disk: look at the server's log and at its disk")),
-        "READONLY" => Advice::Wait(Some("it is a replica: after a failover `url` must lead to the new master")),
+        "READONLY" => Advice::Wait(Some(replica(deployment))),
         "NOREPLICAS" => Advice::Wait(Some("too few replicas follow it for `min-replicas-to-write`")),
         "NOAUTH" | "WRONGPASS" => Advice::Act("see to it that the user of `url` may log in with its password"),
         "NOPERM" => Advice::Act("grant its user what the manual names"),

@@ -10,6 +10,7 @@ use futures_util::future::{Either, select};
 use tokio::sync::{Mutex, watch};
 
 use super::config::RedisConfig;
+use super::connecting;
 use super::failure::Failure;
 use super::script;
 use super::session::Session;
@@ -97,8 +98,8 @@ impl Lanes {
     }
 
     /// What the server may lose, as it was last looked at.
-    pub(super) fn caution(&self) -> Option<&'static str> {
-        held(&self.standing).as_ref().and_then(|standing| standing.caution)
+    pub(super) fn caution(&self) -> Option<String> {
+        held(&self.standing).as_ref().and_then(|standing| standing.caution.clone())
     }
 
     fn seat(&self, lane: &Lane) -> Arc<Mutex<Seat>> {
@@ -113,12 +114,11 @@ impl Lanes {
 
     async fn find(&self, config: &RedisConfig, session: Option<Session>) -> Result<Session, Failure> {
         if let Some(mut session) = session
-            && session.is_fresh().await
+            && connecting::is_current(config, &mut session).await
         {
             return Ok(session);
         }
-        let mut session = Session::open(config).await?;
-        let standing = Standing::of(&mut session).await?;
+        let (session, standing) = connecting::open(config).await?;
         *held(&self.standing) = Some(standing);
         Ok(session)
     }

@@ -3,11 +3,15 @@
 //! Fenced: one script applies a run of records and sets the lane's cursor, which stands in a hash beside the data. Each
 //! lane has a connection of its own, which begins with the first call, and one script in flight at most.
 
+mod address;
 mod config;
+mod connecting;
+mod deployment;
 mod failure;
 mod lanes;
 mod row;
 mod script;
+mod sentinel;
 mod server;
 mod session;
 mod standing;
@@ -19,7 +23,9 @@ use std::time::Duration;
 
 use event::Lane;
 
+pub use address::Address;
 pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
+pub use deployment::{Deployment, Sentinel};
 pub use server::{InvalidServer, Server};
 
 use crate::{Batch, Cursor, Reason, Report, SinkError};
@@ -72,7 +78,7 @@ impl Redis {
     /// What the server that was last connected to may lose although it has answered.
     pub(crate) fn caution(&self) -> Option<Reason> {
         let Shared { config, lanes } = &*self.shared;
-        lanes.caution().map(|caution| format!("Redis {}: {caution}", config.server).into())
+        lanes.caution().map(|caution| format!("Redis {}: {caution}", config.place()).into())
     }
 }
 

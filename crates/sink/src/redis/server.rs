@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::address::Address;
 use crate::escapes::decoded;
 
 const PORT: u16 = 6379;
@@ -10,8 +11,8 @@ const PORT: u16 = 6379;
 /// A server, with the account and the database to use.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    pub(super) host: String,
-    pub(super) port: u16,
+    /// Where it listens; of a server that sentinels know, its host is their name for it.
+    pub(super) address: Address,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     /// The number of its database.
@@ -47,6 +48,23 @@ impl FromStr for Server {
     type Err = InvalidServer;
 
     fn from_str(text: &str) -> Result<Self, InvalidServer> {
+        Self::parse(text, PORT)
+    }
+}
+
+impl Server {
+    /// Reads the URL of a master that sentinels know: their name for it stands in the host's place.
+    ///
+    /// # Errors
+    /// [`InvalidServer::Port`] where a port is named: that is what the sentinels are asked for.
+    pub fn master(text: &str) -> Result<Self, InvalidServer> {
+        // Whatever would stand for a missing port, it is none.
+        let (one, other) = (Self::parse(text, 1)?, Self::parse(text, 2)?);
+        if one == other { Err(InvalidServer::Port) } else { Ok(one) }
+    }
+
+    /// Reads the URL of a server that listens on `port` where it doesn't say another one.
+    pub(super) fn parse(text: &str, port: u16) -> Result<Self, InvalidServer> {
         let (scheme, rest) = text.split_once("://").ok_or(InvalidServer::Form)?;
         let is_secure = match scheme {
             "redis" => false,
@@ -59,29 +77,10 @@ impl FromStr for Server {
         }
         let (address, database) = place.split_once('/').unwrap_or((place, ""));
         let database = if database.is_empty() { Ok(0) } else { database.parse() };
-        let (host, port) = host_and_port(address)?;
+        let address = Address::parse(address, port)?;
         let (user, password) = account.map_or(Ok((None, None)), credentials)?;
-        Ok(Self { host, port, user, password, database: database.map_err(|_| InvalidServer::Database)?, is_secure })
+        Ok(Self { address, user, password, database: database.map_err(|_| InvalidServer::Database)?, is_secure })
     }
-}
-
-fn host_and_port(address: &str) -> Result<(String, u16), InvalidServer> {
-    let (host, port) = match address.strip_prefix('[') {
-        Some(inner) => {
-            let (host, behind) = inner.split_once(']').ok_or(InvalidServer::Form)?;
-            let port = behind.strip_prefix(':');
-            if port.is_none() && !behind.is_empty() {
-                return Err(InvalidServer::Form);
-            }
-            (host, port)
-        }
-        None => address.split_once(':').map_or((address, None), |(host, port)| (host, Some(port))),
-    };
-    if host.is_empty() {
-        return Err(InvalidServer::NoHost);
-    }
-    let port = port.map_or(Ok(PORT), str::parse).ok().filter(|port| *port != 0);
-    Ok((host.to_owned(), port.ok_or(InvalidServer::Port)?))
 }
 
 type Credentials = (Option<String>, Option<String>);
@@ -96,8 +95,7 @@ fn credentials(account: &str) -> Result<Credentials, InvalidServer> {
 /// Host and database, never the password.
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
-        write!(f, "{open}{}{close}:{}/{}", self.host, self.port, self.database)
+        write!(f, "{}/{}", self.address, self.database)
     }
 }
 
@@ -122,6 +120,8 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Server>().map(|server| format!("{server}")), Ok(shown.to_owned()), "{text}");
         }
+        assert_eq!(Server::master("redis://:secret@live/2").map(|master| master.address.host), Ok("live".to_owned()));
+        assert_eq!(Server::master("redis://live:6379"), Err(InvalidServer::Port));
         let server: Server = "rediss://ann:s%40c:r@t@one".parse().unwrap();
         assert_eq!((server.user.as_deref(), server.password.as_deref()), (Some("ann"), Some("s@c:r@t")));
         assert!(server.is_secure && !format!("{server:?}").contains("s@c"));

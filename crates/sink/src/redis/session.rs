@@ -4,6 +4,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -11,8 +12,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, timeout};
 
-use super::config::RedisConfig;
+use super::address::Address;
 use super::failure::Failure;
+use super::server::Server;
 use super::wire::{self, Answer, Command};
 use crate::stream::{Place, Stream};
 
@@ -27,22 +29,30 @@ const READ_BYTES: usize = 4 * 1024;
 
 /// An open connection.
 pub(super) struct Session {
+    address: Address,
     stream: Stream,
     received: Vec<u8>,
     limit: Duration,
     opened: Instant,
     used: Instant,
+    /// When it was last known that this is the server to be used.
+    trusted: Instant,
 }
 
 impl Session {
-    /// Connects, and says who asks for which database.
-    pub(super) async fn open(config: &RedisConfig) -> Result<Self, Failure> {
-        let RedisConfig { server, ca, .. } = config;
-        let place = Place { host: &server.host, port: server.port, is_secure: server.is_secure, ca: ca.as_deref() };
-        let connecting = timeout(CONNECT_TIMEOUT, Stream::open(place));
-        let stream = connecting.await.map_err(|_| Failure::Silent(CONNECT_TIMEOUT))??;
-        let now = Instant::now();
-        let mut session = Self { stream, received: Vec::new(), limit: config.timeout, opened: now, used: now };
+    /// Connects to `address`, and says who asks for which database: what `server` says but for its own address. `limit` is how long
+    /// each answer may take.
+    pub(super) async fn open(
+        address: &Address,
+        server: &Server,
+        ca: Option<&Path>,
+        limit: Duration,
+    ) -> Result<Self, Failure> {
+        let place = Place { host: &address.host, port: address.port, is_secure: server.is_secure, ca };
+        let within = CONNECT_TIMEOUT.min(limit);
+        let stream = timeout(within, Stream::open(place)).await.map_err(|_| Failure::Silent(within))??;
+        let (now, address) = (Instant::now(), address.clone());
+        let mut session = Self { address, stream, received: Vec::new(), limit, opened: now, used: now, trusted: now };
         if let Some(password) = &server.password {
             let mut words = vec![&b"AUTH"[..]];
             words.extend(server.user.as_deref().map(str::as_bytes));
@@ -53,6 +63,20 @@ impl Session {
             session.call(Command::new(&[b"SELECT", server.database.to_string().as_bytes()])).await?;
         }
         Ok(session)
+    }
+
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// How long ago it was made sure that this is the server to be used.
+    pub(super) fn trusted_for(&self) -> Duration {
+        self.trusted.elapsed()
+    }
+
+    /// This is the server to be used.
+    pub(super) fn trust(&mut self) {
+        self.trusted = Instant::now();
     }
 
     /// Sends a command and waits for its answer. A refusal is a failure.

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::failure::Failure;
+use super::deployment::Deployment;
+use super::failure::{Failure, replica};
 use super::session::Session;
 use super::wire::{Answer, Command};
 
@@ -14,24 +15,31 @@ const VERSION_MIN: u32 = 7;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     /// What it may lose although it has answered; none where that is nothing.
-    pub(super) caution: Option<&'static str>,
+    pub(super) caution: Option<String>,
 }
 
 impl Standing {
     /// Asks the server. One that can't be written to, or that might throw away a cursor, is a failure.
-    pub(super) async fn of(session: &mut Session) -> Result<Self, Failure> {
+    pub(super) async fn of(session: &mut Session, deployment: &Deployment) -> Result<Self, Failure> {
         let info = match session.call(Command::new(&[b"INFO"])).await? {
             Answer::Text(text) => text,
             _ => return Err(Failure::Odd("INFO was answered with something else than a text")),
         };
-        let fsync = appendfsync(session).await?;
-        judge(&info, fsync.as_deref())
+        let fsync = setting(session, "appendfsync").await?;
+        check(&info, deployment)?;
+        let min_replicas = match deployment {
+            Deployment::Alone => None,
+            Deployment::Watched(_) => Some(setting(session, "min-replicas-to-write").await?),
+        };
+        let cautions = [persistence(&info, fsync.as_deref()), min_replicas.map(|min| failover(min.as_deref()))];
+        let cautions: Vec<&str> = cautions.into_iter().flatten().collect();
+        Ok(Self { caution: Some(cautions.join("; ")).filter(|text| !text.is_empty()) })
     }
 }
 
-/// When the server's log is brought to the disk; nothing where the server doesn't tell.
-async fn appendfsync(session: &mut Session) -> Result<Option<String>, Failure> {
-    match session.call(Command::new(&[b"CONFIG", b"GET", b"appendfsync"])).await {
+/// A setting of the server; nothing where the server doesn't tell.
+async fn setting(session: &mut Session, name: &str) -> Result<Option<String>, Failure> {
+    match session.call(Command::new(&[b"CONFIG", b"GET", name.as_bytes()])).await {
         Ok(Answer::List(pair)) => Ok(pair.into_iter().nth(1).and_then(|value| match value {
             Answer::Text(text) => Some(text),
             _ => None,
@@ -42,25 +50,32 @@ async fn appendfsync(session: &mut Session) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Judges what INFO and CONFIG say.
-fn judge(info: &str, fsync: Option<&str>) -> Result<Standing, Failure> {
-    let fields: HashMap<&str, &str> = info.lines().filter_map(|line| line.trim_end().split_once(':')).collect();
+fn fields(info: &str) -> HashMap<&str, &str> {
+    info.lines().filter_map(|line| line.trim_end().split_once(':')).collect()
+}
+
+/// Judges what INFO says of whether the server can be written to.
+fn check(info: &str, deployment: &Deployment) -> Result<(), Failure> {
+    let fields = fields(info);
     let field = |name: &str| fields.get(name).copied().unwrap_or_default();
     let version = field("redis_version");
     if version.split('.').next().and_then(|major| major.parse().ok()).is_none_or(|major: u32| major < VERSION_MIN) {
         let why = format!("its version is {version:?}: {VERSION_MIN}.0 or later is needed");
         return Err(Failure::Unfit(why));
     }
-    if field("redis_mode") != "standalone" {
-        let why = format!("it runs as a {}: name a server of its own in `url`", field("redis_mode"));
-        return Err(Failure::Unfit(why));
+    let mode = field("redis_mode");
+    if mode != "standalone" {
+        let help = match mode {
+            "sentinel" => "name it in `sentinels`, and in `url` what it calls the master",
+            _ => "name a server of its own in `url`",
+        };
+        return Err(Failure::Unfit(format!("it runs as a {mode}: {help}")));
     }
     if field("loading") != "0" {
         return Err(Failure::NotReady("it reads its data, and goes on by itself".to_owned()));
     }
     if field("role") != "master" {
-        let why = "it is a replica: after a failover `url` must lead to the new master";
-        return Err(Failure::NotReady(why.to_owned()));
+        return Err(Failure::NotReady(replica(deployment).to_owned()));
     }
     let policy = field("maxmemory_policy");
     if policy != "noeviction" {
@@ -70,7 +85,12 @@ fn judge(info: &str, fsync: Option<&str>) -> Result<Standing, Failure> {
         );
         return Err(Failure::Unfit(why));
     }
-    let caution = match (field("aof_enabled"), fsync) {
+    Ok(())
+}
+
+/// What a crash loses, by what INFO and CONFIG say.
+fn persistence(info: &str, fsync: Option<&str>) -> Option<&'static str> {
+    match (fields(info).get("aof_enabled").copied().unwrap_or_default(), fsync) {
         ("1", Some("always")) => None,
         ("1", Some("everysec")) => Some(
             "with appendfsync everysec a crash of its machine loses what it stored in the last second or two, and Forebay \
@@ -88,8 +108,25 @@ fn judge(info: &str, fsync: Option<&str>) -> Result<Standing, Failure> {
             "without appendonly a restart loses everything since the last snapshot: Forebay delivers again what is missing of \
              the last minute, and stops the lane where more is; set appendonly yes",
         ),
-    };
-    Ok(Standing { caution })
+    }
+}
+
+/// What a failover loses, by what CONFIG says of the replicas that must follow.
+fn failover(min_replicas: Option<&str>) -> &'static str {
+    match min_replicas {
+        Some("0") => {
+            "a failover loses what the replica hadn't got yet, and Forebay delivers again what is missing of the last minute; with \
+             min-replicas-to-write 0 a master that is cut off goes on taking what is lost then: set min-replicas-to-write 1"
+        }
+        Some(_) => {
+            "a failover loses what the replica hadn't got yet, and Forebay delivers again what is missing of the last minute"
+        }
+        None => {
+            "a failover loses what the replica hadn't got yet, and Forebay delivers again what is missing of the last minute; it \
+             doesn't tell its min-replicas-to-write (CONFIG GET is refused): where that is 0, a master that is cut off goes on \
+             taking what is lost then"
+        }
+    }
 }
 
 #[cfg(test)]
@@ -115,20 +152,21 @@ mod tests {
             (("redis_version", "6.2.7"), "7.0 or later"),
             (("redis_version", ""), "7.0 or later"),
             (("redis_mode", "cluster"), "cluster"),
+            (("redis_mode", "sentinel"), "`sentinels`"),
             (("maxmemory_policy", "allkeys-lru"), "allkeys-lru"),
             (("maxmemory_policy", "volatile-ttl"), "noeviction"),
         ] {
-            let Err(Failure::Unfit(why)) = judge(&info(&[change]), Some("always")) else { panic!("{change:?}") };
+            let Err(Failure::Unfit(why)) = check(&info(&[change]), &Deployment::Alone) else { panic!("{change:?}") };
             assert!(why.contains(words), "{why}");
         }
         for change in [("loading", "1"), ("role", "slave")] {
-            assert!(matches!(judge(&info(&[change]), Some("always")), Err(Failure::NotReady(_))), "{change:?}");
+            assert!(matches!(check(&info(&[change]), &Deployment::Alone), Err(Failure::NotReady(_))), "{change:?}");
         }
     }
 
     #[test]
     fn what_a_crash_may_lose_is_said() {
-        let caution = |aof, fsync| judge(&info(&[("aof_enabled", aof)]), fsync).unwrap().caution;
+        let caution = |aof, fsync| persistence(&info(&[("aof_enabled", aof)]), fsync);
         assert_eq!(caution("1", Some("always")), None);
         for (aof, fsync, words) in [
             ("1", Some("everysec"), "everysec"),
@@ -138,5 +176,11 @@ mod tests {
         ] {
             assert!(caution(aof, fsync).unwrap().contains(words), "{aof} {fsync:?}");
         }
+        for (min, words) in
+            [(Some("0"), "set min-replicas-to-write 1"), (Some("1"), "last minute"), (None, "doesn't tell")]
+        {
+            assert!(failover(min).contains(words), "{min:?}");
+        }
+        assert!(!failover(Some("1")).contains("min-replicas"), "nothing is left to be done");
     }
 }

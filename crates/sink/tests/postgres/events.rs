@@ -1,6 +1,6 @@
 //! Events and batches, and what delivery does with an answer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
@@ -76,5 +76,36 @@ pub(crate) async fn deliver(sink: &Sink, batch: &Batch) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Brings a lane to position `until` as delivery does: it begins where the store stands, and again after each failure.
+#[allow(dead_code, reason = "not every store fails over in its tests")]
+pub(crate) async fn bring_to(sink: &Sink, shard: u16, until: u64, make: impl Fn(u64, usize) -> Batch) {
+    let deadline = Instant::now() + Duration::from_mins(3);
+    loop {
+        assert!(Instant::now() < deadline, "the lane doesn't get to {until}");
+        let position = match sink.cursor(&lane(shard)).await {
+            Ok(Cursor::Store(position)) => position,
+            Err(SinkError::Misconfigured(reason)) => panic!("{reason}"),
+            _ => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                continue;
+            }
+        };
+        if position >= until {
+            return;
+        }
+        let mut first = position + 1;
+        while first <= until {
+            let count = usize::try_from(until + 1 - first).unwrap().min(500);
+            let batch = make(first, count);
+            match sink.write(&batch).await {
+                Ok(report) => assert_eq!(report, Report::Stored),
+                Err(SinkError::Misconfigured(reason)) => panic!("{reason}"),
+                Err(SinkError::Unavailable(_)) => break,
+            }
+            first = batch.last() + 1;
+        }
     }
 }

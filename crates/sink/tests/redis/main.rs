@@ -10,5 +10,9 @@ mod faults;
 mod proxy;
 #[path = "../redis_server/mod.rs"]
 mod redis_server;
+#[path = "../redis_server/watched.rs"]
+#[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
+mod redis_watched;
 mod stand;
 mod structures;
+mod watched;

@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use event::EventId;
-use sink::redis::{RedisConfig, Structure};
+use sink::redis::{Deployment, RedisConfig, Structure};
 use sink::{Sink, SinkConfig};
 
 use crate::proxy::Proxy;
@@ -37,6 +37,7 @@ impl<'a> Stand<'a> {
         let pattern = if structure.needs_id() { format!("{key}:{{id}}") } else { key.clone() };
         let config = RedisConfig {
             server: format!("redis://{}", proxy.address()).parse().unwrap(),
+            deployment: Deployment::Alone,
             ca: None,
             key: pattern.parse().unwrap(),
             structure,
@@ -57,18 +58,31 @@ impl<'a> Stand<'a> {
 
     /// The entries of the stream, with ids and payloads.
     pub(crate) fn entries(&self) -> Vec<(EventId, Vec<u8>)> {
-        let entries = self.server.ask(&["XRANGE", &self.key, "-", "+"]).list();
-        let row = |entry: Value| {
-            let fields = entry.list().remove(1).list();
-            let [name, id, other, payload] = fields.try_into().unwrap();
-            assert_eq!((name.text().as_str(), other.text().as_str()), ("id", "payload"));
-            (id.text().parse().unwrap(), payload.bytes())
-        };
-        entries.into_iter().map(row).collect()
+        entries(self.server, &self.key)
     }
 
     /// How many entries the stream has.
     pub(crate) fn count(&self) -> u64 {
         self.server.ask(&["XLEN", &self.key]).number()
+    }
+}
+
+/// The entries of a stream, with ids and payloads.
+pub(crate) fn entries(server: &RedisServer, key: &str) -> Vec<(EventId, Vec<u8>)> {
+    let row = |entry: Value| {
+        let fields = entry.list().remove(1).list();
+        let [name, id, other, payload] = fields.try_into().unwrap();
+        assert_eq!((name.text().as_str(), other.text().as_str()), ("id", "payload"));
+        (id.text().parse().unwrap(), payload.bytes())
+    };
+    server.ask(&["XRANGE", key, "-", "+"]).list().into_iter().map(row).collect()
+}
+
+/// Waits until something is so, while others go on.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it isn't so after a minute: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -10,6 +10,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,9 +21,25 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_mins(1);
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
+/// A port that nothing listens on.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Waits until something is so.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it isn't so after {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A server that ends with its test, however that ends.
 pub struct RedisServer {
     folder: PathBuf,
+    /// A file of settings, which a sentinel writes to.
+    configuration: Option<PathBuf>,
     settings: Vec<String>,
     process: Mutex<Option<Child>>,
     /// Ends the server and removes its files as soon as this end of its pipe is closed.
@@ -54,6 +71,13 @@ impl Value {
         list
     }
 
+    /// The value behind this name, in a list of names and values.
+    pub fn field(self, name: &str) -> Self {
+        let mut parts = self.list().into_iter();
+        parts.find(|part| *part == Self::Bytes(name.into())).unwrap();
+        parts.next().unwrap()
+    }
+
     pub fn number(self) -> u64 {
         let Self::Number(number) = self else { panic!("{self:?} is no number") };
         number.try_into().unwrap()
@@ -68,6 +92,15 @@ impl RedisServer {
 
     /// The same with settings of its own.
     pub fn start_with(settings: &[&str]) -> Option<Self> {
+        Self::start_as(None, settings)
+    }
+
+    /// A sentinel with these lines of settings.
+    pub fn sentinel(configuration: &str) -> Option<Self> {
+        Self::start_as(Some(configuration), &["--sentinel"])
+    }
+
+    fn start_as(configuration: Option<&str>, settings: &[&str]) -> Option<Self> {
         match Command::new("redis-server").arg("--version").output() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 eprintln!("skipped: Redis isn't installed (apt install redis-server)");
@@ -81,7 +114,12 @@ impl RedisServer {
         let script = "cat > /dev/null; kill -9 $(cat \"$1/pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let server = Self { folder, settings, process: Mutex::new(None), watcher };
+        let configuration = configuration.map(|lines| {
+            let path = folder.join("sentinel.conf");
+            fs::write(&path, lines).unwrap();
+            path
+        });
+        let server = Self { folder, configuration, settings, process: Mutex::new(None), watcher };
         server.run();
         Some(server)
     }
@@ -91,7 +129,11 @@ impl RedisServer {
         let mut process = self.process.lock().unwrap();
         let log = File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
         let mut redis = Command::new("redis-server");
-        redis.args(["--port", "0", "--save", ""]).arg("--unixsocket").arg(self.socket());
+        match &self.configuration {
+            Some(path) => redis.arg(path),
+            None => redis.args(["--port", "0", "--save", ""]),
+        };
+        redis.arg("--unixsocket").arg(self.socket());
         redis.arg("--dir").arg(&self.folder).arg("--pidfile").arg(self.folder.join("pid")).args(&self.settings);
         let mut child = redis.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         let deadline = Instant::now() + PATIENCE;
@@ -119,6 +161,25 @@ impl RedisServer {
         child.kill().unwrap();
         child.wait().unwrap();
         fs::remove_file(self.socket()).unwrap();
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.process.lock().unwrap().is_some()
+    }
+
+    /// Stops the server without its end: it holds its connections, and answers nothing.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.process.lock().unwrap().as_ref().unwrap().id();
+        assert!(Command::new("kill").args([signal, &id.to_string()]).status().unwrap().success());
     }
 
     pub fn folder(&self) -> &Path {

@@ -55,7 +55,7 @@ impl<'a> Place<'a> {
                 Some(Self::ServerTable(config.server.to_string(), config.table.to_string()))
             }
             #[cfg(feature = "redis")]
-            SinkConfig::Redis(config) => Some(Self::ServerKey(config.server.to_string(), config.key.to_string())),
+            SinkConfig::Redis(config) => Some(Self::ServerKey(config.place(), config.key.to_string())),
             #[cfg(feature = "swift")]
             SinkConfig::Swift(SwiftConfig { auth, container, rules, .. }) => {
                 Some(Self::Container(auth.account(), container.to_string(), rules.prefix.to_string()))
