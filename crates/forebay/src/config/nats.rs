@@ -16,7 +16,17 @@ use super::{duration, file};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
-    "kind", "from", "max_backlog", "url", "credentials", "ca", "stream", "subject", "create", "replicas", "max_age",
+    "kind",
+    "from",
+    "max_backlog",
+    "url",
+    "credentials",
+    "ca",
+    "stream",
+    "subject",
+    "create",
+    "replicas",
+    "max_age",
     "timeout",
 ];
 /// The settings that are about making the stream.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 #[cfg(feature = "elasticsearch")]
 use ::sink::elasticsearch::{ElasticsearchConfig, Target};
+#[cfg(feature = "nats")]
+use ::sink::nats::NatsConfig;
 #[cfg(feature = "s3")]
 use ::sink::object::over_http::s3::S3Config;
 #[cfg(feature = "swift")]
 use ::sink::object::over_http::swift::SwiftConfig;
-#[cfg(feature = "nats")]
-use ::sink::nats::NatsConfig;
 #[cfg(feature = "postgres")]
 use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]

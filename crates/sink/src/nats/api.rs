@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn answers_and_errors_are_told_apart() {
-        let answer = br#"{"type": "x", "config": {"name": "E", "subjects": ["a"], "max_age": 5, "mirror": {"name": "M"}}}"#;
+        let answer =
+            br#"{"type": "x", "config": {"name": "E", "subjects": ["a"], "max_age": 5, "mirror": {"name": "M"}}}"#;
         let config = read::<StreamInfo>(answer).unwrap().unwrap().config;
         assert_eq!((config.subjects, config.max_age, config.mirror.is_some()), (vec!["a".to_owned()], 5, true));
         let error = br#"{"type": "x", "error": {"code": 404, "err_code": 10059, "description": "stream not found"}}"#;

@@ -41,7 +41,8 @@ impl Credentials {
             Some((_, behind)) => first_line(behind),
             None => first_line(text),
         };
-        let wrong = "it has no seed of a user: wanted the file that `nsc generate creds` makes, or one with a seed (SU…)";
+        let wrong =
+            "it has no seed of a user: wanted the file that `nsc generate creds` makes, or one with a seed (SU…)";
         let seed = seed.and_then(decoded_seed).ok_or(wrong)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| wrong)?;
         let jwt = text.split_once(JWT).and_then(|(_, behind)| first_line(behind)).map(str::to_owned);
@@ -114,8 +115,9 @@ mod tests {
     fn a_seed_alone_and_one_behind_a_jwt_are_read() {
         let alone = Credentials::parse(&format!("\n {SEED_TEXT}\n")).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!((alone.jwt.as_deref(), alone.public_key.as_str()), (None, PUBLIC));
-        let file =
-            format!("{JWT}\neyJ0.e30.c2ln\n------END NATS USER JWT------\n\n*** IMPORTANT\n\n{KEY}\n{SEED_TEXT}\n------END");
+        let file = format!(
+            "{JWT}\neyJ0.e30.c2ln\n------END NATS USER JWT------\n\n*** IMPORTANT\n\n{KEY}\n{SEED_TEXT}\n------END"
+        );
         let both = Credentials::parse(&file).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!((both.jwt.as_deref(), both.public_key.as_str()), (Some("eyJ0.e30.c2ln"), PUBLIC));
         assert_eq!(both.sign("nonce").len(), 86);

@@ -125,13 +125,17 @@ const fn of_jetstream(code: u32) -> Advice {
         10002 | 10023 | 10028 | 10047 | 10077 => Advice::Wait(Some("give it more room, or remove what nobody needs")),
         10039 => Advice::Act("switch JetStream on for the account of its user"),
         10076 => Advice::Act("switch JetStream on in the server"),
-        10065 => Advice::Act("another stream listens to some of these subjects: name others in `subject`, or that one in `stream`"),
+        10065 => Advice::Act(
+            "another stream listens to some of these subjects: name others in `subject`, or that one in `stream`",
+        ),
         10074 | 10005 => Advice::Act("there are fewer servers than `replicas` says"),
         10052 | 10025 => Advice::Act("the server doesn't make such a stream: make it as the manual says"),
         10109 => Advice::Act("it is sealed, and takes nothing any more: name another"),
         10174 => Advice::Act("set allow_atomic true"),
         10210 => Advice::Wait(Some("others have as many batches under way as the server takes")),
-        10176 => Advice::Wait(Some("some of its messages didn't get there, as when a cluster has another leader; it is sent again")),
+        10176 => Advice::Wait(Some(
+            "some of its messages didn't get there, as when a cluster has another leader; it is sent again",
+        )),
         _ => Advice::Wait(None),
     }
 }

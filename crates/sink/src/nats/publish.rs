@@ -61,7 +61,8 @@ struct Acknowledged {
 pub(super) async fn publish(session: &mut Session, frame: &Frame<'_>, rows: &[Row<'_>]) -> Result<Outcome, Failure> {
     let batch = format!("{:024x}", u128::from_be_bytes(random()?) >> 32);
     let (begun, reply) = (session.reply(), session.reply());
-    let mut bytes = Vec::with_capacity(rows.iter().map(|row| row.bytes() + row.subject.len() + 64).sum::<usize>() + 1_024);
+    let mut bytes =
+        Vec::with_capacity(rows.iter().map(|row| row.bytes() + row.subject.len() + 64).sum::<usize>() + 1_024);
     for (number, row) in (1..).zip(rows) {
         // Only the first is answered, so that what is wrong with all of them is known by its own word.
         let reply = (number == 1).then_some(begun.as_str());
@@ -88,7 +89,12 @@ fn of_batch(batch: &str, number: usize) -> String {
 fn headers(frame: &Frame<'_>, of_batch: &str) -> String {
     let mut lines = format!(
         "{}: {}\r\n{}: {}\r\nNats-Expected-Stream: {}\r\nNats-Expected-Last-Subject-Sequence: {}\r\nNats-Rollup: sub\r\n",
-        cursor::POSITION, frame.last, cursor::FIRST, frame.first, frame.stream, frame.before.sequence
+        cursor::POSITION,
+        frame.last,
+        cursor::FIRST,
+        frame.first,
+        frame.stream,
+        frame.before.sequence
     );
     if frame.has_age {
         lines.push_str("Nats-TTL: never\r\n");

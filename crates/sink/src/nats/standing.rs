@@ -31,7 +31,8 @@ impl Standing {
         let version = session.greeting().version.clone();
         if !is_new_enough(&version) {
             let (major, minor, patch) = VERSION_MIN;
-            let why = format!("its version is {version:?}: {major}.{minor}.{patch} or later is needed, for atomic batches");
+            let why =
+                format!("its version is {version:?}: {major}.{minor}.{patch} or later is needed, for atomic batches");
             return Err(Failure::Unfit(why));
         }
         let stream = api::stream(session, config).await?;
@@ -97,8 +98,12 @@ fn judge(stream: &StreamConfig, config: &NatsConfig) -> Result<Standing, Failure
         return Err(Failure::Unfit(why));
     }
     let caution = match (stream.storage.as_str(), stream.num_replicas) {
-        ("memory", 0 | 1) => Some("its messages are in memory: a restart of the server loses all of them; storage file keeps them"),
-        ("memory", _) => Some("its messages are in memory: when all servers are down at once they are lost; storage file keeps them"),
+        ("memory", 0 | 1) => {
+            Some("its messages are in memory: a restart of the server loses all of them; storage file keeps them")
+        }
+        ("memory", _) => {
+            Some("its messages are in memory: when all servers are down at once they are lost; storage file keeps them")
+        }
         (_, 0 | 1) => Some(
             "it has one replica: unless its server is set up with `sync_interval: always`, a crash of its machine loses what was stored \
              in the last two minutes, and Forebay delivers that again; three replicas lose nothing when one machine crashes",

@@ -17,9 +17,8 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How often the cursor may move under a batch: a twin that was late moves it once, and then finds itself behind.
 const MOVES_MAX: usize = 5;
 
-const BUSY: Failure = Failure::Odd(
-    "the lane's cursor moves again and again: does another Forebay run on a copy of this data directory?",
-);
+const BUSY: Failure =
+    Failure::Odd("the lane's cursor moves again and again: does another Forebay run on a copy of this data directory?");
 
 /// Writes what of `batch` lies beyond its lane's cursor, unless the cursor is less than where the lane was seen to be stored.
 pub(super) async fn write(
@@ -38,7 +37,8 @@ pub(super) async fn write(
         seat.cursor = Some(cursor);
         return Ok(Report::Withheld { refused });
     }
-    let mut writing = Writing { session, standing, config, batch, seat, cursor, rows, size: RECORDS_MAX, is_known: false };
+    let mut writing =
+        Writing { session, standing, config, batch, seat, cursor, rows, size: RECORDS_MAX, is_known: false };
     let mut moves = 0;
     while writing.cursor.position < batch.last() {
         moves += usize::from(writing.step().await? == Step::Moved);

@@ -152,7 +152,8 @@ async fn a_full_stream_stores_nothing_of_a_batch_and_goes_on_when_it_has_room() 
     let sink = stand.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     let update = |max| {
-        let updated = server.client().stream("UPDATE", &stand.stream, &stand.description(&format!(",\"max_msgs\":{max}")));
+        let updated =
+            server.client().stream("UPDATE", &stand.stream, &stand.description(&format!(",\"max_msgs\":{max}")));
         assert!(!updated.contains("\"error\""), "{updated}");
     };
     update(500);
@@ -181,7 +182,8 @@ async fn a_batch_that_was_acknowledged_and_stored_in_part_is_completed() {
     let whole = batch(0, 1, &payloads);
     let Err(SinkError::Unavailable(reason)) = sink.write(&whole).await else { panic!("not all of it has room") };
     assert!(reason.contains("stored only some of them"), "{reason}");
-    let stored = server.client_of("\"user\":\"a\",\"pass\":\"a\"").messages(&stand.stream, &format!("{}.>", stand.stream));
+    let stored =
+        server.client_of("\"user\":\"a\",\"pass\":\"a\"").messages(&stand.stream, &format!("{}.>", stand.stream));
     assert_eq!(stored.len(), 99);
     // Neither this sink nor another one takes the cursor at its word.
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)));

@@ -156,7 +156,8 @@ async fn a_server_without_jetstream_and_what_is_no_nats_server_are_named() {
         tokio::io::AsyncWriteExt::write_all(&mut socket, b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
         socket
     };
-    let (answer, _socket) = tokio::join!(stand.sink().connect(), greet);
+    let sink = stand.sink();
+    let (answer, _socket) = tokio::join!(sink.connect(), greet);
     assert!(answer.clone().is_err_and(|error| error.to_string().contains("is it a NATS server?")), "{answer:?}");
 }
 
@@ -172,7 +173,8 @@ async fn a_server_that_is_too_old_gets_nothing() {
         tokio::io::AsyncWriteExt::write_all(&mut socket, info).await.unwrap();
         socket
     };
-    let (answer, _socket) = tokio::join!(stand.sink().connect(), greet);
+    let sink = stand.sink();
+    let (answer, _socket) = tokio::join!(sink.connect(), greet);
     let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("2.9.10") && reason.contains("2.12.1 or later"), "{reason}");
 }
