@@ -2,14 +2,19 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Messages that are fetched at a time.
 const PAGE: usize = 500;
 
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
 /// A connection.
 pub struct Client {
     stream: BufReader<TcpStream>,
+    /// What subjects of answers begin with: nobody else's do.
+    inbox: String,
     asked: u32,
 }
 
@@ -36,12 +41,14 @@ impl Client {
     pub fn connect(address: SocketAddr, user: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
-        let mut client = Self { stream: BufReader::new(stream), asked: 0 };
+        let inbox = format!("_INBOX.test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let mut client = Self { stream: BufReader::new(stream), inbox, asked: 0 };
         let comma = if user.is_empty() { "" } else { "," };
         client.send(
             format!(
                 "CONNECT {{\"verbose\":false,\"headers\":true,\"no_responders\":true,\"protocol\":1{comma}{user}}}\r\n\
-                 SUB _INBOX.test.* 1\r\nPING\r\n"
+                 SUB {}.* 1\r\nPING\r\n",
+                client.inbox
             )
             .as_bytes(),
         );
@@ -61,18 +68,21 @@ impl Client {
         line
     }
 
+    fn reply(&mut self) -> String {
+        self.asked += 1;
+        format!("{}.{}", self.inbox, self.asked)
+    }
+
     /// What JetStream answers to a request.
     pub fn ask(&mut self, subject: &str, payload: &str) -> String {
-        self.asked += 1;
-        let inbox = format!("_INBOX.test.{}", self.asked);
+        let inbox = self.reply();
         self.send(format!("PUB {subject} {inbox} {}\r\n{payload}\r\n", payload.len()).as_bytes());
         String::from_utf8(self.next().payload).unwrap()
     }
 
     /// Publishes past the sink.
     pub fn publish(&mut self, subject: &str, headers: &str, payload: &str) -> String {
-        self.asked += 1;
-        let inbox = format!("_INBOX.test.{}", self.asked);
+        let inbox = self.reply();
         let headers = format!("NATS/1.0\r\n{headers}\r\n");
         let all = headers.len() + payload.len();
         self.send(format!("HPUB {subject} {inbox} {} {all}\r\n{headers}{payload}\r\n", headers.len()).as_bytes());
@@ -133,8 +143,7 @@ impl Client {
         let (_, behind) = made.split_once("\"name\":\"").unwrap_or_else(|| panic!("{made}"));
         let name = behind.split('"').next().unwrap().to_owned();
         loop {
-            self.asked += 1;
-            let inbox = format!("_INBOX.test.{}", self.asked);
+            let inbox = self.reply();
             let next = format!("{{\"batch\":{PAGE},\"no_wait\":true}}");
             let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}");
             self.send(format!("PUB {subject} {inbox} {}\r\n{next}\r\n", next.len()).as_bytes());
