@@ -171,13 +171,13 @@ async fn a_batch_that_was_acknowledged_and_stored_in_part_is_completed() {
     let account = |room: &str| {
         format!("{ROOMY}accounts {{ A {{ jetstream {{ max_file: {room} }}, users [{{ user: a, password: a }}] }} }}\n")
     };
-    let Some(server) = NatsServer::start_with(&account("250KB")) else { return };
+    let Some(server) = NatsServer::start_with(&account("300KB")) else { return };
     let mut stand = Stand::new(&server);
     stand.config.servers = format!("nats://a:a@{}", stand.proxy.address()).parse().unwrap();
     let sink = stand.sink();
-    // Four large ones, of which three have room; the others have, and the cursor.
+    // Five large ones, of which four have room; the others have, and the cursor.
     let (small, large) = ("1".to_owned(), format!("\"{}\"", "x".repeat(60_000)));
-    let payload = |at: usize| if at % 10 == 5 && at < 40 { large.as_str() } else { small.as_str() };
+    let payload = |at: usize| if at % 10 == 5 && at < 50 { large.as_str() } else { small.as_str() };
     let payloads: Vec<&str> = (0..100).map(payload).collect();
     let whole = batch(0, 1, &payloads);
     let Err(SinkError::Unavailable(reason)) = sink.write(&whole).await else { panic!("not all of it has room") };
