@@ -9,6 +9,7 @@ mod ci;
 mod cores;
 mod http;
 mod metrics;
+mod nats;
 mod open_loop;
 mod opensearch;
 mod priority;

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{has_program, run};
-use crate::{opensearch, schema_suite};
+use crate::{nats, opensearch, schema_suite};
 
 /// Options of `cargo xtask services`.
 #[derive(clap::Args)]
@@ -58,12 +58,18 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     }
     if !missing.is_empty() {
         install_programs(&missing)?;
-    } else if schema_suite::is_there() && opensearch::is_there() {
+    } else if schema_suite::is_there() && opensearch::is_there() && nats::is_there() {
         println!("nothing to install");
         return Ok(());
     }
     if !schema_suite::is_there() {
         schema_suite::fetch()?;
+    }
+    if !has_program("go") {
+        println!("left out: NATS, which is built with Go 1.21 or later; tests on it are skipped");
+    }
+    if !nats::is_there() {
+        nats::build()?;
     }
     if opensearch::is_there() { Ok(()) } else { opensearch::fetch() }
 }
@@ -92,6 +98,9 @@ pub(crate) fn require_all() -> Result<()> {
     }
     if !opensearch::is_there() {
         bail!("OpenSearch is missing: `cargo xtask services` fetches it");
+    }
+    if !nats::is_there() {
+        bail!("NATS is missing: `cargo xtask services` builds it");
     }
     Ok(())
 }

@@ -53,6 +53,8 @@ fn text(
             // Its URL may hold a password.
             #[cfg(feature = "postgres")]
             SinkConfig::Postgres(_) => continue,
+            #[cfg(feature = "nats")]
+            SinkConfig::Nats(_) => continue,
             #[cfg(feature = "redis")]
             SinkConfig::Redis(_) => continue,
             // They need a key.

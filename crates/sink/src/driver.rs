@@ -30,6 +30,9 @@ pub enum SinkConfig {
     /// A table of a PostgreSQL server.
     #[cfg(feature = "postgres")]
     Postgres(crate::postgres::PostgresConfig),
+    /// A stream of NATS JetStream.
+    #[cfg(feature = "nats")]
+    Nats(crate::nats::NatsConfig),
     /// Keys of a Redis server.
     #[cfg(feature = "redis")]
     Redis(crate::redis::RedisConfig),
@@ -65,6 +68,9 @@ pub enum Sink {
     /// A table of a PostgreSQL server. Each lane has a connection of its own.
     #[cfg(feature = "postgres")]
     Postgres(crate::postgres::Postgres),
+    /// A stream of NATS JetStream. Each lane has a connection of its own.
+    #[cfg(feature = "nats")]
+    Nats(crate::nats::Nats),
     /// Keys of a Redis server. Each lane has a connection of its own.
     #[cfg(feature = "redis")]
     Redis(crate::redis::Redis),
@@ -86,6 +92,8 @@ impl Sink {
             SinkConfig::Elasticsearch(config) => Self::Elasticsearch(crate::elasticsearch::Elasticsearch::new(config)),
             #[cfg(feature = "postgres")]
             SinkConfig::Postgres(config) => Self::Postgres(crate::postgres::Postgres::new(config)),
+            #[cfg(feature = "nats")]
+            SinkConfig::Nats(config) => Self::Nats(crate::nats::Nats::new(config)),
             #[cfg(feature = "redis")]
             SinkConfig::Redis(config) => Self::Redis(crate::redis::Redis::new(config)),
             #[cfg(feature = "swift")]
@@ -129,6 +137,8 @@ impl Sink {
             Self::Objects(ObjectStore::OverHttp(store)) => store.connect().await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.connect().await,
+            #[cfg(feature = "nats")]
+            Self::Nats(nats) => nats.connect().await,
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.connect().await,
             // A receiver can't be asked for anything but to take a message.
@@ -150,6 +160,8 @@ impl Sink {
             Self::Elasticsearch(_) => Ok(Cursor::Delivery),
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.cursor(lane).await,
+            #[cfg(feature = "nats")]
+            Self::Nats(nats) => nats.cursor(lane).await,
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.cursor(lane).await,
             #[cfg(feature = "webhook")]
@@ -173,6 +185,8 @@ impl Sink {
             Self::Elasticsearch(elasticsearch) => elasticsearch.write(batch).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.write(batch).await,
+            #[cfg(feature = "nats")]
+            Self::Nats(nats) => nats.write(batch).await,
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.write(batch).await,
             #[cfg(feature = "webhook")]
@@ -194,6 +208,8 @@ impl Sink {
             Self::Elasticsearch(elasticsearch) => elasticsearch.read(query).await,
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.read(query).await,
+            #[cfg(feature = "nats")]
+            Self::Nats(_) => Err(ReadError::Unavailable("a sink for NATS can't be read back".into())),
             #[cfg(feature = "redis")]
             Self::Redis(_) => Err(ReadError::Unavailable("a sink for Redis can't be read back".into())),
             #[cfg(feature = "webhook")]
@@ -211,6 +227,8 @@ impl Sink {
             Self::Elasticsearch(elasticsearch) => elasticsearch.can_read(),
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.can_read(),
+            #[cfg(feature = "nats")]
+            Self::Nats(_) => false,
             #[cfg(feature = "redis")]
             Self::Redis(_) => false,
             #[cfg(feature = "webhook")]
@@ -234,6 +252,11 @@ impl Sink {
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => {
                 postgres.close().await;
+                Ok(())
+            }
+            #[cfg(feature = "nats")]
+            Self::Nats(nats) => {
+                nats.close().await;
                 Ok(())
             }
             #[cfg(feature = "redis")]
@@ -260,6 +283,8 @@ impl Sink {
             (Self::Elasticsearch(one), Self::Elasticsearch(other)) => one.is_same(other),
             #[cfg(feature = "postgres")]
             (Self::Postgres(one), Self::Postgres(other)) => one.is_same(other),
+            #[cfg(feature = "nats")]
+            (Self::Nats(one), Self::Nats(other)) => one.is_same(other),
             #[cfg(feature = "redis")]
             (Self::Redis(one), Self::Redis(other)) => one.is_same(other),
             #[cfg(feature = "webhook")]
@@ -280,6 +305,8 @@ impl Sink {
     #[must_use]
     pub fn caution(&self) -> Option<Reason> {
         match self {
+            #[cfg(feature = "nats")]
+            Self::Nats(nats) => nats.caution(),
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.caution(),
             _ => None,
@@ -304,6 +331,8 @@ impl Sink {
             // A server that takes over may be behind the one that failed.
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => Traits { settle: crate::postgres::SETTLE, fenced: true, ..traits },
+            #[cfg(feature = "nats")]
+            Self::Nats(_) => Traits { settle: crate::nats::SETTLE, fenced: true, ..traits },
             #[cfg(feature = "redis")]
             Self::Redis(_) => Traits { settle: crate::redis::SETTLE, fenced: true, ..traits },
             #[cfg(feature = "webhook")]

@@ -9,12 +9,14 @@ mod driver;
 #[cfg(feature = "elasticsearch")]
 pub mod elasticsearch;
 mod envelope;
-#[cfg(any(feature = "http-client", feature = "redis"))]
+#[cfg(any(feature = "http-client", feature = "nats", feature = "redis"))]
 mod escapes;
 mod folder;
 #[cfg(feature = "http-client")]
 pub mod http_client;
 pub mod memory;
+#[cfg(feature = "nats")]
+pub mod nats;
 pub mod object;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -23,7 +25,7 @@ mod read_thread;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod sqlite;
-#[cfg(any(feature = "http-client", feature = "redis"))]
+#[cfg(any(feature = "http-client", feature = "nats", feature = "redis"))]
 mod stream;
 mod table_name;
 #[cfg(feature = "webhook")]

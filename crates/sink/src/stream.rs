@@ -30,9 +30,13 @@ impl Stream {
     pub(crate) async fn open(place: Place<'_>) -> io::Result<Self> {
         let socket = TcpStream::connect((place.host, place.port)).await?;
         socket.set_nodelay(true)?;
-        if !place.is_secure {
-            return Ok(Self::Plain(socket));
-        }
+        let plain = Self::Plain(socket);
+        if place.is_secure { plain.secure(place).await } else { Ok(plain) }
+    }
+
+    /// The same connection, with TLS from now on.
+    pub(crate) async fn secure(self, place: Place<'_>) -> io::Result<Self> {
+        let Self::Plain(socket) = self else { return Ok(self) };
         let trusted = trusted(place.ca)?;
         Ok(Self::Secured(Box::new(trusted.connect_over(place.host, socket).await?)))
     }

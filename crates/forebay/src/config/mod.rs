@@ -18,6 +18,8 @@ mod gateway;
 mod journal;
 mod log;
 mod naming;
+#[cfg(feature = "nats")]
+mod nats;
 mod needs_restart;
 mod objects;
 #[cfg(feature = "objects-over-http")]
@@ -44,6 +46,7 @@ mod sink;
 mod size;
 #[cfg(any(
     feature = "elasticsearch",
+    feature = "nats",
     feature = "objects-over-http",
     feature = "postgres",
     feature = "redis",

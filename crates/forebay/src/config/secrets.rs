@@ -6,7 +6,7 @@ use std::ops::Range;
 /// A step of `hash` and its key stand at most so many lines apart.
 const NEAR_LINES: usize = 3;
 
-/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), behind `password=`, each `api_key`, each key of a step of `hash` or of a
+/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), and each token in one of NATS, behind `password=`, each `api_key`, each key of a step of `hash` or of a
 /// store of objects, each secret and header of a web hook, and what stands behind the host in each `url` of HTTP is as many stars as it has
 /// bytes, so that every spot stays where it is.
 pub(super) fn hidden(text: &str) -> Cow<'_, str> {
@@ -26,12 +26,21 @@ pub(super) fn hidden(text: &str) -> Cow<'_, str> {
         let rest = &text[start..];
         let end = rest.find(|c: char| c.is_whitespace() || "\"'".contains(c)).unwrap_or(rest.len());
         let Some(at) = rest[..end].rfind('@') else { continue };
-        let Some(colon) = rest[..at].find(':') else { continue };
-        let password = start + colon + 1..start + at;
+        let before = match rest[..at].find(':') {
+            Some(colon) => colon + 1,
+            None if is_of_nats(&text[..scheme]) => 0,
+            None => continue,
+        };
+        let password = start + before..start + at;
         let stars = "*".repeat(password.len());
         shown.to_mut().replace_range(password, &stars);
     }
     shown
+}
+
+/// Whether a scheme is one in whose URLs a token stands where others have a user.
+fn is_of_nats(before: &str) -> bool {
+    ["nats", "tls"].iter().any(|scheme| before.ends_with(scheme))
 }
 
 /// What stands behind `password=`, as in the parameters of a URL.
@@ -182,6 +191,8 @@ mod tests {
             ("a://u:p/@h/x", "a://u:**@h/x"),
             ("http://h:80/x @ y", "http://h:80/x @ y"),
             ("a://u@h:1", "a://u@h:1"),
+            ("nats://t0ken@h:1,i", "nats://*****@h:1,i"),
+            ("url = \"tls://ann:s3cret@h\"", "url = \"tls://ann:******@h\""),
             ("://", "://"),
             ("p://u@h/d?password=s3cret&x=1", "p://u@h/d?password=******&x=1"),
             ("{ hash = '/c', key = \"TOP'S\", digits = 99 }", "{ hash = '/c', key = \"*****\", digits = 99 }"),

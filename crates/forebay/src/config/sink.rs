@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "elasticsearch")]
 use ::sink::elasticsearch::{ElasticsearchConfig, Target};
+#[cfg(feature = "nats")]
+use ::sink::nats::NatsConfig;
 #[cfg(feature = "s3")]
 use ::sink::object::over_http::s3::S3Config;
 #[cfg(feature = "swift")]
@@ -38,6 +40,8 @@ pub(super) const KINDS: &[(&str, &[&str])] = &[
     ("directory", directory::KEYS),
     #[cfg(feature = "elasticsearch")]
     ("elasticsearch", super::elasticsearch::KEYS),
+    #[cfg(feature = "nats")]
+    ("nats", super::nats::KEYS),
     #[cfg(feature = "postgres")]
     ("postgres", super::postgres::KEYS),
     #[cfg(feature = "redis")]
@@ -119,6 +123,9 @@ pub(crate) enum SinkConfig {
     /// A table of a PostgreSQL server.
     #[cfg(feature = "postgres")]
     Postgres(PostgresConfig),
+    /// A stream of NATS JetStream.
+    #[cfg(feature = "nats")]
+    Nats(NatsConfig),
     /// Keys of a Redis server.
     #[cfg(feature = "redis")]
     Redis(RedisConfig),
@@ -140,6 +147,8 @@ impl SinkConfig {
             Self::Null | Self::Directory(_) => false,
             #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(config) => config.can_read(),
+            #[cfg(feature = "nats")]
+            Self::Nats(_) => false,
             #[cfg(feature = "redis")]
             Self::Redis(_) => false,
             #[cfg(feature = "swift")]
@@ -158,6 +167,8 @@ impl SinkConfig {
     pub(crate) const fn cannot_take(&self) -> Flaws {
         match self {
             Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
+            #[cfg(feature = "nats")]
+            Self::Nats(_) => Flaws::NONE,
             #[cfg(feature = "redis")]
             Self::Redis(_) => Flaws::NONE,
             // It refuses documents with members of one name.
@@ -191,6 +202,8 @@ impl SinkConfig {
             Self::Elasticsearch(config) => ::sink::SinkConfig::Elasticsearch(config.clone()),
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => ::sink::SinkConfig::Postgres(config.clone()),
+            #[cfg(feature = "nats")]
+            Self::Nats(config) => ::sink::SinkConfig::Nats(config.clone()),
             #[cfg(feature = "redis")]
             Self::Redis(config) => ::sink::SinkConfig::Redis(config.clone()),
             #[cfg(feature = "swift")]
@@ -218,6 +231,10 @@ impl fmt::Display for SinkConfig {
             }
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => write!(f, "postgres {}, table {}", config.server, config.table),
+            #[cfg(feature = "nats")]
+            Self::Nats(config) => {
+                write!(f, "nats {}, stream {}, subject {}", config.servers, config.stream, config.subject)
+            }
             #[cfg(feature = "redis")]
             Self::Redis(config) => write!(f, "redis {}, {} {}", config.place(), config.structure, config.key),
             #[cfg(feature = "swift")]
@@ -374,6 +391,8 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
         "elasticsearch" => super::elasticsearch::read(reader, section, folder).map(SinkConfig::Elasticsearch),
         #[cfg(feature = "postgres")]
         "postgres" => super::postgres::read(reader, section, folder).map(SinkConfig::Postgres),
+        #[cfg(feature = "nats")]
+        "nats" => super::nats::read(reader, section, folder).map(SinkConfig::Nats),
         #[cfg(feature = "redis")]
         "redis" => super::redis::read(reader, section, folder).map(SinkConfig::Redis),
         #[cfg(feature = "swift")]

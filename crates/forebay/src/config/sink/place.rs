@@ -24,6 +24,9 @@ enum Place<'a> {
     /// The same on a server.
     #[cfg(feature = "postgres")]
     ServerTable(String, String),
+    /// In one stream an event that comes by the second is known by its id, and left out.
+    #[cfg(feature = "nats")]
+    ServerStream(String, String),
     /// Under the same keys.
     #[cfg(feature = "redis")]
     ServerKey(String, String),
@@ -54,6 +57,8 @@ impl<'a> Place<'a> {
             SinkConfig::Postgres(config) => {
                 Some(Self::ServerTable(config.server.to_string(), config.table.to_string()))
             }
+            #[cfg(feature = "nats")]
+            SinkConfig::Nats(config) => Some(Self::ServerStream(config.servers.to_string(), config.stream.to_string())),
             #[cfg(feature = "redis")]
             SinkConfig::Redis(config) => Some(Self::ServerKey(config.place(), config.key.to_string())),
             #[cfg(feature = "swift")]
@@ -77,6 +82,8 @@ impl<'a> Place<'a> {
             Self::ServerIndex(..) => ("index", "another `url` or `index`"),
             #[cfg(feature = "postgres")]
             Self::ServerTable(..) => ("table", "another `url` or `table`"),
+            #[cfg(feature = "nats")]
+            Self::ServerStream(..) => ("stream", "another `url` or `stream`"),
             #[cfg(feature = "redis")]
             Self::ServerKey(..) => ("key", "another `url` or `key`"),
             #[cfg(feature = "objects-over-http")]

@@ -1,0 +1,133 @@
+//! Who asks, by a key: a `.creds` file with a user's JWT and the seed of its key, or a file with the seed alone.
+//!
+//! A seed is 32 bytes behind two that say whose, with a check sum behind them, in base 32. What the server sends to be signed is
+//! signed with it (Ed25519), so that the seed never leaves the machine.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+
+const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+/// What the first byte of a seed says, and the first of a user's public key.
+const SEED: u8 = 18 << 3;
+const USER: u8 = 20 << 3;
+/// Where the two parts of a file begin.
+const JWT: &str = "-----BEGIN NATS USER JWT-----";
+const KEY: &str = "-----BEGIN USER NKEY SEED-----";
+
+/// A user's key, and what vouches for it.
+pub(super) struct Credentials {
+    /// Where an operator has made the user.
+    pub(super) jwt: Option<String>,
+    /// Where the server's own configuration knows it.
+    pub(super) public_key: String,
+    pair: Ed25519KeyPair,
+}
+
+impl Credentials {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, without anything that stands in it.
+    pub(super) fn read(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Self::parse(&text).map_err(|why| format!("{}: {why}", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let seed = match text.split_once(KEY) {
+            Some((_, behind)) => first_line(behind),
+            None => first_line(text),
+        };
+        let wrong =
+            "it has no seed of a user: wanted the file that `nsc generate creds` makes, or one with a seed (SU…)";
+        let seed = seed.and_then(decoded_seed).ok_or(wrong)?;
+        let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| wrong)?;
+        let jwt = text.split_once(JWT).and_then(|(_, behind)| first_line(behind)).map(str::to_owned);
+        let public_key = encoded(USER, pair.public_key().as_ref());
+        Ok(Self { jwt, public_key, pair })
+    }
+
+    /// What the server sent, signed.
+    pub(super) fn sign(&self, nonce: &str) -> String {
+        URL_SAFE_NO_PAD.encode(self.pair.sign(nonce.as_bytes()))
+    }
+}
+
+fn first_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).find(|line| !line.is_empty())
+}
+
+fn decoded_seed(text: &str) -> Option<[u8; 32]> {
+    let (mut bits, mut count, mut bytes) = (0_u32, 0_u32, Vec::new());
+    for letter in text.bytes() {
+        let digit = ALPHABET.iter().position(|known| *known == letter)?;
+        bits = (bits << 5 | u32::try_from(digit).ok()?) & 0xfff;
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xff).ok()?);
+        }
+    }
+    let (body, sum) = bytes.split_at_checked(34)?;
+    let is_of_user = body[0] & 0xf8 == SEED && body[0] << 5 | body[1] >> 3 == USER;
+    (is_of_user && sum == check_sum(body).to_le_bytes()).then(|| body[2..].try_into().ok())?
+}
+
+/// A key in letters, with what says whose before it and a check sum behind it.
+fn encoded(whose: u8, key: &[u8]) -> String {
+    let mut bytes = vec![whose];
+    bytes.extend_from_slice(key);
+    bytes.extend_from_slice(&check_sum(&bytes).to_le_bytes());
+    let (mut bits, mut count, mut text) = (0_u32, 0_u32, String::new());
+    for byte in bytes {
+        bits = (bits << 8 | u32::from(byte)) & 0xfff;
+        count += 8;
+        while count >= 5 {
+            count -= 5;
+            text.push(char::from(ALPHABET[(bits >> count & 31) as usize]));
+        }
+    }
+    if count > 0 {
+        text.push(char::from(ALPHABET[(bits << (5 - count) & 31) as usize]));
+    }
+    text
+}
+
+/// CRC-16 with the polynomial 0x1021, from 0 (XMODEM).
+fn check_sum(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |sum, byte| {
+        (0..8).fold(sum ^ u16::from(*byte) << 8, |sum, _| if sum & 0x8000 == 0 { sum << 1 } else { sum << 1 ^ 0x1021 })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pair of keys in NATS' own documentation.
+    const SEED_TEXT: &str = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
+    const PUBLIC: &str = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4";
+
+    #[test]
+    fn a_seed_alone_and_one_behind_a_jwt_are_read() {
+        let alone = Credentials::parse(&format!("\n {SEED_TEXT}\n")).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!((alone.jwt.as_deref(), alone.public_key.as_str()), (None, PUBLIC));
+        let file = format!(
+            "{JWT}\neyJ0.e30.c2ln\n------END NATS USER JWT------\n\n*** IMPORTANT\n\n{KEY}\n{SEED_TEXT}\n------END"
+        );
+        let both = Credentials::parse(&file).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!((both.jwt.as_deref(), both.public_key.as_str()), (Some("eyJ0.e30.c2ln"), PUBLIC));
+        assert_eq!(both.sign("nonce").len(), 86);
+    }
+
+    #[test]
+    fn what_is_no_seed_of_a_user_is_refused() {
+        let changed = SEED_TEXT.replace("HUDX", "HUDY");
+        for wrong in ["", PUBLIC, &SEED_TEXT[..50], &changed, "SUACSSL1", &SEED_TEXT.replacen("SU", "SA", 1)] {
+            assert!(Credentials::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

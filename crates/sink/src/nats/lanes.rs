@@ -1,0 +1,155 @@
+//! The connections of a sink's lanes: one each, made when the lane first calls and again after whatever failed.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex as BlockingMutex, MutexGuard, PoisonError};
+
+use event::Lane;
+use futures_util::future::{Either, select};
+use tokio::sync::{Mutex, watch};
+
+use super::config::NatsConfig;
+use super::cursor::{self, Cursor};
+use super::failure::Failure;
+use super::session::Session;
+use super::standing::Standing;
+use super::write;
+use crate::{Batch, Report};
+
+/// The lanes that have called.
+pub(super) struct Lanes {
+    seats: BlockingMutex<HashMap<Lane, Arc<Mutex<Seat>>>>,
+    /// A connection that was made before it was known for which lane.
+    spare: BlockingMutex<Option<Link>>,
+    /// What the stream may lose, as it was last looked at.
+    caution: BlockingMutex<Option<&'static str>>,
+    /// How often the sink was closed: calls in flight end by it.
+    closed: watch::Sender<u64>,
+}
+
+/// A connection, and the stream as it was when the connection was made.
+#[derive(Debug)]
+struct Link {
+    session: Session,
+    standing: Standing,
+}
+
+/// A lane's place.
+#[derive(Debug, Default)]
+pub(super) struct Seat {
+    link: Option<Link>,
+    /// The cursor that this lane has left behind; unknown after whatever failed.
+    pub(super) cursor: Option<Cursor>,
+    /// Up to where the lane was seen to be stored: a stream that has less is another one, or has lost something.
+    pub(super) stored: u64,
+}
+
+impl Seat {
+    /// A cursor that was read, unless it lies before what was stored.
+    pub(super) fn checked(&self, cursor: Cursor) -> Result<Cursor, Failure> {
+        if cursor.position < self.stored {
+            return Err(Failure::LostTail { position: cursor.position, stored: self.stored });
+        }
+        Ok(cursor)
+    }
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self {
+            seats: BlockingMutex::default(),
+            spare: BlockingMutex::default(),
+            caution: BlockingMutex::default(),
+            closed: watch::Sender::new(0),
+        }
+    }
+}
+
+fn held<T>(mutex: &BlockingMutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Lanes {
+    pub(super) async fn connect(&self, config: &NatsConfig) -> Result<(), Failure> {
+        self.unless_closed(async {
+            let spare = held(&self.spare).take();
+            let link = self.find(config, spare).await?;
+            *held(&self.spare) = Some(link);
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn cursor(&self, config: &NatsConfig, lane: &Lane) -> Result<u64, Failure> {
+        self.unless_closed(async {
+            let seat = self.seat(lane);
+            let mut seat = seat.lock().await;
+            let mut link = self.take(config, &mut seat).await?;
+            let cursor = cursor::read(&mut link.session, &config.stream, lane).await?;
+            let position = cursor.position;
+            *seat = Seat { link: Some(link), stored: position, cursor: Some(cursor) };
+            Ok(position)
+        })
+        .await
+    }
+
+    pub(super) async fn write(&self, config: &NatsConfig, batch: &Batch) -> Result<Report, Failure> {
+        self.unless_closed(async {
+            let seat = self.seat(batch.lane());
+            let mut seat = seat.lock().await;
+            // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state, and no cursor.
+            let Link { mut session, standing } = self.take(config, &mut seat).await?;
+            let report = write::write(&mut session, &standing, config, batch, &mut seat).await?;
+            seat.link = Some(Link { session, standing });
+            Ok(report)
+        })
+        .await
+    }
+
+    /// Ends the calls in flight and closes all connections.
+    pub(super) async fn close(&self) {
+        self.closed.send_modify(|count| *count += 1);
+        let seats: Vec<_> = held(&self.seats).values().cloned().collect();
+        drop(held(&self.spare).take());
+        for seat in seats {
+            drop(seat.lock().await.link.take());
+        }
+    }
+
+    /// What the stream may lose, as it was last looked at.
+    pub(super) fn caution(&self) -> Option<&'static str> {
+        *held(&self.caution)
+    }
+
+    fn seat(&self, lane: &Lane) -> Arc<Mutex<Seat>> {
+        held(&self.seats).entry(lane.clone()).or_default().clone()
+    }
+
+    /// The lane's connection, or the spare one, or a new one.
+    async fn take(&self, config: &NatsConfig, seat: &mut Seat) -> Result<Link, Failure> {
+        let link = seat.link.take().or_else(|| held(&self.spare).take());
+        self.find(config, link).await
+    }
+
+    async fn find(&self, config: &NatsConfig, link: Option<Link>) -> Result<Link, Failure> {
+        if let Some(mut link) = link
+            && link.session.is_fresh().await
+        {
+            return Ok(link);
+        }
+        let mut session = Session::open(config).await?;
+        let standing = Standing::of(&mut session, config).await?;
+        *held(&self.caution) = standing.caution;
+        Ok(Link { session, standing })
+    }
+
+    /// Does `work`, unless the sink is closed meanwhile.
+    async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let mut closed = self.closed.subscribe();
+        match select(pin!(work), pin!(closed.changed())).await {
+            Either::Left((done, _)) => done,
+            Either::Right(_) => Err(Failure::Closed),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A batch as one atomic batch or several, one after the other: each is what lies beyond the lane's cursor, and the cursor behind it.
+
+use super::config::NatsConfig;
+use super::cursor::{self, Cursor};
+use super::failure::Failure;
+use super::lanes::Seat;
+use super::publish::{Frame, Outcome, publish};
+use super::row::Row;
+use super::session::Session;
+use super::standing::Standing;
+use crate::{Batch, Record, Refusal, Report};
+
+/// Records of one atomic batch: a server takes 1,000 messages, of which the cursor is one.
+const RECORDS_MAX: usize = 999;
+/// Bytes of one batch's messages, unless one alone has more.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How often the cursor may move under a batch: a twin that was late moves it once, and then finds itself behind.
+const MOVES_MAX: usize = 5;
+
+const BUSY: Failure =
+    Failure::Odd("the lane's cursor moves again and again: does another Forebay run on a copy of this data directory?");
+
+/// Writes what of `batch` lies beyond its lane's cursor, unless the cursor is less than where the lane was seen to be stored.
+pub(super) async fn write(
+    session: &mut Session,
+    standing: &Standing,
+    config: &NatsConfig,
+    batch: &Batch,
+    seat: &mut Seat,
+) -> Result<Report, Failure> {
+    let cursor = match seat.cursor.take() {
+        Some(cursor) => cursor,
+        None => seat.checked(cursor::read(session, &config.stream, batch.lane()).await?)?,
+    };
+    let (rows, refused) = rows(standing, config, batch, &cursor);
+    if !refused.is_empty() {
+        seat.cursor = Some(cursor);
+        return Ok(Report::Withheld { refused });
+    }
+    let mut writing =
+        Writing { session, standing, config, batch, seat, cursor, rows, size: RECORDS_MAX, is_known: false };
+    let mut moves = 0;
+    while writing.cursor.position < batch.last() {
+        moves += usize::from(writing.step().await? == Step::Moved);
+        if moves > MOVES_MAX {
+            return Err(BUSY);
+        }
+    }
+    writing.seat.cursor = Some(writing.cursor);
+    Ok(Report::Stored)
+}
+
+/// What of a batch can be published, and what is refused. What is stored already is neither.
+fn rows<'a>(
+    standing: &Standing,
+    config: &NatsConfig,
+    batch: &'a Batch,
+    cursor: &Cursor,
+) -> (Vec<Row<'a>>, Vec<Refusal>) {
+    let (mut rows, mut refused) = (Vec::with_capacity(batch.len()), Vec::new());
+    for (index, record) in batch.records().enumerate().filter(|(_, record)| cursor.lacks(record.sequence)) {
+        match Row::new(&config.subject, standing, batch.lane().shard, &record) {
+            Ok(row) => rows.push(row),
+            Err(why) => refused.push(refusal(index, &record, &why)),
+        }
+    }
+    (rows, refused)
+}
+
+fn refusal(index: usize, record: &Record<'_>, why: &str) -> Refusal {
+    Refusal { index, reason: format!("NATS doesn't take event {}: {why}", record.id).into() }
+}
+
+/// A batch on its way.
+struct Writing<'a> {
+    session: &'a mut Session,
+    standing: &'a Standing,
+    config: &'a NatsConfig,
+    batch: &'a Batch,
+    seat: &'a mut Seat,
+    cursor: Cursor,
+    /// What lies beyond the cursor.
+    rows: Vec<Row<'a>>,
+    /// Records that are sent at a time.
+    size: usize,
+    /// Whether the next record is known to be stored: only the cursor is to be moved past it.
+    is_known: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Done,
+    Moved,
+}
+
+impl Writing<'_> {
+    /// Publishes the next part.
+    async fn step(&mut self) -> Result<Step, Failure> {
+        let count = part(&self.rows, self.size);
+        // What needs nothing from the store belongs to what comes before it.
+        let last = self.rows.get(count).map_or(self.batch.last(), |next| next.sequence - 1);
+        let frame = Frame {
+            stream: &self.config.stream,
+            lane: self.batch.lane(),
+            has_age: self.standing.has_age,
+            before: &self.cursor,
+            first: self.cursor.position + 1,
+            last,
+        };
+        let sent = if self.is_known { &[] } else { &self.rows[..count] };
+        match publish(self.session, &frame, sent).await? {
+            Outcome::Stored(sequence) => self.stored(count, last, sequence).await?,
+            // One of them is known, or the server takes fewer at a time: halves tell which, and how many.
+            Outcome::Known | Outcome::TooLarge if count > 1 => self.size = count / 2,
+            Outcome::Known if !self.is_known => self.is_known = true,
+            Outcome::Moved => {
+                self.cursor = self.read().await?;
+                let cursor = &self.cursor;
+                self.rows.retain(|row| cursor.lacks(row.sequence));
+                self.is_known = false;
+                return Ok(Step::Moved);
+            }
+            Outcome::Known | Outcome::TooLarge => {
+                return Err(Failure::Odd("the server doesn't take a batch of so few messages"));
+            }
+        }
+        Ok(Step::Done)
+    }
+
+    async fn stored(&mut self, count: usize, last: u64, sequence: u64) -> Result<(), Failure> {
+        if self.standing.is_doubted {
+            let cursor = self.read().await?;
+            if !cursor.beyond.is_empty() {
+                return Err(Failure::Torn { first: cursor.position + 1, last });
+            }
+        }
+        self.seat.stored = last;
+        self.cursor = Cursor {
+            position: last,
+            sequence,
+            beyond: self.cursor.beyond.iter().copied().filter(|position| *position > last).collect(),
+        };
+        self.rows.drain(..count);
+        self.size = (self.size * 2).min(RECORDS_MAX);
+        self.is_known = false;
+        Ok(())
+    }
+
+    async fn read(&mut self) -> Result<Cursor, Failure> {
+        self.seat.checked(cursor::read(self.session, &self.config.stream, self.batch.lane()).await?)
+    }
+}
+
+/// How many of the rows are one batch.
+fn part(rows: &[Row<'_>], size: usize) -> usize {
+    let mut bytes = 0;
+    let fits = |row: &&Row<'_>| {
+        bytes += row.bytes();
+        bytes <= BYTES_MAX
+    };
+    rows.iter().take(size).take_while(fits).count().max(usize::from(!rows.is_empty()))
+}

@@ -1,0 +1,15 @@
+//! The sink for NATS on a server of its own: the suite of all sinks, and what can only go wrong with this store.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+mod conformance;
+#[path = "../postgres/events.rs"]
+mod events;
+mod faults;
+#[path = "../nats_server/mod.rs"]
+mod nats_server;
+#[path = "../postgres_server/proxy.rs"]
+#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
+mod proxy;
+mod refusals;
+mod stand;
+mod streams;

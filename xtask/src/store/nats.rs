@@ -1,0 +1,60 @@
+//! A NATS server with JetStream, and a stream that the sink makes.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::Store;
+use server::NatsServer;
+
+#[path = "../../../crates/sink/tests/nats_server/mod.rs"]
+mod server;
+
+/// The stream that events become messages of, and their subjects.
+const STREAM: &str = "EVENTS";
+const SUBJECTS: &str = "events.>";
+
+/// A server.
+pub(crate) struct Nats(NatsServer);
+
+impl Store for Nats {
+    const NAME: &'static str = "NATS";
+
+    fn start() -> Result<Option<Self>> {
+        Ok(NatsServer::start_from(crate::nats::program()?, server::ROOMY).map(Self))
+    }
+
+    fn sink(&self) -> String {
+        format!("kind = \"nats\"\nurl = \"nats://{}\"\nstream = \"{STREAM}\"\n", self.0.address())
+    }
+
+    fn run(&mut self) -> Result<()> {
+        self.0.run();
+        Ok(())
+    }
+
+    fn kill(&mut self) -> Result<()> {
+        self.0.kill();
+        Ok(())
+    }
+
+    fn stored(&mut self) -> u64 {
+        self.0.client().count(STREAM).unwrap_or(0)
+    }
+
+    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
+        let path = folder.join("payloads");
+        let mut file = BufWriter::new(File::create(&path)?);
+        let mut written = Ok(());
+        self.0.client().each(STREAM, SUBJECTS, |message| {
+            if written.is_ok() {
+                written = file.write_all(&[&message.payload[..], b"\n"].concat());
+            }
+        });
+        written?;
+        file.flush()?;
+        read(&mut BufReader::new(File::open(path)?))
+    }
+}
