@@ -20,6 +20,8 @@ mod load_resumed;
 mod load_where;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
+#[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
+mod objects_back;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 #[path = "../../../sink/tests/opensearch_server/mod.rs"]
 mod opensearch_server;
