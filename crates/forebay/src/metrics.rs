@@ -39,7 +39,18 @@ impl Metrics {
     ) -> Self {
         let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
-        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, started: SystemTime::now() }
+        Self {
+            log,
+            gateway,
+            ledger,
+            lanes,
+            aggregates,
+            keeper,
+            dead_letters,
+            reloads,
+            objects,
+            started: SystemTime::now(),
+        }
     }
 
     /// The metrics of this moment as text.

@@ -229,7 +229,8 @@ impl Running {
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeBoard::new(configuration);
-        let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), objects.clone());
+        let metrics =
+            Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), objects.clone());
         let admin = Arc::new(Admin {
             metrics,
             dead_letters: delivery.dead_letters().clone(),

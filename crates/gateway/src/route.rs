@@ -33,16 +33,8 @@ pub enum RouteName {
 
 impl RouteName {
     /// Every route.
-    pub const ALL: [Self; 8] = [
-        Self::Event,
-        Self::Batch,
-        Self::Events,
-        Self::Objects,
-        Self::Health,
-        Self::Ready,
-        Self::Ip,
-        Self::Other,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Event, Self::Batch, Self::Events, Self::Objects, Self::Health, Self::Ready, Self::Ip, Self::Other];
 
     /// The route as a label.
     #[must_use]

@@ -27,9 +27,9 @@ use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::route::Route;
 use super::section::Section;
+use super::serving::{self, Serving};
 #[cfg(feature = "postgres")]
 use super::shards::Shards;
-use super::serving::{self, Serving};
 use super::suggest::nearest;
 use super::{directory, size};
 

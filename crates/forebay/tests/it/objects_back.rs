@@ -46,8 +46,7 @@ fn raw(address: SocketAddr, request: &str) -> Vec<u8> {
 
 /// A server whose only sink this is.
 fn start(folder: &Folder, gateway: &str, sink: &str) -> Server {
-    let configuration =
-        format!("[gateway]\n{gateway}[types.\"*\"]\nroutes = [\"archive\"]\n[sinks.archive]\n{sink}");
+    let configuration = format!("[gateway]\n{gateway}[types.\"*\"]\nroutes = [\"archive\"]\n[sinks.archive]\n{sink}");
     let configuration = folder.write("forebay.toml", configuration);
     Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))
 }
@@ -91,9 +90,12 @@ fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
         assert_eq!((same.header("content-length"), same.header("content-type")), (None, None));
     }
     let all = bytes.len();
-    for (range, first, end) in
-        [("0-0".to_owned(), 0, 1), ("10-99".to_owned(), 10, 100), (format!("{}-", all - 5), all - 5, all), ("-7".to_owned(), all - 7, all)]
-    {
+    for (range, first, end) in [
+        ("0-0".to_owned(), 0, 1),
+        ("10-99".to_owned(), 10, 100),
+        (format!("{}-", all - 5), all - 5, all),
+        ("-7".to_owned(), all - 7, all),
+    ] {
         let part = get(&format!("Range: bytes={range}\r\nIf-Range: {etag}\r\n"));
         let shown = format!("bytes {first}-{}/{all}", end - 1);
         assert_eq!((part.status, part.header("content-range")), (206, Some(&*shown)));
@@ -118,7 +120,9 @@ fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
     assert!(old.starts_with(b"HTTP/1.1 206 ") && old.ends_with(&[b"\r\n\r\n", &bytes[..3]].concat()));
     assert_eq!(ask(server.intake, "POST", path, "").status, 405);
     // One request after the other on a connection: each answer ends where it says.
-    let more = format!("GET {path} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {etag}\r\n\r\nHEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let more = format!(
+        "GET {path} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {etag}\r\n\r\nHEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n"
+    );
     let last = format!("GET {path} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-2\r\nConnection: close\r\n\r\n");
     let answers = raw(server.intake, &(more.clone() + &more + &last));
     let text = String::from_utf8_lossy(&answers);
@@ -134,7 +138,8 @@ fn a_file_of_a_directory_is_given_from_memory_and_from_the_disk() {
         let folder = Folder::new();
         let (server, name, bytes) = directory(&folder, gateway);
         check(&server, &format!("/objects/archive/{name}"), &bytes, "application/x-ndjson");
-        let reads = |result| server.metric(&format!("forebay_object_reads_total{{sink=\"archive\",result=\"{result}\"}}"));
+        let reads =
+            |result| server.metric(&format!("forebay_object_reads_total{{sink=\"archive\",result=\"{result}\"}}"));
         assert_eq!((reads("miss") == 1, reads("hit") > 10), (kept, kept));
         let fetched = server.metric("forebay_object_fetched_bytes_total{");
         assert_eq!(fetched == bytes.len() as u64, kept, "{fetched}");
@@ -185,7 +190,8 @@ fn nothing_else_is_given() {
     assert_eq!(ask(server.intake, "GET", &format!("/objects/archive/{name}"), "").status, 200);
     // A directory that is gone says nothing of its files.
     fs::rename(&archive, folder.path("away")).unwrap();
-    let said = ask(server.intake, "GET", &format!("/objects/archive/{}", name.replace("0001.ndjson", "0003.ndjson")), "");
+    let said =
+        ask(server.intake, "GET", &format!("/objects/archive/{}", name.replace("0001.ndjson", "0003.ndjson")), "");
     assert_eq!((said.status, said.header("retry-after")), (503, Some("1")), "{}", said.head);
 }
 
@@ -206,7 +212,9 @@ fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
     server.wait_delivered();
     let names = swift.client().list("shots");
     let image = names.iter().find(|name| !name.contains(".ndjson")).unwrap();
-    assert!(ask(server.intake, "GET", &format!("/objects/archive/{image}"), "").header("content-disposition").is_none());
+    assert!(
+        ask(server.intake, "GET", &format!("/objects/archive/{image}"), "").header("content-disposition").is_none()
+    );
     let path = format!("/objects/archive/{image}");
     let bytes = swift.client().get("shots", image).unwrap();
     check(&server, &path, &bytes, "image/png");

@@ -32,12 +32,7 @@ fn reads_with(sink: &Sink, rules: ReadRules, cache_bytes: u64) -> (ObjectReads, 
 }
 
 /// Bytes of an object as they come.
-async fn given(
-    reads: &ObjectReads,
-    name: &str,
-    found: &FoundObject,
-    range: Range<u64>,
-) -> Result<Vec<u8>, ReadError> {
+async fn given(reads: &ObjectReads, name: &str, found: &FoundObject, range: Range<u64>) -> Result<Vec<u8>, ReadError> {
     let mut pieces = reads.open(name, found, range).await?;
     let mut bytes = Vec::new();
     while let Some(piece) = poll_fn(|context| pieces.poll_next(context)).await {
@@ -49,15 +44,8 @@ async fn given(
 /// Hits, misses, revalidated, stale, unknown, failed.
 fn counts(reads: &ObjectReads) -> [u64; 6] {
     let counters = reads.counters();
-    [
-        &counters.hits,
-        &counters.misses,
-        &counters.revalidated,
-        &counters.stale,
-        &counters.unknown,
-        &counters.failed,
-    ]
-    .map(event::cells::Counter::get)
+    [&counters.hits, &counters.misses, &counters.revalidated, &counters.stale, &counters.unknown, &counters.failed]
+        .map(event::cells::Counter::get)
 }
 
 #[tokio::test]

@@ -76,12 +76,7 @@ impl Directory {
     }
 
     /// What stands under a name, unless it has the tag that is known. Nobody waits for those who write.
-    pub(super) async fn look(
-        &self,
-        name: &str,
-        known: Option<&str>,
-        cache: &ObjectCache,
-    ) -> Result<Looked, SinkError> {
+    pub(super) async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Looked, SinkError> {
         let (name, known, cache) = (name.to_owned(), known.map(str::to_owned), cache.clone());
         self.reading(move |folder| read::look(folder, &name, known.as_deref(), &cache)).await
     }

@@ -13,12 +13,7 @@ use crate::SinkError;
 use crate::object::read::{Looked, ObjectCache};
 
 /// What stands under a name, unless it has the tag that is known.
-pub(super) fn look(
-    folder: &Path,
-    name: &str,
-    known: Option<&str>,
-    cache: &ObjectCache,
-) -> Result<Looked, SinkError> {
+pub(super) fn look(folder: &Path, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Looked, SinkError> {
     let failed = |error: io::Error| failure::of_io(folder, &error);
     let Some((file, metadata)) = open(&folder.join(name)).map_err(failed)? else {
         // Where the directory is gone, nobody knows.

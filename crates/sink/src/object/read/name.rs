@@ -110,14 +110,8 @@ mod tests {
     fn name(sink: &str, codec: Codec, prefix: &str) -> String {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: sink.into() };
         let age_max = Duration::from_secs(1);
-        let rules = ObjectRules {
-            codec,
-            bytes_max: 1,
-            records_max: 1,
-            age_max,
-            prefix: prefix.parse().unwrap(),
-            apart: None,
-        };
+        let rules =
+            ObjectRules { codec, bytes_max: 1, records_max: 1, age_max, prefix: prefix.parse().unwrap(), apart: None };
         Manifest::new(lane, 12..=90, 1_760_000_000_123_456, &rules, None).name
     }
 

@@ -31,12 +31,7 @@ pub(in crate::object) enum ReadStore {
 
 impl ReadStore {
     /// What stands under a name, which is one that a sink gives, unless it has the tag that is known.
-    pub(super) async fn look(
-        &self,
-        name: &str,
-        known: Option<&str>,
-        cache: &ObjectCache,
-    ) -> Result<Looked, SinkError> {
+    pub(super) async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Looked, SinkError> {
         match self {
             Self::Directory(directory) => directory.look(name, known, cache).await,
             #[cfg(feature = "objects-over-http")]

@@ -38,8 +38,7 @@ impl ReadingThread {
 }
 
 fn start() -> io::Result<Running> {
-    let runtime =
-        Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
+    let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
     let handle = runtime.handle().clone();
     let (end, ended) = oneshot::channel::<()>();
     let run = move || {
