@@ -271,7 +271,7 @@ fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
     let before = server.memory("VmHWM");
     let mut slow: Vec<_> = (0..40).map(|_| begin(server.intake, &path)).collect();
     let taken = slow.iter().filter(|(_, status)| *status == 200).count();
-    assert!((8..40).contains(&taken) && slow.iter().all(|(_, status)| [200, 503].contains(status)), "{taken}");
+    assert!(slow.iter().all(|(_, status)| [200, 503].contains(status)));
     // Those who read what is in memory need no such room.
     assert_eq!(ask(server.intake, "GET", &format!("/objects/archive/{name}"), "").body, small);
     let (mut patient, _) = slow.remove(0);
@@ -285,7 +285,7 @@ fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
         streams.iter().all(|(_, status)| *status == 200)
     }));
     let more = server.memory("VmHWM") - before;
-    assert!(more < BYTES, "{more} bytes for {taken} readers");
+    assert!((8..40).contains(&taken) && more < BYTES, "{more} bytes for {taken} readers");
 }
 
 #[test]
