@@ -61,7 +61,10 @@ pub(super) fn cache_bytes(text: &str) -> Result<u64, Wrong> {
 }
 
 fn age(text: &str) -> Result<Duration, Wrong> {
-    duration::within(text, Duration::ZERO, OBJECT_AGE_READ_MAX)
+    let age = duration::within(text, Duration::ZERO, Duration::MAX)?;
+    let days = OBJECT_AGE_READ_MAX.as_secs() / 86_400;
+    let too_long = || Wrong::new("is out of range", format!("wanted 0s to {days}d"));
+    if age <= OBJECT_AGE_READ_MAX { Ok(age) } else { Err(too_long()) }
 }
 
 /// It stands in the head of every answer.
