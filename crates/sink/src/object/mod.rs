@@ -99,7 +99,7 @@ impl ObjectStore {
         match self {
             Self::Directory(directory) => read::ReadStore::Directory(directory.clone()),
             #[cfg(feature = "objects-over-http")]
-            Self::OverHttp(store) => read::ReadStore::OverHttp(store.to_read()),
+            Self::OverHttp(store) => read::ReadStore::OverHttp(Box::new(store.to_read())),
         }
     }
 

@@ -26,7 +26,7 @@ pub(in crate::object) enum ReadStore {
     Directory(Directory),
     /// A container of Swift, or a bucket of S3.
     #[cfg(feature = "objects-over-http")]
-    OverHttp(ReadOverHttp),
+    OverHttp(Box<ReadOverHttp>),
 }
 
 impl ReadStore {
