@@ -8,6 +8,7 @@ pub mod id;
 pub mod length;
 pub mod limits;
 mod name;
+pub mod object;
 pub mod percent;
 mod position;
 pub mod read;

@@ -218,6 +218,23 @@ pub const OBJECTS_KEPT_BYTES_MAX: usize = 96 * 1024 * 1024;
 pub const OBJECTS_IN_FLIGHT: usize = 4;
 /// Types whose events are gathered for objects of their own at once. Each costs the journal another reading.
 pub const OBJECT_TYPES_MAX: usize = 64;
+/// Bytes of objects that are in memory for those who read them, over the whole process, unless the configuration says otherwise: those
+/// that are kept, being fetched, and being given out.
+pub const OBJECT_CACHE_BYTES: u64 = 16 * 1024 * 1024;
+/// What the configuration may say.
+pub const OBJECT_CACHE_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
+/// Bytes of an object that is kept in memory as a whole: more than a part of a payload has. Larger ones are passed on as they come.
+pub const OBJECT_CACHED_BYTES_MAX: u64 = 1024 * 1024;
+/// Objects that a sink's store is asked for at a time: a store that hangs holds up no other.
+pub const OBJECT_FETCHES_MAX: usize = 8;
+/// Objects of a sink that are waited for: beyond that who asks is told to come back.
+pub const OBJECT_READS_WAITING_MAX: usize = 256;
+/// How long an object is waited for, its turn included.
+pub const OBJECT_READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an object is given out before its store is asked whether it is still the same, unless the configuration says otherwise.
+pub const OBJECT_REVALIDATE: Duration = Duration::from_mins(1);
+/// What the configuration may say of this and of how long an object is given out whose store doesn't answer.
+pub const OBJECT_AGE_READ_MAX: Duration = Duration::from_hours(24 * 365);
 /// How long the first event of an object waits for others, unless the configuration says otherwise.
 pub const OBJECT_AGE: Duration = Duration::from_secs(30);
 /// What the configuration may say: more often makes many small ones, and what waits for a day is in the journal for a day.
@@ -273,6 +290,11 @@ const _: () = assert!(
     "the default is one of those that can be set"
 );
 const _: () = assert!(OBJECT_KEPT_BYTES_MAX as usize <= OBJECTS_KEPT_BYTES_MAX, "a sink keeps one object at least");
+const _: () = assert!(EVENT_BYTES_MAX as u64 <= OBJECT_CACHED_BYTES_MAX, "parts of payloads are kept as a whole");
+const _: () = assert!(
+    4 * OBJECT_CACHED_BYTES_MAX <= OBJECT_CACHE_BYTES && OBJECT_CACHE_BYTES <= OBJECT_CACHE_BYTES_MAX,
+    "the default has room for some of the largest, and can be set"
+);
 const _: () = assert!(
     OBJECT_AGE_MIN.as_secs() <= OBJECT_AGE.as_secs() && OBJECT_AGE.as_secs() <= OBJECT_AGE_MAX.as_secs(),
     "the default is one of those that can be set"

@@ -20,6 +20,7 @@ mod load_command;
 mod log;
 mod mapped_code;
 mod metrics;
+mod object_board;
 mod output;
 mod ports_tls;
 mod read_back;

@@ -12,6 +12,7 @@ use gateway::{Code, GatewayCounters, RouteName, StatusClass};
 
 use crate::exposition::{Exposition, Series};
 use crate::log;
+use crate::object_board::{ObjectBoard, Served};
 use crate::reload::ReloadCounters;
 
 /// Where the figures come from.
@@ -24,6 +25,7 @@ pub(crate) struct Metrics {
     keeper: Arc<KeeperCounters>,
     dead_letters: DeadLetterOffice,
     reloads: Arc<ReloadCounters>,
+    objects: ObjectBoard,
     started: SystemTime,
 }
 
@@ -33,10 +35,22 @@ impl Metrics {
         gateway: Arc<GatewayCounters>,
         delivery: &Delivery,
         reloads: Arc<ReloadCounters>,
+        objects: ObjectBoard,
     ) -> Self {
         let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
-        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, started: SystemTime::now() }
+        Self {
+            log,
+            gateway,
+            ledger,
+            lanes,
+            aggregates,
+            keeper,
+            dead_letters,
+            reloads,
+            objects,
+            started: SystemTime::now(),
+        }
     }
 
     /// The metrics of this moment as text.
@@ -53,6 +67,7 @@ impl Metrics {
         self.journal(&mut text);
         lanes(&mut text, &self.lanes.lanes());
         aggregates(&mut text, &self.aggregates.aggregates());
+        objects(&mut text, &self.objects);
         self.keeper(&mut text);
         self.process(&mut text);
         text.finish()
@@ -134,6 +149,34 @@ impl Metrics {
             series.value(&[], since.as_secs_f64());
         });
     }
+}
+
+fn objects(text: &mut Exposition, board: &ObjectBoard) {
+    let served = board.all();
+    let help = "Reads of objects, by sink and what came of them.";
+    text.counter("forebay_object_reads_total", help, |series| {
+        for served in &served {
+            let counters = served.reads.counters();
+            for (result, counter) in [
+                ("hit", &counters.hits),
+                ("joined", &counters.joined),
+                ("miss", &counters.misses),
+                ("revalidated", &counters.revalidated),
+                ("stale", &counters.stale),
+                ("unknown", &counters.unknown),
+                ("failed", &counters.failed),
+            ] {
+                series.count(&[("sink", &served.name), ("result", result)], counter.get());
+            }
+        }
+    });
+    text.counter("forebay_object_fetched_bytes_total", "Bytes of objects that stores gave, by sink.", |series| {
+        let fetched = |served: &Arc<Served>| served.reads.counters().fetched_bytes.get();
+        served.iter().for_each(|served| series.count(&[("sink", &served.name)], fetched(served)));
+    });
+    text.gauge("forebay_object_cache_bytes", "Objects that are in memory for those who read them.", |series| {
+        series.count(&[], board.bytes());
+    });
 }
 
 fn filtered(text: &mut Exposition, steps: &[(FilterStep, u64)]) {

@@ -26,6 +26,7 @@ use tokio::time::timeout;
 
 use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
+use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
 use crate::type_board::TypeBoard;
 use crate::{log, wiring};
@@ -118,6 +119,7 @@ pub(crate) struct Parts {
     pub(crate) delivery: DeliveryControl,
     pub(crate) lanes: LaneBoard,
     pub(crate) types: TypeBoard,
+    pub(crate) objects: ObjectBoard,
 }
 
 /// Reloads the configuration.
@@ -208,7 +210,7 @@ impl Reloader {
     }
 
     async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> Result<(), ReloadError> {
-        let state = |configuration, sinks| GatewayState::of(configuration, sinks, &self.parts.lanes);
+        let state = |configuration, sinks| GatewayState::of(configuration, sinks, &self.parts);
         let (before, after) = (state(&self.current, &self.sinks), state(configuration, sinks));
         let gateway = self.parts.gateway.clone();
         let narrowed = before.clone();
@@ -219,7 +221,7 @@ impl Reloader {
             shard.settled().await;
         }
         let changed = self.parts.delivery.configure(wiring::delivery(configuration, sinks.to_vec())).await;
-        let state = if changed.is_ok() { after } else { before };
+        let state = if changed.is_ok() { after } else { state(&self.current, &self.sinks) };
         let gateway = self.parts.gateway.clone();
         blocking(move || gateway.configure(&state.types, &state.options)).await?;
         changed?;
@@ -237,9 +239,10 @@ struct GatewayState {
 }
 
 impl GatewayState {
-    fn of(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> Self {
-        let types = wiring::types(configuration, sinks, lanes);
-        Self { types, options: wiring::gateway_options(&configuration.gateway) }
+    fn of(configuration: &Configuration, sinks: &[SinkSetup], parts: &Parts) -> Self {
+        let types = wiring::types(configuration, sinks, &parts.lanes);
+        let objects = parts.objects.readers(configuration, sinks);
+        Self { types, options: GatewayOptions { objects, ..wiring::gateway_options(&configuration.gateway) } }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::cli::Common;
 use crate::config::{Configuration, Environment, LoadError};
 use crate::disk_size::{self, SmallDisk};
 use crate::metrics::Metrics;
+use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
 use crate::reload::{Inputs, Parts, ReloadCounters, ReloadDesk, Reloader};
 use crate::tls_files::TlsFilesError;
@@ -184,6 +185,7 @@ struct Running {
     admin: Arc<Admin>,
     reloads: Arc<ReloadCounters>,
     types: TypeBoard,
+    objects: ObjectBoard,
     /// Given back last.
     _directory: DataDirectory,
 }
@@ -216,16 +218,19 @@ impl Running {
             Options::new(Arc::new(Log)),
         )?;
         wiring::warn_of_descriptors(&configuration.gateway);
+        let objects = ObjectBoard::new(delivery.lanes().clone());
         let options = GatewayOptions {
             tokens: tokens.clone(),
             tls: tls.intake(),
+            objects: objects.readers(configuration, &sinks),
             ..wiring::gateway_options(&configuration.gateway)
         };
         let gateway = Gateway::start(intake, &log, wiring::types(configuration, &sinks, delivery.lanes()), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeBoard::new(configuration);
-        let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone());
+        let metrics =
+            Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), objects.clone());
         let admin = Arc::new(Admin {
             metrics,
             dead_letters: delivery.dead_letters().clone(),
@@ -238,7 +243,7 @@ impl Running {
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable()),
             tls: tls.admin(),
         });
-        Ok(Self { log, delivery, gateway, admin, reloads, types, _directory: directory })
+        Ok(Self { log, delivery, gateway, admin, reloads, types, objects, _directory: directory })
     }
 
     fn parts(&self, tls: PortsTls) -> Parts {
@@ -249,6 +254,7 @@ impl Running {
             delivery: self.delivery.control().clone(),
             lanes: self.delivery.lanes().clone(),
             types: self.types.clone(),
+            objects: self.objects.clone(),
         }
     }
 

@@ -79,11 +79,15 @@ pub enum Code {
     NotReadable,
     /// The store doesn't answer.
     StoreUnavailable,
+    /// There is no such object.
+    UnknownObject,
+    /// The object hasn't the bytes that are asked for.
+    Range,
 }
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 38] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -120,6 +124,8 @@ impl Code {
         Self::UnknownEvent,
         Self::NotReadable,
         Self::StoreUnavailable,
+        Self::UnknownObject,
+        Self::Range,
     ];
 
     /// The name as clients see it.
@@ -162,6 +168,8 @@ impl Code {
             Self::UnknownEvent => "unknown_event",
             Self::NotReadable => "not_readable",
             Self::StoreUnavailable => "store_unavailable",
+            Self::UnknownObject => "unknown_object",
+            Self::Range => "range",
         }
     }
 
@@ -180,9 +188,13 @@ impl Code {
             | Self::Cursor => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::UnknownType | Self::TooManyTypes | Self::NotFound | Self::UnknownEvent | Self::NotReadable => {
-                StatusCode::NOT_FOUND
-            }
+            Self::UnknownType
+            | Self::TooManyTypes
+            | Self::NotFound
+            | Self::UnknownEvent
+            | Self::NotReadable
+            | Self::UnknownObject => StatusCode::NOT_FOUND,
+            Self::Range => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::IdReused => StatusCode::CONFLICT,
@@ -240,6 +252,8 @@ impl Code {
             Self::UnknownEvent => "There is no such event",
             Self::NotReadable => "The events can't be read back",
             Self::StoreUnavailable => "The store doesn't answer",
+            Self::UnknownObject => "There is no such object",
+            Self::Range => "The object hasn't these bytes",
         }
     }
 

@@ -64,6 +64,7 @@ fn rules_with(types: TypeTable, options: &GatewayOptions) -> Rules {
         types: Arc::new(types),
         demand: options.demand,
         read_demand: options.read_demand,
+        objects: options.objects.clone(),
         ack_timeout: options.ack_timeout,
         proxies: TrustedProxies::new(options.trusted_proxies.clone()),
         cors: Cors::new(&options.cors_origins),

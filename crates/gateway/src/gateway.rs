@@ -22,6 +22,7 @@ use crate::counters::GatewayCounters;
 use crate::http1::connection::Look;
 use crate::listener::Listener;
 use crate::places::Places;
+use crate::read::ObjectReaders;
 use crate::readiness::Readiness;
 use crate::type_table::GatewayTypes;
 use crate::worker::{self, Common, Message};
@@ -51,6 +52,8 @@ pub struct GatewayOptions {
     pub demand: Demand,
     /// Which requests to read events need one.
     pub read_demand: Demand,
+    /// The sinks whose objects can be read.
+    pub objects: ObjectReaders,
     /// How long a client waits at most that wants its events to be stored; looked at with each tick.
     pub ack_timeout: Duration,
     /// What is shown to clients, where they must speak TLS.
@@ -70,6 +73,7 @@ impl Default for GatewayOptions {
             tokens: Arc::default(),
             demand: Demand::WithTokens,
             read_demand: Demand::WithTokens,
+            objects: ObjectReaders::default(),
             ack_timeout: ACK_TIMEOUT,
             tls: None,
         }

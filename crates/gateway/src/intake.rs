@@ -16,7 +16,7 @@ use crate::http1::body::Body;
 use crate::http1::head::{Head, Method};
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};
-use crate::read::ReadRequest;
+use crate::read::{ObjectRequest, ReadRequest};
 use crate::request::Wishes;
 use crate::route::{self, RouteName};
 use crate::worker::Worker;
@@ -39,7 +39,7 @@ pub(crate) struct Begun {
 enum Asked {
     /// To take events, or how things stand.
     Wishes(Wishes),
-    /// To read events back.
+    /// To read events or an object back.
     Read(Box<ReadRequest>),
     /// What its address is.
     Address(AddressForm),
@@ -86,6 +86,11 @@ fn asked(
             let request = ReadRequest::of(worker.types().table(), named, head.target.query, source)?;
             Ok(Asked::Read(Box::new(request)))
         }
+        _ if route == RouteName::Objects => {
+            route.check(head.method)?;
+            let request = ObjectRequest::of(&worker.rules().objects, named, &head.fields, head.method)?;
+            Ok(Asked::Read(Box::new(ReadRequest::Object(request))))
+        }
         _ => route
             .check(head.method)
             .and_then(|()| Wishes::of(&head.fields, route, named, &mut worker.types()))
@@ -122,7 +127,9 @@ async fn follow<'a>(
         RouteName::Event => Box::pin(acknowledged::take(worker, wishes, &begun.envelope, body)).await,
         RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope.clone(), body)).await,
         RouteName::Ready => ready(worker),
-        RouteName::Events | RouteName::Health | RouteName::Ip | RouteName::Other => Ok(Response::ok()),
+        RouteName::Events | RouteName::Objects | RouteName::Health | RouteName::Ip | RouteName::Other => {
+            Ok(Response::ok())
+        }
     }
 }
 

@@ -57,6 +57,7 @@ pub use code::Code;
 pub use control::GatewayControl;
 pub use counters::{GatewayCounters, StatusClass};
 pub use gateway::{Gateway, GatewayOptions};
+pub use read::ObjectReaders;
 pub use rehearsal::{Around, End, Rehearsal, Rehearsed, Rejection, TakenEvent};
 pub use request::DEFAULT_TYPE;
 pub use route::RouteName;

@@ -19,6 +19,8 @@ pub enum RouteName {
     Batch,
     /// `/events` and what stands below it.
     Events,
+    /// What stands below `/objects`.
+    Objects,
     /// `/healthz`.
     Health,
     /// `/readyz`.
@@ -31,8 +33,8 @@ pub enum RouteName {
 
 impl RouteName {
     /// Every route.
-    pub const ALL: [Self; 7] =
-        [Self::Event, Self::Batch, Self::Events, Self::Health, Self::Ready, Self::Ip, Self::Other];
+    pub const ALL: [Self; 8] =
+        [Self::Event, Self::Batch, Self::Events, Self::Objects, Self::Health, Self::Ready, Self::Ip, Self::Other];
 
     /// The route as a label.
     #[must_use]
@@ -41,6 +43,7 @@ impl RouteName {
             Self::Event => "event",
             Self::Batch => "batch",
             Self::Events => "events",
+            Self::Objects => "objects",
             Self::Health => "healthz",
             Self::Ready => "readyz",
             Self::Ip => "ip",
@@ -65,7 +68,7 @@ impl RouteName {
         match (self, method) {
             (Self::Health | Self::Ready, _) | (_, Method::Options) => Entrance::Free,
             (Self::Event | Self::Batch, _) => Entrance::Scope(Scope::Ingest),
-            (Self::Events, _) => Entrance::Scope(Scope::Read),
+            (Self::Events | Self::Objects, _) => Entrance::Scope(Scope::Read),
             (Self::Ip | Self::Other, _) => Entrance::AnyToken,
         }
     }
@@ -95,7 +98,7 @@ impl RouteName {
     }
 }
 
-/// The route of a path, and the type or the id that it names.
+/// The route of a path, and the type, the id or the object that it names.
 pub(crate) fn find(path: &str) -> (RouteName, Option<&str>) {
     let below = |prefix: &str| match path.strip_prefix(prefix)? {
         "" => Some(None),
@@ -107,6 +110,8 @@ pub(crate) fn find(path: &str) -> (RouteName, Option<&str>) {
         (RouteName::Batch, type_name)
     } else if let Some(id) = below("/events") {
         (RouteName::Events, id)
+    } else if let Some(named) = path.strip_prefix("/objects/") {
+        (RouteName::Objects, Some(named))
     } else {
         match path {
             "/healthz" => (RouteName::Health, None),
@@ -135,6 +140,9 @@ mod tests {
             ("/events/x", (RouteName::Events, Some("x"))),
             ("/events/", (RouteName::Other, None)),
             ("/events/x/y", (RouteName::Other, None)),
+            ("/objects/a/b/c", (RouteName::Objects, Some("a/b/c"))),
+            ("/objects/", (RouteName::Objects, Some(""))),
+            ("/objects", (RouteName::Other, None)),
             ("/healthz", (RouteName::Health, None)),
             ("/readyz", (RouteName::Ready, None)),
             ("/ip", (RouteName::Ip, None)),

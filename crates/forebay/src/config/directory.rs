@@ -9,8 +9,21 @@ use super::reader::{Reader, Wrong};
 use super::section::Section;
 
 /// The settings.
-pub(super) const KEYS: &[&str] =
-    &["kind", "from", "max_backlog", "path", "codec", "envelope", "max_bytes", "max_records", "max_age"];
+pub(super) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "path",
+    "codec",
+    "envelope",
+    "max_bytes",
+    "max_records",
+    "max_age",
+    "serve",
+    "cache_control",
+    "revalidate",
+    "stale",
+];
 
 /// What Forebay itself keeps in its data directory.
 const OWN: &[&str] = &[

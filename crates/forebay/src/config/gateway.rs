@@ -14,7 +14,7 @@ use super::naming::{self, Naming};
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::{duration, origin, pointer, proxies, tls};
+use super::{duration, origin, pointer, proxies, serving, tls};
 use crate::tls_files::TlsFiles;
 
 /// The settings of `[gateway]`.
@@ -31,6 +31,7 @@ pub(super) const KEYS: &[&str] = &[
     "max_connections",
     "max_connections_per_client",
     "ack_timeout",
+    "object_cache",
 ];
 
 /// The tables within `[gateway]`.
@@ -71,6 +72,8 @@ pub(crate) struct Gateway {
     pub(crate) max_connections_per_client: NonZeroUsize,
     /// How long clients wait at most that want their events to be stored.
     pub(crate) ack_timeout: Duration,
+    /// How many bytes of objects are in memory for those who read them.
+    pub(crate) object_cache: u64,
     /// What the intake port shows of itself, if it speaks TLS.
     pub(crate) tls: Option<TlsFiles>,
 }
@@ -120,6 +123,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     let max_connections = reader.integer(section, "max_connections", connections);
     let of_client = reader.integer(section, "max_connections_per_client", connections);
     let ack_timeout = reader.text(section, "ack_timeout", ack_timeout);
+    let object_cache = reader.text(section, "object_cache", serving::cache_bytes);
     let tls = tls::read(reader, section, inputs.folder);
 
     let is_open = open.is_some_and(|found| found.value);
@@ -138,6 +142,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         max_connections: max_connections.map(|found| found.value),
         max_connections_per_client: of_client.map_or(CONNECTIONS_PER_CLIENT, |found| found.value),
         ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
+        object_cache: object_cache.map_or(limits::OBJECT_CACHE_BYTES, |found| found.value),
         tls,
     }
 }
@@ -231,6 +236,7 @@ mod tests {
             max_connections: None,
             max_connections_per_client: CONNECTIONS_PER_CLIENT,
             ack_timeout: limits::ACK_TIMEOUT,
+            object_cache: limits::OBJECT_CACHE_BYTES,
             tls: None,
         };
         for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {

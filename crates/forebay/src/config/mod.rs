@@ -40,6 +40,7 @@ mod s3;
 mod schema;
 mod secrets;
 mod section;
+mod serving;
 #[cfg(feature = "postgres")]
 mod shards;
 mod sink;

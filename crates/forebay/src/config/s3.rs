@@ -28,6 +28,10 @@ pub(super) const KEYS: &[&str] = &[
     "max_bytes",
     "max_records",
     "max_age",
+    "serve",
+    "cache_control",
+    "revalidate",
+    "stale",
     "ca",
     "timeout",
 ];

@@ -29,6 +29,7 @@ use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::route::Route;
 use super::section::Section;
+use super::serving::{self, Serving};
 #[cfg(feature = "postgres")]
 use super::shards::Shards;
 use super::suggest::nearest;
@@ -99,12 +100,15 @@ pub(crate) struct SinkSettings {
     pub(crate) max_backlog: Option<u64>,
     /// Where new routes to it begin.
     pub(crate) from: Begin,
+    /// How its objects are given back, if they are.
+    pub(crate) serving: Option<Serving>,
 }
 
 impl fmt::Display for SinkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.store)?;
-        self.max_backlog.map_or(Ok(()), |bytes| write!(f, ", at most {bytes} bytes waiting"))
+        self.max_backlog.map_or(Ok(()), |bytes| write!(f, ", at most {bytes} bytes waiting"))?;
+        self.serving.as_ref().map_or(Ok(()), |_| f.write_str(", given back"))
     }
 }
 
@@ -403,9 +407,10 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
         "webhook" => super::webhook::read(reader, section, folder).map(SinkConfig::Webhook),
         _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
     };
+    let serving = if keys.contains(&"serve") { serving::read(reader, section) } else { None };
     // Without this, defaults in the place of wrong values would be held against other sinks.
     let is_right = reader.mistakes() == mistakes_before || kind == "null";
-    store.filter(|_| is_right).map(|store| SinkSettings { store, max_backlog, from })
+    store.filter(|_| is_right).map(|store| SinkSettings { store, max_backlog, from, serving })
 }
 
 fn read_sqlite(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {

@@ -25,6 +25,8 @@ mod nats;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 #[path = "../../../sink/tests/nats_server/mod.rs"]
 mod nats_server;
+#[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
+mod objects_back;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 #[path = "../../../sink/tests/opensearch_server/mod.rs"]
 mod opensearch_server;

@@ -108,6 +108,9 @@ fn a_reachable_server_needs_tokens_and_follows_them() {
     assert_eq!(look("GET /api/dead"), [401, 403, 403, 200]);
     assert_eq!(look("POST /api/dead/replay"), [401, 403, 403, 200]);
 
+    let read = |path: &str| ["", &poster, &reader, &admin].map(|token| stand.ask(server.intake, path, token));
+    assert_eq!(read("GET /objects/archive/x"), [401, 403, 404, 403]);
+
     let later = stand.new_token(&["later", "--scope", "ingest"]);
     assert!(wait_until(|| post(&later) == 200), "a new token is taken");
     let sound = std::fs::read(stand.folder.data().join("tokens.json")).unwrap();

@@ -23,6 +23,10 @@ pub(crate) struct Fields<'a> {
     pub(crate) origin: Option<&'a [u8]>,
     /// The method that such a script would use.
     pub(crate) method_wished: Option<&'a [u8]>,
+    /// What its client has of an object, and wants of it.
+    pub(crate) none_match: Option<&'a [u8]>,
+    pub(crate) range: Option<&'a [u8]>,
+    pub(crate) if_range: Option<&'a [u8]>,
     pub(super) host: Option<&'a [u8]>,
     pub(super) expect: Option<&'a [u8]>,
     length: Option<u64>,
@@ -48,12 +52,20 @@ impl<'a> Fields<'a> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
             4 if is("host") => once(&mut self.host, value, "Host"),
+            5 if is("range") => {
+                only(&mut self.range, value);
+                Ok(())
+            }
             6 if is("expect") => once(&mut self.expect, value, "Expect"),
             6 if is("accept") => {
                 self.accept.get_or_insert(value);
                 Ok(())
             }
             6 if is("origin") => once(&mut self.origin, value, "Origin"),
+            8 if is("if-range") => {
+                only(&mut self.if_range, value);
+                Ok(())
+            }
             10 if is("connection") => {
                 self.take_connection(value);
                 Ok(())
@@ -61,6 +73,10 @@ impl<'a> Fields<'a> {
             11 if is("forebay-ack") => once(&mut self.ack, value, "Forebay-Ack"),
             12 if is("content-type") => once(&mut self.content_type, value, "Content-Type"),
             12 if is("forebay-type") => once(&mut self.type_name, value, "Forebay-Type"),
+            13 if is("if-none-match") => {
+                only(&mut self.none_match, value);
+                Ok(())
+            }
             13 if is("authorization") => once(&mut self.authorization, value, "Authorization"),
             14 if is("content-length") => self.take_length(value),
             14 if is("forebay-atomic") => once(&mut self.atomic, value, "Forebay-Atomic"),
@@ -116,6 +132,11 @@ impl<'a> Fields<'a> {
             (false, length) => Ok(Framing::Length(length.unwrap_or(0))),
         }
     }
+}
+
+/// Of a field that may be passed over: one that stands twice means nothing.
+fn only<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) {
+    *place = Some(if place.is_none() { value } else { b"" });
 }
 
 fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], name: &str) -> Result<(), Refused> {

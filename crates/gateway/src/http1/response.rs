@@ -1,7 +1,9 @@
 //! Answers, and how they are written.
 
+use std::fmt;
 use std::sync::Arc;
 
+use event::object::Pieces;
 use http::StatusCode;
 
 use crate::read::ReadPermit;
@@ -19,11 +21,29 @@ pub(crate) struct Response {
     pub(crate) allow: Option<&'static str>,
     /// More lines, as they are sent.
     pub(crate) lines: &'static str,
+    /// Lines of this answer alone, as they are sent.
+    pub(crate) fields: Option<Box<str>>,
     /// Lines about who may read it, as they are sent.
     pub(crate) cors: Option<Arc<str>>,
     pub(crate) body: Vec<u8>,
+    /// A body that isn't in memory as a whole, in the place of that.
+    pub(crate) behind: Option<Behind>,
     /// The room that the body has taken: it is given back when the client has the answer.
     pub(crate) room: Option<ReadPermit>,
+}
+
+/// A body that comes piece by piece.
+pub(crate) struct Behind {
+    /// How many bytes it has.
+    pub(crate) bytes: u64,
+    /// `None` where the head alone is wanted, or they are being written.
+    pub(crate) pieces: Option<Box<dyn Pieces>>,
+}
+
+impl fmt::Debug for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Behind").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
 }
 
 /// How an answer is written to one connection.
@@ -48,8 +68,10 @@ impl Response {
             retry_after: None,
             allow: None,
             lines: "",
+            fields: None,
             cors: None,
             body: Vec::new(),
+            behind: None,
             room: None,
         }
     }
@@ -70,9 +92,9 @@ impl Response {
             StatusCode::OK => text(&["HTTP/1.1 200 OK\r\n"]),
             status => text(&["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason().unwrap_or_default(), "\r\n"]),
         }
-        match self.body.len() {
+        match self.behind.as_ref().map_or(self.body.len() as u64, |behind| behind.bytes) {
             // RFC 9110 §8.6: it has none, and no length of none.
-            0 if self.status == StatusCode::NO_CONTENT => {}
+            0 if matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) => {}
             0 => text(&["content-length: 0\r\n"]),
             length => text(&["content-length: ", &length.to_string(), "\r\n"]),
         }
@@ -86,7 +108,7 @@ impl Response {
         if let Some(methods) = self.allow {
             text(&["allow: ", methods, "\r\n"]);
         }
-        text(&[self.lines]);
+        text(&[self.lines, self.fields.as_deref().unwrap_or_default()]);
         if let Some(lines) = &self.cors {
             text(&[lines]);
         }

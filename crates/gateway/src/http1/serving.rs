@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use event::limits::HEADER_BYTES_MAX;
+use event::object::Pieces;
 use tokio::net::TcpStream;
 
 use crate::code::Code;
@@ -133,10 +134,34 @@ async fn respond(
 ) -> io::Result<()> {
     // It is given back when all is written; the body as it was is gone before.
     let _room = response.room.take();
+    let behind = response.behind.as_mut().and_then(|behind| Some((behind.bytes, behind.pieces.take()?)));
     let write = move |bytes: &mut Vec<u8>| {
         response.write(Manner { date: &worker.date(), persistence, is_head }, bytes);
     };
-    socket.write(write).await
+    socket.write(write).await?;
+    match behind {
+        Some((bytes, pieces)) => pass_on(worker, socket, bytes, pieces).await,
+        None => Ok(()),
+    }
+}
+
+/// Writes a body as it comes. Where it ends early so does the connection: its client sees that there is less than was announced.
+async fn pass_on(
+    worker: &Rc<Worker>,
+    socket: &mut Socket,
+    mut left: u64,
+    mut pieces: Box<dyn Pieces>,
+) -> io::Result<()> {
+    while left > 0 {
+        // It is the store that is waited for.
+        socket.connection().enter(Phase::Answer, worker.now());
+        let piece = poll_fn(|context| pieces.poll_next(context)).await;
+        let piece = piece.ok_or(io::ErrorKind::UnexpectedEof)?.map_err(io::Error::other)?;
+        left = left.checked_sub(piece.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
+        socket.write(|bytes| bytes.extend_from_slice(&piece)).await?;
+        worker.let_others_go_first().await;
+    }
+    Ok(())
 }
 
 /// Waits for the next request.

@@ -149,6 +149,17 @@ pub(super) fn pending_key(sinks: &[Arc<str>]) -> Response {
     accepted(&PendingKey { events: [], pending: names(sinks) })
 }
 
+#[derive(Serialize)]
+struct PendingObject<'a> {
+    position: Displayed<Position>,
+    pending: [&'a str; 1],
+}
+
+/// An object whose event is known, and not stored yet in this sink.
+pub(super) fn pending_object(sink: &str, position: Position) -> Response {
+    accepted(&PendingObject { position: Displayed(position), pending: [sink] })
+}
+
 fn accepted(what: &impl Serialize) -> Response {
     let body = serde_json::to_vec(what).expect("numbers and texts can be written as JSON");
     Response { lines: LINES, ..Response::with_body(StatusCode::ACCEPTED, JSON, body) }

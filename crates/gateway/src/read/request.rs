@@ -7,6 +7,7 @@ use event::read::{ReadError, Reader};
 use event::{Position, TypeName};
 
 use super::event_request::EventRequest;
+use super::object_request::ObjectRequest;
 use super::page_request::PageRequest;
 use super::parameters::Parameters;
 use super::{ReadPermit, cursor};
@@ -24,6 +25,7 @@ pub(super) const EVENT_ROOM: usize = EVENT_BYTES_MAX + 1024;
 pub(crate) enum ReadRequest {
     Event(EventRequest),
     Page(PageRequest),
+    Object(ObjectRequest),
 }
 
 impl ReadRequest {
@@ -44,6 +46,7 @@ impl ReadRequest {
         match self {
             Self::Event(request) => request.answer(worker, sender).await,
             Self::Page(request) => request.answer(worker, sender).await,
+            Self::Object(request) => request.answer(worker, sender).await,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::counters::GatewayCounters;
 use crate::http1::connection::Look;
 use crate::places::Place;
 use crate::proxies::TrustedProxies;
-use crate::read::ReadRoom;
+use crate::read::{ObjectReaders, ReadRoom};
 use crate::readiness::Readiness;
 use crate::type_table::TypeTable;
 
@@ -49,6 +49,8 @@ pub(crate) struct Rules {
     pub(crate) demand: Demand,
     /// Which requests to read events need one.
     pub(crate) read_demand: Demand,
+    /// Whose objects can be read.
+    pub(crate) objects: ObjectReaders,
     /// Who is believed to say whose requests it sends.
     pub(crate) proxies: TrustedProxies,
     /// Whose web pages may ask, if any.

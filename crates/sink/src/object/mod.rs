@@ -16,6 +16,7 @@ mod manifest;
 #[cfg(feature = "objects-over-http")]
 pub mod over_http;
 mod prefix;
+pub mod read;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -93,6 +94,15 @@ impl ObjectStore {
             Self::Directory(directory) => directory.put(manifest, parts).await,
             #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.put(manifest, parts).await,
+        }
+    }
+
+    /// The same store for those who read, which nobody waits for who writes.
+    fn to_read(&self) -> read::ReadStore {
+        match self {
+            Self::Directory(directory) => read::ReadStore::Directory(directory.clone()),
+            #[cfg(feature = "objects-over-http")]
+            Self::OverHttp(store) => read::ReadStore::OverHttp(Box::new(store.to_read())),
         }
     }
 

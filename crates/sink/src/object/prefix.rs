@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use event::limits::TYPE_NAME_BYTES_MAX;
-use event::rfc3339;
+use event::{TypeName, rfc3339};
 
 /// Stores take names of 1,024 bytes; what a manifest makes is shorter than 256.
 const BYTES_MAX: usize = 256;
@@ -52,6 +52,35 @@ impl Prefix {
         let (day, hour) = rfc3339::day_and_hour(received_at);
         text.replace(DAY, &day).replace(HOUR, &hour).replace(TYPE, type_name)
     }
+
+    /// Whether it can come to this text.
+    pub(super) fn can_be(&self, text: &str) -> bool {
+        can_come_to(self.0.as_deref().unwrap_or_default(), text)
+    }
+}
+
+/// So few types have room in it that to try each length of their names is little work.
+fn can_come_to(mut left: &str, mut text: &str) -> bool {
+    while let Some(next) = left.chars().next() {
+        if let Some(rest) = left.strip_prefix(TYPE) {
+            let names = (1..=TYPE_NAME_BYTES_MAX).filter_map(|bytes| text.split_at_checked(bytes));
+            return names.into_iter().any(|(name, behind)| TypeName::new(name).is_ok() && can_come_to(rest, behind));
+        }
+        let (of_left, of_text) = match () {
+            () if left.starts_with(DAY) => (DAY.len(), matching(text, "dddd-dd-dd")),
+            () if left.starts_with(HOUR) => (HOUR.len(), matching(text, "dd")),
+            () => (next.len_utf8(), text.starts_with(next).then_some(next.len_utf8())),
+        };
+        let Some(of_text) = of_text else { return false };
+        (left, text) = (&left[of_left..], &text[of_text..]);
+    }
+    text.is_empty()
+}
+
+/// How many bytes of a text are as `form` says, if it begins so: `d` is for a digit.
+fn matching(text: &str, form: &str) -> Option<usize> {
+    let fits = |(byte, form): (u8, u8)| if form == b'd' { byte.is_ascii_digit() } else { byte == form };
+    (text.len() >= form.len() && text.bytes().zip(form.bytes()).all(fits)).then_some(form.len())
 }
 
 impl FromStr for Prefix {
@@ -85,6 +114,31 @@ impl fmt::Display for Prefix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_it_can_be_is_known_from_what_it_cannot() {
+        for (prefix, text, can_be) in [
+            ("", "", true),
+            ("", "a", false),
+            ("a-", "a-", true),
+            ("a-", "a", false),
+            ("a-", "a--", false),
+            ("x/{day}/{hour}-", "x/2025-10-09/08-", true),
+            ("x/{day}/{hour}-", "x/2025-10-09/8-", false),
+            ("x/{day}/{hour}-", "x/2025-1x-09/08-", false),
+            ("{hour}{hour}", "0808", true),
+            ("{hour}{hour}", "é08", false),
+            ("{day}", "2025-10-0", false),
+            ("{type}/{hour}", "a.b-c/08", true),
+            ("{type}{type}-", "ab-c-", true),
+            ("{type}{type}", "a", false),
+            ("{type}/", "../", false),
+            ("{type}/", "a/b/", false),
+            ("{type}", "é", false),
+        ] {
+            assert_eq!(prefix.parse::<Prefix>().unwrap().can_be(text), can_be, "{prefix} {text}");
+        }
+    }
 
     #[test]
     fn days_and_hours_are_put_in_and_other_texts_refused() {

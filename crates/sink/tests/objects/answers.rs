@@ -22,7 +22,7 @@ fn tagged(status: u16, digest: &str, body: &[u8]) -> Answer {
 }
 
 /// What a Swift answers that gives tokens and has the container; `answer` says the rest.
-fn swift(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> (StandIn, Sink) {
+pub(crate) fn swift(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> (StandIn, Sink) {
     let stand_in = StandIn::start(move |asked| match asked.path.as_str() {
         "/auth/v1.0" => {
             let url = format!("http://{}/v1/AUTH_test", asked.header("Host").unwrap());

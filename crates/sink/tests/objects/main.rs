@@ -13,6 +13,7 @@ mod lines;
 #[path = "../postgres_server/proxy.rs"]
 #[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
 mod proxy;
+mod reads;
 mod rejections;
 mod stand;
 mod stand_in;

@@ -7,14 +7,17 @@
 mod failure;
 mod files;
 mod put;
+mod read;
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use files::{Files, NewFile, OsFiles};
 
+use super::read::{Looked, ObjectCache, PIECE_BYTES, Sender};
 use super::{Manifest, ObjectRules, Parts};
 use crate::{Reason, SinkError};
 use put::Put;
@@ -70,6 +73,41 @@ impl Directory {
             Ok(parts)
         })
         .await
+    }
+
+    /// What stands under a name, unless it has the tag that is known. Nobody waits for those who write.
+    pub(super) async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Looked, SinkError> {
+        let (name, known, cache) = (name.to_owned(), known.map(str::to_owned), cache.clone());
+        self.reading(move |folder| read::look(folder, &name, known.as_deref(), &cache)).await
+    }
+
+    /// Gives some bytes of the file with this tag. Whoever waits for them may leave; who takes them slowly holds no thread.
+    pub(super) async fn give(
+        &self,
+        (name, etag): (&str, &str),
+        range: Range<u64>,
+        sender: &Sender,
+    ) -> Result<(), SinkError> {
+        let (name, etag) = (name.to_owned(), etag.to_owned());
+        let file = self.reading(move |folder| read::open_same(folder, &name, &etag)).await?;
+        let (file, mut at) = (Arc::new(file), range.start);
+        let mut given = sender.begin().await;
+        while given.is_ok() && at < range.end {
+            let (file, end) = (file.clone(), range.end.min(at + PIECE_BYTES as u64));
+            let piece = self.reading(move |folder| read::piece(folder, &file, at..end)).await?;
+            at = end;
+            given = sender.give(piece.into()).await;
+        }
+        Ok(())
+    }
+
+    async fn reading<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Path) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
+        let shared = self.0.clone();
+        let read = tokio::task::spawn_blocking(move || work(&shared.config.path)).await;
+        read.unwrap_or_else(|_| Err(failure::unanswered(&self.0.config.path)))
     }
 
     /// Does `work` in its turn. It is told when nobody waits for it any more.

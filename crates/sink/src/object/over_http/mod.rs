@@ -10,6 +10,7 @@ mod container;
 mod escaped;
 mod failure;
 mod put;
+mod read;
 #[cfg(feature = "s3")]
 pub mod s3;
 mod secret;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use container::{Container, InvalidContainer};
+pub(super) use read::ReadOverHttp;
 pub use secret::Secret;
 
 use super::{Manifest, ObjectRules, Parts};
@@ -40,11 +42,17 @@ fn client(ca: Option<PathBuf>, silence_max: Duration) -> HttpClient {
 
 /// A store of objects over HTTP. Cheap to clone.
 #[derive(Clone)]
-pub struct OverHttp(Arc<Store>);
+pub struct OverHttp(Arc<Shared>);
+
+struct Shared {
+    store: Store,
+    /// Makes the service anew, with connections and a token of its own: these belong to the thread that uses them.
+    service: Box<dyn Fn() -> Service + Send + Sync>,
+}
 
 impl OverHttp {
-    fn new(service: Service, rules: ObjectRules) -> Self {
-        Self(Arc::new(Store::new(service, rules)))
+    fn new(service: impl Fn() -> Service + Send + Sync + 'static, rules: ObjectRules) -> Self {
+        Self(Arc::new(Shared { store: Store::new(service(), rules), service: Box::new(service) }))
     }
 
     /// A container of Swift. Nothing is asked before the first call.
@@ -52,7 +60,7 @@ impl OverHttp {
     #[must_use]
     pub fn swift(config: swift::SwiftConfig) -> Self {
         let rules = config.rules.clone();
-        Self::new(Service::Swift(swift::Swift::new(config)), rules)
+        Self::new(move || Service::Swift(swift::Swift::new(config.clone())), rules)
     }
 
     /// A bucket of S3. Nothing is asked before the first call.
@@ -60,15 +68,15 @@ impl OverHttp {
     #[must_use]
     pub fn s3(config: s3::S3Config) -> Self {
         let rules = config.rules.clone();
-        Self::new(Service::S3(s3::S3::new(config)), rules)
+        Self::new(move || Service::S3(s3::S3::new(config.clone())), rules)
     }
 
     pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
-        self.0.refusal(payload)
+        self.0.store.refusal(payload)
     }
 
     pub(super) fn rules(&self) -> ObjectRules {
-        self.0.rules.clone()
+        self.0.store.rules.clone()
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -77,16 +85,21 @@ impl OverHttp {
 
     /// Makes what objects are kept in, if it is missing.
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
-        self.0.prepare().await.map_err(|failure| failure.into_sink_error(&self.0.name()))
+        self.0.store.prepare().await.map_err(|failure| failure.into_sink_error(&self.0.store.name()))
     }
 
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
-        self.0.put(manifest, parts).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
+        self.0.store.put(manifest, parts).await.map_err(|failure| failure.into_sink_error(&self.0.store.name()))
+    }
+
+    /// The same store for those who read.
+    pub(super) fn to_read(&self) -> ReadOverHttp {
+        ReadOverHttp::new((self.0.service)())
     }
 }
 
 impl fmt::Debug for OverHttp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OverHttp").field(&self.0.name()).finish()
+        f.debug_tuple("OverHttp").field(&self.0.store.name()).finish()
     }
 }

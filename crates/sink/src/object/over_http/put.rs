@@ -231,7 +231,7 @@ const fn content_type(codec: Codec) -> HeaderValue {
     })
 }
 
-fn length(answer: &Answer) -> Option<u64> {
+pub(super) fn length(answer: &Answer) -> Option<u64> {
     answer.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
