@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::store::{Nats, OpenSearch, Postgres, Redis, Swift};
+use crate::store::{OpenSearch, Postgres, Redis, Swift};
 use crate::workspace;
 
 /// Options of `cargo xtask campaign`.
@@ -50,8 +50,6 @@ enum Campaign {
     Loads(loads::Options),
     /// SIGKILLs of PostgreSQL while clients send: each acknowledged event is a row, once.
     PostgresKills(store_kills::Options),
-    /// SIGKILLs of NATS while clients send: each acknowledged event is a message of a stream, once.
-    NatsKills(store_kills::Options),
     /// SIGKILLs of Redis while clients send: each acknowledged event is an entry of a stream, once.
     RedisKills(store_kills::Options),
     /// SIGKILLs of OpenSearch while clients send: each acknowledged event is a document, once. It takes ten seconds to come back:
@@ -88,7 +86,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Leaning(options) => leaning::run(options),
         Campaign::Loads(options) => loads::run(options),
         Campaign::PostgresKills(options) => store_kills::run::<Postgres>(options),
-        Campaign::NatsKills(options) => store_kills::run::<Nats>(options),
         Campaign::RedisKills(options) => store_kills::run::<Redis>(options),
         Campaign::OpensearchKills(options) => store_kills::run::<OpenSearch>(options),
         Campaign::SwiftKills(options) => store_kills::run::<Swift>(options),

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::campaign;
-use crate::store::{Nats, Postgres, Redis, Swift};
+use crate::store::{Postgres, Redis, Swift};
 use crate::workspace::{self, Step, cargo, run};
 
 /// What `cargo xtask test` does; `cargo xtask ci` ends with it.
@@ -20,7 +20,6 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: loads", campaign::loads::short),
     ("short campaign: PostgreSQL is killed", campaign::store_kills::short::<Postgres>),
     ("short campaign: Redis is killed", campaign::store_kills::short::<Redis>),
-    ("short campaign: NATS is killed", campaign::store_kills::short::<Nats>),
     ("short campaign: Swift is killed", campaign::store_kills::short::<Swift>),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),

@@ -1,6 +1,5 @@
 //! Servers of stores, each our own: killed and started again as a campaign wants, and asked what they hold by their own means.
 
-mod nats;
 mod opensearch;
 mod place;
 mod postgres;
@@ -12,7 +11,6 @@ use std::path::Path;
 
 use anyhow::Result;
 
-pub(crate) use nats::Nats;
 pub(crate) use opensearch::OpenSearch;
 pub(crate) use place::{Place, Purpose, SERVERS};
 pub(crate) use postgres::Postgres;

@@ -20,11 +20,6 @@ mod load_resumed;
 mod load_where;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
-#[cfg(all(feature = "nats", feature = "postgres"))]
-mod nats;
-#[cfg(all(feature = "nats", feature = "postgres"))]
-#[path = "../../../sink/tests/nats_server/mod.rs"]
-mod nats_server;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 #[path = "../../../sink/tests/opensearch_server/mod.rs"]
 mod opensearch_server;
