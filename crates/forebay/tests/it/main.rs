@@ -35,10 +35,6 @@ mod redis;
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[path = "../../../sink/tests/redis_server/mod.rs"]
 mod redis_server;
-#[cfg(all(feature = "postgres", feature = "redis"))]
-#[path = "../../../sink/tests/redis_server/watched.rs"]
-#[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
-mod redis_watched;
 mod reload;
 mod schemas;
 mod secrets;

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use crate::postgres_server::proxy::Proxy;
-use crate::redis_server::{RedisServer, Value};
-use crate::redis_watched::{NAME, Watched};
+use crate::redis_server::RedisServer;
 use crate::support::{Folder, Server, wait_until};
 use crate::tls::Pair;
 
@@ -49,7 +48,7 @@ fn what_was_acknowledged_is_an_entry_once_though_both_are_killed() {
     }
     server.wait_delivered();
     let entries = redis.ask(&["XRANGE", "access", "-", "+"]).list();
-    let payload = |entry: Value| entry.list().remove(1).list().remove(3).text();
+    let payload = |entry: crate::redis_server::Value| entry.list().remove(1).list().remove(3).text();
     let mut payloads: Vec<String> = entries.into_iter().map(payload).collect();
     let mut expected: Vec<String> = (0..number).map(|number| format!("{{\"number\":  {number}}}")).collect();
     payloads.sort();
@@ -116,44 +115,4 @@ fn a_server_with_tls_is_believed_by_its_certificate_alone() {
     let server = start(&folder, &url, &format!("ca = \"{certificate}\"\n"));
     server.wait_delivered();
     assert_eq!(redis.ask(&["XLEN", "access"]).number(), 1);
-}
-
-/// The payloads of a stream's entries.
-fn payloads(entries: Value) -> Vec<String> {
-    entries.list().into_iter().map(|entry| entry.list().remove(1).list().remove(3).text()).collect()
-}
-
-/// Posts an event for each of these numbers.
-fn post_numbers(server: &Server, numbers: std::ops::Range<usize>) {
-    let lines: String = numbers.map(|number| format!("{{\"number\": {number}}}\n")).collect();
-    assert_eq!(server.post("/ingest/batch/access", &lines).0, 200);
-}
-
-fn expect_numbers(mut found: Vec<String>, count: usize) {
-    let mut expected: Vec<String> = (0..count).map(|number| format!("{{\"number\": {number}}}")).collect();
-    found.sort();
-    expected.sort();
-    assert_eq!(found, expected, "each once");
-}
-
-#[test]
-fn a_failover_by_sentinels_loses_nothing_and_repeats_nothing() {
-    let Some(watched) = Watched::start() else { return };
-    let folder = Folder::new();
-    let sentinels: Vec<String> = watched.sentinel_ports.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
-    let settings = format!("sentinels = [{}]\n", sentinels.join(", "));
-    let server = start(&folder, &format!("redis://{NAME}"), &settings);
-    post_numbers(&server, 0..500);
-    server.wait_delivered();
-    // What is stored from now on isn't in the server that takes over.
-    let [old, new] = &watched.servers;
-    new.kill();
-    post_numbers(&server, 500..700);
-    server.wait_delivered();
-    old.kill();
-    new.run();
-    post_numbers(&server, 700..900);
-    assert!(wait_until(|| new.ask(&["XLEN", "access"]).number() == 900), "{}", folder.text("log"));
-    expect_numbers(payloads(new.ask(&["XRANGE", "access", "-", "+"])), 900);
-    assert!(folder.text("log").contains("a failover loses"), "{}", folder.text("log"));
 }

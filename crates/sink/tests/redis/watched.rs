@@ -1,7 +1,7 @@
 //! Sentinels: failovers under load, with nothing lost and with a tail lost, and what is said of wrong names.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sink::redis::{Deployment, RedisConfig, Sentinel};
 use sink::{Cursor, Sink, SinkConfig, SinkError};
@@ -128,28 +128,6 @@ async fn a_lane_that_was_not_told_of_a_lost_tail_leaves_no_gap() {
 }
 
 #[tokio::test]
-async fn an_open_connection_is_given_up_where_sentinels_name_another_server() {
-    let Some(watched) = Watched::start() else { return };
-    let sink = Sink::new(SinkConfig::Redis(config(&watched)));
-    bring_to(&sink, 0, 5, |first, count| plain(0, first, count)).await;
-    // The old one is as well as ever, as one is that is cut off from the others.
-    let new = &watched.servers[1];
-    watched.sentinels.iter().for_each(|sentinel| drop(sentinel.ask(&["SENTINEL", "REMOVE", NAME])));
-    new.ask(&["REPLICAOF", "NO", "ONE"]);
-    new.ask(&["FLUSHALL"]);
-    let port = watched.ports[1].to_string();
-    for sentinel in &watched.sentinels {
-        sentinel.ask(&["SENTINEL", "MONITOR", NAME, "127.0.0.1", &port, "2"]);
-    }
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while sink.cursor(&lane(0)).await != Ok(Cursor::Store(0)) {
-        assert!(Instant::now() < deadline, "it still asks the old one");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    assert_eq!(count(&watched.servers[0]), 5);
-}
-
-#[tokio::test]
 async fn wrong_names_and_sentinels_that_are_away_are_told() {
     let Some(watched) = Watched::start() else { return };
     let right = config(&watched);
@@ -161,20 +139,6 @@ async fn wrong_names_and_sentinels_that_are_away_are_told() {
     let alone = RedisConfig { server: sentinel, deployment: Deployment::Alone, ..right.clone() };
     let SinkError::Misconfigured(reason) = failure(alone).await else { panic!("a sentinel stores nothing") };
     assert!(reason.contains("name it in `sentinels`"), "{reason}");
-
-    // Sentinels have users of their own, who need no more than this.
-    for sentinel in &watched.sentinels {
-        sentinel.ask(&["ACL", "SETUSER", "ann", "on", ">secret", "+sentinel|master"]);
-    }
-    let asked_by = |account: &str| {
-        let url = |port: &u16| format!("redis://{account}@127.0.0.1:{port}").parse().unwrap();
-        let sentinels = watched.sentinel_ports.iter().map(url).collect();
-        RedisConfig { deployment: Deployment::Watched(sentinels), ..right.clone() }
-    };
-    Sink::new(SinkConfig::Redis(asked_by("ann:secret"))).connect().await.unwrap();
-    let SinkError::Misconfigured(reason) = failure(asked_by("ann:other")).await else { panic!("a wrong password") };
-    assert!(reason.contains("WRONGPASS") && reason.contains("`sentinels`"), "{reason}");
-
     watched.sentinels[..2].iter().for_each(RedisServer::kill);
     Sink::new(SinkConfig::Redis(right.clone())).connect().await.unwrap();
     watched.sentinels[2].kill();
