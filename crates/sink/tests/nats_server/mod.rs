@@ -1,6 +1,6 @@
 //! A NATS server of a test's own: a folder under the temporary one, a free port. Used by the tests of several crates and by
 //! campaigns; it needs nothing but std, and what `cargo xtask services` has built.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
+#![allow(dead_code, unreachable_pub, unused_imports, missing_docs, reason = "each test takes of it what it needs")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
