@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use sink::{Cursor, Report, SinkError};
+use sink::{Cursor, SinkError};
 
-use crate::events::{batch, deliver, lane, plain};
-use crate::nats_server::{NatsServer, ROOMY};
+use crate::events::{deliver, lane, plain};
+use crate::nats_server::NatsServer;
 use crate::stand::{Stand, server};
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_NATS_CUTS=all` each byte is.
@@ -163,46 +163,4 @@ async fn a_full_stream_stores_nothing_of_a_batch_and_goes_on_when_it_has_room() 
     update(-1);
     deliver(&sink, &plain(0, 11, 900)).await;
     expect_once(&stand, 910).await;
-}
-
-/// A server alone goes on with a batch whose middle had no room in its account, and acknowledges it.
-#[tokio::test]
-async fn a_batch_that_was_acknowledged_and_stored_in_part_is_completed() {
-    let account = |room: &str| {
-        format!("{ROOMY}accounts {{ A {{ jetstream {{ max_file: {room} }}, users [{{ user: a, password: a }}] }} }}\n")
-    };
-    let Some(server) = NatsServer::start_with(&account("300KB")) else { return };
-    let mut stand = Stand::new(&server);
-    stand.config.servers = format!("nats://a:a@{}", stand.proxy.address()).parse().unwrap();
-    let sink = stand.sink();
-    // Five large ones, of which four have room; the others have, and the cursor.
-    let (small, large) = ("1".to_owned(), format!("\"{}\"", "x".repeat(60_000)));
-    let payload = |at: usize| if at % 10 == 5 && at < 50 { large.as_str() } else { small.as_str() };
-    let payloads: Vec<&str> = (0..100).map(payload).collect();
-    let whole = batch(0, 1, &payloads);
-    let Err(SinkError::Unavailable(reason)) = sink.write(&whole).await else { panic!("not all of it has room") };
-    assert!(reason.contains("stored only some of them"), "{reason}");
-    let stored =
-        server.client_of("\"user\":\"a\",\"pass\":\"a\"").messages(&stand.stream, &format!("{}.>", stand.stream));
-    assert_eq!(stored.len(), 99);
-    // Neither this sink nor another one takes the cursor at its word.
-    assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)));
-    assert!(sink.write(&whole).await.is_err());
-    server.kill();
-    server.configure(&account("100MB"));
-    server.run();
-    let other = stand.sink();
-    assert_eq!(other.cursor(&lane(0)).await, Ok(Cursor::Store(0)));
-    deliver(&other, &whole).await;
-    assert_eq!(other.cursor(&lane(0)).await, Ok(Cursor::Store(100)));
-    let mut client = server.client_of("\"user\":\"a\",\"pass\":\"a\"");
-    let mut positions: Vec<u64> = Vec::new();
-    client.each(&stand.stream, &format!("{}.>", stand.stream), |message| {
-        let position = message.header("Forebay-Position").unwrap().strip_prefix("0:").unwrap().parse().unwrap();
-        assert_eq!(message.payload, payload(usize::try_from(position).unwrap() - 1).as_bytes());
-        positions.push(position);
-    });
-    positions.sort_unstable();
-    assert_eq!(positions, (1..=100).collect::<Vec<u64>>(), "each once");
-    assert_eq!(other.write(&batch(0, 101, &["2"])).await, Ok(Report::Stored));
 }
