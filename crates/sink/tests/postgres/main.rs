@@ -7,7 +7,6 @@ mod connections;
 mod divided;
 mod events;
 mod faults;
-mod followed;
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
 mod rows;
