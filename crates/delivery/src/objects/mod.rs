@@ -12,6 +12,9 @@
 //! 4. When the object is durable, and those before it are, the lane's cursor passes it, and the ledger counts what was
 //!    written.
 //!
+//! Where types are told apart, a run of positions has an object for each type that has events in it: they are gathered, committed and
+//! passed together, as one object otherwise is.
+//!
 //! A crash
 //!
 //! * before 2 leaves nothing: the lane reads the same events again and may cut them otherwise;
