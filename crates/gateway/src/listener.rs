@@ -129,7 +129,9 @@ impl Listener {
                     if kept_back.take().is_none() || !close_one(&listener).await {
                         tokio::time::sleep(BACK_OFF).await;
                     }
-                    kept_back = File::open(KEPT_BACK).ok();
+                    // Somebody else in the process may have taken it meanwhile. The next that is free is kept back again before a
+                    // connection gets it: else clients would wait in the queue instead of being turned away.
+                    kept_back = keep_back().await;
                 }
             }
         }
@@ -144,6 +146,17 @@ impl Listener {
     }
 }
 
+/// A descriptor to be let go when there is no other one.
+async fn keep_back() -> Option<File> {
+    loop {
+        match File::open(KEPT_BACK) {
+            Ok(file) => return Some(file),
+            Err(error) if is_out_of_descriptors(&error) => tokio::time::sleep(BACK_OFF).await,
+            Err(_) => return None,
+        }
+    }
+}
+
 /// Takes a connection that waits, with the descriptor that was kept back, and closes it: its client learns at once that
 /// it should go elsewhere or come later, instead of waiting for what may take hours. Whether there was one.
 async fn close_one(listener: &TcpListener) -> bool {
@@ -154,6 +167,11 @@ async fn close_one(listener: &TcpListener) -> bool {
 fn set_up(stream: TcpStream) -> io::Result<std::net::TcpStream> {
     stream.set_nodelay(true)?;
     stream.into_std()
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// The peer left before its connection was accepted; the next one is there.

@@ -12,7 +12,7 @@ use crate::problem::{Problem, Refused};
 const VERSION: u8 = 1;
 const CHECK_BYTES: usize = 8;
 /// Bytes of a bookmark: more than any store needs.
-const BOOKMARK_BYTES_MAX: usize = 256;
+const BOOKMARK_BYTES_MAX: usize = 1024;
 
 /// What a cursor belongs to: a sink and what is asked of it. The number of events may change from page to page.
 #[derive(Clone, Copy, Debug)]

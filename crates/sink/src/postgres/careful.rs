@@ -179,20 +179,18 @@ impl Sql {
 /// divided a result's row may stand under another time.
 fn replacement(table: &Table, columns: &str, rows: &str) -> String {
     let to = &table.quoted;
-    let others = || table.fields.iter().filter(|field| field.content != Content::Id).map(Field::quoted);
+    let others = table.fields.iter().filter(|field| field.content != Content::Id);
     if table.divided.is_some() {
-        let set: Vec<String> = others().map(|column| format!("{column} = n.{column}")).collect();
         return format!(
             "with n as (select {columns} from {rows}), \
              u as (update {to} t set {} from n where t.id = n.id returning t.id) \
              insert into {to} ({columns}) select {columns} from n where id not in (select id from u) order by id",
-            set.join(", ")
+            table.replaced(others, "n")
         );
     }
-    let set: Vec<String> = others().map(|column| format!("{column} = excluded.{column}")).collect();
     format!(
         "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do update set {}",
-        set.join(", ")
+        table.replaced(others, "excluded")
     )
 }
 

@@ -10,8 +10,7 @@ use pipeline::pointer::JsonPointer;
 pub(super) fn insert(table: &Table, columns: &str, rows: &str) -> String {
     let is_of_key = |field: &&Field| matches!(field.content, Content::Id | Content::EventTime);
     let (to, key, others) = (&table.quoted, table.key(), table.fields.iter().filter(|field| !is_of_key(field)));
-    let set: Vec<String> = others.map(|field| format!("{0} = excluded.{0}", field.quoted())).collect();
-    let set = set.join(", ");
+    let set = table.replaced(others, "excluded");
     // One statement can't replace a row twice: of several with one id the one is taken that would be left.
     let best = |order: &str| format!("(select distinct on ({key}) * from {rows} order by {key}, {order}) as n");
     match &table.conflict {

@@ -1,8 +1,9 @@
 //! The tables that are missing: that of the events, and Forebay's own two beside it.
 
-use super::config::{Partition, PostgresConfig};
+use super::config::{Layout, Partition, PostgresConfig};
 use super::failure::Failure;
 use super::session::Talk;
+use super::storing::{STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
 use super::table::{Content, Field};
 
 /// Two that make tables at the same time wait for each other; the number is only Forebay's own.
@@ -49,7 +50,12 @@ fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
         };
         format!("{} {}{rule}", field.quoted(), field.kind.name())
     };
-    let columns: Vec<String> = fields.iter().map(column).collect();
+    let mut columns: Vec<String> = fields.iter().map(column).collect();
+    let is_read_back = matches!(config.layout, Layout::Whole { .. });
+    if is_read_back {
+        columns.push(format!("{STORED_IN} bigint not null default {THIS_TRANSACTION}"));
+        columns.push(format!("{STORED_NUMBER} bigserial"));
+    }
     let columns = columns.join(", ");
     let making = if is_divided {
         let default = config.table.with_suffix("_default");
@@ -60,6 +66,18 @@ fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
     } else {
         format!("create table {table} ({columns})")
     };
+    let making = if is_read_back { making + &in_order(table) } else { making };
     // Within one command: a table that is there already, in whichever schema of the search path, is looked at as it is.
     format!("do $$ begin if to_regclass('{table}') is null then {making}; end if; end $$")
+}
+
+/// What lets the rows of a new table be read in the order of storing.
+fn in_order(table: &str) -> String {
+    // A connection takes so many numbers at a time: they ascend within a transaction, and nothing more is asked of them. So who may
+    // add rows may number them, without being told of the sequence too.
+    format!(
+        "; create index on {table} ({STORED_IN}, {STORED_NUMBER}); \
+         execute 'alter sequence ' || pg_get_serial_sequence('{table}', '{STORED_NUMBER}') || ' cache 1000'; \
+         execute 'grant usage on sequence ' || pg_get_serial_sequence('{table}', '{STORED_NUMBER}') || ' to public'"
+    )
 }

@@ -18,6 +18,8 @@ mod pool;
 mod reader;
 mod row;
 mod session;
+mod snapshot;
+mod storing;
 mod table;
 mod transaction;
 

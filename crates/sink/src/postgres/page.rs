@@ -1,18 +1,21 @@
-//! One page of a table: by ids, or by places ([`places`](super::places)).
+//! One page of a table: by ids, in the order of storing ([`storing`](super::storing)), or where the table doesn't tell that one by places
+//! ([`places`](super::places)).
 
 use event::EventId;
 use event::limits::EVENT_BYTES_MAX;
-use event::read::{Bookmark, Gathered, Page, Query, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Gathered, Page, Query, StoredEvent, Wanted};
 use tokio_postgres::Row;
 
 use super::failure::Failure;
 use super::places::{At, Mark, among_places};
 use super::row::{Array, Id, Time};
 use super::session::Talk;
+use super::storing::{Ordered, Round};
 
-/// A bookmark among places begins with this, one among ids with the other.
+/// What a bookmark begins with: one among places, one among ids, and one in the order of storing.
 const AMONG_PLACES: u8 = b'p';
 const AMONG_IDS: u8 = b'i';
+const STORED: u8 = b's';
 
 /// Reads a page; `None` where the bookmark is none of this store's.
 pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Option<Page>, Failure> {
@@ -29,7 +32,11 @@ pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Opti
             Some(first) => among_ids(talk, table, query, first, *last).await.map(Some),
             None => Ok(Some(Page::default())),
         },
-        (Wanted::Stored(filter), None) => among_places(talk, table, query, filter, None).await.map(Some),
+        (Wanted::Stored(filter), None) => from_the_first(talk, table, query, filter).await,
+        (Wanted::Stored(filter), Some(Place::Stored(round))) => match Ordered::look(talk, table).await? {
+            Some(ordered) => ordered.page(talk, table, query, filter, Some(round)).await,
+            None => Ok(None),
+        },
         (Wanted::Stored(filter), Some(Place::At(mark))) => {
             among_places(talk, table, query, filter, Some(mark)).await.map(Some)
         }
@@ -37,9 +44,19 @@ pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Opti
     }
 }
 
+async fn from_the_first(talk: &Talk, table: &str, query: &Query, filter: &Filter) -> Result<Option<Page>, Failure> {
+    match Ordered::look(talk, table).await? {
+        Some(ordered) if !ordered.has_strange_numbers(talk, table).await? => {
+            ordered.page(talk, table, query, filter, None).await
+        }
+        _ => among_places(talk, table, query, filter, None).await.map(Some),
+    }
+}
+
 /// A place between two events.
 pub(super) enum Place {
     At(Mark),
+    Stored(Round),
     /// Behind this id.
     Id(EventId),
 }
@@ -47,6 +64,7 @@ pub(super) enum Place {
 impl Place {
     fn read(Bookmark(bytes): &Bookmark) -> Option<Self> {
         match bytes.split_first()? {
+            (&STORED, mut rest) => Round::read(&mut rest).filter(|_| rest.is_empty()).map(Self::Stored),
             (&AMONG_IDS, id) => Some(Self::Id(EventId(id.try_into().ok()?))),
             (&AMONG_PLACES, rest) => {
                 let (part, rest) = rest.split_first_chunk()?;
@@ -64,6 +82,11 @@ impl Place {
     pub(super) fn write(&self) -> Bookmark {
         Bookmark(match self {
             Self::Id(id) => [&[AMONG_IDS][..], &id.0].concat(),
+            Self::Stored(round) => {
+                let mut bytes = vec![STORED];
+                round.write(&mut bytes);
+                bytes
+            }
             Self::At(Mark { part, file, at, id }) => {
                 let (block, number) = (at.block.to_be_bytes(), at.number.to_be_bytes());
                 [&[AMONG_PLACES][..], &part.to_be_bytes(), &file.to_be_bytes(), &block, &number, &id.0].concat()
@@ -77,22 +100,34 @@ fn behind(id: EventId) -> Option<EventId> {
     u128::from_be_bytes(id.0).checked_add(1).map(|next| EventId(next.to_be_bytes()))
 }
 
-/// The rows that fit `condition`, in `order`, as far as a page has room for them: the server counts too, or it would send
+/// In which order rows are read, as SQL.
+#[derive(Clone, Copy)]
+pub(super) struct Order<'a> {
+    /// A row's place in it, shown as text.
+    pub(super) place: &'a str,
+    /// What the rows of the table are ordered by, of which there may be many: an index should have it.
+    pub(super) first: &'a str,
+    /// What those of the page are ordered by, which have `place`.
+    pub(super) then: &'a str,
+}
+
+/// The rows that fit `condition`, in order, as far as a page has room for them: the server counts too, or it would send
 /// them all.
-pub(super) fn rows(table: &str, condition: &str, order: &str, query: &Query) -> String {
+pub(super) fn rows(table: &str, condition: &str, Order { place, first, then }: Order<'_>, query: &Query) -> String {
     // One more than there is room for tells whether there is a next page.
     let (count, bytes) = (query.limit.saturating_add(1), query.bytes_max);
     format!(
         "select id, type, source, received_at, payload, place::text as shown from \
-         (select c.*, sum(octet_length(payload)) over (order by {order}) - octet_length(payload) as before from \
+         (select c.*, sum(octet_length(payload)) over (order by {then}) - octet_length(payload) as before from \
          (select id, coalesce(type, '') as type, coalesce(source, '') as source, received_at, payload::text as payload, \
-         ctid as place from {table} where ({condition}) and payload is not null and received_at is not null \
-         order by {order} limit {count}) c) c where before <= {bytes} order by {order}"
+         {place} as place from {table} where ({condition}) and payload is not null and received_at is not null \
+         order by {first} limit {count}) c) c where before <= {bytes} order by {then}"
     )
 }
 
 async fn among_ids(talk: &Talk, table: &str, query: &Query, first: EventId, last: EventId) -> Result<Page, Failure> {
-    let sql = rows(table, "id >= ($1::uuid[])[1] and id <= ($1::uuid[])[2]", "id", query);
+    let order = Order { place: "ctid", first: "id", then: "id" };
+    let sql = rows(table, "id >= ($1::uuid[])[1] and id <= ($1::uuid[])[2]", order, query);
     let (mut gathered, mut first) = (Gathered::new(query), Some(first));
     while let Some(from) = first {
         let between = Array::of_ids([from, last].into_iter());
@@ -113,9 +148,8 @@ async fn among_ids(talk: &Talk, table: &str, query: &Query, first: EventId, last
     Ok(gathered.page(None))
 }
 
-/// Where a row stands, and its event.
-pub(super) fn event_in(row: &Row) -> Result<(At, StoredEvent), Failure> {
-    let place: &str = row.try_get(5)?;
+/// Where a row stands, as [`Order::place`] shows it, and its event.
+pub(super) fn event_in(row: &Row) -> Result<(&str, StoredEvent), Failure> {
     let event = StoredEvent {
         id: row.try_get::<_, Id>(0)?.0,
         type_name: row.try_get(1)?,
@@ -123,7 +157,7 @@ pub(super) fn event_in(row: &Row) -> Result<(At, StoredEvent), Failure> {
         received_at: row.try_get::<_, Time>(3)?.0,
         payload: row.try_get::<_, String>(4)?.into_bytes(),
     };
-    Ok((At::parse(place).ok_or(Failure::Odd("a row has no place"))?, event))
+    Ok((row.try_get(5)?, event))
 }
 
 /// Others may have put into the table what is too large for an event.

@@ -1,5 +1,5 @@
-//! Events in the order of their places, in steps that are each short: there is no index but that of the ids, and the table
-//! may be large.
+//! Events of a table whose rows don't tell when they were stored, in the order of their places, in steps that are each short: there is no
+//! index but that of the ids, and the table may be large.
 //!
 //! Within a table the order is about that of storing: the server may put a row into the free space of an earlier block. A table that
 //! is divided is read part by part: first the default partition, then the days in their order.
@@ -14,7 +14,7 @@ use event::{EventId, TypeName};
 use tokio_postgres::Row;
 
 use super::failure::Failure;
-use super::page::{Place, event_in, is_none_of_ours, rows};
+use super::page::{Order, Place, event_in, is_none_of_ours, rows};
 use super::row::{Array, Time};
 use super::session::Talk;
 
@@ -104,7 +104,8 @@ pub(super) async fn among_places(
                 mark.at = end;
             }
             for row in &found {
-                let (at, event) = event_in(row)?;
+                let (place, event) = event_in(row)?;
+                let at = At::parse(place).ok_or(Failure::Odd("a row has no place"))?;
                 let id = event.id;
                 if !is_none_of_ours(&event) && !gathered.take(event) {
                     return Ok(gathered.page(Some(Place::At(mark).write())));
@@ -196,7 +197,8 @@ async fn step(
         after.sql(),
         end.sql()
     );
-    let sql = rows(table, &condition, "place", query);
+    let order = Order { place: "ctid", first: "place", then: "place" };
+    let sql = rows(table, &condition, order, query);
     let type_name = filter.type_name.as_ref().map(TypeName::as_str);
     let (since, until) = (filter.since.map(Time), filter.until.map(Time));
     talk.wait(talk.client.query(&sql, &[&type_name, &since, &until])).await

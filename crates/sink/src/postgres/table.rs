@@ -8,6 +8,7 @@ use super::creation::make_missing;
 use super::failure::Failure;
 use super::kind::Kind;
 use super::session::Talk;
+use super::storing::STORED_IN;
 use pipeline::pointer::JsonPointer;
 
 /// What a column holds.
@@ -93,6 +94,8 @@ pub(super) struct Table {
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
     pub(super) conflict: Conflict,
+    /// Whether its rows tell which transaction stored them: one that replaces a row is to say so too.
+    pub(super) tells_transactions: bool,
     /// What the names of its partitions begin with, if it is divided by day.
     pub(super) divided: Option<QualifiedName>,
     pub(super) quoted: String,
@@ -116,6 +119,13 @@ impl Table {
     /// That rows `t` and `n` have one key.
     pub(super) const fn has_key(&self) -> &'static str {
         if self.divided.is_some() { "t.id = n.id and t.event_time = n.event_time" } else { "t.id = n.id" }
+    }
+
+    /// What is set in a row that is replaced by `from`.
+    pub(super) fn replaced<'a>(&'a self, fields: impl Iterator<Item = &'a Field>, from: &str) -> String {
+        let set = fields.map(|field| format!("{0} = {from}.{0}", field.quoted()));
+        let stored_again = self.tells_transactions.then(|| format!("{STORED_IN} = default"));
+        set.chain(stored_again).collect::<Vec<_>>().join(", ")
     }
 
     /// Makes what is missing and looks at what is there.
@@ -151,6 +161,7 @@ impl Table {
             name,
             fields,
             conflict: config.conflict.clone(),
+            tells_transactions: found.iter().any(|column| column.is_transaction),
             divided,
             quoted,
             revisions,
@@ -176,7 +187,9 @@ fn nulls(count: usize) -> String {
 }
 
 const COLUMNS: &str = "select a.attrelid, a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), \
-    a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '' \
+    a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '', \
+    a.attname = 'stored_in' and a.atthasdef and exists (select from pg_attrdef d where d.adrelid = a.attrelid \
+    and d.adnum = a.attnum and pg_get_expr(d.adbin, d.adrelid) = 'txid_current()') \
     from pg_attribute a where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum";
 
 /// What a divided table may lack.
@@ -259,6 +272,8 @@ struct Found {
     oid: Oid,
     type_name: String,
     is_needed: bool,
+    /// Whether it holds by default which transaction stored the row.
+    is_transaction: bool,
 }
 
 impl Found {
@@ -269,6 +284,7 @@ impl Found {
             oid: row.try_get(2)?,
             type_name: row.try_get(3)?,
             is_needed: row.try_get(4)?,
+            is_transaction: row.try_get(5)?,
         })
     }
 }

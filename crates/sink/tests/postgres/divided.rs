@@ -1,8 +1,7 @@
 //! Tables that are divided by day: which partitions there are, who waits for whom, and what once means in them.
 
-use event::read::{Filter, Query, Wanted};
 use sink::postgres::{Conflict, Partition, PayloadKind};
-use sink::{Batch, Cursor, Record, Report, Sink, SinkError, Write};
+use sink::{Batch, Cursor, Record, Report, SinkError, Write};
 
 use crate::events::{RECEIVED_AT, batch_of, deliver, id, lane, plain};
 use crate::postgres_server::PostgresServer;
@@ -300,40 +299,4 @@ async fn a_table_that_is_not_divided_so_says_what_to_do() {
     stand.config.partition = Partition::None;
     let Err(SinkError::Misconfigured(reason)) = stand.sink().connect().await else { panic!("it is divided") };
     assert!(reason.contains("partition = \"day\""), "{reason}");
-}
-
-/// All events from a bookmark on, in pages, and the last page's query.
-async fn read_on(sink: &Sink, query: &mut Query) -> Vec<u8> {
-    let mut numbers = Vec::new();
-    loop {
-        let page = sink.read(query.clone()).await.unwrap();
-        numbers.extend(page.events.iter().map(|event| event.id.0[15]));
-        match page.next {
-            Some(next) => query.after = Some(next),
-            None => return numbers,
-        }
-    }
-}
-
-#[tokio::test]
-async fn days_are_read_one_after_the_other_and_a_bookmark_outlives_its_partition() {
-    let Some(server) = server() else { return };
-    let stand = divided(server).await;
-    let (sink, schema) = (stand.sink(), &stand.schema);
-    deliver(&sink, &timed(0, 1, &[0, -DAY, -2 * DAY, 900 * DAY, 0, -DAY])).await;
-    let all = || Query { wanted: Wanted::Stored(Filter::default()), after: None, limit: 2, bytes_max: 1 << 20 };
-    assert_eq!(read_on(&sink, &mut all()).await, [4, 3, 2, 6, 1, 5], "the default partition, then the days");
-    let mut query = all();
-    for expected in [[4, 3], [2, 6]] {
-        let page = sink.read(query.clone()).await.unwrap();
-        assert_eq!(page.events.iter().map(|event| event.id.0[15]).collect::<Vec<_>>(), expected);
-        query.after = page.next;
-    }
-    let mut behind = query.clone();
-    server.psql(&format!("vacuum full {schema}.events"));
-    assert_eq!(read_on(&sink, &mut behind).await, [1, 5], "written anew");
-    server.psql(&format!("drop table {schema}.events_20251008"));
-    assert_eq!(read_on(&sink, &mut query).await, [1, 5], "and gone");
-    let id = Query { wanted: Wanted::Ids { first: id(0, 4), last: id(0, 5) }, ..all() };
-    assert_eq!(read_on(&sink, &mut id.clone()).await, [4, 5]);
 }

@@ -9,5 +9,6 @@ mod events;
 mod faults;
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
+mod reading;
 mod rows;
 mod stand;

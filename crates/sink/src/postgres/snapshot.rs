@@ -1,0 +1,123 @@
+//! Which transactions of a server had ended at some moment, as the server tells it: "10:20:10,14" is before 20 all but 10 and 14.
+//!
+//! The form is that of `txid_snapshot` (PostgreSQL's documentation, "Transaction ID and Snapshot Information Functions").
+
+use std::fmt::{self, Display, Formatter};
+
+use bytes::{Buf, BufMut};
+
+/// So many running transactions are told apart; the next and all behind it count as running.
+const RUNNING_MAX: usize = 100;
+
+/// The transactions that had ended: those before `end` that aren't `running`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Snapshot {
+    /// The first that may not have ended.
+    begin: i64,
+    /// The first that hadn't begun.
+    end: i64,
+    /// Those between that hadn't ended, ascending, each as its distance from `begin`.
+    running: Vec<u32>,
+}
+
+impl Snapshot {
+    /// As the server writes it; `None` for anything else.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let (begin, end, running) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
+        let mut snapshot = Self { begin, end, running: Vec::new() };
+        for number in running.split(',').filter(|number| !number.is_empty()) {
+            let number: i64 = number.parse().ok()?;
+            match u32::try_from(number.checked_sub(begin)?) {
+                Ok(distance) if snapshot.running.len() < RUNNING_MAX => snapshot.running.push(distance),
+                // It and what lies behind is left for the next snapshot: none of it is passed.
+                _ => {
+                    snapshot.end = number;
+                    break;
+                }
+            }
+        }
+        (parts.next().is_none() && snapshot.is_sound()).then_some(snapshot)
+    }
+
+    fn is_sound(&self) -> bool {
+        let ascends = self.running.is_sorted_by(|one, next| one < next);
+        let last = self.running.last().map_or(self.begin, |distance| self.begin.saturating_add(i64::from(*distance)));
+        self.begin >= 0 && ascends && last <= self.end
+    }
+
+    /// The first transaction that may not have ended.
+    pub(super) const fn begin(&self) -> i64 {
+        self.begin
+    }
+
+    /// The first transaction that hadn't begun.
+    pub(super) const fn end(&self) -> i64 {
+        self.end
+    }
+
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.put_i64(self.begin);
+        bytes.put_i64(self.end);
+        // There are a hundred at most.
+        bytes.put_u8(u8::try_from(self.running.len()).unwrap_or(u8::MAX));
+        self.running.iter().for_each(|distance| bytes.put_u32(*distance));
+    }
+
+    /// What was written before, taken from the front of `bytes`.
+    pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (begin, end) = (bytes.try_get_i64().ok()?, bytes.try_get_i64().ok()?);
+        let count = bytes.try_get_u8().ok()?;
+        let running = (0..count).map(|_| bytes.try_get_u32().ok()).collect::<Option<_>>()?;
+        Some(Self { begin, end, running }).filter(Self::is_sound)
+    }
+}
+
+impl Display for Snapshot {
+    /// As the server reads it.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:", self.begin, self.end)?;
+        for (place, distance) in self.running.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            write!(f, "{comma}{}", self.begin.saturating_add(i64::from(*distance)))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails loudly")]
+mod tests {
+    use super::*;
+
+    fn written(snapshot: &Snapshot) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        snapshot.write(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn what_a_server_writes_is_kept_as_it_is() {
+        for text in ["10:20:10,14", "7:7:", "5:9:5", "4294967296:8589934593:4294967296,8589934591"] {
+            let snapshot = Snapshot::parse(text).unwrap();
+            assert_eq!(snapshot.to_string(), text);
+            let bytes = written(&snapshot);
+            let mut rest = &bytes[..];
+            assert_eq!(Snapshot::read(&mut rest), Some(snapshot));
+            assert_eq!(rest, b"");
+            assert!((0..bytes.len()).all(|end| Snapshot::read(&mut &bytes[..end]).is_none()));
+        }
+        for text in ["", "7", "7:7", "7:7:7:", "9:10:8", "8:10:9,9", "8:10:11", "a:7:", "-3:7:"] {
+            assert_eq!(Snapshot::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn of_too_many_that_run_the_rest_counts_as_not_begun() {
+        let running: Vec<String> = (0..150).map(|number| (1_000 + 2 * number).to_string()).collect();
+        let snapshot = Snapshot::parse(&format!("1000:5000:{}", running.join(","))).unwrap();
+        assert_eq!((snapshot.end(), snapshot.running.len()), (1_200, 100));
+        assert!(written(&snapshot).len() < 450);
+        assert_eq!(Snapshot::parse("10:9000000000:10,8000000000").unwrap().to_string(), "10:8000000000:10");
+    }
+}
