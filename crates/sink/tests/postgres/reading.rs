@@ -242,4 +242,13 @@ async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bo
     assert_eq!(read_on(&sink, &mut query).await, [1, 5], "and gone");
     let ids = Query { wanted: Wanted::Ids { first: id(0, 4), last: id(0, 5) }, ..all(2) };
     assert_eq!(read_on(&sink, &mut ids.clone()).await, [4, 5]);
+    // As the manual says to give it an order.
+    server.psql(&format!(
+        "alter table {schema}.events add stored_in bigint not null default 0, add stored_number bigserial;
+         alter table {schema}.events alter stored_in set default txid_current();
+         create index on {schema}.events (stored_in, stored_number)"
+    ));
+    deliver(&sink, &batch(0, 7, &["1", "2"])).await;
+    let mut read = read_on(&sink, &mut all(2)).await;
+    assert_eq!(read.split_off(4), [7, 8], "what is stored from now on comes last, though its day is an early one");
 }
