@@ -64,6 +64,8 @@ pub(crate) struct LaneBook {
     pub(crate) outcomes: BTreeMap<TypeName, Outcomes>,
     /// Whether the store has told where it stands since the start of the process. Not saved.
     pub(crate) confirmed: bool,
+    /// Where the journal ended at the first start since which the store hasn't told: more than that it can't have.
+    pub(crate) unheard_since: Option<u64>,
 }
 
 impl LaneBook {
@@ -135,6 +137,13 @@ impl SinkBook {
     pub(crate) fn forget_process(&mut self) {
         self.configured = false;
         self.lanes.iter_mut().for_each(|lane| lane.confirmed = false);
+    }
+
+    /// At a start nothing was heard of any store yet: `ends` are those of the journal, by shard.
+    pub(crate) fn hear_nothing(&mut self, ends: impl Iterator<Item = u64>) {
+        for (lane, end) in self.lanes.iter_mut().zip(ends) {
+            lane.unheard_since.get_or_insert(end);
+        }
     }
 
     /// Whether the sink needs segments: one that was taken out of the configuration does while events wait for it.

@@ -12,6 +12,7 @@
 //! sink local                           what follows, up to the next sink, is this one's
 //! dead 12                              its journal of dead letters is counted up to here; left out where that is 0
 //! lane 0 0 118 0 -                     shard, start, cursor, lost positions, `ahead` or `-`
+//! unheard 0 118                        shard, where its journal ended at the first start since which the store hasn't told where it stands
 //! outcome 0 access 117 1 0             shard, type, stored, dead, skipped
 //! pair access 0 - - -                  type, base, from by shard; of a closed route: accepted, until by shard, `passed` or nothing
 //! gap access 7,3 9,4                   behind the first and up to the second sequences by shard its route was out
@@ -152,6 +153,9 @@ fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
     for (shard, lane) in sink.lanes.iter().enumerate() {
         let ahead = if lane.ahead { "ahead" } else { "-" };
         writeln!(text, "lane {shard} {} {} {} {ahead}", lane.start, lane.cursor, lane.lost)?;
+        if let Some(end) = lane.unheard_since {
+            writeln!(text, "unheard {shard} {end}")?;
+        }
         for (name, Outcomes { stored, dead, skipped }) in &lane.outcomes {
             writeln!(text, "outcome {shard} {name} {stored} {dead} {skipped}")?;
         }
@@ -187,6 +191,11 @@ fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace
             let ahead = words.next()? == "ahead";
             let lane = LaneBook { start, cursor, lost, ahead, ..LaneBook::default() };
             (shard == sink.lanes.len()).then(|| sink.lanes.push(lane))
+        }
+        "unheard" => {
+            let lane = sink.lanes.get_mut(word::<usize>(words)?)?;
+            lane.unheard_since = Some(number(words)?);
+            Some(())
         }
         "outcome" => {
             let lane = sink.lanes.get_mut(word::<usize>(words)?)?;
@@ -263,6 +272,7 @@ mod tests {
             cursor: 12,
             lost: 3,
             ahead: true,
+            unheard_since: Some(40),
             outcomes: BTreeMap::from([(name("a.b"), outcomes)]),
             ..LaneBook::default()
         };

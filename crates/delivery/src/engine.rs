@@ -72,7 +72,10 @@ impl Engine {
         let mut crew = Crew::new(Surroundings::new(log, directory, &options));
         let routes_before = before.as_ref().map(|before| &before.routes);
         crew.prepare(&setup.aggregates, routes_before).map_err(StartError::Aggregates)?;
-        let (book, changed) = Start::new(log, &setup.routes, before).join(&setup).map_err(StartError::Journal)?;
+        let (mut book, changed) = Start::new(log, &setup.routes, before).join(&setup).map_err(StartError::Journal)?;
+        for sink in book.sinks.values_mut() {
+            sink.hear_nothing(log.shards().iter().map(|shard| shard.recovered()));
+        }
         let ledger = Arc::new(Ledger::new(log, book));
         let board = LaneBoard::default();
         let mut keeper = Keeper::new(
@@ -219,8 +222,10 @@ impl Engine {
                 Order::Abandon => return,
             }
             let told = race(changed(&mut orders), received(&mut changes));
-            match race(sleep(self.options.save_every), told).await {
-                First::One(()) => {
+            let due = race(sleep(self.options.save_every), self.ledger.is_to_be_saved());
+            match race(due, told).await {
+                First::One(First::Other(())) => drop(self.keeper.tick()),
+                First::One(First::One(())) => {
                     self.keeper.tick();
                     self.lanes.report_bugs();
                     self.crew.report_bugs();
@@ -237,7 +242,17 @@ impl Engine {
         self.stop_clerks.send_replace(true);
         // Before the lanes, which deliver what they make.
         let mut in_time = self.crew.end_when_done(Instant::now() + deadline / 2).await;
-        in_time &= self.lanes.end_when_done(until).await;
+        let (ledger, keeper) = (self.ledger.clone(), &mut self.keeper);
+        let saving = async {
+            loop {
+                ledger.is_to_be_saved().await;
+                keeper.tick();
+            }
+        };
+        in_time &= match race(self.lanes.end_when_done(until), saving).await {
+            First::One(in_time) => in_time,
+            First::Other(never) => never,
+        };
         in_time &= timeout_at(until, async { while self.clerks.join_next().await.is_some() {} }).await.is_ok();
         if !in_time {
             self.options.reporter.report("not everything was delivered in time; the rest is, after the next start");

@@ -127,13 +127,16 @@ impl<'a> Start<'a> {
 
     fn new_sink(&self, from_oldest: bool) -> SinkBook {
         let lane = |start| LaneBook { start, cursor: start, ..LaneBook::default() };
+        let ends = self.log.shards().iter().map(|shard| shard.recovered());
         let oldest = self.log.shards().iter().map(|shard| shard.segments().oldest().unwrap_or(1).saturating_sub(1));
         let lanes = if from_oldest {
             oldest.map(lane).collect()
         } else {
             self.counts.counted_up_to.iter().copied().map(lane).collect()
         };
-        SinkBook { lanes, ..SinkBook::default() }
+        let mut sink = SinkBook { lanes, ..SinkBook::default() };
+        sink.hear_nothing(ends);
+        sink
     }
 
     /// Closes the routes that were there before and aren't now, at the journal's end.

@@ -127,11 +127,14 @@ impl Keeper {
 
     /// Saves the ledger in both generations: where a route begins and ends must be known to whichever is read.
     pub(crate) fn save_both(&mut self) -> bool {
-        self.tick() && {
-            self.text.clear();
-            self.last = None;
-            self.tick()
+        if !self.tick() {
+            return false;
         }
+        // From here on it holds: the newer generation has it. Where the older one can't be written now it is with the next tick.
+        self.text.clear();
+        self.last = None;
+        self.tick();
+        true
     }
 
     /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
@@ -151,6 +154,7 @@ impl Keeper {
         if !is_saved && !self.save(&document, &passed) {
             return false;
         }
+        self.ledger.note_saved(&stamp);
         self.last = Some((stamp, document));
         self.free(&passed.cursors);
         self.free_dead_letters();
@@ -166,6 +170,8 @@ impl Keeper {
             return true;
         }
         if let Err(error) = self.write(text.as_bytes()) {
+            // It may be on the disk all the same: what is known then is to be written, even if it was before.
+            self.text.clear();
             self.save_failed(&error);
             return false;
         }

@@ -164,6 +164,9 @@ impl Lane {
             self.warn();
             match self.take_place(cursor) {
                 Ok(known) => {
+                    if cursor != Cursor::Delivery && !self.answer_is_saved().await {
+                        return Err(Turn::Moved);
+                    }
                     self.has_touched();
                     self.enter(LaneState::Delivering);
                     let after = self.ledger.lane(&self.name).cursor;

@@ -3,12 +3,12 @@
 //! Events are counted as accepted before a lane can see them. Whoever reads holds the accepted counts still first and
 //! then the outcomes, so there are never more outcomes than events.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::cells::Counter;
 use event::{Lane, TypeName};
 use eventlog::{Accepted, AcceptedCounts, Asked, EventLog, FilterStep, Outcomes as Waiting, Pending, Types};
+use tokio::sync::{Notify, watch};
 
 use crate::SinkName;
 use crate::book::{Book, LaneBook, Outcomes, SinkBook};
@@ -75,8 +75,6 @@ struct Held {
     met: usize,
     /// Times that it was changed.
     changes: u64,
-    /// Lanes whose stores have told where they stand since the start of the process, also those that are gone since.
-    answered: BTreeSet<Lane>,
 }
 
 /// What changes whenever anything does that is to be saved.
@@ -96,6 +94,9 @@ pub struct Ledger {
     held: Mutex<Held>,
     waiting: Arc<Waiting>,
     errors: Counter,
+    /// Up to which of its changes it is saved, and whoever waits for that.
+    saved: watch::Sender<u64>,
+    wanted: Notify,
 }
 
 impl Held {
@@ -111,8 +112,9 @@ impl Held {
 impl Ledger {
     pub(crate) fn new(log: &EventLog, book: Book) -> Self {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
-        let held = Mutex::new(Held { book, met: 0, changes: 0, answered: BTreeSet::new() });
-        Self { accepted, types, held, waiting: log.outcomes().clone(), errors: Counter::new() }
+        let held = Mutex::new(Held { book, met: 0, changes: 0 });
+        let (saved, wanted) = (watch::Sender::new(0), Notify::new());
+        Self { accepted, types, held, waiting: log.outcomes().clone(), errors: Counter::new(), saved, wanted }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -163,8 +165,7 @@ impl Ledger {
     /// Goes on with another book, while no lane runs.
     pub(crate) fn replace(&self, book: Book) {
         let mut held = self.held();
-        let answered = std::mem::take(&mut held.answered);
-        *held = Held { book, met: 0, changes: held.changes + 1, answered };
+        *held = Held { book, met: 0, changes: held.changes + 1 };
         drop(held);
         self.waiting.changed();
     }
@@ -236,16 +237,30 @@ impl Ledger {
     /// Where the lane is now is what its store says.
     pub(crate) fn confirm(&self, lane: &Lane) {
         let cursor = self.with_lane(lane, |book| {
-            book.confirmed = true;
+            (book.confirmed, book.unheard_since) = (true, None);
             book.cursor
         });
-        self.held().answered.insert(lane.clone());
         self.waiting.passed(&lane.sink, lane.shard, cursor);
     }
 
-    /// Whether it has said so ever since the start of the process.
-    pub(crate) fn has_answered(&self, lane: &Lane) -> bool {
-        self.held().answered.contains(lane)
+    /// Waits until what is known now is saved.
+    pub(crate) async fn saved(&self) {
+        let (changes, mut saved) = (self.held().changes, self.saved.subscribe());
+        if *saved.borrow_and_update() < changes {
+            self.wanted.notify_one();
+            // The ledger has it for as long as itself.
+            let _ = saved.wait_for(|saved| *saved >= changes).await;
+        }
+    }
+
+    /// Waits until somebody waits for it to be saved.
+    pub(crate) async fn is_to_be_saved(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// It is saved as it was at `stamp`.
+    pub(crate) fn note_saved(&self, stamp: &Stamp) {
+        self.saved.send_if_modified(|saved| stamp.changes > std::mem::replace(saved, stamp.changes.max(*saved)));
     }
 
     /// The lane's store stands where the journal has never been.

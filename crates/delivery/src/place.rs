@@ -12,7 +12,9 @@ use crate::book::Outcomes;
 use crate::condition::Verdict;
 use crate::dead_letters::BuryError;
 use crate::lane::Lane;
+use crate::lanes::Halt;
 use crate::ledger::Tally;
+use crate::race::{First, changed, race};
 use crate::rules::Rules;
 
 /// Why a lane has no place now.
@@ -91,10 +93,22 @@ impl Lane {
         Ok(Known { fence, buried, replayed })
     }
 
-    /// The last position that the store can have from this journal. Where it hasn't answered since the start, what was accepted meanwhile
-    /// isn't any of it: a store that is ahead of what was there at the start has something else at these positions.
+    /// The last position that the store can have from this journal. What was accepted since the first start after which it hasn't
+    /// answered isn't any of it: a store that is ahead of what was there then has something else at these positions.
     pub(crate) fn reach(&self) -> u64 {
-        if self.ledger.has_answered(&self.name) { self.shard.durable() } else { self.shard.recovered() }
+        self.ledger.lane(&self.name).unheard_since.unwrap_or_else(|| self.shard.durable())
+    }
+
+    /// Waits until the ledger is saved with the store's answer: before anything is written to the store, or after a crash it would be
+    /// taken for one that is ahead. `false` where the lane is to end meanwhile.
+    pub(crate) async fn answer_is_saved(&mut self) -> bool {
+        let ledger = self.ledger.clone();
+        let order = async {
+            while *self.halt.borrow_and_update() != Halt::Now {
+                changed(&mut self.halt).await;
+            }
+        };
+        race(ledger.saved(), order).await == First::One(())
     }
 
     /// Goes on behind events that this lane has never had, and whose segments are not there any more: segments are

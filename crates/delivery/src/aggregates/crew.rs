@@ -260,7 +260,11 @@ impl Crew {
         let setups = self.setups.clone();
         self.prepared.iter().for_each(|ready| self.pins.remove(ready.worker.setup.name()));
         self.prepared.clear();
-        if let Err(error) = self.prepare(&setups, Some(&Routes::new())).and_then(|()| self.start()) {
+        // What was prepared for the change wrote its beginning, with which none is to begin later.
+        let kept = setups.iter().map(AggregateSetup::file_name).collect();
+        let removed = self.remove_files(&kept);
+        let resumed = removed.and_then(|()| self.prepare(&setups, Some(&Routes::new()))).and_then(|()| self.start());
+        if let Err(error) = resumed {
             let message = format!("can't go on with aggregates, until the next start: {error}");
             self.around.options.reporter.report(&message);
         }

@@ -95,6 +95,8 @@ impl Worker {
     async fn work(&mut self) -> Result<(), Ended> {
         self.times = Times::new();
         if let Some(mark) = self.mark.take() {
+            // Where it was ended in the midst of it, what it was giving out may still be on its way into the journal.
+            self.first_shard().settled().await;
             let journaled = Some(Journaled::new(self.first_shard(), self.name(), mark));
             #[cfg(test)]
             let journaled =

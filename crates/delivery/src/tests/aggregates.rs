@@ -480,6 +480,39 @@ fn a_change_that_comes_to_nothing_leaves_aggregates_as_they_were() {
     });
 }
 
+/// It wrote where it would have begun.
+#[test]
+fn a_change_that_came_to_nothing_is_no_beginning_for_the_next() {
+    use journal::simulated_disk::{Failure, Operation};
+    run(async {
+        let mut world = world(66, &definition());
+        world.shards = 1;
+        world.start();
+        hit(&mut world, 0, 1, 1, 1).await;
+        seconds(1).await;
+        let before = world.aggregates.clone();
+        let other = vec![setup("hits", "sums", &Definition { emit: Emit::Final, ..definition() })];
+        world.aggregates = other.clone();
+        // The first is that of the new aggregate's state, the second that of the ledger.
+        world.disk.fail_from_call(Operation::Rename, 2, Failure::NoSpace);
+        assert!(world.change(world.routes.clone()).await.is_err());
+        world.disk.clear_faults();
+        world.aggregates = before;
+        hit(&mut world, 0, 2, 1, 1).await;
+        seconds(1).await;
+        world.aggregates = other;
+        world.change(world.routes.clone()).await.unwrap();
+        assert_eq!(world.reported("aggregate hits.sums is defined otherwise than before"), 1);
+        hit(&mut world, 0, 3, 1, 1).await;
+        hit(&mut world, 0, 60, 1, 1).await;
+        seconds(1).await;
+        world.settle().await;
+        let found = stored(&world, "hits.sums");
+        assert!(found.len() == 1 && found.values().all(|payload| payload.contains("\"n\":1,")), "{found:?}");
+        world.stop().await;
+    });
+}
+
 #[test]
 fn the_clock_ends_windows_of_a_quiet_type_and_may_step_back() {
     run(async {

@@ -90,7 +90,9 @@ fn only_what_fits_the_filter_is_replayed() {
             world.keyed.refuse_id(id(number));
         }
         world.start();
+        // One after the other: letters stand in the order in which they were refused.
         world.append(0, "both", 3).await;
+        world.settle().await;
         world.append(1, "both", 3).await;
         world.settle().await;
         world.fenced.heal();

@@ -214,17 +214,50 @@ fn a_store_that_lost_what_was_freed_is_not_written_to() {
 #[test]
 fn a_store_ahead_of_the_journal_stops_its_lane_however_late_it_answers() {
     run(async {
-        let mut world = ahead_of_its_journal(59).await;
-        world.fenced.block();
+        for starts in 1..4 {
+            let mut world = ahead_of_its_journal(59).await;
+            world.fenced.block();
+            for start in 0..starts {
+                world.kill(start).await;
+                world.start();
+                world.append(0, "other", 30).await;
+            }
+            seconds(5).await;
+            world.fenced.release();
+            seconds(5).await;
+            world.check_balance();
+            assert_eq!(world.fenced.count(), 20, "nothing is written");
+            assert_eq!(row(&world, "other", FENCED).stored, 0);
+            assert!(world.process().lanes.iter().any(|lane| matches!(lane.state(), LaneState::Stopped(_))));
+        }
+    });
+}
+
+/// That a store was away over a start is remembered; that it has answered is too, before it gets anything.
+#[test]
+fn a_store_that_was_away_over_starts_is_not_taken_for_one_that_is_ahead() {
+    run(async {
+        let mut world = World::new(64);
         world.start();
-        world.append(0, "other", 30).await;
-        seconds(5).await;
-        world.fenced.release();
-        seconds(5).await;
-        world.check_balance();
-        assert_eq!(world.fenced.count(), 20, "nothing is written");
-        assert_eq!(row(&world, "other", FENCED).stored, 0);
-        assert!(world.process().lanes.iter().any(|lane| matches!(lane.state(), LaneState::Stopped(_))));
+        world.append(0, "other", 7).await;
+        world.settle().await;
+        for round in 0..8 {
+            world.fenced.block();
+            for start in 0..2 {
+                world.kill(start).await;
+                world.start();
+                world.append(0, "other", 20).await;
+            }
+            let before = world.fenced.count();
+            world.fenced.release();
+            while world.fenced.count() == before {
+                tokio::time::sleep(std::time::Duration::from_micros(100)).await;
+            }
+            world.kill(round).await;
+            world.start();
+            world.settle().await;
+        }
+        world.check_all().await;
     });
 }
 
