@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use event::EventId;
 use sha2::{Digest, Sha256};
 
 use super::codec::{Codec, Encoder};
+use super::lines::Lines;
 use super::{Manifest, line};
 use crate::{Batch, Reason, Record};
 
 /// Bytes that are gathered before they are written.
-const BUFFER_BYTES: usize = 64 * 1024;
+pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Where the events of an object come from.
 pub trait Parts: Send + 'static {
@@ -22,6 +24,12 @@ pub trait Parts: Send + 'static {
     /// # Errors
     /// [`NoParts`]: they can't be read now.
     fn next(&mut self) -> Result<Option<Batch>, NoParts>;
+
+    /// All its lines, where they were made ahead: given once, in the place of its events, for the first attempt to write an object whose
+    /// name was just made.
+    fn take_lines(&mut self) -> Option<Lines> {
+        None
+    }
 
     /// The same events from the first on: for a store that must know what an object comes to before it is sent.
     fn again(&self) -> Self;
@@ -94,7 +102,7 @@ pub(super) struct Sealed {
 }
 
 impl Sealed {
-    fn count(&mut self, record: &Record<'_>, line_bytes: usize) {
+    pub(super) fn count(&mut self, record: &Record<'_>, line_bytes: usize) {
         self.records += 1;
         self.line_bytes += line_bytes as u64;
         match self.by_type.get_mut(record.type_name) {
@@ -115,11 +123,39 @@ pub(super) fn write(
     abandoned: &AtomicBool,
     replacing: Replacing<'_>,
 ) -> Result<Sealed, Unmade> {
+    if let Some(lines) = parts.take_lines() {
+        let (pieces, sealed, _held) = lines.into_whole();
+        return write_lines(manifest.codec, pieces, sealed, output, abandoned);
+    }
     let (mut sealed, mut digested) = (Sealed::default(), Digested { output, sha256: Sha256::new(), bytes: 0 });
     pour(manifest, parts, &mut digested, (abandoned, replacing), |record, bytes| sealed.count(record, bytes))?;
-    sealed.bytes = digested.bytes;
-    sealed.sha256 = digested.sha256.finalize().into();
-    Ok(sealed)
+    Ok(digested.seal(sealed))
+}
+
+/// Writes an object whose lines are made, and says what it came to. They are let go as they are written.
+pub(super) fn write_lines(
+    codec: Codec,
+    pieces: Vec<Bytes>,
+    sealed: Sealed,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+) -> Result<Sealed, Unmade> {
+    let mut digested = Digested { output, sha256: Sha256::new(), bytes: 0 };
+    let mut encoder = Encoder::new(codec, io::BufWriter::with_capacity(BUFFER_BYTES, &mut digested))?;
+    for piece in pieces {
+        if abandoned.load(Ordering::Relaxed) {
+            return Err(Unmade::Abandoned);
+        }
+        match codec {
+            Codec::None => encoder.write_all(&piece)?,
+            // As if each were made now.
+            Codec::Gzip | Codec::Zstd => {
+                piece.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| encoder.write_all(line))?;
+            }
+        }
+    }
+    encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(digested.seal(sealed))
 }
 
 /// Writes the object of `manifest` once more: what it comes to is known.
@@ -179,6 +215,12 @@ struct Digested<'a> {
     output: &'a mut dyn Write,
     sha256: Sha256,
     bytes: u64,
+}
+
+impl Digested<'_> {
+    fn seal(self, sealed: Sealed) -> Sealed {
+        Sealed { bytes: self.bytes, sha256: self.sha256.finalize().into(), ..sealed }
+    }
 }
 
 impl Write for Digested<'_> {
