@@ -22,11 +22,7 @@ pub(super) async fn attempt(store: &ObjectStore, commitment: &Commitment, conten
     (write(store, commitment, contents).await, started.elapsed())
 }
 
-async fn write(
-    store: &ObjectStore,
-    commitment: &Commitment,
-    contents: Vec<Content>,
-) -> Result<Account, SinkError> {
+async fn write(store: &ObjectStore, commitment: &Commitment, contents: Vec<Content>) -> Result<Account, SinkError> {
     let mut written = (Tally::new(), 0);
     for (object, content) in commitment.objects.iter().zip(contents) {
         let (tally, lost) = store.put(&object.manifest, content).await?.account();

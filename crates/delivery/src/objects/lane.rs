@@ -54,6 +54,10 @@ impl Lane {
         let (file, buried) = self.take_up(&store).await?;
         let mut run = self.begin_run(store, file, buried);
         while *self.halt.borrow() != Halt::Now {
+            if run.gathering.records() == 0 && !run.flight.is_empty() && run.store.lacks_room() {
+                self.land(&mut run).await;
+                continue;
+            }
             let filled = run.fill();
             let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
             if fill == Fill::Midway {

@@ -244,15 +244,19 @@ mod tests {
 
     use super::*;
     use crate::Write as Kind;
+    use crate::object::room::Room;
     use crate::object::{Line, ObjectRules, Prefix};
 
     const COUNT: u64 = 3_000;
 
+    fn rules(line: Line, codec: Codec) -> ObjectRules {
+        let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
+        ObjectRules { line, codec, bytes_max: 1 << 20, records_max: 1, age_max, prefix, apart: None }
+    }
+
     fn manifest(line: Line, codec: Codec) -> Manifest {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
-        let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
-        let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
-        Manifest::new(lane, 1..=COUNT, "access", 0, &rules, None)
+        Manifest::new(lane, 1..=COUNT, "access", 0, &rules(line, codec), None)
     }
 
     fn record(sequence: u64, payload: &[u8]) -> Record<'_> {
@@ -285,6 +289,29 @@ mod tests {
         }
     }
 
+    /// Events whose lines were made ahead.
+    struct Ahead(Option<Lines>, Parted);
+
+    impl Parts for Ahead {
+        fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+            self.1.next()
+        }
+
+        fn take_lines(&mut self) -> Option<Lines> {
+            self.0.take()
+        }
+
+        fn again(&self) -> Self {
+            Self(None, self.1.again())
+        }
+    }
+
+    fn made_ahead(line: Line, codec: Codec) -> Lines {
+        let mut lines = Lines::new(&rules(line, codec), 3, &Room::new()).unwrap();
+        assert!((1..=COUNT).all(|number| lines.add(&record(number, payload(number).as_bytes()))));
+        lines
+    }
+
     /// One that an older version has begun must be the same again, and so must one that is read in other parts.
     #[test]
     fn an_object_is_the_same_as_by_lines_that_are_put_in_one_by_one() {
@@ -302,8 +329,13 @@ mod tests {
             for count in [1, 7, COUNT] {
                 let (mut object, kept) = (Vec::new(), AtomicBool::new(false));
                 let written = write(&manifest, &mut Parted(1, count), &mut object, &kept, &|_| None);
-                assert!(written.is_ok_and(|sealed| sealed.records == COUNT && sealed.bytes == object.len() as u64));
+                let Ok(sealed) = written else { panic!("memory takes everything") };
+                assert_eq!((sealed.records, sealed.bytes), (COUNT, object.len() as u64));
                 assert!(object == by_lines, "{codec} in parts of {count}");
+                let (mut ahead, mut of_lines) = (Ahead(Some(made_ahead(line, codec)), Parted(1, count)), Vec::new());
+                let again = write(&manifest, &mut ahead, &mut of_lines, &kept, &|_| None);
+                assert!(again.is_ok_and(|again| again == sealed), "{codec}");
+                assert!(of_lines == object, "{codec} made ahead");
             }
         }
     }

@@ -93,6 +93,13 @@ impl ObjectStore {
         Lines::new(&self.rules(), shard, self.room())
     }
 
+    /// Whether to wait for objects that are on their way lets lines be made of the next: there is too little room for them now.
+    #[must_use]
+    pub fn lacks_room(&self) -> bool {
+        let rules = self.rules();
+        Lines::bytes_ahead(&rules).is_some_and(|bytes| !self.room().has_ahead(bytes))
+    }
+
     fn room(&self) -> &Room {
         match self {
             Self::Directory(directory) => directory.room(),

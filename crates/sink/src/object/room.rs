@@ -41,6 +41,11 @@ impl Room {
         let all = self.all.clone().try_acquire_many_owned(bytes).ok()?;
         Some(Held { all, ahead: Some(ahead) })
     }
+
+    /// Whether lines of so many bytes could be made ahead now.
+    pub(super) fn has_ahead(&self, bytes: usize) -> bool {
+        self.ahead.available_permits() >= bytes && self.all.available_permits() >= bytes
+    }
 }
 
 /// Room that is taken, until this is dropped.
@@ -70,5 +75,45 @@ impl Held {
         let beyond = self.bytes().saturating_sub(bytes);
         drop(self.all.split(beyond));
         drop(self.ahead.as_mut().map(|ahead| ahead.split(beyond)));
+    }
+}
+
+#[cfg(all(test, feature = "objects-over-http"))]
+mod tests {
+    use event::limits::OBJECT_KEPT_BYTES_MAX;
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const OBJECT: usize = OBJECT_KEPT_BYTES_MAX as usize;
+
+    #[test]
+    fn what_is_made_ahead_leaves_room_for_an_object_and_takes_none_from_those_who_wait() {
+        let room = Room::new();
+        let mut ahead: Vec<Held> = std::iter::from_fn(|| room.take_ahead(OBJECT)).collect();
+        assert_eq!(ahead.len(), OBJECTS_AHEAD_BYTES_MAX / OBJECT);
+        assert!(!room.has_ahead(1));
+        let take = || room.take(u64::MAX).now_or_never().and_then(Result::ok);
+        let made = take();
+        assert_eq!(made.as_ref().map(Held::bytes), Some(OBJECT));
+        assert!(take().is_none(), "all is taken");
+        let mut waiting = Box::pin(room.take(u64::MAX));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        ahead.pop();
+        assert!(room.take_ahead(OBJECT).is_none(), "somebody waited for it");
+        assert!(waiting.now_or_never().is_some_and(|held| held.is_ok()));
+        drop(made);
+        ahead.clear();
+        assert!(room.has_ahead(OBJECTS_AHEAD_BYTES_MAX));
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken() {
+        let room = Room::new();
+        let mut held = room.take_ahead(OBJECTS_AHEAD_BYTES_MAX).unwrap();
+        held.shrink_to(10);
+        held.join(room.take_ahead(OBJECTS_AHEAD_BYTES_MAX - 10).unwrap());
+        assert_eq!(held.bytes(), OBJECTS_AHEAD_BYTES_MAX);
+        assert!(room.take_ahead(1).is_none());
     }
 }

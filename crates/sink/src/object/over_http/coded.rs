@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{self, Sender};
 
 use super::apart::Parting;
 use super::body::Body;
+use super::digesting::Digesting;
 use super::failure::Failure;
 use super::put::Upload;
 use crate::object::content::{self, Sealed, Unmade};
@@ -57,12 +58,18 @@ pub(super) struct Coded<P> {
 }
 
 impl<P: Parts> Coded<P> {
-    /// Makes the bytes on a thread that may block: out of lines that were made ahead, or else when there is room for about so many bytes of
-    /// lines.
-    pub(super) async fn make(manifest: &Manifest, parts: P, room: &Room, line_bytes: u64) -> Result<Self, Failure> {
-        let mut parts = parts;
+    /// Makes the bytes: out of lines that were made ahead, or else of events, when there is room for about so many bytes of lines.
+    pub(super) async fn make(
+        manifest: &Manifest,
+        mut parts: P,
+        (room, digesting): (&Room, &Digesting),
+        line_bytes: u64,
+    ) -> Result<Self, Failure> {
         let source = match parts.take_lines() {
-            Some(lines) => Source::Lines(lines),
+            Some(lines) if manifest.codec == Codec::None => {
+                return Self::of_plain(manifest, parts, lines, digesting).await;
+            }
+            Some(lines) => Source::Lines(Box::new(lines)),
             None => Source::Events(room.take(line_bytes).await.map_err(|_| Failure::Unanswered)?),
         };
         let is_new = matches!(source, Source::Lines(_));
@@ -76,6 +83,24 @@ impl<P: Parts> Coded<P> {
         });
         let (manifest, parts, kept, sealed, digests) = made.await.unwrap_or(Err(Failure::Unanswered))?;
         Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), is_new, caller })
+    }
+
+    /// Plain lines are the bytes themselves, and kept as they are.
+    async fn of_plain(manifest: &Manifest, parts: P, lines: Lines, digesting: &Digesting) -> Result<Self, Failure> {
+        let (pieces, sealed, room) = lines.into_whole();
+        let pieces = Arc::new(pieces);
+        let digests = digesting.of(pieces.clone()).await.ok_or(Failure::Unanswered)?;
+        let bytes = pieces.iter().map(Bytes::len).sum();
+        Ok(Self {
+            manifest: manifest.clone(),
+            parts: Mutex::new(parts),
+            kept: Some(Kept { pieces, bytes, room }),
+            sealed: Sealed { bytes: digests.bytes, sha256: digests.sha256, ..sealed },
+            digests,
+            trouble: Arc::default(),
+            is_new: true,
+            caller: Caller(Arc::default()),
+        })
     }
 
     /// The bytes from the first on.
@@ -114,15 +139,16 @@ impl<P: Parts> Coded<P> {
         Upload { name, digests: self.digests, content_type, is_new: self.is_new, body: || self.body() }
     }
 
-    /// The parts, all of which were read.
-    pub(super) fn into_parts(self) -> P {
-        self.parts.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// What it came to, and the parts, all of which were read. Its bytes are let go.
+    pub(super) fn into_stored(self) -> (Sealed, P) {
+        (self.sealed, self.parts.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// What an object's bytes are made of.
 enum Source {
-    Lines(Lines),
+    /// Lines that are to be coded.
+    Lines(Box<Lines>),
     /// The events of its parts; there is room for what they come to.
     Events(Held),
 }
@@ -137,11 +163,9 @@ impl Source {
         let made = match self {
             Self::Lines(lines) => {
                 let (pieces, sealed, held) = lines.into_whole();
-                if manifest.codec == Codec::None {
-                    return First::of_lines(pieces, sealed, held, abandoned);
-                }
                 let mut first = First::new(held);
-                content::write_lines(manifest.codec, pieces, sealed, &mut first, abandoned).map(|sealed| (first, sealed))
+                content::write_lines(manifest.codec, pieces, sealed, &mut first, abandoned)
+                    .map(|sealed| (first, sealed))
             }
             Self::Events(held) => {
                 let mut first = First::new(held);
@@ -209,27 +233,6 @@ struct First {
 impl First {
     fn new(room: Held) -> Self {
         Self { md5: Md5::new(), kept: Some(Kept::new(room, Arc::default())) }
-    }
-
-    /// Plain lines are the bytes themselves: they are kept as they are, and read once for both digests.
-    fn of_lines(
-        pieces: Vec<Bytes>,
-        sealed: Sealed,
-        room: Held,
-        abandoned: &AtomicBool,
-    ) -> Result<(Self, Sealed), Failure> {
-        let (mut md5, mut sha256, mut bytes) = (Md5::new(), Sha256::new(), 0);
-        for piece in &pieces {
-            if abandoned.load(Ordering::Relaxed) {
-                return Err(Failure::Unanswered);
-            }
-            md5.update(piece);
-            sha256.update(piece);
-            bytes += piece.len();
-        }
-        let kept = Some(Kept { pieces: Arc::new(pieces), bytes, room });
-        let sealed = Sealed { bytes: bytes as u64, sha256: sha256.finalize().into(), ..sealed };
-        Ok((Self { md5, kept }, sealed))
     }
 }
 

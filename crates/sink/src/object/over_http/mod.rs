@@ -7,8 +7,10 @@ mod ask;
 mod body;
 mod coded;
 mod container;
+mod digesting;
 mod escaped;
 mod failure;
+mod md5_pair;
 mod put;
 mod read;
 #[cfg(feature = "s3")]

@@ -11,6 +11,7 @@ use super::apart::{self, Part, Parting};
 use super::ask::{Ask, words};
 use super::body::Body;
 use super::coded::{Coded, Digests};
+use super::digesting::Digesting;
 use super::failure::Failure;
 use super::service::Service;
 use crate::Reason;
@@ -56,12 +57,14 @@ pub(super) struct Store {
     /// Whether it knows `If-None-Match: *`.
     keeps_names: AtomicBool,
     pub(super) room: Room,
+    digesting: Digesting,
 }
 
 impl Store {
     pub(super) fn new(service: Service, rules: ObjectRules) -> Self {
         let parting = Parting::of(rules.apart.as_ref());
-        Self { service, rules, parting, keeps_names: AtomicBool::new(true), room: Room::new() }
+        let (keeps_names, room, digesting) = (AtomicBool::new(true), Room::new(), Digesting::default());
+        Self { service, rules, parting, keeps_names, room, digesting }
     }
 
     /// Why an event with this payload can't be stored, if it can't.
@@ -90,12 +93,14 @@ impl Store {
     /// Puts the object and its description, each of which is there already or isn't, behind what stands apart.
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, Failure> {
         let apart = self.put_apart(manifest, &parts).await?;
-        let coded = Coded::make(manifest, parts, &self.room, self.rules.bytes_max).await?;
+        let coded = Coded::make(manifest, parts, (&self.room, &self.digesting), self.rules.bytes_max).await?;
         let put = self.put_object(&coded.upload(&manifest.name, content_type(manifest.codec))).await;
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
-        let text = description::text(manifest, &coded.sealed, apart);
+        // Others wait for the room of its bytes.
+        let (sealed, parts) = coded.into_stored();
+        let text = description::text(manifest, &sealed, apart);
         self.describe(&description::name(&manifest.name), text.into()).await?;
-        Ok(coded.into_parts())
+        Ok(parts)
     }
 
     /// Puts the parts of payloads that are objects of their own, and says how many they are.
