@@ -111,7 +111,7 @@ impl Scan {
 
     fn step_over_block(&mut self, header: &BlockHeader, known: KnownExtent) -> io::Result<Step> {
         let offset = self.offset;
-        let bytes = Bytes::copy_from_slice(self.window.slice(&*self.file, offset, header.padded_bytes())?);
+        let bytes = self.window.copy(&*self.file, offset, header.padded_bytes())?;
         let block = Block::from_disk(*header, bytes.clone());
         if bytes.len() == header.padded_bytes() && block.is_sound(self.header.seed) {
             self.pass(header);

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use bytes::Bytes;
 use event::limits::PAGE_BYTES;
 
 use crate::disk::DiskFile;
@@ -38,6 +39,20 @@ impl Window {
         Ok(&self.bytes[at..self.bytes.len().min(at + length)])
     }
 
+    /// The same as bytes of their own. Of many bytes those are read at once to where they stay that the window doesn't have.
+    pub(crate) fn copy(&mut self, file: &dyn DiskFile, offset: u64, length: usize) -> io::Result<Bytes> {
+        if length <= WINDOW_BYTES {
+            return Ok(Bytes::copy_from_slice(self.slice(file, offset, length)?));
+        }
+        let held = self.position(offset).map_or(&[][..], |at| &self.bytes[at..]);
+        let held = &held[..held.len().min(length)];
+        let mut bytes = vec![0; length];
+        bytes[..held.len()].copy_from_slice(held);
+        let filled = file.read_full_at(&mut bytes[held.len()..], offset + held.len() as u64)?;
+        bytes.truncate(held.len() + filled);
+        Ok(bytes.into())
+    }
+
     fn position(&self, offset: u64) -> Option<usize> {
         let at = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         (at <= self.bytes.len()).then_some(at)
@@ -57,9 +72,19 @@ mod tests {
         disk.put("/f", &content).unwrap();
         let file = disk.open(std::path::Path::new("/f")).unwrap();
         let mut window = Window::default();
-        for (start, length) in [(0, 10), (4096, 300_000), (262_000, 500), (0, 1), (599_990, 100), (700_000, 5)] {
+        for (start, length) in [
+            (0, 10),
+            (4096, 300_000),
+            (262_000, 500),
+            (0, 1),
+            (599_990, 100),
+            (300_000, 299_000),
+            (200_000, 500_000),
+            (700_000, 5),
+        ] {
             let expected = &content[start.min(600_000)..(start + length).min(600_000)];
             assert_eq!(window.slice(&*file, start as u64, length).unwrap(), expected, "{length} bytes at {start}");
+            assert_eq!(window.copy(&*file, start as u64, length).unwrap(), expected, "{length} bytes at {start}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
-use sink::object::NoParts;
+use sink::object::{Lines, NoParts};
 use sink::{Batch, Parts};
 
 use super::commitment::{Commitment, Kept};
@@ -38,7 +38,14 @@ pub(super) struct Content {
     counted: u64,
     outcomes: BTreeMap<TypeName, Outcomes>,
     lost: u64,
+    /// Its lines, if they were made when it was gathered.
+    lines: Option<Lines>,
+    /// What it comes to, where that is known since.
+    known: Option<Account>,
 }
+
+/// What events came to, and how many positions couldn't be read.
+pub(super) type Account = (Tally, u64);
 
 impl Content {
     /// All events of a run that the rules lead to the sink. What stands up to `counted` is counted already.
@@ -51,7 +58,7 @@ impl Content {
         counted: u64,
     ) -> Self {
         let outcomes = BTreeMap::new();
-        let (at_hand, reader, kept, lost) = (None, None, None, 0);
+        let (at_hand, reader, kept, lost, lines, known) = (None, None, None, 0, None, None);
         let (others, counts_rest) = (BTreeSet::new(), true);
         Self {
             lane,
@@ -68,7 +75,14 @@ impl Content {
             counted,
             outcomes,
             lost,
+            lines,
+            known,
         }
+    }
+
+    /// With lines that were made when its events were gathered, and what these came to: then nothing is read.
+    pub(super) fn with_lines(self, lines: Lines, account: Account) -> Self {
+        Self { lines: Some(lines), known: Some(account), ..self }
     }
 
     /// Only the events that this object of the run keeps. The first one counts what none of them does.
@@ -107,9 +121,9 @@ impl Content {
         reader.read(self.last)
     }
 
-    /// What the events came to that were read, and how many positions couldn't be.
-    pub(super) fn account(self) -> (Tally, u64) {
-        (self.outcomes.into_iter().collect(), self.lost)
+    /// What the events came to that were written, and how many positions couldn't be read.
+    pub(super) fn account(self) -> Account {
+        self.known.unwrap_or_else(|| (self.outcomes.into_iter().collect(), self.lost))
     }
 
     fn part(&mut self, stretch: &Stretch) -> Batch {
@@ -177,6 +191,10 @@ impl Parts for Content {
                 return Ok(Some(part));
             }
         }
+    }
+
+    fn take_lines(&mut self) -> Option<Lines> {
+        self.lines.take()
     }
 
     fn again(&self) -> Self {

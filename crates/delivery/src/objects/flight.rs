@@ -10,11 +10,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::commitment::Commitment;
-use super::content::Content;
+use super::content::{Account, Content};
 use crate::ledger::Tally;
 
 /// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
-pub(super) type Attempted = (Result<(Tally, u64), SinkError>, Duration);
+pub(super) type Attempted = (Result<Account, SinkError>, Duration);
 
 /// Writes the objects of a run, the contents of which are given in their order.
 pub(super) async fn attempt(store: &ObjectStore, commitment: &Commitment, contents: Vec<Content>) -> Attempted {
@@ -22,11 +22,7 @@ pub(super) async fn attempt(store: &ObjectStore, commitment: &Commitment, conten
     (write(store, commitment, contents).await, started.elapsed())
 }
 
-async fn write(
-    store: &ObjectStore,
-    commitment: &Commitment,
-    contents: Vec<Content>,
-) -> Result<(Tally, u64), SinkError> {
+async fn write(store: &ObjectStore, commitment: &Commitment, contents: Vec<Content>) -> Result<Account, SinkError> {
     let mut written = (Tally::new(), 0);
     for (object, content) in commitment.objects.iter().zip(contents) {
         let (tally, lost) = store.put(&object.manifest, content).await?.account();

@@ -1,16 +1,18 @@
-//! What is known of an object in the making. The events themselves aren't kept: the journal has them.
+//! What is known of an object in the making. The events themselves aren't kept: the journal has them. Their lines may be.
 
 use std::collections::BTreeSet;
 
 use event::Lane;
 use event::limits::OBJECT_TYPES_MAX;
 use eventlog::{Record, Stretch};
-use sink::object::line_bytes;
+use sink::object::{Lines, line_bytes};
 use sink::{Manifest, ObjectRules, ObjectStore};
 use tokio::time::Instant;
 
+use super::ahead::Ahead;
 use super::commitment::{Commitment, Kept, Object};
-use crate::assembly::Undecided;
+use super::content::Account;
+use crate::assembly::{Undecided, as_sent};
 use crate::condition::Verdict;
 use crate::ledger::Tally;
 use crate::rules::{BySlot, Rules};
@@ -32,6 +34,7 @@ pub(super) struct Gathering {
     left_out: BySlot,
     lost: u64,
     undecided: Undecided,
+    ahead: Ahead,
 }
 
 /// The events of a type.
@@ -44,7 +47,8 @@ struct Share {
 }
 
 impl Gathering {
-    pub(super) fn new(first: u64) -> Self {
+    /// From position `first` of `shard` on.
+    pub(super) fn new(first: u64, shard: u16) -> Self {
         Self {
             first,
             next: first,
@@ -57,6 +61,7 @@ impl Gathering {
             left_out: BySlot::default(),
             lost: 0,
             undecided: Vec::new(),
+            ahead: Ahead::new(shard),
         }
     }
 
@@ -113,6 +118,8 @@ impl Gathering {
                 return Extent::Full;
             }
             self.hold(slot, bytes, record.received_at);
+            let object = if limits.prefix.tells_types() { slot } else { 0 };
+            self.ahead.add(object, &as_sent(record, sequence), store);
         }
         self.next = sequence + 1;
         Extent::All
@@ -193,6 +200,19 @@ impl Gathering {
     /// What those events came to that aren't to be written: dead letters, and those that a condition keeps out.
     pub(super) fn left_out(&self, rules: &Rules) -> Tally {
         self.left_out.tally(rules)
+    }
+
+    /// Frees what is kept of the events: they are read again when their object is written.
+    pub(super) fn let_lines_go(&mut self) {
+        self.ahead.let_go();
+    }
+
+    /// What all events came to when they are written, and the lines of each object in their order, unless they were let go.
+    pub(super) fn into_written(mut self, rules: &Rules) -> (Account, Option<Vec<Lines>>) {
+        for (slot, share) in self.slots.iter().enumerate().filter(|(_, share)| share.records > 0) {
+            self.left_out.of(slot).stored += share.records;
+        }
+        ((self.left_out.tally(rules), self.lost), self.ahead.into_lines())
     }
 
     /// Positions that can't be read.

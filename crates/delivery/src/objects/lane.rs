@@ -9,7 +9,7 @@ use sink::{Cursor, ObjectRules, ObjectStore, Parts};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commitment::{Commitment, CommitmentFile};
-use super::content::Content;
+use super::content::{Account, Content};
 use super::flight::{self, Attempted, Flight};
 use super::gathering::Gathering;
 use crate::lane::{Lane, Turn};
@@ -54,6 +54,10 @@ impl Lane {
         let (file, buried) = self.take_up(&store).await?;
         let mut run = self.begin_run(store, file, buried);
         while *self.halt.borrow() != Halt::Now {
+            if run.gathering.records() == 0 && !run.flight.is_empty() && run.store.lacks_room() {
+                self.land(&mut run).await;
+                continue;
+            }
             let filled = run.fill();
             let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
             if fill == Fill::Midway {
@@ -86,7 +90,10 @@ impl Lane {
                 Fill::Full => {}
                 Fill::Pause | Fill::Midway => tokio::task::yield_now().await,
                 Fill::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
-                Fill::CaughtUp => self.idle_between_objects(&run).await,
+                Fill::CaughtUp => {
+                    run.gathering.let_lines_go();
+                    self.idle_between_objects(&run).await;
+                }
             }
         }
         Ok(())
@@ -101,7 +108,7 @@ impl Lane {
             buried,
             way: Way::new(self.shard.lane(after)),
             rules: self.rules(),
-            gathering: Gathering::new(after + 1),
+            gathering: self.gathering(after + 1),
             flight: Flight::default(),
         }
     }
@@ -180,7 +187,7 @@ impl Lane {
         if run.gathering.covers_any() && run.flight.is_empty() {
             let (_, last) = run.gathering.run();
             self.settle_up_to(last, &run.gathering.left_out(&run.rules), run.gathering.lost());
-            run.gathering = Gathering::new(last + 1);
+            run.gathering = self.gathering(last + 1);
             Self::forget_buried(run, last);
         }
     }
@@ -211,14 +218,31 @@ impl Lane {
         }
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
-            run.gathering = Gathering::new(commitment.last + 1);
+            run.gathering = self.gathering(commitment.last + 1);
             return;
         }
         self.status.batch_records.record(run.gathering.records());
-        run.gathering = Gathering::new(commitment.last + 1);
-        let contents = self.contents_of(&commitment, &run.buried);
-        let contents = contents.map(|content| content.with_at_hand(run.way.rest.as_ref())).collect();
+        let gathered = std::mem::replace(&mut run.gathering, self.gathering(commitment.last + 1));
+        let contents = self.contents_of_gathered(&commitment, gathered, run);
         run.flight.begin(&run.store, commitment, contents);
+    }
+
+    /// What each of its objects holds that were just gathered: their lines, or else their events.
+    fn contents_of_gathered(&self, commitment: &Commitment, gathered: Gathering, run: &Run) -> Vec<Content> {
+        let contents = self.contents_of(commitment, &run.buried);
+        let (account, lines) = gathered.into_written(&run.rules);
+        let Some(lines) = lines.filter(|lines| lines.len() == commitment.objects.len()) else {
+            return contents.map(|content| content.with_at_hand(run.way.rest.as_ref())).collect();
+        };
+        // The first one tells what all come to.
+        let accounts = std::iter::once(account).chain(std::iter::repeat_with(Account::default));
+        let known = lines.into_iter().zip(accounts);
+        contents.zip(known).map(|(content, (lines, account))| content.with_lines(lines, account)).collect()
+    }
+
+    /// Nothing gathered yet, from a position on.
+    fn gathering(&self, first: u64) -> Gathering {
+        Gathering::new(first, self.name.shard)
     }
 
     /// Waits until the oldest object is written, and goes on behind it.

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use event::EventId;
 use sha2::{Digest, Sha256};
 
 use super::codec::{Codec, Encoder};
+use super::lines::Lines;
 use super::{Manifest, line};
 use crate::{Batch, Reason, Record};
 
 /// Bytes that are gathered before they are written.
-const BUFFER_BYTES: usize = 64 * 1024;
+pub(super) const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Where the events of an object come from.
 pub trait Parts: Send + 'static {
@@ -22,6 +24,12 @@ pub trait Parts: Send + 'static {
     /// # Errors
     /// [`NoParts`]: they can't be read now.
     fn next(&mut self) -> Result<Option<Batch>, NoParts>;
+
+    /// All its lines, where they were made ahead: given once, in the place of its events, for the first attempt to write an object whose
+    /// name was just made.
+    fn take_lines(&mut self) -> Option<Lines> {
+        None
+    }
 
     /// The same events from the first on: for a store that must know what an object comes to before it is sent.
     fn again(&self) -> Self;
@@ -94,7 +102,7 @@ pub(super) struct Sealed {
 }
 
 impl Sealed {
-    fn count(&mut self, record: &Record<'_>, line_bytes: usize) {
+    pub(super) fn count(&mut self, record: &Record<'_>, line_bytes: usize) {
         self.records += 1;
         self.line_bytes += line_bytes as u64;
         match self.by_type.get_mut(record.type_name) {
@@ -115,11 +123,39 @@ pub(super) fn write(
     abandoned: &AtomicBool,
     replacing: Replacing<'_>,
 ) -> Result<Sealed, Unmade> {
+    if let Some(lines) = parts.take_lines() {
+        let (pieces, sealed, _held) = lines.into_whole();
+        return write_lines(manifest.codec, pieces, sealed, output, abandoned);
+    }
     let (mut sealed, mut digested) = (Sealed::default(), Digested { output, sha256: Sha256::new(), bytes: 0 });
     pour(manifest, parts, &mut digested, (abandoned, replacing), |record, bytes| sealed.count(record, bytes))?;
-    sealed.bytes = digested.bytes;
-    sealed.sha256 = digested.sha256.finalize().into();
-    Ok(sealed)
+    Ok(digested.seal(sealed))
+}
+
+/// Writes an object whose lines are made, and says what it came to. They are let go as they are written.
+pub(super) fn write_lines(
+    codec: Codec,
+    pieces: Vec<Bytes>,
+    sealed: Sealed,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+) -> Result<Sealed, Unmade> {
+    let mut digested = Digested { output, sha256: Sha256::new(), bytes: 0 };
+    let mut encoder = Encoder::new(codec, io::BufWriter::with_capacity(BUFFER_BYTES, &mut digested))?;
+    for piece in pieces {
+        if abandoned.load(Ordering::Relaxed) {
+            return Err(Unmade::Abandoned);
+        }
+        match codec {
+            Codec::None => encoder.write_all(&piece)?,
+            // As if each were made now.
+            Codec::Gzip | Codec::Zstd => {
+                piece.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| encoder.write_all(line))?;
+            }
+        }
+    }
+    encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(digested.seal(sealed))
 }
 
 /// Writes the object of `manifest` once more: what it comes to is known.
@@ -181,6 +217,12 @@ struct Digested<'a> {
     bytes: u64,
 }
 
+impl Digested<'_> {
+    fn seal(self, sealed: Sealed) -> Sealed {
+        Sealed { bytes: self.bytes, sha256: self.sha256.finalize().into(), ..sealed }
+    }
+}
+
 impl Write for Digested<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.output.write(bytes)?;
@@ -202,15 +244,19 @@ mod tests {
 
     use super::*;
     use crate::Write as Kind;
+    use crate::object::room::Room;
     use crate::object::{Line, ObjectRules, Prefix};
 
     const COUNT: u64 = 3_000;
 
+    fn rules(line: Line, codec: Codec) -> ObjectRules {
+        let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
+        ObjectRules { line, codec, bytes_max: 1 << 20, records_max: 1, age_max, prefix, apart: None }
+    }
+
     fn manifest(line: Line, codec: Codec) -> Manifest {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
-        let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
-        let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
-        Manifest::new(lane, 1..=COUNT, "access", 0, &rules, None)
+        Manifest::new(lane, 1..=COUNT, "access", 0, &rules(line, codec), None)
     }
 
     fn record(sequence: u64, payload: &[u8]) -> Record<'_> {
@@ -243,6 +289,29 @@ mod tests {
         }
     }
 
+    /// Events whose lines were made ahead.
+    struct Ahead(Option<Lines>, Parted);
+
+    impl Parts for Ahead {
+        fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+            self.1.next()
+        }
+
+        fn take_lines(&mut self) -> Option<Lines> {
+            self.0.take()
+        }
+
+        fn again(&self) -> Self {
+            Self(None, self.1.again())
+        }
+    }
+
+    fn made_ahead(line: Line, codec: Codec) -> Lines {
+        let mut lines = Lines::new(&rules(line, codec), 3, &Room::new()).unwrap();
+        assert!((1..=COUNT).all(|number| lines.add(&record(number, payload(number).as_bytes()))));
+        lines
+    }
+
     /// One that an older version has begun must be the same again, and so must one that is read in other parts.
     #[test]
     fn an_object_is_the_same_as_by_lines_that_are_put_in_one_by_one() {
@@ -260,8 +329,13 @@ mod tests {
             for count in [1, 7, COUNT] {
                 let (mut object, kept) = (Vec::new(), AtomicBool::new(false));
                 let written = write(&manifest, &mut Parted(1, count), &mut object, &kept, &|_| None);
-                assert!(written.is_ok_and(|sealed| sealed.records == COUNT && sealed.bytes == object.len() as u64));
+                let Ok(sealed) = written else { panic!("memory takes everything") };
+                assert_eq!((sealed.records, sealed.bytes), (COUNT, object.len() as u64));
                 assert!(object == by_lines, "{codec} in parts of {count}");
+                let (mut ahead, mut of_lines) = (Ahead(Some(made_ahead(line, codec)), Parted(1, count)), Vec::new());
+                let again = write(&manifest, &mut ahead, &mut of_lines, &kept, &|_| None);
+                assert!(again.is_ok_and(|again| again == sealed), "{codec}");
+                assert!(of_lines == object, "{codec} made ahead");
             }
         }
     }

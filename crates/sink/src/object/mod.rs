@@ -12,11 +12,13 @@ mod content;
 mod description;
 pub mod directory;
 mod line;
+mod lines;
 mod manifest;
 #[cfg(feature = "objects-over-http")]
 pub mod over_http;
 mod prefix;
 pub mod read;
+mod room;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,12 +27,14 @@ pub use apart::Apart;
 pub use codec::{Codec, UnknownCodec};
 pub use content::{NoParts, Parts};
 pub use line::{Line, line_bytes};
+pub use lines::Lines;
 pub use manifest::Manifest;
 pub use prefix::{InvalidPrefix, Prefix};
 
 use crate::{Batch, Reason, Refusal, Report, SinkError};
 use content::OnePart;
 use directory::Directory;
+use room::Room;
 
 /// How large objects are, and how they are coded: what delivery must know before it makes a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +83,28 @@ impl ObjectStore {
             Self::Directory(directory) => directory.refusal(payload),
             #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.refusal(payload),
+        }
+    }
+
+    /// Begins lines of an object of events of `shard` that are made while these are gathered, unless the store must have its objects made
+    /// otherwise.
+    #[must_use]
+    pub fn lines(&self, shard: u16) -> Option<Lines> {
+        Lines::new(&self.rules(), shard, self.room())
+    }
+
+    /// Whether to wait for objects that are on their way lets lines be made of the next: there is too little room for them now.
+    #[must_use]
+    pub fn lacks_room(&self) -> bool {
+        let rules = self.rules();
+        Lines::bytes_ahead(&rules).is_some_and(|bytes| !self.room().has_ahead(bytes))
+    }
+
+    fn room(&self) -> &Room {
+        match self {
+            Self::Directory(directory) => directory.room(),
+            #[cfg(feature = "objects-over-http")]
+            Self::OverHttp(store) => store.room(),
         }
     }
 

@@ -16,7 +16,11 @@ const HOUR: &str = "{hour}";
 /// The beginning of names: letters, digits and `. _ - = /`, with `{day}` (`2026-11-21`) and `{hour}` (`13`) of when an object's first
 /// event was received, in UTC, and `{type}`, with which an object holds events of one type. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prefix(Option<Arc<str>>);
+pub struct Prefix {
+    text: Option<Arc<str>>,
+    /// Asked for each record.
+    tells_types: bool,
+}
 
 /// Why a text can't be the beginning of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,25 +41,25 @@ pub enum InvalidPrefix {
 
 impl Prefix {
     /// Names begin with what tells objects apart.
-    pub const NONE: Self = Self(None);
+    pub const NONE: Self = Self { text: None, tells_types: false };
 
     /// Whether objects hold events of one type each.
     #[must_use]
-    pub fn tells_types(&self) -> bool {
-        self.0.as_ref().is_some_and(|text| text.contains(TYPE))
+    pub const fn tells_types(&self) -> bool {
+        self.tells_types
     }
 
     /// The text for an object of this type, if types are told apart, whose first event was received then: microseconds since 1970, UTC.
     #[must_use]
     pub fn at(&self, type_name: &str, received_at: i64) -> String {
-        let Some(text) = &self.0 else { return String::new() };
+        let Some(text) = &self.text else { return String::new() };
         let (day, hour) = rfc3339::day_and_hour(received_at);
         text.replace(DAY, &day).replace(HOUR, &hour).replace(TYPE, type_name)
     }
 
     /// Whether it can come to this text.
     pub(super) fn can_be(&self, text: &str) -> bool {
-        can_come_to(self.0.as_deref().unwrap_or_default(), text)
+        can_come_to(self.text.as_deref().unwrap_or_default(), text)
     }
 }
 
@@ -101,13 +105,13 @@ impl FromStr for Prefix {
         if text.starts_with('/') || (!text.is_empty() && parts().any(|part| matches!(part, "" | "." | ".."))) {
             return Err(InvalidPrefix::Path);
         }
-        Ok(Self(Some(text.into()).filter(|_| !text.is_empty())))
+        Ok(Self { text: Some(text.into()).filter(|_| !text.is_empty()), tells_types: text.contains(TYPE) })
     }
 }
 
 impl fmt::Display for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_deref().unwrap_or_default())
+        f.write_str(self.text.as_deref().unwrap_or_default())
     }
 }
 

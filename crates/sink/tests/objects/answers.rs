@@ -22,15 +22,20 @@ fn tagged(status: u16, digest: &str, body: &[u8]) -> Answer {
 }
 
 /// What a Swift answers that gives tokens and has the container; `answer` says the rest.
-pub(crate) fn swift(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> (StandIn, Sink) {
-    let stand_in = StandIn::start(move |asked| match asked.path.as_str() {
+pub(crate) fn swift_stand_in(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> StandIn {
+    StandIn::start(move |asked| match asked.path.as_str() {
         "/auth/v1.0" => {
             let url = format!("http://{}/v1/AUTH_test", asked.header("Host").unwrap());
             (200, vec![("X-Auth-Token", "t".to_owned()), ("X-Storage-Url", url)], Vec::new())
         }
         "/v1/AUTH_test/events" => status(204),
         _ => answer(asked),
-    });
+    })
+}
+
+/// The same, and a sink of small objects into it.
+pub(crate) fn swift(answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> (StandIn, Sink) {
+    let stand_in = swift_stand_in(answer);
     let sink = Sink::new(SinkConfig::Swift(SwiftConfig {
         auth: tempauth(stand_in.address, "test:tester"),
         container: "events".parse().unwrap(),

@@ -1,6 +1,7 @@
 //! The sinks for Swift and S3 on servers of their own: the suite of all sinks, and what can only go wrong with these stores.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
+mod ahead;
 mod answers;
 mod apart;
 mod conformance;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use event::EventId;
 use sink::http_client::Endpoint;
 use sink::object::Line;
+use sink::object::over_http::OverHttp;
 use sink::object::over_http::s3::S3Config;
 use sink::object::over_http::swift::{Auth, SwiftConfig};
-use sink::{Codec, ObjectRules, Prefix, Sink, SinkConfig};
+use sink::{Codec, ObjectRules, ObjectStore, Prefix, Sink, SinkConfig};
 
 use crate::lines;
 use crate::proxy::Proxy;
@@ -65,6 +66,15 @@ impl<'a> Stand<'a> {
 
     pub(crate) fn sink(&self) -> Sink {
         self.sink_by(self.proxy.address())
+    }
+
+    /// The store alone, past this stand's proxy.
+    pub(crate) fn store(&self) -> ObjectStore {
+        let place = self.server.address();
+        ObjectStore::OverHttp(match self.protocol {
+            Protocol::Swift => OverHttp::swift(self.swift(tempauth(place, USER))),
+            Protocol::S3 => OverHttp::s3(self.s3(format!("http://{place}").parse().unwrap())),
+        })
     }
 
     /// A sink on the same container past this stand's proxy.

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use files::{Files, NewFile, OsFiles};
 
 use super::read::{Looked, ObjectCache, PIECE_BYTES, Sender};
+use super::room::Room;
 use super::{Manifest, ObjectRules, Parts};
 use crate::{Reason, SinkError};
 use put::Put;
@@ -39,18 +40,23 @@ struct Shared {
     config: DirectoryConfig,
     files: Arc<dyn Files>,
     turn: Mutex<()>,
+    room: Room,
 }
 
 impl Directory {
     /// A directory whose files are made through `files`. Nothing is made before the first call.
     #[must_use]
     pub fn new(config: DirectoryConfig, files: Arc<dyn Files>) -> Self {
-        Self(Arc::new(Shared { config, files, turn: Mutex::new(()) }))
+        Self(Arc::new(Shared { config, files, turn: Mutex::new(()), room: Room::new() }))
     }
 
     /// It takes every payload.
     pub(super) const fn refusal(&self, _: &[u8]) -> Option<Reason> {
         None
+    }
+
+    pub(super) fn room(&self) -> &Room {
+        &self.0.room
     }
 
     pub(super) fn rules(&self) -> ObjectRules {

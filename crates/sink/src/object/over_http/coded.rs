@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use event::limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
 use http::HeaderValue;
 use md5::Md5;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::{self, Sender};
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::apart::Parting;
 use super::body::Body;
+use super::digesting::Digesting;
 use super::failure::Failure;
 use super::put::Upload;
 use crate::object::content::{self, Sealed, Unmade};
-use crate::object::{Manifest, Parts};
+use crate::object::lines::Lines;
+use crate::object::room::{Held, Room};
+use crate::object::{Codec, Manifest, Parts};
 use crate::{Reason, Record};
 
 /// Pieces of 64 KiB that are ready before the network takes them.
@@ -41,23 +42,6 @@ impl Digests {
     }
 }
 
-/// Room for the bytes that a store keeps, of all its objects. Cheap to clone: the clones share it.
-#[derive(Clone)]
-pub(super) struct Room(Arc<Semaphore>);
-
-impl Room {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(OBJECTS_KEPT_BYTES_MAX)))
-    }
-
-    /// Room for an object of so many bytes of lines, in the order in which it is asked for. What is larger than an object may keep has as
-    /// much as that, since it may come to less when it is coded.
-    async fn take(&self, line_bytes: u64) -> Result<OwnedSemaphorePermit, AcquireError> {
-        let bytes = u32::try_from(line_bytes).unwrap_or(u32::MAX).min(OBJECT_KEPT_BYTES_MAX);
-        self.0.clone().acquire_many_owned(bytes).await
-    }
-}
-
 /// An object whose bytes were made once.
 pub(super) struct Coded<P> {
     manifest: Manifest,
@@ -67,28 +51,56 @@ pub(super) struct Coded<P> {
     pub(super) digests: Digests,
     /// Why its bytes couldn't be made again.
     trouble: Arc<OnceLock<Reason>>,
+    /// Its lines were made ahead: nothing was sent under its name.
+    is_new: bool,
     /// Whoever waits for it: with this goes the wish for it.
     caller: Caller,
 }
 
 impl<P: Parts> Coded<P> {
-    /// Makes the bytes of about so many bytes of lines, on a thread that may block, when there is room for them.
-    pub(super) async fn make(manifest: &Manifest, parts: P, room: &Room, line_bytes: u64) -> Result<Self, Failure> {
-        let room = room.take(line_bytes).await.map_err(|_| Failure::Unanswered)?;
+    /// Makes the bytes: out of lines that were made ahead, or else of events, when there is room for about so many bytes of lines.
+    pub(super) async fn make(
+        manifest: &Manifest,
+        mut parts: P,
+        (room, digesting): (&Room, &Digesting),
+        line_bytes: u64,
+    ) -> Result<Self, Failure> {
+        let source = match parts.take_lines() {
+            Some(lines) if manifest.codec == Codec::None => {
+                return Self::of_plain(manifest, parts, lines, digesting).await;
+            }
+            Some(lines) => Source::Lines(Box::new(lines)),
+            None => Source::Events(room.take(line_bytes).await.map_err(|_| Failure::Unanswered)?),
+        };
+        let is_new = matches!(source, Source::Lines(_));
         let caller = Caller(Arc::default());
         let (manifest, abandoned) = (manifest.clone(), caller.0.clone());
         let made = tokio::task::spawn_blocking(move || {
-            let mut parts = parts;
-            let mut first = First::new(room);
-            let parting = Parting::of(manifest.apart.as_ref());
-            let replacing = |record: &Record<'_>| parting.as_ref()?.replaced(&manifest, record);
-            let sealed = content::write(&manifest, &mut parts, &mut first, &abandoned, &replacing).map_err(failed)?;
+            let (first, sealed) = source.make(&manifest, &mut parts, &abandoned)?;
             let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
             let kept = first.kept.map(Kept::shrunk);
             Ok((manifest, Mutex::new(parts), kept, sealed, digests))
         });
         let (manifest, parts, kept, sealed, digests) = made.await.unwrap_or(Err(Failure::Unanswered))?;
-        Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), caller })
+        Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), is_new, caller })
+    }
+
+    /// Plain lines are the bytes themselves, and kept as they are.
+    async fn of_plain(manifest: &Manifest, parts: P, lines: Lines, digesting: &Digesting) -> Result<Self, Failure> {
+        let (pieces, sealed, room) = lines.into_whole();
+        let pieces = Arc::new(pieces);
+        let digests = digesting.of(pieces.clone()).await.ok_or(Failure::Unanswered)?;
+        let bytes = pieces.iter().map(Bytes::len).sum();
+        Ok(Self {
+            manifest: manifest.clone(),
+            parts: Mutex::new(parts),
+            kept: Some(Kept { pieces, bytes, room }),
+            sealed: Sealed { bytes: digests.bytes, sha256: digests.sha256, ..sealed },
+            digests,
+            trouble: Arc::default(),
+            is_new: true,
+            caller: Caller(Arc::default()),
+        })
     }
 
     /// The bytes from the first on.
@@ -124,12 +136,45 @@ impl<P: Parts> Coded<P> {
         name: &'a str,
         content_type: HeaderValue,
     ) -> Upload<'a, impl Fn() -> Body + Send + Sync> {
-        Upload { name, digests: self.digests, content_type, body: || self.body() }
+        Upload { name, digests: self.digests, content_type, is_new: self.is_new, body: || self.body() }
     }
 
-    /// The parts, all of which were read.
-    pub(super) fn into_parts(self) -> P {
-        self.parts.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// What it came to, and the parts, all of which were read. Its bytes are let go.
+    pub(super) fn into_stored(self) -> (Sealed, P) {
+        (self.sealed, self.parts.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What an object's bytes are made of.
+enum Source {
+    /// Lines that are to be coded.
+    Lines(Box<Lines>),
+    /// The events of its parts; there is room for what they come to.
+    Events(Held),
+}
+
+impl Source {
+    fn make(
+        self,
+        manifest: &Manifest,
+        parts: &mut impl Parts,
+        abandoned: &AtomicBool,
+    ) -> Result<(First, Sealed), Failure> {
+        let made = match self {
+            Self::Lines(lines) => {
+                let (pieces, sealed, held) = lines.into_whole();
+                let mut first = First::new(held);
+                content::write_lines(manifest.codec, pieces, sealed, &mut first, abandoned)
+                    .map(|sealed| (first, sealed))
+            }
+            Self::Events(held) => {
+                let mut first = First::new(held);
+                let parting = Parting::of(manifest.apart.as_ref());
+                let replacing = |record: &Record<'_>| parting.as_ref()?.replaced(manifest, record);
+                content::write(manifest, parts, &mut first, abandoned, &replacing).map(|sealed| (first, sealed))
+            }
+        };
+        made.map_err(failed)
     }
 }
 
@@ -153,18 +198,18 @@ impl Drop for Caller {
 struct Kept {
     pieces: Arc<Vec<Bytes>>,
     bytes: usize,
-    room: OwnedSemaphorePermit,
+    room: Held,
 }
 
 impl Kept {
-    const fn new(room: OwnedSemaphorePermit, pieces: Arc<Vec<Bytes>>) -> Self {
+    const fn new(room: Held, pieces: Arc<Vec<Bytes>>) -> Self {
         Self { pieces, bytes: 0, room }
     }
 
     /// Keeps these bytes behind the others; `None` where there is no room.
     fn with(mut self, bytes: &[u8]) -> Option<Self> {
         self.bytes += bytes.len();
-        if self.bytes > self.room.num_permits() {
+        if self.bytes > self.room.bytes() {
             return None;
         }
         Arc::make_mut(&mut self.pieces).push(Bytes::copy_from_slice(bytes));
@@ -173,7 +218,7 @@ impl Kept {
 
     /// Gives back the room that wasn't needed.
     fn shrunk(mut self) -> Self {
-        drop(self.room.split(self.room.num_permits() - self.bytes));
+        self.room.shrink_to(self.bytes);
         self
     }
 }
@@ -186,7 +231,7 @@ struct First {
 }
 
 impl First {
-    fn new(room: OwnedSemaphorePermit) -> Self {
+    fn new(room: Held) -> Self {
         Self { md5: Md5::new(), kept: Some(Kept::new(room, Arc::default())) }
     }
 }
@@ -219,6 +264,7 @@ impl Write for Again {
 
 #[cfg(test)]
 mod tests {
+    use event::limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
     use futures_util::FutureExt;
 
     use super::*;

@@ -7,8 +7,10 @@ mod ask;
 mod body;
 mod coded;
 mod container;
+mod digesting;
 mod escaped;
 mod failure;
+mod md5_pair;
 mod put;
 mod read;
 #[cfg(feature = "s3")]
@@ -27,6 +29,7 @@ pub use container::{Container, InvalidContainer};
 pub(super) use read::ReadOverHttp;
 pub use secret::Secret;
 
+use super::room::Room;
 use super::{Manifest, ObjectRules, Parts};
 use crate::http_client::{HttpClient, HttpOptions};
 use crate::{Reason, SinkError};
@@ -73,6 +76,10 @@ impl OverHttp {
 
     pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
         self.0.store.refusal(payload)
+    }
+
+    pub(super) fn room(&self) -> &Room {
+        &self.0.store.room
     }
 
     pub(super) fn rules(&self) -> ObjectRules {

@@ -10,12 +10,14 @@ use sha2::{Digest, Sha256};
 use super::apart::{self, Part, Parting};
 use super::ask::{Ask, words};
 use super::body::Body;
-use super::coded::{Coded, Digests, Room};
+use super::coded::{Coded, Digests};
+use super::digesting::Digesting;
 use super::failure::Failure;
 use super::service::Service;
 use crate::Reason;
 use crate::http_client::Answer;
 use crate::object::description::{self, hexadecimal};
+use crate::object::room::Room;
 use crate::object::{Codec, Manifest, ObjectRules, Parts};
 
 /// A body of which a server that doesn't want it may not read all.
@@ -41,6 +43,8 @@ pub(super) struct Upload<'a, B> {
     pub(super) name: &'a str,
     pub(super) digests: Digests,
     pub(super) content_type: HeaderValue,
+    /// Whether nothing was ever sent under the name, as far as is known.
+    pub(super) is_new: bool,
     /// Its bytes from the first on, as often as they are asked for.
     pub(super) body: B,
 }
@@ -52,13 +56,15 @@ pub(super) struct Store {
     parting: Option<Parting>,
     /// Whether it knows `If-None-Match: *`.
     keeps_names: AtomicBool,
-    room: Room,
+    pub(super) room: Room,
+    digesting: Digesting,
 }
 
 impl Store {
     pub(super) fn new(service: Service, rules: ObjectRules) -> Self {
         let parting = Parting::of(rules.apart.as_ref());
-        Self { service, rules, parting, keeps_names: AtomicBool::new(true), room: Room::new() }
+        let (keeps_names, room, digesting) = (AtomicBool::new(true), Room::new(), Digesting::default());
+        Self { service, rules, parting, keeps_names, room, digesting }
     }
 
     /// Why an event with this payload can't be stored, if it can't.
@@ -87,12 +93,14 @@ impl Store {
     /// Puts the object and its description, each of which is there already or isn't, behind what stands apart.
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, Failure> {
         let apart = self.put_apart(manifest, &parts).await?;
-        let coded = Coded::make(manifest, parts, &self.room, self.rules.bytes_max).await?;
+        let coded = Coded::make(manifest, parts, (&self.room, &self.digesting), self.rules.bytes_max).await?;
         let put = self.put_object(&coded.upload(&manifest.name, content_type(manifest.codec))).await;
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
-        let text = description::text(manifest, &coded.sealed, apart);
+        // Others wait for the room of its bytes.
+        let (sealed, parts) = coded.into_stored();
+        let text = description::text(manifest, &sealed, apart);
         self.describe(&description::name(&manifest.name), text.into()).await?;
-        Ok(coded.into_parts())
+        Ok(parts)
     }
 
     /// Puts the parts of payloads that are objects of their own, and says how many they are.
@@ -104,7 +112,7 @@ impl Store {
             let Part { name, bytes, content_type } = part;
             let bytes = Bytes::from(bytes);
             let (digests, body) = (Digests::of(&bytes), || Body::Whole(bytes.clone()));
-            self.put_object(&Upload { name: &name, digests, content_type, body }).await
+            self.put_object(&Upload { name: &name, digests, content_type, is_new: false, body }).await
         };
         let (found, reading) = apart::read(parting, manifest.clone(), parts.again());
         found.try_for_each_concurrent(PARTS_IN_FLIGHT, put).await?;
@@ -114,8 +122,10 @@ impl Store {
 
     async fn put_object(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         let Upload { name, digests, .. } = *upload;
-        // A server that has the name may end the connection in the middle of a large body, and its answer with it.
-        if digests.bytes > LARGE_BYTES || !self.keeps_names.load(Ordering::Relaxed) {
+        // A server that has the name may end the connection in the middle of a large body, and its answer with it. Where that is
+        // unlikely, the next attempt finds out.
+        let is_expected = digests.bytes > LARGE_BYTES && !upload.is_new;
+        if is_expected || !self.keeps_names.load(Ordering::Relaxed) {
             match self.look(name, digests).await? {
                 There::Same => return self.put_again(upload).await,
                 There::Other => return Err(Failure::Taken { object: name.to_owned() }),

@@ -1,0 +1,136 @@
+//! Objects whose lines were made before they were sent: as many requests as it takes, and what an attempt that fails leaves to the next.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use event::limits::OBJECT_KEPT_BYTES_MAX;
+use sink::object::over_http::OverHttp;
+use sink::object::over_http::swift::SwiftConfig;
+use sink::object::{Lines, NoParts};
+use sink::{Batch, Codec, Manifest, ObjectRules, ObjectStore, Parts, SinkError};
+
+use crate::answers::swift_stand_in;
+use crate::events::{batch, lane};
+use crate::stand::{BOTH, Stand, rules, server, tempauth};
+use crate::stand_in::{Answer, StandIn};
+
+/// Events of an object, and its lines, if they were made.
+struct Made {
+    batch: Batch,
+    is_read: bool,
+    lines: Option<Lines>,
+}
+
+impl Made {
+    fn new(batch: &Batch, store: Option<&ObjectStore>) -> Self {
+        let lines = store.map(|store| {
+            let mut lines = store.lines(batch.lane().shard).unwrap();
+            assert!(batch.records().all(|record| lines.add(&record)));
+            lines
+        });
+        Self { batch: batch.clone(), is_read: false, lines }
+    }
+}
+
+impl Parts for Made {
+    fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+        let is_first = !std::mem::replace(&mut self.is_read, true);
+        Ok(is_first.then(|| self.batch.clone()))
+    }
+
+    fn take_lines(&mut self) -> Option<Lines> {
+        self.lines.take()
+    }
+
+    fn again(&self) -> Self {
+        Self::new(&self.batch, None)
+    }
+}
+
+/// An object of more than 8 MiB of lines.
+fn large() -> Batch {
+    let payload = format!("\"{}\"", "x".repeat(100_000));
+    batch(0, 1, &vec![&*payload; 100])
+}
+
+fn of(batch: &Batch, rules: &ObjectRules) -> Manifest {
+    Manifest::new(lane(0), batch.first()..=batch.last(), "access", 1_760_000_000_000_001, rules, None)
+}
+
+fn large_rules(codec: Codec) -> ObjectRules {
+    ObjectRules { bytes_max: u64::from(OBJECT_KEPT_BYTES_MAX), ..rules(codec, "") }
+}
+
+fn config(stand_in: &StandIn) -> SwiftConfig {
+    SwiftConfig {
+        auth: tempauth(stand_in.address, "test:tester"),
+        container: "events".parse().unwrap(),
+        rules: large_rules(Codec::None),
+        ca: None,
+        timeout: std::time::Duration::from_secs(20),
+    }
+}
+
+/// The methods of requests for objects: without those for tokens.
+fn methods(stand_in: &StandIn) -> Vec<String> {
+    let asked = stand_in.asked().into_iter().filter(|asked| !asked.path.starts_with("/auth"));
+    asked.map(|asked| asked.method).collect()
+}
+
+/// A store that loses an answer to the first PUT that it has taken, if it is to.
+fn stored(loses_one: bool) -> StandIn {
+    let stored: Arc<Mutex<HashMap<String, Vec<u8>>>> = Arc::default();
+    let mut loses = loses_one;
+    swift_stand_in(move |asked| -> Answer {
+        let mut stored = stored.lock().unwrap();
+        match asked.method.as_str() {
+            "PUT" if asked.header("If-None-Match").is_some() && stored.contains_key(&asked.path) => {
+                (412, Vec::new(), Vec::new())
+            }
+            "PUT" => {
+                stored.insert(asked.path.clone(), asked.body.clone());
+                let tag = asked.header("ETag").unwrap_or_default().to_owned();
+                let status = if std::mem::take(&mut loses) { 503 } else { 201 };
+                (status, vec![("ETag", tag)], Vec::new())
+            }
+            _ => match stored.get(&asked.path) {
+                Some(body) => (200, vec![("Content-Length", body.len().to_string())], body.clone()),
+                None => (404, Vec::new(), Vec::new()),
+            },
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_large_object_is_asked_for_before_it_is_sent_only_where_it_may_be_there() {
+    let (batch, stand_in) = (large(), stored(false));
+    let store = ObjectStore::OverHttp(OverHttp::swift(config(&stand_in)));
+    let manifest = of(&batch, &store.rules());
+    store.put(&manifest, Made::new(&batch, Some(&store))).await.map(drop).unwrap();
+    assert_eq!(methods(&stand_in), ["PUT", "PUT"], "the object and its manifest");
+    let stand_in = stored(true);
+    let store = ObjectStore::OverHttp(OverHttp::swift(config(&stand_in)));
+    let first = store.put(&manifest, Made::new(&batch, Some(&store))).await;
+    assert!(matches!(first, Err(SinkError::Unavailable(_))));
+    store.put(&manifest, Made::new(&batch, None)).await.map(drop).unwrap();
+    assert_eq!(methods(&stand_in)[..2], ["PUT", "HEAD"], "the next attempt looks before it sends as much again");
+}
+
+/// What lines that were made ahead come to is what the events come to: the real server finds the same object there.
+#[tokio::test]
+async fn an_object_of_lines_is_that_of_its_events() {
+    let Some(server) = server() else { return };
+    for (protocol, codec) in BOTH.into_iter().flat_map(|protocol| Codec::ALL.map(|codec| (protocol, codec))) {
+        let mut stand = Stand::with(server, protocol, codec);
+        stand.rules = large_rules(codec);
+        let store = stand.store();
+        let batch = large();
+        let manifest = of(&batch, &stand.rules);
+        store.put(&manifest, Made::new(&batch, Some(&store))).await.map(drop).unwrap();
+        let client = server.client();
+        let description = client.get(&stand.container, &format!("{}.manifest.json", manifest.name)).unwrap();
+        store.put(&manifest, Made::new(&batch, None)).await.map(drop).unwrap();
+        assert_eq!(client.get(&stand.container, &format!("{}.manifest.json", manifest.name)).unwrap(), description);
+        assert_eq!(stand.count(), 100, "{protocol:?} {codec}");
+    }
+}
