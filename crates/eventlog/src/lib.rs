@@ -23,7 +23,7 @@ mod type_registry;
 mod wall_clock;
 
 pub use accepted::{Accepted, AcceptedCounts, FilterStep};
-pub use duplicates::{Batch, Cause, ContentHash, Earlier, Line, Own};
+pub use duplicates::{Batch, Cause, ContentHash, Earlier, Line, Own, forget_lost_ids};
 pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};
 pub use outcomes::{Asked, Outcomes, Pending, Refusals, Refused, Span, Wait, Witness};

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use event::limits::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use event::{Origin, TypeName};
-use journal::{CommitError, DataDirectory, Finding, OpenError, OpenShard, Reader, Segments, ShardOptions, open_shard};
+use journal::{
+    CommitError, DataDirectory, Finding, FoundShard, OpenError, OpenShard, Reader, Segments, ShardOptions, find_shard,
+    open_shard,
+};
 use tokio::sync::watch;
 
 use crate::accepted::{Accepted, AcceptedCounts, FilterStep, TypeCounts};
-use crate::duplicates::{ContentHash, Memory};
+use crate::duplicates::{ContentHash, Memory, Trust};
 use crate::outcomes::Outcomes;
 use crate::room::Room;
 use crate::shard::{Common, Shard};
@@ -39,6 +42,9 @@ pub struct LogOptions {
     pub keep_free: Option<u64>,
     /// Commits that take longer than this, on average, are handed to a thread.
     pub inline_commit_max: Duration,
+    /// Is told what recovery finds that isn't as it was written, with the shard, before that is final: a start that breaks off
+    /// later has said it, and the next one may not find it again.
+    pub report: fn(u16, &Finding),
 }
 
 /// A disk has room for at least so many segments of the greatest length.
@@ -59,6 +65,7 @@ impl Default for LogOptions {
             segments_ahead: true,
             keep_free: None,
             inline_commit_max: INLINE_COMMIT_MAX,
+            report: |_, _| {},
         }
     }
 }
@@ -120,36 +127,24 @@ impl EventLog {
     /// [`OpenLogError`]: nothing can be accepted.
     pub fn open(directory: &DataDirectory, options: &LogOptions) -> Result<Self, OpenLogError> {
         let types = Arc::new(Types::default());
-        let mut counts = saved_counts(&types, options);
         let block_numbers = Arc::new(AtomicU64::new(1));
         let failure = watch::Sender::new(None);
-        let mut opened = Vec::new();
-        let mut findings = Vec::new();
         let room = room(directory, options).map_err(OpenLogError::Space)?;
-        for shard in 0..options.shards {
-            let shard_options = ShardOptions {
-                allowance: Some(room.allowance().clone()),
-                ..shard_options(directory, options, shard, &block_numbers)
-            };
-            let mut journal = open_with_reserve(directory, &shard_options)?;
-            let found = std::mem::take(&mut journal.findings);
-            findings.extend(found.into_iter().map(|finding| (shard, finding)));
-            let index = usize::from(shard);
-            let after = counts.counted_up_to[index];
-            let count = count_types(&types, &journal.segments, after, journal.durable)
-                .map_err(|source| OpenLogError::Count { shard, source })?;
-            count.add_to(&mut counts.by_type);
-            counts.counted_up_to[index] = journal.durable;
-            opened.push((shard, journal));
-        }
+        let shard_options: Vec<_> =
+            (0..options.shards).map(|shard| shard_options(directory, options, shard, &block_numbers, &room)).collect();
+        let found = find_shards(&shard_options, options.report)?;
+        let memory = Arc::new(Memory::new().map_err(OpenLogError::Ids)?);
+        let trust = Trust::new(found.iter().map(|shard| (shard.durable(), shard.findings())));
+        let recalled = memory.recall(directory, trust).map_err(OpenLogError::Ids)?;
+        // Not before: what is opened is final, and the next start doesn't find again what this one has found.
+        let Opened { shards: opened, counts, findings } = open_shards(directory, options, found, &types)?;
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
-        let memory = Arc::new(Memory::new().map_err(OpenLogError::Ids)?);
         let outcomes = Arc::<Outcomes>::default();
         let common = Common { accepted: accepted.clone(), memory: memory.clone(), room: room.clone() };
         let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
-        let shards: Vec<_> = opened.into_iter().map(new).collect();
-        memory.join(directory, &shards, &findings).map_err(OpenLogError::Ids)?;
+        let shards: Vec<_> = (0..).zip(opened).map(new).collect();
+        memory.join(recalled, &shards).map_err(OpenLogError::Ids)?;
         Ok(Self { shards, types, accepted, memory, room, outcomes, origin: directory.origin(), findings, failure })
     }
 
@@ -236,9 +231,48 @@ fn room(directory: &DataDirectory, options: &LogOptions) -> io::Result<Arc<Room>
     Ok(Arc::new(room))
 }
 
+/// Looks at what the last process has left of all shards, and tells of each as soon as it was looked at.
+fn find_shards(options: &[ShardOptions], report: fn(u16, &Finding)) -> Result<Vec<FoundShard<'_>>, OpenError> {
+    let find = |options| {
+        let found = find_shard(options)?;
+        found.findings().iter().for_each(|finding| report(options.shard, finding));
+        Ok(found)
+    };
+    options.iter().map(find).collect()
+}
+
+struct Opened {
+    shards: Vec<OpenShard>,
+    counts: AcceptedCounts,
+    findings: Vec<(u16, Finding)>,
+}
+
+fn open_shards(
+    directory: &DataDirectory,
+    options: &LogOptions,
+    found: Vec<FoundShard<'_>>,
+    types: &Types,
+) -> Result<Opened, OpenLogError> {
+    let mut opened = Opened { shards: Vec::new(), counts: saved_counts(types, options), findings: Vec::new() };
+    for (shard, found) in (0..).zip(found) {
+        let mut journal = open_with_reserve(directory, found)?;
+        let findings = std::mem::take(&mut journal.findings);
+        opened.findings.extend(findings.into_iter().map(|finding| (shard, finding)));
+        let counted_up_to = &mut opened.counts.counted_up_to[usize::from(shard)];
+        let count = count_types(types, &journal.segments, *counted_up_to, journal.durable)
+            .map_err(|source| OpenLogError::Count { shard, source })?;
+        *counted_up_to = journal.durable;
+        count.add_to(&mut opened.counts.by_type);
+        opened.shards.push(journal);
+    }
+    Ok(opened)
+}
+
 /// On a full disk the reserve makes room for the segment that a start needs: without it nothing could be delivered.
-fn open_with_reserve(directory: &DataDirectory, options: &ShardOptions) -> Result<OpenShard, OpenError> {
-    match open_shard(options) {
+fn open_with_reserve(directory: &DataDirectory, found: FoundShard<'_>) -> Result<OpenShard, OpenError> {
+    let options = found.options();
+    match found.open() {
+        // What was found is still as it was.
         Err(OpenError::Commit(CommitError::NoSpace { .. })) if directory.reserve().release() => open_shard(options),
         opened => opened,
     }
@@ -261,10 +295,12 @@ fn shard_options(
     options: &LogOptions,
     shard: u16,
     block_numbers: &Arc<AtomicU64>,
+    room: &Room,
 ) -> ShardOptions {
     let index = usize::from(shard);
     let seen = |sequences: &[u64]| sequences.get(index).copied().unwrap_or_default();
     ShardOptions {
+        allowance: Some(room.allowance().clone()),
         block_numbers: block_numbers.clone(),
         next_at_least: 1 + seen(&options.cursors).max(seen(&options.counted_up_to)),
         first_segment_bytes: options.first_segment_bytes,

@@ -14,8 +14,8 @@ use access::Tokens;
 use delivery::{Delivery, Options, Reporter, Saved, SinkSetup};
 use eventlog::{EventLog, LogOptions};
 use gateway::{Gateway, GatewayOptions};
-use journal::DataDirectory;
 use journal::disk::OsDisk;
+use journal::{DataDirectory, Finding};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{Admin, Entrance, Payloads, Routes, Trials};
@@ -205,11 +205,9 @@ impl Running {
         let shards = shards(configuration, &directory)?;
         check_disk(configuration, &directory, shards, &sinks)?;
         let log_options = saved.log_options(shards);
-        let log_options = LogOptions { keep_free: configuration.journal.keep_free, ..log_options };
+        let report = |shard, finding: &Finding| log::warning(format_args!("journal of shard {shard}: {finding}"));
+        let log_options = LogOptions { keep_free: configuration.journal.keep_free, report, ..log_options };
         let log = Arc::new(EventLog::open(&directory, &log_options)?);
-        for (shard, finding) in log.findings() {
-            log::warning(format_args!("journal of shard {shard}: {finding}"));
-        }
         let delivery = Delivery::start(
             &log,
             &directory,

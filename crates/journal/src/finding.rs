@@ -25,6 +25,8 @@ pub struct Finding {
     pub generation: u64,
     /// Where in the segment's file, in bytes.
     pub offset: u64,
+    /// The first sequence of the damaged place; `None` for what concerns a whole segment or the whole log.
+    pub first: Option<u64>,
     /// The sequences of the records that can't be read. Empty where nothing is lost or where it isn't known:
     /// a torn tail without a sound header.
     pub lost: Vec<Range<u64>>,
@@ -34,11 +36,12 @@ pub struct Finding {
 
 impl Finding {
     pub(crate) fn of(generation: u64, damaged: &Damaged, saved: Option<PathBuf>) -> Self {
-        Self { letter: damaged.letter, generation, offset: damaged.offset, lost: damaged.lost(), saved }
+        let first = Some(damaged.sequences.start);
+        Self { letter: damaged.letter, generation, offset: damaged.offset, first, lost: damaged.lost(), saved }
     }
 
     pub(crate) const fn of_segment(letter: char, generation: u64, saved: Option<PathBuf>) -> Self {
-        Self { letter, generation, offset: 0, lost: Vec::new(), saved }
+        Self { letter, generation, offset: 0, first: None, lost: Vec::new(), saved }
     }
 
     /// How many records can't be read.

@@ -42,7 +42,7 @@ pub use inspect::{Inspected, inspect_shard};
 pub use reader::{DamagedStretch, Reader, Stretch};
 pub use record::{Dead, Given, Record, Settled};
 pub use records::Records;
-pub use recovery::{OpenError, OpenShard, ShardOptions, open_shard};
+pub use recovery::{FoundShard, OpenError, OpenShard, ShardOptions, find_shard, open_shard};
 pub use repair::{Repair, repair_shard};
 pub use reserve::Reserve;
 pub use segment::{FORMAT, SegmentHeader};

@@ -124,32 +124,86 @@ pub enum OpenError {
 /// # Errors
 /// [`OpenError`] says what stands in the way. Damage is no error: it is in [`OpenShard::findings`].
 pub fn open_shard(options: &ShardOptions) -> Result<OpenShard, OpenError> {
+    find_shard(options)?.open()
+}
+
+/// What the last process has left of a shard's journal, looked at and not yet decided for good: until it is opened, the
+/// next start finds the same.
+pub struct FoundShard<'a> {
+    options: &'a ShardOptions,
+    survey: Survey,
+    tail: Tail,
+}
+
+/// Looks at what the last process has left. What was found is to be told, and what else leans on events that are lost is
+/// to be mended, before [`FoundShard::open`]: later nobody finds it again.
+///
+/// # Errors
+/// [`OpenError`] says what stands in the way.
+pub fn find_shard(options: &ShardOptions) -> Result<FoundShard<'_>, OpenError> {
     let io_error = |source| OpenError::Io { directory: options.directory.clone(), source };
     let names = prepare_directory(options).map_err(io_error)?;
     let mut survey = survey(options, &names)?;
     let tail = tail::read(options, &mut survey).map_err(io_error)?;
-    let spares = SparePool::new(options.disk.clone(), &options.directory).within(options.allowance.clone());
-    let segments = Segments::new(options.disk.clone(), &options.directory, survey.headers, spares.clone());
-    let mut place = Place {
-        disk: options.disk.clone(),
-        directory: options.directory.as_path().into(),
-        origin: options.origin,
-        shard: options.shard,
-        block_numbers: options.block_numbers.clone(),
-        segments: segments.clone(),
-        seeds: options.seeds.clone(),
-        first_segment_bytes: options.first_segment_bytes,
-        segment_bytes_max: options.segment_bytes_max,
-    };
-    let spares = if options.segments_ahead { Spares::ahead(spares).map_err(io_error)? } else { Spares::inline(spares) };
-    let next = tail.next;
-    let header = first_header(options, &tail, survey.next_generation, &mut place).map_err(io_error)?;
-    let committer = Committer::start(place, spares, header, tail.carried)?;
-    // Not before: a start that breaks off must not make the next one forget that these gave out sequences.
-    for (path, aside) in &survey.unreadable {
-        options.disk.rename(path, aside).map_err(io_error)?;
+    Ok(FoundShard { options, survey, tail })
+}
+
+impl<'a> FoundShard<'a> {
+    /// What isn't as it was written.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.survey.findings
     }
-    Ok(OpenShard { appender: Appender::new(next), committer, segments, durable: next - 1, findings: survey.findings })
+
+    /// What it was looked at with.
+    #[must_use]
+    pub const fn options(&self) -> &'a ShardOptions {
+        self.options
+    }
+
+    /// The last sequence that is durable once it is opened, 0 if there is none.
+    #[must_use]
+    pub const fn durable(&self) -> u64 {
+        self.tail.next - 1
+    }
+
+    /// Begins a new segment, with what is carried over: what was found is decided then.
+    ///
+    /// # Errors
+    /// [`OpenError`]: the new segment couldn't be made.
+    pub fn open(self) -> Result<OpenShard, OpenError> {
+        let Self { options, survey, tail } = self;
+        let io_error = |source| OpenError::Io { directory: options.directory.clone(), source };
+        let spares = SparePool::new(options.disk.clone(), &options.directory).within(options.allowance.clone());
+        let segments = Segments::new(options.disk.clone(), &options.directory, survey.headers, spares.clone());
+        let mut place = Place {
+            disk: options.disk.clone(),
+            directory: options.directory.as_path().into(),
+            origin: options.origin,
+            shard: options.shard,
+            block_numbers: options.block_numbers.clone(),
+            segments: segments.clone(),
+            seeds: options.seeds.clone(),
+            first_segment_bytes: options.first_segment_bytes,
+            segment_bytes_max: options.segment_bytes_max,
+        };
+        let spares =
+            if options.segments_ahead { Spares::ahead(spares).map_err(io_error)? } else { Spares::inline(spares) };
+        let next = tail.next;
+        let header = first_header(options, &tail, survey.next_generation, &mut place).map_err(io_error)?;
+        let committer = Committer::start(place, spares, header, tail.carried)?;
+        // Not before: a start that breaks off must not make the next one forget that these gave out sequences.
+        for (path, aside) in &survey.unreadable {
+            options.disk.rename(path, aside).map_err(io_error)?;
+        }
+        Ok(OpenShard {
+            appender: Appender::new(next),
+            committer,
+            segments,
+            durable: next - 1,
+            findings: survey.findings,
+        })
+    }
 }
 
 /// The directory's names, once they and the directory are durable: nothing may be decided on what a crash could

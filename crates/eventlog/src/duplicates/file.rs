@@ -119,7 +119,7 @@ struct Listed {
 }
 
 /// The files.
-pub(super) struct IdFiles {
+pub(crate) struct IdFiles {
     disk: SharedDisk,
     directory: PathBuf,
     /// Oldest first.
@@ -161,9 +161,15 @@ impl IdFiles {
     /// Keeps of the frames what `keep` leaves of them: a later start must not believe the rest. Where the files can't be
     /// written anew they go: an id that isn't known here is one that stores know by their own keys, but one that is known
     /// for an event that is lost keeps it out. Whether they are still there. As [`IdFiles::join_files`] it must come first.
+    ///
+    /// # Errors
+    /// What the file system says: a file is still there that must not be believed.
     pub(super) fn keep_only(&mut self, keep: impl FnMut(Frame) -> Option<Frame>) -> io::Result<bool> {
+        let first_new = self.next;
         let written = self.join_files(keep).is_ok();
-        while !written && let Some(Listed { number, .. }) = self.files.front().copied() {
+        while let Some(Listed { number, .. }) = self.files.front().copied()
+            && (number < first_new || !written)
+        {
             self.remove(number)?;
             self.files.pop_front();
         }
@@ -180,10 +186,9 @@ impl IdFiles {
             self.open = None;
         }
         let stays = |number: u64| (number >= first_new) == written.is_ok();
-        let (stay, go): (VecDeque<_>, VecDeque<_>) = self.files.drain(..).partition(|file| stays(file.number));
-        self.files = stay;
-        // One that can't be removed is read once more at the next start, which does no harm.
-        go.iter().for_each(|file| drop(self.remove(file.number)));
+        // One that can't be removed is read once more at the next start, which does no harm where it was only joined.
+        let files = std::mem::take(&mut self.files);
+        self.files = files.into_iter().filter(|file| stays(file.number) || self.remove(file.number).is_err()).collect();
         written
     }
 

@@ -8,6 +8,7 @@ use journal::Given;
 
 use super::batch::{Batch, Cause};
 use super::earlier::{Earlier, is_durable};
+use super::given::in_part;
 use super::memory::Memory;
 use super::window::{Place, Seen};
 
@@ -199,9 +200,4 @@ impl Meeting<'_> {
         self.has_forgotten |= !forgotten.is_empty();
         self.memory.forget(&forgotten);
     }
-}
-
-/// What a batch is known by of which some records weren't taken. Number and hash are its own.
-fn in_part(key: Given) -> Given {
-    Given { id: key.id.in_part(), content: key.content }
 }

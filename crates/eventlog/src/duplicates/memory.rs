@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use event::limits::DUPLICATE_WINDOW_BYTES;
 use event::{EventId, Position};
-use journal::{DataDirectory, Finding, Given, Reader};
+use journal::{DataDirectory, Finding, Reader};
 
 use super::file::{Frame, IdFiles, Remembered};
+use super::given::given_in;
 use super::recall::Recalled;
+use super::trust::Trust;
 use super::window::{Place, Window};
 use crate::shard::Shard;
 use crate::wall_clock::unix_microseconds;
@@ -77,20 +79,18 @@ impl Memory {
         Ok(Self { window: Window::new(getrandom::u64()?), forgets: AtomicU64::new(0), joined: OnceLock::new() })
     }
 
-    /// Learns of the shards: what the files in the data directory know of them, and what only their logs say.
-    pub(crate) fn join(
-        &self,
-        directory: &DataDirectory,
-        shards: &[Arc<Shard>],
-        findings: &[(u16, Finding)],
-    ) -> io::Result<()> {
-        let mut recalled = Recalled::new(&self.window, shards, findings);
-        let path = directory.path().join(DIRECTORY);
-        let mut files = IdFiles::open(directory.disk().clone(), &path, IDS_KEPT, |frame| recalled.take(frame))?;
-        if recalled.has_lost() && !files.keep_only(|frame| recalled.that_is_there(frame))? {
-            recalled.files_are_gone();
-        }
-        let progress = recalled.read_logs()?.into_iter().map(Progress::new).collect();
+    /// Learns what the files in the data directory know, as far as it holds, and leaves no more than that in them. What it
+    /// mustn't believe it forgets for good, so it is to be asked before a start makes anything of the logs final.
+    pub(crate) fn recall(&self, directory: &DataDirectory, trust: Trust) -> io::Result<(IdFiles, Recalled<'_>)> {
+        let mut recalled = Recalled::new(&self.window, trust);
+        let mut files = open_files(directory, |frame| recalled.take(frame))?;
+        recalled.mend(&mut files)?;
+        Ok((files, recalled))
+    }
+
+    /// Learns of the shards: what only their logs say.
+    pub(crate) fn join(&self, (files, recalled): (IdFiles, Recalled<'_>), shards: &[Arc<Shard>]) -> io::Result<()> {
+        let progress = recalled.read_logs(shards)?.into_iter().map(Progress::new).collect();
         let saved = Mutex::new(Saved { files, progress, at: None });
         // Once, by whoever opened the shards.
         let _ = self.joined.set(Joined { shards: shards.iter().map(Arc::downgrade).collect(), saved });
@@ -166,6 +166,20 @@ impl Saved {
     }
 }
 
+fn open_files(directory: &DataDirectory, take: impl FnMut(Frame)) -> io::Result<IdFiles> {
+    IdFiles::open(directory.disk().clone(), &directory.path().join(DIRECTORY), IDS_KEPT, take)
+}
+
+/// Forgets the ids of events that are lost, before `findings`, those of each shard by number, are made final by others than a start.
+/// What is there behind a damaged place the next start reads from the log.
+///
+/// # Errors
+/// What the file system says: then the files may still have such ids.
+pub fn forget_lost_ids(directory: &DataDirectory, findings: &[Vec<Finding>]) -> io::Result<()> {
+    let trust = Trust::new(findings.iter().map(|found| (u64::MAX, found.as_slice())));
+    Memory::new()?.recall(directory, trust).map(drop)
+}
+
 /// The ids of what is durable behind `after`, up to [`FRAME_IDS_MAX`] and the rest of a block.
 pub(super) fn read(shard: &Arc<Shard>, after: u64) -> io::Result<Frame> {
     let durable = shard.durable();
@@ -175,13 +189,8 @@ pub(super) fn read(shard: &Arc<Shard>, after: u64) -> io::Result<Frame> {
         let mut reader = Reader::new(shard.segments().clone(), after + 1);
         while frame.ids.len() < FRAME_IDS_MAX {
             let Some(stretch) = reader.read(durable)? else { break };
-            stretch.for_each_record(|sequence, record| {
-                if sequence > after && sequence <= durable {
-                    let own = record.content.map(|content| Given { id: record.id, content });
-                    let given = own.into_iter().chain(record.batch);
-                    frame.ids.extend(given.map(|Given { id, content }| Remembered { id, content, sequence }));
-                }
-            });
+            let is_new = |known: &Remembered| known.sequence > after && known.sequence <= durable;
+            frame.ids.extend(given_in(&stretch).into_iter().filter(is_new));
             frame.up_to = frame.up_to.max(stretch.end() - 1).min(durable);
         }
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
+mod damage;
 mod power_cuts;
 mod shards;
 
@@ -48,6 +49,7 @@ impl World {
             inline_commit_max,
             // A thread of a process that was ended would go on, and meddle with the files of the next.
             segments_ahead: false,
+            report: damage::note,
             ..LogOptions::default()
         };
         let log = EventLog::open(&directory, &options)?;

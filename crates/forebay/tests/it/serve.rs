@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::{Folder, HANGS, Server, forebay, payloads, wait_until};
+use crate::support::{Folder, HANGS, Server, exchange, forebay, payloads, wait_until};
 
 #[test]
 fn what_is_posted_is_stored_once_through_a_kill_and_a_stop() {
@@ -132,6 +132,42 @@ fn the_journal_can_be_looked_into() {
     let (code, text) = journal("repair");
     assert!(code == 0 && text.contains("1 segment(s) written anew, 1 record(s) lost"), "{text}");
     assert_eq!(journal("verify").0, 0);
+}
+
+#[test]
+fn what_a_repair_of_the_journal_took_out_may_come_again() {
+    let folder = Folder::new();
+    let data = folder.data();
+    let body = "{\"number\": 77}";
+    let request = format!(
+        "POST /ingest/event HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept: application/json\r\n\
+         Idempotency-Key: k\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let is_duplicate = |server: &Server| {
+        let (status, answer) = exchange(server.intake, &request);
+        assert_eq!(status, 200, "{answer}");
+        answer.contains("\"duplicate\":true")
+    };
+    let server = Server::start(&data);
+    assert!(!is_duplicate(&server) && is_duplicate(&server));
+    // A frame of the files of ids has 48 bytes, and an id 32.
+    let ids = || below(&data.join("duplicates")).into_iter().map(|path| path.metadata().unwrap().len()).sum::<u64>();
+    assert!(wait_until(|| ids() >= 80), "no id is saved");
+    server.stop("-KILL");
+
+    let holds = |path: &std::path::PathBuf| {
+        let bytes = std::fs::read(path).unwrap();
+        bytes.windows(body.len()).position(|bytes| bytes == body.as_bytes()).map(|at| (bytes, at))
+    };
+    let (path, (mut bytes, at)) =
+        below(&data.join("journal")).into_iter().find_map(|path| Some((path.clone(), holds(&path)?))).unwrap();
+    bytes[at + 12] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+    let repair = forebay().args(["journal", "repair", "--data"]).arg(&data).output().unwrap();
+    assert!(String::from_utf8_lossy(&repair.stdout).contains("1 record(s) lost"), "{repair:?}");
+    let server = Server::start(&data);
+    assert!(!is_duplicate(&server) && is_duplicate(&server));
 }
 
 /// What stands between quotes in the line that begins like this, and the path of its address.
