@@ -66,6 +66,8 @@ pub(crate) struct LaneBook {
     pub(crate) confirmed: bool,
     /// Where the journal ended at the first start since which the store hasn't told: more than that it can't have.
     pub(crate) unheard_since: Option<u64>,
+    /// Which of the ledger's changes was that it has told. Not saved.
+    pub(crate) heard_by: u64,
 }
 
 impl LaneBook {

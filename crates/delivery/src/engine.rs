@@ -6,7 +6,7 @@ use std::time::Duration;
 use eventlog::{DataDirectory, EventLog, Witness};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use crate::aggregates::{Crew, Surroundings};
 use crate::backoff::Backoff;
@@ -214,6 +214,7 @@ impl Engine {
     /// Delivers until it is told otherwise.
     pub(crate) async fn run(mut self, mut orders: watch::Receiver<Order>, mut changes: mpsc::Receiver<Change>) {
         self.start_lanes();
+        let (mut wishes, mut save_at) = (self.ledger.wishes(), Instant::now() + self.options.save_every);
         loop {
             let order = *orders.borrow_and_update();
             match order {
@@ -222,11 +223,11 @@ impl Engine {
                 Order::Abandon => return,
             }
             let told = race(changed(&mut orders), received(&mut changes));
-            let due = race(sleep(self.options.save_every), self.ledger.is_to_be_saved());
-            match race(due, told).await {
-                First::One(First::Other(())) => drop(self.keeper.tick()),
+            match race(race(sleep_until(save_at), changed(&mut wishes)), told).await {
+                First::One(First::Other(())) => self.keeper.save_as_wished(),
                 First::One(First::One(())) => {
-                    self.keeper.tick();
+                    save_at = Instant::now() + self.options.save_every;
+                    self.keeper.save_as_wished();
                     self.lanes.report_bugs();
                     self.crew.report_bugs();
                     self.dead.iter().for_each(|dead| dead.tell());
@@ -241,15 +242,18 @@ impl Engine {
         let until = Instant::now() + deadline;
         self.stop_clerks.send_replace(true);
         // Before the lanes, which deliver what they make.
-        let mut in_time = self.crew.end_when_done(Instant::now() + deadline / 2).await;
-        let (ledger, keeper) = (self.ledger.clone(), &mut self.keeper);
+        let ending = async {
+            let in_time = self.crew.end_when_done(Instant::now() + deadline / 2).await;
+            self.lanes.end_when_done(until).await && in_time
+        };
+        let (mut wishes, keeper, save_every) = (self.ledger.wishes(), &mut self.keeper, self.options.save_every);
         let saving = async {
             loop {
-                ledger.is_to_be_saved().await;
-                keeper.tick();
+                keeper.save_as_wished();
+                race(sleep(save_every), changed(&mut wishes)).await;
             }
         };
-        in_time &= match race(self.lanes.end_when_done(until), saving).await {
+        let mut in_time = match race(ending, saving).await {
             First::One(in_time) => in_time,
             First::Other(never) => never,
         };

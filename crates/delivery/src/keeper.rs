@@ -132,9 +132,20 @@ impl Keeper {
         }
         // From here on it holds: the newer generation has it. Where the older one can't be written now it is with the next tick.
         self.text.clear();
-        self.last = None;
-        self.tick();
+        let first = self.last.take();
+        if let (true, Some((stamp, _))) = (self.tick(), first) {
+            self.ledger.note_saved(&stamp);
+        }
         true
+    }
+
+    /// Saves the ledger if it has changed, in both generations where somebody waits for that, and frees what may be freed.
+    pub(crate) fn save_as_wished(&mut self) {
+        if self.ledger.is_waited_for() {
+            self.save_both();
+        } else {
+            self.tick();
+        }
     }
 
     /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
@@ -154,7 +165,6 @@ impl Keeper {
         if !is_saved && !self.save(&document, &passed) {
             return false;
         }
-        self.ledger.note_saved(&stamp);
         self.last = Some((stamp, document));
         self.free(&passed.cursors);
         self.free_dead_letters();

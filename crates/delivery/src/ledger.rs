@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::cells::Counter;
 use event::{Lane, TypeName};
 use eventlog::{Accepted, AcceptedCounts, Asked, EventLog, FilterStep, Outcomes as Waiting, Pending, Types};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::SinkName;
 use crate::book::{Book, LaneBook, Outcomes, SinkBook};
@@ -94,9 +94,9 @@ pub struct Ledger {
     held: Mutex<Held>,
     waiting: Arc<Waiting>,
     errors: Counter,
-    /// Up to which of its changes it is saved, and whoever waits for that.
+    /// Up to which of its changes both generations are saved, and up to which somebody waits for that.
     saved: watch::Sender<u64>,
-    wanted: Notify,
+    wanted: watch::Sender<u64>,
 }
 
 impl Held {
@@ -113,7 +113,7 @@ impl Ledger {
     pub(crate) fn new(log: &EventLog, book: Book) -> Self {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
         let held = Mutex::new(Held { book, met: 0, changes: 0 });
-        let (saved, wanted) = (watch::Sender::new(0), Notify::new());
+        let (saved, wanted) = (watch::Sender::new(0), watch::Sender::new(0));
         Self { accepted, types, held, waiting: log.outcomes().clone(), errors: Counter::new(), saved, wanted }
     }
 
@@ -236,29 +236,38 @@ impl Ledger {
 
     /// Where the lane is now is what its store says.
     pub(crate) fn confirm(&self, lane: &Lane) {
-        let cursor = self.with_lane(lane, |book| {
-            (book.confirmed, book.unheard_since) = (true, None);
-            book.cursor
+        let (cursor, is_news) = self.with_lane(lane, |book| {
+            book.confirmed = true;
+            (book.cursor, book.unheard_since.take().is_some())
         });
+        if is_news {
+            let by = self.held().changes + 1;
+            self.with_lane(lane, |book| book.heard_by = by);
+        }
         self.waiting.passed(&lane.sink, lane.shard, cursor);
     }
 
-    /// Waits until what is known now is saved.
-    pub(crate) async fn saved(&self) {
-        let (changes, mut saved) = (self.held().changes, self.saved.subscribe());
-        if *saved.borrow_and_update() < changes {
-            self.wanted.notify_one();
+    /// Waits until both generations are saved with the answer of a lane's store.
+    pub(crate) async fn answer_saved(&self, lane: &Lane) {
+        let (change, mut saved) = (self.lane(lane).heard_by, self.saved.subscribe());
+        if *saved.borrow_and_update() < change {
+            self.wanted.send_if_modified(|wanted| std::mem::replace(wanted, change.max(*wanted)) < change);
             // The ledger has it for as long as itself.
-            let _ = saved.wait_for(|saved| *saved >= changes).await;
+            let _ = saved.wait_for(|saved| *saved >= change).await;
         }
     }
 
-    /// Waits until somebody waits for it to be saved.
-    pub(crate) async fn is_to_be_saved(&self) {
-        self.wanted.notified().await;
+    /// Whether somebody waits for it to be saved.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        *self.wanted.borrow() > *self.saved.borrow()
     }
 
-    /// It is saved as it was at `stamp`.
+    /// Tells of each who begins to wait for it to be saved.
+    pub(crate) fn wishes(&self) -> watch::Receiver<u64> {
+        self.wanted.subscribe()
+    }
+
+    /// Both generations are saved as it was at `stamp`, or later.
     pub(crate) fn note_saved(&self, stamp: &Stamp) {
         self.saved.send_if_modified(|saved| stamp.changes > std::mem::replace(saved, stamp.changes.max(*saved)));
     }

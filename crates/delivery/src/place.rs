@@ -2,20 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::pin::pin;
+use std::time::Duration;
 
 use event::TypeName;
 use eventlog::{Finding, Reader, Record};
 use sink::Cursor;
+use tokio::time::sleep;
 
+use crate::LaneState;
 use crate::assembly::Known;
 use crate::book::Outcomes;
 use crate::condition::Verdict;
 use crate::dead_letters::BuryError;
 use crate::lane::Lane;
-use crate::lanes::Halt;
 use crate::ledger::Tally;
-use crate::race::{First, changed, race};
+use crate::race::{First, race};
 use crate::rules::Rules;
+
+/// A ledger that isn't saved after so long is a reason to wait that a person is to know.
+const SAVED_SOON: Duration = Duration::from_secs(1);
 
 /// Why a lane has no place now.
 pub(crate) enum NoPlace {
@@ -99,16 +105,15 @@ impl Lane {
         self.ledger.lane(&self.name).unheard_since.unwrap_or_else(|| self.shard.durable())
     }
 
-    /// Waits until the ledger is saved with the store's answer: before anything is written to the store, or after a crash it would be
-    /// taken for one that is ahead. `false` where the lane is to end meanwhile.
-    pub(crate) async fn answer_is_saved(&mut self) -> bool {
-        let ledger = self.ledger.clone();
-        let order = async {
-            while *self.halt.borrow_and_update() != Halt::Now {
-                changed(&mut self.halt).await;
-            }
-        };
-        race(ledger.saved(), order).await == First::One(())
+    /// Waits until the ledger is saved with the store's first answer: before anything is written to the store, or after a crash it would
+    /// be taken for one that is ahead.
+    pub(crate) async fn answer_is_saved(&self) {
+        let saved = self.ledger.answer_saved(&self.name);
+        let mut saved = pin!(saved);
+        if race(saved.as_mut(), sleep(SAVED_SOON)).await != First::One(()) {
+            self.enter(LaneState::Waiting("the ledger can't be saved with where its store stands".into()));
+            saved.await;
+        }
     }
 
     /// Goes on behind events that this lane has never had, and whose segments are not there any more: segments are

@@ -262,9 +262,13 @@ impl Crew {
         self.prepared.clear();
         // What was prepared for the change wrote its beginning, with which none is to begin later.
         let kept = setups.iter().map(AggregateSetup::file_name).collect();
-        let removed = self.remove_files(&kept);
-        let resumed = removed.and_then(|()| self.prepare(&setups, Some(&Routes::new()))).and_then(|()| self.start());
-        if let Err(error) = resumed {
+        if let Err(error) = self.remove_files(&kept) {
+            let message = format!(
+                "can't remove the states of a change that came to nothing: {error}; the next one may begin with them"
+            );
+            self.around.options.reporter.report(&message);
+        }
+        if let Err(error) = self.prepare(&setups, Some(&Routes::new())).and_then(|()| self.start()) {
             let message = format!("can't go on with aggregates, until the next start: {error}");
             self.around.options.reporter.report(&message);
         }

@@ -42,8 +42,8 @@ impl Snapshot {
 
     fn is_sound(&self) -> bool {
         let ascends = self.running.is_sorted_by(|one, next| one < next);
-        let last = self.running.last().map_or(self.begin, |distance| self.begin.saturating_add(i64::from(*distance)));
-        self.begin >= 0 && ascends && last <= self.end
+        let ends_before = self.running().last().is_none_or(|last| last < self.end);
+        self.begin >= 1 && self.begin <= self.end && ascends && ends_before
     }
 
     /// The first transaction that may not have ended.
@@ -54,6 +54,11 @@ impl Snapshot {
     /// The first transaction that hadn't begun.
     pub(super) const fn end(&self) -> i64 {
         self.end
+    }
+
+    /// The transactions between that hadn't ended.
+    pub(super) fn running(&self) -> impl Iterator<Item = i64> {
+        self.running.iter().map(|distance| self.begin.saturating_add(i64::from(*distance)))
     }
 
     pub(super) fn write(&self, bytes: &mut Vec<u8>) {
@@ -77,9 +82,9 @@ impl Display for Snapshot {
     /// As the server reads it.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:", self.begin, self.end)?;
-        for (place, distance) in self.running.iter().enumerate() {
+        for (place, number) in self.running().enumerate() {
             let comma = if place == 0 { "" } else { "," };
-            write!(f, "{comma}{}", self.begin.saturating_add(i64::from(*distance)))?;
+            write!(f, "{comma}{number}")?;
         }
         Ok(())
     }
@@ -107,7 +112,7 @@ mod tests {
             assert_eq!(rest, b"");
             assert!((0..bytes.len()).all(|end| Snapshot::read(&mut &bytes[..end]).is_none()));
         }
-        for text in ["", "7", "7:7", "7:7:7:", "9:10:8", "8:10:9,9", "8:10:11", "a:7:", "-3:7:"] {
+        for text in ["", "7", "7:7", "7:7:7:", "9:10:8", "8:10:9,9", "8:10:10", "8:10:11", "a:7:", "-3:7:", "0:7:"] {
             assert_eq!(Snapshot::parse(text), None, "{text}");
         }
     }

@@ -51,6 +51,13 @@ impl Round {
         Self { table, before, now, at: (first, -1) }
     }
 
+    /// Those of the transactions where the round stands that the one before may have left rows of; nothing where that may be any.
+    /// What has run for long isn't a reason to look at all rows since.
+    fn left_open(&self) -> Option<Vec<i64>> {
+        let before = self.before.as_ref().filter(|before| self.at.0 < before.end())?;
+        Some(before.running().collect())
+    }
+
     pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (table, has_one_before) = (bytes.try_get_u32().ok()?, bytes.try_get_u8().ok()?);
         let at = (bytes.try_get_i64().ok()?, bytes.try_get_i64().ok()?);
@@ -99,6 +106,7 @@ impl Ordered {
              join pg_attribute b on b.attrelid = a.attrelid and b.attname = '{STORED_NUMBER}' and b.atttypid = 'bigint'::regtype \
              join pg_index i on i.indrelid = a.attrelid and i.indisvalid and i.indpred is null \
              and i.indkey[0] = a.attnum and i.indkey[1] = b.attnum \
+             join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam and m.amname = 'btree' \
              where a.attrelid = $1::text::regclass and a.attname = '{STORED_IN}' and a.atttypid = 'bigint'::regtype \
              and a.attnotnull and b.attnotnull limit 1"
         );
@@ -107,10 +115,12 @@ impl Ordered {
         Ok(Some(Self { table: row.try_get(0)?, now }))
     }
 
-    /// Whether there are rows with numbers that this server hasn't given yet: they came from another one, by a dump.
+    /// Whether there are rows with numbers that this server hasn't given yet: they came from another one, by a dump. All in one
+    /// statement: what is stored meanwhile isn't strange.
     pub(super) async fn has_strange_numbers(&self, talk: &Talk, table: &str) -> Result<bool, Failure> {
-        let sql = format!("select coalesce(max({STORED_IN}) >= $1, false) from {table}");
-        Ok(talk.wait(talk.client.query_one(&sql, &[&self.now.end()])).await?.try_get(0)?)
+        let next = "txid_snapshot_xmax(txid_current_snapshot())";
+        let sql = format!("select coalesce(max({STORED_IN}) >= {next}, false) from {table}");
+        Ok(talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?)
     }
 
     /// Reads on in a round, or from the first row on; `None` where the round is one of another table.
@@ -130,7 +140,12 @@ impl Ordered {
         };
         let mut gathered = Gathered::new(query);
         loop {
-            let Some(end) = step_end(talk, table, &round).await? else {
+            let left_open = round.left_open();
+            let Some(end) = step_end(talk, table, &round, left_open.as_deref()).await? else {
+                if let Some(before) = round.before.as_ref().filter(|_| left_open.is_some()) {
+                    round.at = (before.end(), -1);
+                    continue;
+                }
                 if round.now == self.now {
                     return Ok(Some(gathered.page(None)));
                 }
@@ -142,7 +157,7 @@ impl Ordered {
                 return Ok(Some(gathered.page(Some(bookmark(round)))));
             }
             has_looked = true;
-            let found = step(talk, table, query, filter, (&round, end)).await?;
+            let found = step(talk, table, query, filter, (&round, end, left_open.as_deref())).await?;
             if found.is_empty() {
                 round.at = end;
             }
@@ -168,12 +183,20 @@ fn parse(text: &str) -> Option<At> {
     Some((of.parse().ok()?, number.parse().ok()?))
 }
 
+/// That a row is of one of these transactions, as SQL.
+fn one_of(transactions: Option<&[i64]>) -> String {
+    let Some(transactions) = transactions else { return "true".into() };
+    let numbers: Vec<String> = transactions.iter().map(ToString::to_string).collect();
+    format!("{STORED_IN} = any('{{{}}}'::bigint[])", numbers.join(","))
+}
+
 /// The last of the next rows in the index that a statement is to look at, if there are any.
-async fn step_end(talk: &Talk, table: &str, round: &Round) -> Result<Option<At>, Failure> {
+async fn step_end(talk: &Talk, table: &str, round: &Round, left_open: Option<&[i64]>) -> Result<Option<At>, Failure> {
     let sql = format!(
         "select {STORED_IN}, {STORED_NUMBER} from (select {STORED_IN}, {STORED_NUMBER} from {table} \
-         where ({STORED_IN}, {STORED_NUMBER}) > ($1, $2) and {STORED_IN} < $3 \
-         order by {STORED_IN}, {STORED_NUMBER} limit {STEP_ROWS}) n order by 1 desc, 2 desc limit 1"
+         where ({STORED_IN}, {STORED_NUMBER}) > ($1, $2) and {STORED_IN} < $3 and {} \
+         order by {STORED_IN}, {STORED_NUMBER} limit {STEP_ROWS}) n order by 1 desc, 2 desc limit 1",
+        one_of(left_open)
     );
     let ((of, number), end) = (round.at, round.now.end());
     let row = talk.wait(talk.client.query_opt(&sql, &[&of, &number, &end])).await?;
@@ -186,13 +209,14 @@ async fn step(
     table: &str,
     query: &Query,
     filter: &Filter,
-    (round, end): (&Round, At),
+    (round, end, left_open): (&Round, At, Option<&[i64]>),
 ) -> Result<Vec<Row>, Failure> {
     let (from, shown) = (round.at, round.shown());
     let at = format!("({STORED_IN}, {STORED_NUMBER})");
     let condition = format!(
-        "{at} > ($4, $5) and {at} <= ($6, $7) and {shown} and ($1::text is null or type = $1) \
-         and ($2::timestamptz is null or received_at >= $2) and ($3::timestamptz is null or received_at < $3)"
+        "{at} > ($4, $5) and {at} <= ($6, $7) and {} and {shown} and ($1::text is null or type = $1) \
+         and ($2::timestamptz is null or received_at >= $2) and ($3::timestamptz is null or received_at < $3)",
+        one_of(left_open)
     );
     let order = Order { place: &at, first: &format!("{STORED_IN}, {STORED_NUMBER}"), then: "place" };
     let sql = rows(table, &condition, order, query);

@@ -186,6 +186,7 @@ fn nulls(count: usize) -> String {
     vec!["null"; count].join(", ")
 }
 
+/// The last is whether it is [`STORED_IN`] by its default.
 const COLUMNS: &str = "select a.attrelid, a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), \
     a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '', \
     a.attname = 'stored_in' and a.atthasdef and exists (select from pg_attrdef d where d.adrelid = a.attrelid \
