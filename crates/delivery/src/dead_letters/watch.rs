@@ -11,12 +11,16 @@ use crate::settling::Contacts;
 /// A batch of letters that the store has taken.
 #[derive(Debug)]
 struct Sent {
-    /// The cursor of the lane of replays behind it.
-    until: u64,
     /// The time in touch with the store when it was taken.
     since: Duration,
-    /// Where the letters stand in their journal.
-    letters: Vec<u64>,
+    /// Where each letter stands in its journal, and its number in the lane of replays. Both ascend.
+    letters: Vec<(u64, u64)>,
+}
+
+impl Sent {
+    fn last(&self) -> u64 {
+        self.letters.last().map_or(0, |(_, number)| *number)
+    }
 }
 
 /// The replays of one sink that aren't settled.
@@ -28,19 +32,21 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The store is about to end these letters at this position.
-    pub(crate) fn add(&mut self, until: u64, letters: Vec<u64>) {
+    /// The store has taken these letters: where each stands in its journal, and its number in the lane of replays.
+    pub(crate) fn add(&mut self, letters: Vec<(u64, u64)>) {
         self.contacts.touched();
-        self.sent.push(Sent { until, since: self.contacts.steady().time, letters });
+        self.sent.push(Sent { since: self.contacts.steady().time, letters });
     }
 
     /// The store says that it stands at this position, and needs so long to settle.
     pub(crate) fn touched(&mut self, position: u64, settle: Duration) {
-        if self.sent.iter().any(|sent| sent.until > position) {
-            let (lost, kept) = self.sent.drain(..).partition(|sent: &Sent| sent.until > position);
-            let lost: Vec<Sent> = lost;
-            self.sent = kept;
-            self.lost.extend(lost.into_iter().flat_map(|sent| sent.letters));
+        if self.sent.iter().any(|sent| sent.last() > position) {
+            for sent in &mut self.sent {
+                // A store may have taken the first of a batch, and not the others.
+                let kept = sent.letters.partition_point(|(_, number)| *number <= position);
+                self.lost.extend(sent.letters.drain(kept..).map(|(at, _)| at));
+            }
+            self.sent.retain(|sent| !sent.letters.is_empty());
             // What is left begins to settle anew, in another server.
             self.contacts.set_back();
             self.contacts.touched();
@@ -81,7 +87,7 @@ impl Watch {
 
     /// Where the first letter stands that may be needed again.
     pub(crate) fn first(&self) -> Option<u64> {
-        self.sent.iter().flat_map(|sent| &sent.letters).chain(&self.lost).min().copied()
+        self.sent.iter().flat_map(|sent| &sent.letters).map(|(at, _)| at).chain(&self.lost).min().copied()
     }
 }
 
@@ -98,9 +104,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_a_store_has_for_its_time_is_let_go_and_what_it_lacks_is_known() {
         let mut watch = Watch::default();
-        watch.add(5, vec![9, 4]);
+        watch.add(vec![(4, 4), (9, 5)]);
         pass(20).await;
-        watch.add(8, vec![11]);
+        watch.add(vec![(11, 8)]);
         pass(20).await;
         watch.touched(8, MINUTE);
         assert_eq!((watch.first(), watch.take_lost()), (Some(4), vec![]));
@@ -119,15 +125,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_another_server_has_settles_there_anew() {
         let mut watch = Watch::default();
-        watch.add(5, vec![4]);
-        watch.add(6, vec![7]);
+        watch.add(vec![(4, 5)]);
+        watch.add(vec![(7, 6), (8, 9)]);
         pass(29).await;
-        watch.touched(6, MINUTE);
+        watch.touched(9, MINUTE);
         pass(29).await;
         watch.touched(5, MINUTE);
-        assert_eq!(watch.take_lost(), [7]);
+        assert_eq!(watch.take_lost(), [7, 8]);
         pass(29).await;
         watch.touched(5, MINUTE);
         assert_eq!(watch.first(), Some(4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_a_batch_only_what_the_store_lacks_is_lost() {
+        let mut watch = Watch::default();
+        watch.add(vec![(4, 5), (7, 6), (8, 9)]);
+        watch.touched(6, MINUTE);
+        assert_eq!((watch.take_lost(), watch.first()), (vec![8], Some(4)));
     }
 }

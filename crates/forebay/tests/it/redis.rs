@@ -1,5 +1,7 @@
 //! Redis behind the real program: from a request to an entry, with both processes killed.
 
+mod replays;
+
 use std::path::Path;
 
 use crate::postgres_server::proxy::Proxy;
