@@ -343,24 +343,23 @@ impl Clerk {
         }
         let failed = |error: SinkError| error.to_string();
         sink.connect().await.map_err(failed)?;
-        let parts = match sink.cursor(&self.lane).await.map_err(failed)? {
-            Cursor::Store(cursor) => {
-                // What it has lost must be known before its cursor is moved on.
-                self.watch.touched(cursor, sink.traits().settle);
-                Some((cursor, self.resume(cursor, &mut page, outcome)?))
-            }
-            Cursor::Delivery => None,
-        };
-        let Some((mut cursor, parts)) = parts else {
+        let Cursor::Store(mut cursor) = sink.cursor(&self.lane).await.map_err(failed)? else {
             let part = page.letters.iter().copied().zip(1..).collect();
             return self.send(&sink, &page, (0, part), outcome).await;
         };
-        for part in parts {
-            let last = part.last().map_or(cursor, |(_, number)| *number);
-            self.send(&sink, &page, (cursor, part), outcome).await?;
-            cursor = last;
+        self.watch.touched(cursor, sink.traits().settle);
+        if self.watch.has_lost() {
+            // It comes first: its numbers lie before those of what is sent now.
+            self.bring_back_first().await;
+            let Cursor::Store(now) = sink.cursor(&self.lane).await.map_err(failed)? else { return Ok(()) };
+            cursor = now;
         }
-        Ok(())
+        if self.watch.has_lost() {
+            return Err("what the store has lost of earlier replays couldn't be sent again: it comes first".into());
+        }
+        let cursor = self.finish(&sink, cursor, &mut page, outcome).await?;
+        let part = Self::numbered(&page, cursor);
+        self.send(&sink, &page, (cursor, part), outcome).await
     }
 
     /// Sends letters under these numbers, which lie behind `cursor`, until the store has all that it takes.

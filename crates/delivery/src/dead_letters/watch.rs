@@ -28,7 +28,7 @@ impl Sent {
 pub(crate) struct Watch {
     contacts: Contacts,
     sent: Vec<Sent>,
-    lost: Vec<u64>,
+    lost: Vec<(u64, u64)>,
 }
 
 impl Watch {
@@ -44,7 +44,7 @@ impl Watch {
             for sent in &mut self.sent {
                 // A store may have taken the first of a batch, and not the others.
                 let kept = sent.letters.partition_point(|(_, number)| *number <= position);
-                self.lost.extend(sent.letters.drain(kept..).map(|(at, _)| at));
+                self.lost.extend(sent.letters.drain(kept..));
             }
             self.sent.retain(|sent| !sent.letters.is_empty());
             // What is left begins to settle anew, in another server.
@@ -64,15 +64,15 @@ impl Watch {
         self.contacts.interrupted();
     }
 
-    /// The letters that the store has lost, ascending. They are forgotten here.
-    pub(crate) fn take_lost(&mut self) -> Vec<u64> {
+    /// The letters that the store has lost, ascending, with their numbers. They are forgotten here.
+    pub(crate) fn take_lost(&mut self) -> Vec<(u64, u64)> {
         let mut lost = std::mem::take(&mut self.lost);
         lost.sort_unstable();
         lost
     }
 
     /// These couldn't be seen to.
-    pub(crate) fn put_back(&mut self, lost: Vec<u64>) {
+    pub(crate) fn put_back(&mut self, lost: Vec<(u64, u64)>) {
         self.lost.extend(lost);
     }
 
@@ -81,13 +81,17 @@ impl Watch {
         *self = Self::default();
     }
 
+    pub(crate) const fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.sent.is_empty() && self.lost.is_empty()
     }
 
     /// Where the first letter stands that may be needed again.
     pub(crate) fn first(&self) -> Option<u64> {
-        self.sent.iter().flat_map(|sent| &sent.letters).map(|(at, _)| at).chain(&self.lost).min().copied()
+        self.sent.iter().flat_map(|sent| &sent.letters).chain(&self.lost).map(|(at, _)| *at).min()
     }
 }
 
@@ -119,7 +123,7 @@ mod tests {
         assert_eq!(watch.first(), Some(11), "an outage is no time in touch");
         watch.touched(7, MINUTE);
         assert!(!watch.is_idle());
-        assert_eq!((watch.take_lost(), watch.is_idle()), (vec![11], true));
+        assert_eq!((watch.take_lost(), watch.is_idle()), (vec![(11, 8)], true));
     }
 
     #[tokio::test(start_paused = true)]
@@ -131,7 +135,7 @@ mod tests {
         watch.touched(9, MINUTE);
         pass(29).await;
         watch.touched(5, MINUTE);
-        assert_eq!(watch.take_lost(), [7, 8]);
+        assert_eq!(watch.take_lost(), [(7, 6), (8, 9)]);
         pass(29).await;
         watch.touched(5, MINUTE);
         assert_eq!(watch.first(), Some(4));
@@ -142,6 +146,6 @@ mod tests {
         let mut watch = Watch::default();
         watch.add(vec![(4, 5), (7, 6), (8, 9)]);
         watch.touched(6, MINUTE);
-        assert_eq!((watch.take_lost(), watch.first()), (vec![8], Some(4)));
+        assert_eq!((watch.take_lost(), watch.first()), (vec![(8, 9)], Some(4)));
     }
 }

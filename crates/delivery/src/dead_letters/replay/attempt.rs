@@ -1,16 +1,17 @@
 //! Under which numbers a replay sends its letters to a store that keeps a cursor, durable before it sends them.
 //!
 //! If its answer never comes, the store's cursor tells which of them are stored: those end without being sent again. The
-//! others are sent under the same numbers, so that the first attempt, should it still be on its way, and the second can't both
-//! take effect. A store that knows no ids has each of them once by that.
+//! others are sent under the same numbers, before anything else is, so that the first attempt, should it still be on its way or have
+//! taken effect in part, and the second can't both do so. A store that knows no ids has each of them once by that.
 //!
 //! Numbers begin at the time of the attempt. A store that takes the other's place, and was used before, has an older cursor:
 //! it can't be thought to have what it was never sent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 
 use eventlog::{Record, StateFile, make_directory, unix_microseconds};
+use sink::Sink;
 
 use super::{Clerk, DeadFilter, DeadLetters, DeadOutcome, Page, Reading};
 
@@ -74,26 +75,6 @@ impl Attempt {
         self.sent = sent;
         Ok(())
     }
-
-    /// The letters in parts that are sent one after the other: those that were sent before under their old numbers, then
-    /// those that weren't.
-    fn parts(&self, page: &Page, cursor: u64) -> [Vec<Numbered>; 2] {
-        let (mut again, mut new) = (Vec::new(), Vec::new());
-        let mut last = cursor;
-        for (at, letter) in page.letters.iter().zip(page.records(&page.letters)) {
-            let number = place_of(&letter).and_then(|place| self.sent.numbers.get(&place).copied());
-            match number.filter(|number| *number > last) {
-                Some(number) => {
-                    again.push((*at, number));
-                    last = number;
-                }
-                None => new.push(*at),
-            }
-        }
-        let first = self.sent.numbers.values().copied().fold(last, u64::max) + 1;
-        let first = first.max(u64::try_from(unix_microseconds()).unwrap_or(0));
-        [again, new.into_iter().zip(first..).collect()]
-    }
 }
 
 fn failed(dead: &DeadLetters, error: &io::Error) -> String {
@@ -102,6 +83,11 @@ fn failed(dead: &DeadLetters, error: &io::Error) -> String {
 }
 
 impl Sent {
+    /// Whether the letter that stands there was sent with it.
+    fn has(&self, at: u64, place: Option<Place>) -> bool {
+        at <= self.until && place.is_some_and(|place| self.numbers.contains_key(&place))
+    }
+
     fn encode(&self) -> String {
         let numbers = self.numbers.iter();
         let lines = numbers.map(|((shard, sequence), number)| format!("{shard} {sequence} {number}\n"));
@@ -122,52 +108,84 @@ impl Sent {
 }
 
 impl Clerk {
-    /// Ends the letters of an attempt without an answer that the store has, and says how the others of `page` are sent.
-    pub(super) fn resume(
+    /// Ends the attempt that has no answer, takes its letters out of `page`, and says where the store's cursor stands behind it.
+    pub(super) async fn finish(
         &mut self,
+        sink: &Sink,
         cursor: u64,
         page: &mut Page,
         outcome: &mut DeadOutcome,
-    ) -> Result<[Vec<Numbered>; 2], String> {
+    ) -> Result<u64, String> {
         self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
-        let stored = self.attempt.sent.numbers.iter().filter(|(_, number)| **number <= cursor);
-        let stored: BTreeMap<Place, u64> = stored.map(|(place, number)| (*place, *number)).collect();
-        if !stored.is_empty() {
-            self.end(&stored, outcome)?;
-            let until = self.attempt.sent.until;
-            let is_stored = |(at, place): (&u64, Option<Place>)| {
-                *at <= until && place.is_some_and(|place| stored.contains_key(&place))
-            };
-            let places: Vec<_> = page.records(&page.letters).iter().map(place_of).collect();
-            let stored: Vec<bool> = page.letters.iter().zip(places).map(is_stored).collect();
-            let mut stored = stored.into_iter();
-            page.letters.retain(|_| !stored.next().unwrap_or(false));
+        let sent = self.attempt.sent.clone();
+        let (last, again) = self.again(&sent, cursor, outcome)?;
+        if let Some((again, part)) = again {
+            self.send(sink, &again, (cursor, part), outcome).await?;
         }
-        Ok(self.attempt.parts(page, cursor))
+        self.is_answered();
+        let places: Vec<_> = page.records(&page.letters).iter().map(place_of).collect();
+        let mut places = places.into_iter();
+        page.letters.retain(|at| !sent.has(*at, places.next().flatten()));
+        Ok(last)
     }
 
-    /// Ends these letters, which the store has, as far as they are still held.
-    fn end(&mut self, stored: &BTreeMap<Place, u64>, outcome: &mut DeadOutcome) -> Result<(), String> {
-        let Some(mut reading) = Reading::begin(&self.dead).map_err(|error| error.to_string())? else { return Ok(()) };
-        let until = self.attempt.sent.until;
-        let mut rest: BTreeSet<Place> = stored.keys().copied().collect();
-        while !rest.is_empty() {
-            let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
-            let Some(stretch) = read else { break };
-            let held = reading.held_in(&stretch, &DeadFilter::default());
-            let found = held.iter().filter_map(|(at, letter)| place_of(letter).map(|place| (*at, place)));
-            let found: Vec<(u64, Place)> = found.filter(|(at, place)| *at <= until && rest.remove(place)).collect();
-            if found.is_empty() {
-                continue;
-            }
-            let letters: Vec<u64> = found.iter().map(|(at, _)| *at).collect();
-            let numbered = found.iter().map(|(at, place)| (*at, stored[place]));
-            self.look_after(numbered.collect());
-            let mut page = Page::default();
-            page.add(stretch, &letters);
+    /// Ends those letters of an attempt that the store has. What of them it hasn't, if anything, and the greatest number that they have.
+    fn again(
+        &mut self,
+        sent: &Sent,
+        cursor: u64,
+        outcome: &mut DeadOutcome,
+    ) -> Result<(u64, Option<(Page, Vec<Numbered>)>), String> {
+        let page = if sent.numbers.is_empty() { Page::default() } else { self.held(sent)? };
+        let records = page.records(&page.letters);
+        let numbers = records.iter().filter_map(|letter| sent.numbers.get(&place_of(letter)?).copied());
+        let numbered: Vec<Numbered> = page.letters.iter().copied().zip(numbers).collect();
+        let (stored, mut part): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number)| *number <= cursor);
+        if !stored.is_empty() {
+            let letters: Vec<u64> = stored.iter().map(|(at, _)| *at).collect();
+            self.look_after(stored);
             self.has_stored(&page, &letters, outcome)?;
         }
-        Ok(())
+        let mut last = cursor;
+        part.retain(|(_, number)| {
+            let is_later = *number > last;
+            last = last.max(*number);
+            is_later
+        });
+        Ok((last, (!part.is_empty()).then_some((page, part))))
+    }
+
+    /// The letters of an attempt that are still held as they were then.
+    fn held(&self, sent: &Sent) -> Result<Page, String> {
+        let mut page = Page::default();
+        let Some(mut reading) = Reading::begin(&self.dead).map_err(|error| error.to_string())? else { return Ok(page) };
+        while let Some(stretch) =
+            reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?
+        {
+            let held = reading.held_in(&stretch, &DeadFilter::default()).into_iter();
+            let wanted: Vec<u64> =
+                held.filter(|(at, letter)| sent.has(*at, place_of(letter))).map(|(at, _)| at).collect();
+            page.add(stretch, &wanted);
+        }
+        Ok(page)
+    }
+
+    /// What a store has lost is sent again under the numbers that it had: a part of the store may have it still.
+    pub(super) fn take_up(&mut self, page: &Page, lost: &[Numbered]) -> Result<(), String> {
+        self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
+        let mut numbers = self.attempt.sent.numbers.clone();
+        for (at, letter) in page.letters.iter().zip(page.records(&page.letters)) {
+            let number = lost.binary_search_by_key(at, |(at, _)| *at).ok().map(|index| lost[index].1);
+            numbers.extend(place_of(&letter).zip(number));
+        }
+        // They are about to be letters again, at the end of their journal.
+        self.attempt.note(&self.dead, Sent { until: u64::MAX, numbers })
+    }
+
+    /// Numbers for letters that have none yet.
+    pub(super) fn numbered(page: &Page, cursor: u64) -> Vec<Numbered> {
+        let now = u64::try_from(unix_microseconds()).unwrap_or(0);
+        page.letters.iter().copied().zip(now.max(cursor + 1)..).collect()
     }
 
     /// What was stored last may be lost yet.

@@ -23,7 +23,7 @@ fn a_replay_whose_answer_is_cut_does_not_double_what_a_stream_has() {
     let url = format!("redis://{}", proxy.address());
     let folder = Folder::new();
     let server = super::start(&folder, &url, "mode = \"counter\"\nkey = \"counts\"\nfield = \"/none\"\n");
-    super::post_numbers(&server, 0..LETTERS);
+    super::post_to(&server, &["access"], 0..LETTERS);
     server.wait_delivered();
     assert_eq!(server.metric("forebay_events_dead_total{"), LETTERS as u64);
     drop(server);
