@@ -260,7 +260,7 @@ async fn with_letters(seed: u64, count: u64) -> World {
 /// The numbers of the events that replays have sent, a write at a time.
 fn sent_by_replays(world: &World) -> Vec<Vec<u64>> {
     let calls = world.fenced.calls().into_iter().filter(|call| call.lane.sink.ends_with("/replay"));
-    let number = |id: &event::EventId| u128::from_be_bytes(id.0) as u64;
+    let number = |id: &event::EventId| u64::try_from(u128::from_be_bytes(id.0)).unwrap();
     calls.map(|call| call.ids.iter().map(number).collect()).collect()
 }
 

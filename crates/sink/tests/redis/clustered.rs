@@ -89,8 +89,8 @@ impl Nodes {
         assert_eq!(ids.into_iter().collect::<HashSet<_>>().len() as u64, expected, "each once");
     }
 
-    fn count(&self, pattern: &str) -> usize {
-        self.cluster.keys(pattern).iter().map(|key| self.cluster.ask(&["XLEN", key]).number() as usize).sum()
+    fn count(&self, pattern: &str) -> u64 {
+        self.cluster.keys(pattern).iter().map(|key| self.cluster.ask(&["XLEN", key]).number()).sum()
     }
 }
 
@@ -210,7 +210,7 @@ async fn what_a_replica_had_not_got_is_delivered_again_and_nothing_else() {
     let (old, new) = (&cluster.nodes[gone], &cluster.nodes[cluster.other(gone)]);
     new.freeze();
     bring_to(&sink, 0, 120 + TAIL, &large).await;
-    assert_eq!(nodes.count("m:*") as u64, 120 + TAIL, "acknowledged");
+    assert_eq!(nodes.count("m:*"), 120 + TAIL, "acknowledged");
     old.kill();
     new.thaw();
     until("the replica takes over", || {

@@ -118,10 +118,8 @@ impl Clerk {
     ) -> Result<u64, String> {
         self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
         let sent = self.attempt.sent.clone();
-        let (last, again) = self.again(&sent, cursor, outcome)?;
-        if let Some((again, part)) = again {
-            self.send(sink, &again, (cursor, part), outcome).await?;
-        }
+        let (last, again, part) = self.again(&sent, cursor, outcome)?;
+        self.send(sink, &again, (cursor, part), outcome).await?;
         self.is_answered();
         let places: Vec<_> = page.records(&page.letters).iter().map(place_of).collect();
         let mut places = places.into_iter();
@@ -129,13 +127,13 @@ impl Clerk {
         Ok(last)
     }
 
-    /// Ends those letters of an attempt that the store has. What of them it hasn't, if anything, and the greatest number that they have.
+    /// Ends those letters of an attempt that the store has: the greatest number that they have, and what of them it hasn't.
     fn again(
         &mut self,
         sent: &Sent,
         cursor: u64,
         outcome: &mut DeadOutcome,
-    ) -> Result<(u64, Option<(Page, Vec<Numbered>)>), String> {
+    ) -> Result<(u64, Page, Vec<Numbered>), String> {
         let page = if sent.numbers.is_empty() { Page::default() } else { self.held(sent)? };
         let records = page.records(&page.letters);
         let numbers = records.iter().filter_map(|letter| sent.numbers.get(&place_of(letter)?).copied());
@@ -152,7 +150,7 @@ impl Clerk {
             last = last.max(*number);
             is_later
         });
-        Ok((last, (!part.is_empty()).then_some((page, part))))
+        Ok((last, page, part))
     }
 
     /// The letters of an attempt that are still held as they were then.
