@@ -322,12 +322,14 @@ fn what_was_not_stored_is_sent_under_the_same_numbers() {
 fn a_store_that_was_used_before_is_not_thought_to_have_what_another_got() {
     run(async {
         let mut world = with_letters(65, 6).await;
+        let unused = world.fenced.standby();
         for number in [1, 2, 3] {
             assert_eq!(world.act(DeadAction::Replay, &only(number)).await.stored, 1);
         }
         let before = world.fenced.standby();
         let other = MemoryHandle::fenced();
         other.fail_over(before);
+        world.fenced.fail_over(unused);
         world.fenced.lose_answers(1);
         assert!(world.act(DeadAction::Replay, &all()).await.failure.is_some());
         assert_eq!((other.count(), world.held(FENCED)), (3, vec![4, 5, 6]));
