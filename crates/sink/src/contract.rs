@@ -30,8 +30,9 @@ pub enum Report {
     /// Every record has taken effect, now or when it was written before; a fenced store's cursor stands at the
     /// batch's last position or beyond.
     Stored,
-    /// Nothing was committed, because the store refuses these records for good. Delivery makes them dead letters
-    /// and sends the batch again without them, so that no crash can move a cursor past an event that is nowhere.
+    /// Nothing was committed, because the store refuses these records for good; or others of the batch were, the lane's cursor stands
+    /// where it stood, and they are left out when they come again. Delivery makes the refused ones dead letters and sends the batch
+    /// again without them, so that no crash can move a cursor past an event that is nowhere.
     Withheld {
         /// The records that were refused: at least one.
         refused: Vec<Refusal>,

@@ -1,12 +1,13 @@
 //! Replays and drops a sink's dead letters, one order at a time.
 //!
 //! A replay is a lane of its own, `SINK/replay`, so that the cursors of the sink's other lanes stay what they are. Its
-//! positions say nothing: each batch begins behind wherever the store's cursor stands. What makes a repetition harmless is
-//! the id, which the store has once. Replaying a letter is this sequence:
+//! positions say nothing of the events: each batch begins behind wherever the store's cursor stands. What makes a repetition
+//! harmless is the id, where the store has it once, and the cursor, where it keeps one: the numbers of a batch are durable
+//! before it is sent ([`attempt`]). Replaying a letter is this sequence:
 //!
 //! 1. The letter is read. Only letters that their lane has passed are taken: of the others the lane still has to say
 //!    what became of them.
-//! 2. The store writes the event, under its old id, and commits.
+//! 2. Its number is noted durably, if the store keeps a cursor. The store writes the event, under its old id, and commits.
 //! 3. *Stored:* the letter's end is appended to the journal of dead letters and fsynced. *Refused:* the letter is
 //!    appended once more if the reason is another one, and fsynced.
 //! 4. The ledger moves the event from dead to stored, in the same breath: no other task runs in between.
@@ -18,8 +19,8 @@
 //!
 //! * before 2 has taken effect leaves everything as it was;
 //! * between 2 and 3 leaves the event in the store and the letter held, and the event counted as dead. The next replay
-//!   sends it again, the store finds the same event under its id and answers *stored*. A person who drops it instead
-//!   leaves it counted as dead;
+//!   finds its number below the store's cursor, and ends it; a store without a cursor gets it again, finds the same event under
+//!   its id and answers *stored*. A person who drops it instead leaves it counted as dead;
 //! * during 3 leaves the end whole or not at all: as before, or as after;
 //! * between 3 and 5 leaves an end that the saved ledger hasn't counted: opening the journal counts it, if the lane's
 //!   saved cursor has passed the event. If it hasn't, the lane reads the event again, finds no letter that is held, and
@@ -31,6 +32,7 @@
 //!
 //! Dropping is 3, 5 and 6 with another kind of end; the event stays counted as dead, and its lane never sends it again.
 
+mod attempt;
 mod recall;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,6 +52,7 @@ use crate::assembly::as_sent;
 use crate::objects::no_replay;
 use crate::race::{First, changed, race};
 use crate::{Ledger, SinkName};
+use attempt::{Attempt, Numbered};
 
 /// Orders that wait for a sink's clerk.
 const ORDERS_MAX: usize = 16;
@@ -119,6 +122,8 @@ pub(crate) struct Clerk {
     ledger: Arc<Ledger>,
     orders: mpsc::Receiver<DeadOrder>,
     stop: watch::Receiver<bool>,
+    /// What was sent last, if nobody knows what became of it.
+    attempt: Attempt,
     /// What was replayed and may be lost yet.
     watch: Watch,
     /// When the store is asked for it.
@@ -136,8 +141,8 @@ pub(crate) fn clerk(
     let (sender, orders) = mpsc::channel(ORDERS_MAX);
     // No configured sink has a slash in its name.
     let lane = Lane { origin, shard: 0, sink: format!("{}/replay", dead.sink()).into() };
-    let watch = Watch::default();
-    (Clerk { dead: dead.clone(), sink, lane, ledger, orders, stop, watch, touch_at: None }, sender)
+    let (attempt, watch) = (Attempt::default(), Watch::default());
+    (Clerk { dead: dead.clone(), sink, lane, ledger, orders, stop, attempt, watch, touch_at: None }, sender)
 }
 
 /// Letters that are handled together, and the bytes that they are slices of.
@@ -195,15 +200,13 @@ impl Page {
         records
     }
 
-    /// The letters as a batch behind `cursor`.
-    fn batch(&self, lane: &Lane, cursor: u64) -> Batch {
+    /// These of the letters as a batch behind `cursor`.
+    fn batch(&self, lane: &Lane, cursor: u64, part: &[Numbered]) -> Batch {
         let mut batch = Batch::new(lane.clone(), cursor + 1);
-        let mut sequence = cursor;
         for stretch in &self.stretches {
             let mut push = |at: u64, record: &Record<'_>, block| {
-                if self.letters.binary_search(&at).is_ok() {
-                    sequence += 1;
-                    batch.push(block, &as_sent(record, sequence));
+                if let Ok(index) = part.binary_search_by_key(&at, |(at, _)| *at) {
+                    batch.push(block, &as_sent(record, part[index].1));
                 }
             };
             match stretch {
@@ -340,44 +343,66 @@ impl Clerk {
         }
         let failed = |error: SinkError| error.to_string();
         sink.connect().await.map_err(failed)?;
-        let settle = sink.traits().settle;
-        let cursor = match sink.cursor(&self.lane).await.map_err(failed)? {
-            Cursor::Store(position) => position,
-            Cursor::Delivery => 0,
+        let Cursor::Store(mut cursor) = sink.cursor(&self.lane).await.map_err(failed)? else {
+            let part = page.letters.iter().copied().zip(1..).collect();
+            return self.send(&sink, &page, (0, part), outcome).await;
         };
-        // What it has lost must be known before its cursor is moved on.
-        self.watch.touched(cursor, settle);
-        let mut batch = page.batch(&self.lane, cursor);
-        while !batch.is_empty() {
-            match sink.write(&batch).await.map_err(failed)? {
+        self.watch.touched(cursor, sink.traits().settle);
+        if self.watch.has_lost() {
+            // It comes first: its numbers lie before those of what is sent now.
+            self.bring_back_first().await;
+            let Cursor::Store(now) = sink.cursor(&self.lane).await.map_err(failed)? else { return Ok(()) };
+            cursor = now;
+        }
+        if self.watch.has_lost() {
+            return Err("what the store has lost of earlier replays couldn't be sent again: it comes first".into());
+        }
+        let cursor = self.finish(&sink, cursor, &mut page, outcome).await?;
+        let part = Self::numbered(&page, cursor);
+        self.send(&sink, &page, (cursor, part), outcome).await
+    }
+
+    /// Sends letters under these numbers, which lie behind `cursor`, until the store has all that it takes.
+    async fn send(
+        &mut self,
+        sink: &Sink,
+        page: &Page,
+        (cursor, mut part): (u64, Vec<Numbered>),
+        outcome: &mut DeadOutcome,
+    ) -> Result<(), String> {
+        let is_fenced = sink.traits().fenced;
+        while !part.is_empty() {
+            if is_fenced {
+                self.note(page, &part)?;
+            }
+            let batch = page.batch(&self.lane, cursor, &part);
+            match sink.write(&batch).await.map_err(|error| error.to_string())? {
                 Report::Stored => {
-                    let letters = std::mem::take(&mut page.letters);
-                    if !settle.is_zero() {
-                        self.watch.add(batch.last(), letters.clone());
-                        self.dead.keep_from(self.watch.first());
-                    }
-                    return self.has_stored(&page, &letters, outcome);
+                    let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
+                    self.look_after(part);
+                    self.has_stored(page, &letters, outcome)?;
+                    self.is_answered();
+                    return Ok(());
                 }
                 Report::Withheld { refused } if refused.is_empty() => {
                     return Err("the sink withheld a batch and named no record".into());
                 }
                 Report::Withheld { refused } => {
-                    self.was_refused(&page, &refused, outcome)?;
-                    let out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
-                    batch = batch.without(&out);
-                    page.letters = without(&page.letters, &out);
+                    self.was_refused(page, &part, &refused, outcome)?;
+                    part = without(&part, &refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>());
                 }
                 Report::Except { refused, retry } => {
-                    self.was_refused(&page, &refused, outcome)?;
+                    self.was_refused(page, &part, &refused, outcome)?;
                     outcome.left += retry.len() as u64;
                     let mut out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
                     out.extend(retry.iter().map(|retry| retry.index));
                     out.sort_unstable();
-                    let stored = without(&page.letters, &out);
-                    return self.has_stored(&page, &stored, outcome);
+                    let stored: Vec<u64> = without(&part, &out).into_iter().map(|(at, _)| at).collect();
+                    return self.has_stored(page, &stored, outcome);
                 }
             }
         }
+        self.is_answered();
         Ok(())
     }
 
@@ -395,8 +420,14 @@ impl Clerk {
     }
 
     /// The store refuses these again: notes its reasons where they have changed.
-    fn was_refused(&self, page: &Page, refused: &[Refusal], outcome: &mut DeadOutcome) -> Result<(), String> {
-        let with_reason = |refusal: &Refusal| Some((*page.letters.get(refusal.index)?, refusal.reason.clone()));
+    fn was_refused(
+        &self,
+        page: &Page,
+        part: &[Numbered],
+        refused: &[Refusal],
+        outcome: &mut DeadOutcome,
+    ) -> Result<(), String> {
+        let with_reason = |refusal: &Refusal| Some((part.get(refusal.index)?.0, refusal.reason.clone()));
         let reasons: Vec<_> = refused.iter().filter_map(with_reason).collect();
         let letters: Vec<u64> = reasons.iter().map(|(at, _)| *at).collect();
         let records = page.records(&letters);
@@ -423,7 +454,7 @@ fn bytes_of(stretch: &Stretch) -> usize {
 }
 
 /// The letters without those at the indices `out`, which ascend.
-fn without(letters: &[u64], out: &[usize]) -> Vec<u64> {
-    let kept = letters.iter().enumerate().filter(|(index, _)| out.binary_search(index).is_err());
-    kept.map(|(_, at)| *at).collect()
+fn without(part: &[Numbered], out: &[usize]) -> Vec<Numbered> {
+    let kept = part.iter().enumerate().filter(|(index, _)| out.binary_search(index).is_err());
+    kept.map(|(_, letter)| *letter).collect()
 }

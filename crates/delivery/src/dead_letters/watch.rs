@@ -11,12 +11,16 @@ use crate::settling::Contacts;
 /// A batch of letters that the store has taken.
 #[derive(Debug)]
 struct Sent {
-    /// The cursor of the lane of replays behind it.
-    until: u64,
     /// The time in touch with the store when it was taken.
     since: Duration,
-    /// Where the letters stand in their journal.
-    letters: Vec<u64>,
+    /// Where each letter stands in its journal, and its number in the lane of replays. Both ascend.
+    letters: Vec<(u64, u64)>,
+}
+
+impl Sent {
+    fn last(&self) -> u64 {
+        self.letters.last().map_or(0, |(_, number)| *number)
+    }
 }
 
 /// The replays of one sink that aren't settled.
@@ -24,23 +28,25 @@ struct Sent {
 pub(crate) struct Watch {
     contacts: Contacts,
     sent: Vec<Sent>,
-    lost: Vec<u64>,
+    lost: Vec<(u64, u64)>,
 }
 
 impl Watch {
-    /// The store is about to end these letters at this position.
-    pub(crate) fn add(&mut self, until: u64, letters: Vec<u64>) {
+    /// The store has taken these letters: where each stands in its journal, and its number in the lane of replays.
+    pub(crate) fn add(&mut self, letters: Vec<(u64, u64)>) {
         self.contacts.touched();
-        self.sent.push(Sent { until, since: self.contacts.steady().time, letters });
+        self.sent.push(Sent { since: self.contacts.steady().time, letters });
     }
 
     /// The store says that it stands at this position, and needs so long to settle.
     pub(crate) fn touched(&mut self, position: u64, settle: Duration) {
-        if self.sent.iter().any(|sent| sent.until > position) {
-            let (lost, kept) = self.sent.drain(..).partition(|sent: &Sent| sent.until > position);
-            let lost: Vec<Sent> = lost;
-            self.sent = kept;
-            self.lost.extend(lost.into_iter().flat_map(|sent| sent.letters));
+        if self.sent.iter().any(|sent| sent.last() > position) {
+            for sent in &mut self.sent {
+                // A store may have taken the first of a batch, and not the others.
+                let kept = sent.letters.partition_point(|(_, number)| *number <= position);
+                self.lost.extend(sent.letters.drain(kept..));
+            }
+            self.sent.retain(|sent| !sent.letters.is_empty());
             // What is left begins to settle anew, in another server.
             self.contacts.set_back();
             self.contacts.touched();
@@ -58,15 +64,15 @@ impl Watch {
         self.contacts.interrupted();
     }
 
-    /// The letters that the store has lost, ascending. They are forgotten here.
-    pub(crate) fn take_lost(&mut self) -> Vec<u64> {
+    /// The letters that the store has lost, ascending, with their numbers. They are forgotten here.
+    pub(crate) fn take_lost(&mut self) -> Vec<(u64, u64)> {
         let mut lost = std::mem::take(&mut self.lost);
         lost.sort_unstable();
         lost
     }
 
     /// These couldn't be seen to.
-    pub(crate) fn put_back(&mut self, lost: Vec<u64>) {
+    pub(crate) fn put_back(&mut self, lost: Vec<(u64, u64)>) {
         self.lost.extend(lost);
     }
 
@@ -75,13 +81,17 @@ impl Watch {
         *self = Self::default();
     }
 
+    pub(crate) const fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.sent.is_empty() && self.lost.is_empty()
     }
 
     /// Where the first letter stands that may be needed again.
     pub(crate) fn first(&self) -> Option<u64> {
-        self.sent.iter().flat_map(|sent| &sent.letters).chain(&self.lost).min().copied()
+        self.sent.iter().flat_map(|sent| &sent.letters).chain(&self.lost).map(|(at, _)| *at).min()
     }
 }
 
@@ -98,9 +108,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_a_store_has_for_its_time_is_let_go_and_what_it_lacks_is_known() {
         let mut watch = Watch::default();
-        watch.add(5, vec![9, 4]);
+        watch.add(vec![(4, 4), (9, 5)]);
         pass(20).await;
-        watch.add(8, vec![11]);
+        watch.add(vec![(11, 8)]);
         pass(20).await;
         watch.touched(8, MINUTE);
         assert_eq!((watch.first(), watch.take_lost()), (Some(4), vec![]));
@@ -113,21 +123,29 @@ mod tests {
         assert_eq!(watch.first(), Some(11), "an outage is no time in touch");
         watch.touched(7, MINUTE);
         assert!(!watch.is_idle());
-        assert_eq!((watch.take_lost(), watch.is_idle()), (vec![11], true));
+        assert_eq!((watch.take_lost(), watch.is_idle()), (vec![(11, 8)], true));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_another_server_has_settles_there_anew() {
         let mut watch = Watch::default();
-        watch.add(5, vec![4]);
-        watch.add(6, vec![7]);
+        watch.add(vec![(4, 5)]);
+        watch.add(vec![(7, 6), (8, 9)]);
         pass(29).await;
-        watch.touched(6, MINUTE);
+        watch.touched(9, MINUTE);
         pass(29).await;
         watch.touched(5, MINUTE);
-        assert_eq!(watch.take_lost(), [7]);
+        assert_eq!(watch.take_lost(), [(7, 6), (8, 9)]);
         pass(29).await;
         watch.touched(5, MINUTE);
         assert_eq!(watch.first(), Some(4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_a_batch_only_what_the_store_lacks_is_lost() {
+        let mut watch = Watch::default();
+        watch.add(vec![(4, 5), (7, 6), (8, 9)]);
+        watch.touched(6, MINUTE);
+        assert_eq!((watch.take_lost(), watch.first()), (vec![(8, 9)], Some(4)));
     }
 }

@@ -50,6 +50,24 @@ fn a_replay_that_the_store_has_lost_is_sent_again_by_itself() {
 }
 
 #[test]
+fn what_is_sent_again_has_the_numbers_that_it_had() {
+    run(async {
+        let mut world = with_letters(87, 3).await;
+        let only = |number| DeadFilter { id: Some(id(number)), ..all() };
+        assert_eq!(world.act(DeadAction::Replay, &only(2)).await.stored, 1);
+        let standby = world.fenced.standby();
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 2);
+        world.fenced.fail_over(standby);
+        seconds(15).await;
+        assert_eq!((world.fenced.count(), world.held(FENCED)), (3, vec![]), "{:?}", world.messages());
+        let calls = world.fenced.calls().into_iter().filter(|call| call.lane.sink.ends_with("/replay"));
+        let sent: Vec<_> = calls.map(|call| (call.ids, call.last)).collect();
+        assert_eq!((sent.len(), &sent[2]), (3, &sent[1]), "a part of the store may have them still");
+        world.check_all().await;
+    });
+}
+
+#[test]
 fn a_further_replay_does_not_hide_what_was_lost_before_it() {
     run(async {
         let mut world = with_letters(81, 2).await;

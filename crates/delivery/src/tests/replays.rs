@@ -247,6 +247,119 @@ fn a_lost_answer_leaves_the_letter_and_the_next_replay_finds_it_stored() {
     });
 }
 
+/// Events 1 to `count`, all of which the fenced store has refused and would take now.
+async fn with_letters(seed: u64, count: u64) -> World {
+    let mut world = World::new(seed);
+    world.shards = 1;
+    world.fenced.refuse_type("other");
+    world.start();
+    world.append(0, "other", count).await;
+    world.settle().await;
+    world.fenced.heal();
+    world
+}
+
+/// The numbers of the events that replays have sent, a write at a time.
+fn sent_by_replays(world: &World) -> Vec<Vec<u64>> {
+    let calls = world.fenced.calls().into_iter().filter(|call| call.lane.sink.ends_with("/replay"));
+    let number = |id: &event::EventId| u64::try_from(u128::from_be_bytes(id.0)).unwrap();
+    calls.map(|call| call.ids.iter().map(number).collect()).collect()
+}
+
+#[test]
+fn what_was_stored_without_an_answer_is_never_sent_again() {
+    for is_killed in [false, true] {
+        run(async {
+            let mut world = with_letters(63, 4).await;
+            world.fenced.refuse_id(id(2));
+            // That of the second write: the first is refused for the sake of 2.
+            world.fenced.lose_answers_behind(1, 1);
+            let outcomes = world.process().office.act(&DeadAction::Replay, &all(), 3).await;
+            let outcome = outcomes.into_iter().find(|outcome| &*outcome.sink == FENCED).unwrap();
+            assert!(outcome.failure.is_some(), "{outcome:?}");
+            // The number of 2 lies below the cursor too.
+            assert_eq!((world.fenced.count(), world.held(FENCED)), (2, vec![1, 2, 3, 4]));
+            if is_killed {
+                world.power_cut(1).await;
+                world.start();
+                seconds(1).await;
+            }
+            world.fenced.heal();
+            let outcome = world.act(DeadAction::Replay, &all()).await;
+            assert_eq!((outcome.stored, outcome.failure), (4, None));
+            assert_eq!(sent_by_replays(&world), [vec![1, 2, 3], vec![1, 3], vec![2, 4]]);
+            assert_eq!((world.stored_and_dead(FENCED), world.held(FENCED)), ((4, 0), vec![]));
+            world.check_all().await;
+        });
+    }
+}
+
+#[test]
+fn what_was_not_stored_is_sent_under_the_same_numbers() {
+    for is_killed in [false, true] {
+        run(async {
+            let mut world = with_letters(64, 4).await;
+            // Of a batch with this one nothing takes effect.
+            world.fenced.retry_id(id(3));
+            let outcomes = world.process().office.act(&DeadAction::Replay, &all(), 3).await;
+            assert!(outcomes.iter().any(|outcome| outcome.failure.is_some()), "{outcomes:?}");
+            if is_killed {
+                world.power_cut(1).await;
+                world.start();
+                seconds(1).await;
+            }
+            world.fenced.heal();
+            // Whatever is asked for, the first attempt comes first, as it was.
+            assert_eq!(world.act(DeadAction::Replay, &only(4)).await.stored, 4);
+            let calls = world.fenced.calls().into_iter().filter(|call| call.lane.sink.ends_with("/replay"));
+            let lasts: Vec<u64> = calls.map(|call| call.last).collect();
+            assert_eq!((lasts.len(), lasts[1]), (3, lasts[0]), "the same numbers");
+            assert_eq!(sent_by_replays(&world)[1..], [vec![1, 2, 3], vec![4]]);
+            world.check_all().await;
+        });
+    }
+}
+
+#[test]
+fn a_store_that_was_used_before_is_not_thought_to_have_what_another_got() {
+    run(async {
+        let mut world = with_letters(65, 6).await;
+        let unused = world.fenced.standby();
+        for number in [1, 2, 3] {
+            assert_eq!(world.act(DeadAction::Replay, &only(number)).await.stored, 1);
+        }
+        let before = world.fenced.standby();
+        let other = MemoryHandle::fenced();
+        other.fail_over(before);
+        world.fenced.fail_over(unused);
+        world.fenced.lose_answers(1);
+        assert!(world.act(DeadAction::Replay, &all()).await.failure.is_some());
+        assert_eq!((other.count(), world.held(FENCED)), (3, vec![4, 5, 6]));
+        world.kill(1).await;
+        world.fenced = other;
+        world.start();
+        seconds(1).await;
+        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 3);
+        assert_eq!((world.fenced.count(), world.held(FENCED)), (6, vec![]));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_letter_that_was_edited_since_is_sent() {
+    run(async {
+        let world = with_letters(66, 2).await;
+        world.fenced.lose_answers(1);
+        assert!(world.act(DeadAction::Replay, &all()).await.failure.is_some());
+        let edit = DeadAction::Edit(br#"{"n": 20}"#[..].into());
+        assert_eq!(world.act(edit, &only(2)).await.edited, 1);
+        // The store knows its id, with what it had before.
+        let outcome = world.act(DeadAction::Replay, &all()).await;
+        assert_eq!((outcome.stored, outcome.refused, world.held(FENCED)), (1, 1, vec![2]), "{outcome:?}");
+        assert_eq!(sent_by_replays(&world)[1..], [vec![2]]);
+    });
+}
+
 /// What a replay ends with that a crash interrupts at the disk's `operation`, if it is interrupted.
 async fn crash_at(operation: u64, action: DeadAction, then: DeadAction) -> bool {
     let mut world = with_one_letter(operation).await;

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use ::sink::redis::{Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure};
+use ::sink::redis::{
+    Address, Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure,
+};
 use pipeline::pointer::JsonPointer;
 
 use super::pointer;
@@ -12,10 +14,24 @@ use super::section::Section;
 use super::store::{ca, each, timeout};
 
 /// The settings.
-pub(super) const KEYS: &[&str] =
-    &["kind", "from", "max_backlog", "url", "sentinels", "ca", "mode", "key", "field", "by", "max_entries", "timeout"];
+pub(super) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "url",
+    "sentinels",
+    "cluster",
+    "ca",
+    "mode",
+    "key",
+    "field",
+    "by",
+    "max_entries",
+    "timeout",
+];
 const KEY: &str = "{type}";
 const SENTINELS: &str = "sentinels";
+const CLUSTER: &str = "cluster";
 
 /// What `mode` may say.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,6 +80,15 @@ fn place(reader: &mut Reader<'_>, section: &Section<'_>) -> (Option<Server>, Opt
     let mistakes = reader.mistakes();
     let is_watched = section.get(SENTINELS).is_some() || reader.texts(section, SENTINELS).is_some();
     let sentinels = each(reader, section, SENTINELS, sentinel);
+    if let Some(is_cluster) = reader.boolean(section, CLUSTER).filter(|found| found.value) {
+        if is_watched {
+            let title = format!("`{}` and `{SENTINELS}` don't go together", section.key_path(CLUSTER));
+            reader.push(Mistake::new(title, is_cluster.spot, "a cluster's nodes know by themselves who is the master"));
+        }
+        let help = "add some of its nodes, as in url = \"redis://USER:PASSWORD@one:6379,two:6379\"";
+        let (server, more) = reader.required(section, "url", help, nodes).unzip();
+        return (server, more.map(Deployment::Cluster));
+    }
     if !is_watched {
         let help = "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"";
         return (reader.required(section, "url", help, server), Some(Deployment::Alone));
@@ -143,6 +168,10 @@ fn mode(text: &str) -> Result<Mode, Wrong> {
 
 fn server(text: &str) -> Result<Server, Wrong> {
     text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a Redis server", error.to_string()))
+}
+
+fn nodes(text: &str) -> Result<(Server, Vec<Address>), Wrong> {
+    Server::nodes(text).map_err(|error| Wrong::new("is not the URL of a cluster", error.to_string()))
 }
 
 fn master(text: &str) -> Result<Server, Wrong> {

@@ -40,6 +40,10 @@ mod read_back;
 #[cfg(all(feature = "postgres", feature = "redis"))]
 mod redis;
 #[cfg(all(feature = "postgres", feature = "redis"))]
+#[path = "../../../sink/tests/redis_server/clustered.rs"]
+#[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
+mod redis_clustered;
+#[cfg(all(feature = "postgres", feature = "redis"))]
 #[path = "../../../sink/tests/redis_server/mod.rs"]
 mod redis_server;
 #[cfg(all(feature = "postgres", feature = "redis"))]

@@ -1,8 +1,11 @@
 //! Redis behind the real program: from a request to an entry, with both processes killed.
 
+mod replays;
+
 use std::path::Path;
 
 use crate::postgres_server::proxy::Proxy;
+use crate::redis_clustered::Cluster;
 use crate::redis_server::{RedisServer, Value};
 use crate::redis_watched::{NAME, Watched};
 use crate::support::{Folder, Server, wait_until};
@@ -123,10 +126,16 @@ fn payloads(entries: Value) -> Vec<String> {
     entries.list().into_iter().map(|entry| entry.list().remove(1).list().remove(3).text()).collect()
 }
 
-/// Posts an event for each of these numbers.
-fn post_numbers(server: &Server, numbers: std::ops::Range<usize>) {
-    let lines: String = numbers.map(|number| format!("{{\"number\": {number}}}\n")).collect();
-    assert_eq!(server.post("/ingest/batch/access", &lines).0, 200);
+/// Posts an event for each of these numbers to each of these types.
+fn post_to(server: &Server, types: &[&str], numbers: std::ops::Range<usize>) {
+    for name in types {
+        let lines: String = numbers.clone().map(|number| format!("{{\"number\": {number}}}\n")).collect();
+        assert_eq!(server.post(&format!("/ingest/batch/{name}"), &lines).0, 200);
+    }
+}
+
+fn log(folder: &Folder) -> String {
+    std::fs::read_to_string(folder.path("log")).unwrap()
 }
 
 fn expect_numbers(mut found: Vec<String>, count: usize) {
@@ -143,18 +152,42 @@ fn a_failover_by_sentinels_loses_nothing_and_repeats_nothing() {
     let sentinels: Vec<String> = watched.sentinel_ports.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
     let settings = format!("sentinels = [{}]\n", sentinels.join(", "));
     let server = start(&folder, &format!("redis://{NAME}"), &settings);
-    post_numbers(&server, 0..500);
+    post_to(&server, &["access"], 0..500);
     server.wait_delivered();
     // What is stored from now on isn't in the server that takes over.
     let [old, new] = &watched.servers;
     new.kill();
-    post_numbers(&server, 500..700);
+    post_to(&server, &["access"], 500..700);
     server.wait_delivered();
     old.kill();
     new.run();
-    post_numbers(&server, 700..900);
-    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(wait_until(|| new.ask(&["XLEN", "access"]).number() == 900), "{}", log());
+    post_to(&server, &["access"], 700..900);
+    assert!(wait_until(|| new.ask(&["XLEN", "access"]).number() == 900), "{}", log(&folder));
     expect_numbers(payloads(new.ask(&["XRANGE", "access", "-", "+"])), 900);
-    assert!(log().contains("a failover loses"), "{}", log());
+    assert!(log(&folder).contains("a failover loses"), "{}", log(&folder));
+}
+
+#[test]
+fn a_cluster_in_which_a_master_dies_has_each_event_once() {
+    const TYPES: [&str; 4] = ["access", "billing", "clicks", "devices"];
+    let Some(cluster) = Cluster::start(1_500, |port| port) else { return };
+    let folder = Folder::new();
+    let url = format!("redis://127.0.0.1:{},127.0.0.1:{}", cluster.ports[1], cluster.ports[2]);
+    let server = start(&folder, &url, "cluster = true\n");
+    post_to(&server, &TYPES, 0..300);
+    server.wait_delivered();
+    let gone = cluster.owner_as_seen_by(0, "clicks").unwrap();
+    let heir = cluster.other(gone);
+    cluster.nodes[heir].kill();
+    post_to(&server, &TYPES, 300..400);
+    server.wait_delivered();
+    cluster.nodes[gone].kill();
+    cluster.nodes[heir].run();
+    post_to(&server, &TYPES, 400..500);
+    let count = |name: &&str| cluster.try_ask(&["XLEN", name]).map(Value::number);
+    let are_all_there = || TYPES.iter().all(|name| count(name) == Some(500));
+    assert!(wait_until(are_all_there), "{:?} {}", TYPES.map(|name| count(&name)), log(&folder));
+    for name in TYPES {
+        expect_numbers(payloads(cluster.ask(&["XRANGE", name, "-", "+"])), 500);
+    }
 }

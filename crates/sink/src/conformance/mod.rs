@@ -26,6 +26,10 @@ pub trait Subject: Sized {
     /// every record, and gets only batches that are new or come again as they were.
     const KNOWS_IDS: bool = true;
 
+    /// Whether nothing of a batch takes effect where one of its records is refused. What is several servers may have taken the others:
+    /// then they are left out when the batch comes again, and the lane's cursor stands where it stood.
+    const WITHHOLDS_ALL: bool = true;
+
     /// What keeps the store from answering, until it is dropped.
     type Hindrance;
 

@@ -90,7 +90,13 @@ impl MemoryHandle {
 
     /// Makes the next `writes` writes take effect and fail as `Unavailable` all the same: their answers are lost.
     pub fn lose_answers(&self, writes: usize) {
-        self.state().losing = writes;
+        self.lose_answers_behind(0, writes);
+    }
+
+    /// The same with `writes` writes that come behind so many which are answered.
+    pub fn lose_answers_behind(&self, answered: usize, writes: usize) {
+        let mut state = self.state();
+        (state.sparing, state.losing) = (answered, writes);
     }
 
     /// Refuses the event `id` for good, until [`Self::heal`].

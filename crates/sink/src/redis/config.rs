@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use pipeline::pointer::JsonPointer;
 
+use super::address::Address;
 use super::deployment::{Deployment, Sentinel};
 use super::server::Server;
+use crate::Record;
 
 /// Bytes of a key's pattern: it stands in the name of two keys of Forebay's own.
 const PATTERN_BYTES_MAX: usize = 256;
@@ -43,7 +45,62 @@ impl RedisConfig {
                 let Server { address, database, .. } = &self.server;
                 format!("{}/{database} by sentinels {}", address.host, sentinels.join(", "))
             }
+            Deployment::Cluster(more) => {
+                let nodes: Vec<String> = more.iter().map(Address::to_string).collect();
+                let first = self.server.address.to_string();
+                format!("cluster {}", [&[first], nodes.as_slice()].concat().join(", "))
+            }
         }
+    }
+
+    /// The key of an event. In a cluster keys with an id in them belong to one of 16 slots, by the id's last digit.
+    pub(super) fn key_of(&self, record: &Record<'_>) -> String {
+        let key = self.key.of(record);
+        match (&self.deployment, self.key.has_id()) {
+            (Deployment::Cluster(_), true) => format!("{{{}}}{key}", last_digit(record)),
+            _ => key,
+        }
+    }
+
+    /// Whether all keys are in one slot of a cluster.
+    pub(super) fn has_one_place(&self) -> bool {
+        !self.key.parts.iter().any(|part| matches!(part, Part::Type | Part::Id))
+    }
+
+    /// What decides the slot of a record's key in a cluster.
+    pub(super) fn place_of(&self, record: &Record<'_>) -> String {
+        if self.key.has_id() { last_digit(record) } else { self.key.of(record) }
+    }
+
+    /// Forebay's own keys of a place. A digit alone doesn't say whose it is: another pattern has the same ones.
+    pub(super) fn own_of(&self, place: &str) -> OwnKeys {
+        if self.key.has_id() { OwnKeys::beside(place, &format!("{}:", self.key.tag())) } else { OwnKeys::of(place) }
+    }
+}
+
+fn last_digit(record: &Record<'_>) -> String {
+    format!("{:x}", record.id.0[15] & 0xf)
+}
+
+/// The keys of Forebay's own beside those of the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnKeys {
+    /// The hash of cursors.
+    pub(super) cursors: String,
+    /// The hash of what must be known of results and latest values, to tell newer from older.
+    pub(super) revisions: String,
+}
+
+impl OwnKeys {
+    /// Those that are in the slot of this key.
+    fn of(key: &str) -> Self {
+        Self::beside(key, "")
+    }
+
+    /// Those in the slot of what stands in these braces, of which there are others beside.
+    fn beside(braces: &str, whose: &str) -> Self {
+        let own = |what| format!("{OWN}{{{braces}}}:{whose}{what}");
+        Self { cursors: own("cursors"), revisions: own("revisions") }
     }
 }
 
@@ -182,7 +239,7 @@ impl KeyPattern {
     }
 
     /// The key of an event.
-    pub(super) fn of(&self, record: &crate::Record<'_>) -> String {
+    pub(super) fn of(&self, record: &Record<'_>) -> String {
         let mut key = String::new();
         for part in &self.parts {
             match part {
@@ -194,19 +251,15 @@ impl KeyPattern {
         key
     }
 
-    /// The hash of cursors. What stands in braces decides a key's slot: a key without names in it has the same one.
-    pub(super) fn cursors(&self) -> String {
-        self.own("cursors")
+    /// Forebay's own keys for all keys of the pattern. What stands in braces decides a key's slot: a key without names in it has the
+    /// same one.
+    pub(super) fn own(&self) -> OwnKeys {
+        OwnKeys::of(&self.tag())
     }
 
-    /// The hash of what must be known of results and latest values, to tell newer from older.
-    pub(super) fn revisions(&self) -> String {
-        self.own("revisions")
-    }
-
-    fn own(&self, what: &str) -> String {
-        let tag: String = self.text.chars().filter(|c| !"{}".contains(*c)).collect();
-        format!("{OWN}{{{tag}}}:{what}")
+    /// The pattern without its braces.
+    pub(super) fn tag(&self) -> String {
+        self.text.chars().filter(|c| !"{}".contains(*c)).collect()
     }
 }
 
@@ -223,7 +276,7 @@ mod tests {
     #[test]
     fn keys_take_the_type_and_the_id_and_nothing_else() {
         let key: KeyPattern = "app:{type}:{id}!".parse().unwrap();
-        let record = crate::Record {
+        let record = Record {
             sequence: 1,
             id: event::EventId([0; 16]),
             type_name: "access",
@@ -234,8 +287,8 @@ mod tests {
             payload: b"1",
         };
         assert_eq!(key.of(&record), "app:access:00000000-0000-0000-0000-000000000000!");
-        assert_eq!(key.cursors(), "forebay:{app:type:id!}:cursors");
-        assert_eq!("events".parse::<KeyPattern>().unwrap().revisions(), "forebay:{events}:revisions");
+        assert_eq!(key.own().cursors, "forebay:{app:type:id!}:cursors");
+        assert_eq!("events".parse::<KeyPattern>().unwrap().own().revisions, "forebay:{events}:revisions");
         for (wrong, why) in [
             ("", InvalidKey::Length(0)),
             ("a{day}", InvalidKey::Braces),

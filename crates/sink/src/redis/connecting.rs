@@ -22,10 +22,12 @@ pub(super) async fn open(config: &RedisConfig) -> Result<(Session, Standing), Fa
             let master = sentinel::master(sentinels, &config.server.address.host, config.ca.as_deref()).await?;
             open_at(config, &master).await.map_err(|failure| failure.at(&master))
         }
+        Deployment::Cluster(_) => Err(Failure::Odd("BUG: which of a cluster's nodes is written to depends on the key")),
     }
 }
 
-async fn open_at(config: &RedisConfig, address: &Address) -> Result<(Session, Standing), Failure> {
+/// Connects to this server, if it can be written to.
+pub(super) async fn open_at(config: &RedisConfig, address: &Address) -> Result<(Session, Standing), Failure> {
     let mut session = Session::open(address, &config.server, config.ca.as_deref(), config.timeout).await?;
     let standing = Standing::of(&mut session, &config.deployment).await?;
     Ok((session, standing))

@@ -1,8 +1,9 @@
-//! How servers belong together: one alone, or a master that sentinels watch.
+//! How servers belong together: one alone, a master that sentinels watch, or a cluster.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::address::Address;
 use super::server::{InvalidServer, Server};
 
 const SENTINEL_PORT: u16 = 26_379;
@@ -15,6 +16,8 @@ pub enum Deployment {
     Alone,
     /// Sentinels know which one it is, by the name that stands in the host's place.
     Watched(Vec<Sentinel>),
+    /// It is a cluster, of which it is one node; so are these.
+    Cluster(Vec<Address>),
 }
 
 /// A sentinel, and who asks it.

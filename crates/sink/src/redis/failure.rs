@@ -103,6 +103,7 @@ pub(super) const fn replica(deployment: &Deployment) -> &'static str {
     match deployment {
         Deployment::Alone => "it is a replica: after a failover `url` must lead to the new master",
         Deployment::Watched(_) => "it is a replica now: the sentinels are asked again for the master",
+        Deployment::Cluster(_) => "it is a replica now: the cluster is asked again for the master",
     }
 }
 
@@ -126,7 +127,13 @@ fn advice(said: &str, deployment: &Deployment) -> Advice {
         "NOAUTH" | "WRONGPASS" => Advice::Act("see to it that the user of `url` may log in with its password"),
         "NOPERM" => Advice::Act("grant its user what the manual names"),
         "WRONGTYPE" => Advice::Act("something else stands under that key: move it away, or name another in `key`"),
-        "MOVED" | "ASK" | "CROSSSLOT" => Advice::Act("clusters aren't supported: name a server of its own in `url`"),
+        "MOVED" | "ASK" | "CROSSSLOT" => Advice::Act("it is a node of a cluster: set cluster = true"),
+        "CLUSTERDOWN" => Advice::Wait(Some(
+            "too many of its nodes are away, or nobody serves some slots: look at redis-cli --cluster check",
+        )),
+        "ERR" if said.contains("cluster support disabled") => {
+            Advice::Act("it is no part of a cluster: leave out `cluster`")
+        }
         "ERR" if said.contains("AUTH") || said.contains("password") => Advice::Act(
             "see to it that `url` has the password that the server asks for, and none where it asks for none",
         ),

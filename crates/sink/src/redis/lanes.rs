@@ -9,9 +9,13 @@ use event::Lane;
 use futures_util::future::{Either, select};
 use tokio::sync::{Mutex, watch};
 
+use super::address::Address;
+use super::cluster::{Map, Nodes};
 use super::config::RedisConfig;
 use super::connecting;
+use super::deployment::Deployment;
 use super::failure::Failure;
+use super::places::Places;
 use super::script;
 use super::session::Session;
 use super::standing::Standing;
@@ -24,6 +28,8 @@ pub(super) struct Lanes {
     spare: BlockingMutex<Option<Session>>,
     /// The server as it was last looked at.
     standing: BlockingMutex<Option<Standing>>,
+    /// The cluster, if it is one.
+    map: Map,
     /// How often the sink was closed: calls in flight end by it.
     closed: watch::Sender<u64>,
 }
@@ -34,6 +40,42 @@ struct Seat {
     session: Option<Session>,
     /// Up to where the lane was seen to be stored: a server that has less is another one, or has lost something.
     stored: u64,
+    /// In a cluster a connection for each node that was needed.
+    sessions: HashMap<Address, Session>,
+    /// How far the lane is there, where its keys are in several slots.
+    places: Places,
+}
+
+impl Seat {
+    async fn cursor(&mut self, config: &RedisConfig, nodes: (&Map, &[Address]), lane: &Lane) -> Result<u64, Failure> {
+        let Self { stored, sessions, places, .. } = self;
+        let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
+        if config.has_one_place() {
+            *stored = script::read_cursor(&mut nodes, &config.key.own(), lane).await?;
+            Ok(*stored)
+        } else {
+            places.position(&mut nodes, config, lane).await
+        }
+    }
+
+    async fn write(
+        &mut self,
+        config: &RedisConfig,
+        nodes: (&Map, &[Address]),
+        batch: &Batch,
+    ) -> Result<Report, Failure> {
+        let Self { stored, sessions, places, .. } = self;
+        let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
+        if config.has_one_place() {
+            script::write(&mut nodes, config, &config.key.own(), batch, &all(batch), stored).await
+        } else {
+            places.write(&mut nodes, config, batch).await
+        }
+    }
+}
+
+fn all(batch: &Batch) -> Vec<usize> {
+    (0..batch.len()).collect()
 }
 
 impl Default for Lanes {
@@ -42,6 +84,7 @@ impl Default for Lanes {
             seats: BlockingMutex::default(),
             spare: BlockingMutex::default(),
             standing: BlockingMutex::default(),
+            map: Map::default(),
             closed: watch::Sender::new(0),
         }
     }
@@ -54,6 +97,9 @@ fn held<T>(mutex: &BlockingMutex<T>) -> MutexGuard<'_, T> {
 impl Lanes {
     pub(super) async fn connect(&self, config: &RedisConfig) -> Result<(), Failure> {
         self.unless_closed(async {
+            if let Deployment::Cluster(more) = &config.deployment {
+                return self.map.connect(config, more).await;
+            }
             let spare = held(&self.spare).take();
             let session = self.find(config, spare).await?;
             *held(&self.spare) = Some(session);
@@ -66,10 +112,13 @@ impl Lanes {
         self.unless_closed(async {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
+            if let Deployment::Cluster(more) = &config.deployment {
+                return seat.cursor(config, (&self.map, more), lane).await;
+            }
             let mut session = self.take(config, &mut seat).await?;
-            let position = script::read_cursor(&mut session, config, lane).await?;
-            *seat = Seat { session: Some(session), stored: position };
-            Ok(position)
+            seat.stored = script::read_cursor(&mut session, &config.key.own(), lane).await?;
+            seat.session = Some(session);
+            Ok(seat.stored)
         })
         .await
     }
@@ -78,9 +127,13 @@ impl Lanes {
         self.unless_closed(async {
             let seat = self.seat(batch.lane());
             let mut seat = seat.lock().await;
+            if let Deployment::Cluster(more) = &config.deployment {
+                return seat.write(config, (&self.map, more), batch).await;
+            }
             // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state.
             let mut session = self.take(config, &mut seat).await?;
-            let report = script::write(&mut session, config, batch, &mut seat.stored).await?;
+            let own = config.key.own();
+            let report = script::write(&mut session, config, &own, batch, &all(batch), &mut seat.stored).await?;
             seat.session = Some(session);
             Ok(report)
         })
@@ -93,13 +146,16 @@ impl Lanes {
         let seats: Vec<_> = held(&self.seats).values().cloned().collect();
         drop(held(&self.spare).take());
         for seat in seats {
-            drop(seat.lock().await.session.take());
+            let mut seat = seat.lock().await;
+            drop(seat.session.take());
+            seat.sessions.clear();
         }
     }
 
     /// What the server may lose, as it was last looked at.
     pub(super) fn caution(&self) -> Option<String> {
-        held(&self.standing).as_ref().and_then(|standing| standing.caution.clone())
+        let of_server = held(&self.standing).as_ref().and_then(|standing| standing.caution.clone());
+        of_server.or_else(|| self.map.caution())
     }
 
     fn seat(&self, lane: &Lane) -> Arc<Mutex<Seat>> {

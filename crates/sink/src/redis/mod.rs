@@ -1,19 +1,23 @@
-//! Redis: streams, lists, sets, hashes, strings, counters and channels of a server.
+//! Redis: streams, lists, sets, hashes, strings, counters and channels of a server, of a master that sentinels watch, or of a cluster.
 //!
 //! Fenced: one script applies a run of records and sets the lane's cursor, which stands in a hash beside the data. Each
-//! lane has a connection of its own, which begins with the first call, and one script in flight at most.
+//! lane has a connection of its own to each server that it writes to, which begins with the first call, and one script in flight at most.
 
 mod address;
+mod ask;
+mod cluster;
 mod config;
 mod connecting;
 mod deployment;
 mod failure;
 mod lanes;
+mod places;
 mod row;
 mod script;
 mod sentinel;
 mod server;
 mod session;
+mod slots;
 mod standing;
 mod wire;
 

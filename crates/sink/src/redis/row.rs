@@ -34,7 +34,7 @@ impl<'a> Row<'a> {
         let mut row = Self {
             index,
             sequence: record.sequence,
-            key: config.key.of(record),
+            key: config.key_of(record),
             name: "".into(),
             order: String::new(),
             value: record.payload.into(),

@@ -7,10 +7,10 @@
 
 use event::Lane;
 
-use super::config::{RedisConfig, Structure};
+use super::ask::Ask;
+use super::config::{OwnKeys, RedisConfig, Structure};
 use super::failure::Failure;
 use super::row::Row;
-use super::session::Session;
 use super::wire::{Answer, Command};
 use crate::{Batch, Record, Refusal, Report};
 
@@ -29,6 +29,8 @@ struct Way {
     kind: &'static str,
     /// How many entries are kept.
     entries_max: Option<u64>,
+    /// Whether it must be known which of two is the newer.
+    has_revisions: bool,
 }
 
 impl Way {
@@ -43,7 +45,11 @@ impl Way {
             Structure::Counter { .. } => (include_str!("counter.lua"), "hash", None),
             Structure::Publish => (include_str!("publish.lua"), "", None),
         };
-        Self { lua, kind, entries_max }
+        let has_revisions = matches!(
+            structure,
+            Structure::Hash | Structure::Latest { .. } | Structure::Strings | Structure::Counter { .. }
+        );
+        Self { lua, kind, entries_max, has_revisions }
     }
 
     /// Structures in which an event is known by its id.
@@ -56,33 +62,36 @@ impl Way {
 }
 
 /// A lane as it stands in the hash of cursors.
-fn field(lane: &Lane) -> String {
+pub(super) fn field(lane: &Lane) -> String {
     format!("{}/{lane}", lane.origin)
 }
 
 /// Up to where `lane` is stored; 0 for a lane that was never written.
-pub(super) async fn read_cursor(session: &mut Session, config: &RedisConfig, lane: &Lane) -> Result<u64, Failure> {
-    let words = Command::new(&[b"HGET", config.key.cursors().as_bytes(), field(lane).as_bytes()]);
-    match session.call(words).await? {
+pub(super) async fn read_cursor<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<u64, Failure> {
+    let words = Command::new(&[b"HGET", own.cursors.as_bytes(), field(lane).as_bytes()]);
+    match server.ask(&own.cursors, words).await? {
         Answer::Nothing => Ok(0),
         Answer::Text(text) => position(&text),
         _ => Err(Failure::Odd("a cursor is something else than a number")),
     }
 }
 
-fn position(text: &str) -> Result<u64, Failure> {
+pub(super) fn position(text: &str) -> Result<u64, Failure> {
     text.parse().map_err(|_| Failure::Odd("a cursor is something else than a number"))
 }
 
-/// Writes what of `batch` lies beyond its lane's cursor, unless the cursor is less than `stored`, which is moved with it.
-pub(super) async fn write(
-    session: &mut Session,
+/// Writes what of the records at `indices` lies beyond their lane's cursor, unless the cursor is less than `stored`, which is moved
+/// with it. Forebay's own keys, and those of these records, are all on one server and in one slot.
+pub(super) async fn write<A: Ask>(
+    server: &mut A,
     config: &RedisConfig,
+    own: &OwnKeys,
     batch: &Batch,
+    indices: &[usize],
     stored: &mut u64,
 ) -> Result<Report, Failure> {
-    let (mut rows, mut refused) = (Vec::with_capacity(batch.len()), Vec::new());
-    for (index, record) in batch.records().enumerate() {
+    let (mut rows, mut refused) = (Vec::with_capacity(indices.len()), Vec::new());
+    for (index, record) in indices.iter().filter_map(|index| Some((*index, batch.get(*index)?))) {
         match Row::new(config, index, &record) {
             Ok(row) => rows.push(row),
             Err(why) => refused.push(refusal(index, &record, &why)),
@@ -90,7 +99,7 @@ pub(super) async fn write(
     }
     if !refused.is_empty() {
         // What is stored is refused no more.
-        let cursor = read_cursor(session, config, batch.lane()).await?;
+        let cursor = read_cursor(server, own, batch.lane()).await?;
         refused.retain(|refusal| batch.get(refusal.index).is_some_and(|record| record.sequence > cursor));
         if !refused.is_empty() {
             return Ok(Report::Withheld { refused });
@@ -101,7 +110,9 @@ pub(super) async fn write(
         let (part, behind) = rest.split_at(part(rest));
         // What needs nothing from the store belongs to what comes before it.
         let last = behind.first().map_or(batch.last(), |next| next.sequence - 1);
-        let refused = apply(session, config, batch, part, (stored, last)).await?;
+        let command = command(config, own, batch.lane(), part, (*stored, last));
+        let answer = server.ask(&own.cursors, command).await?;
+        let refused = taken(answer, batch, part, stored)?;
         if !refused.is_empty() {
             return Ok(Report::Withheld { refused });
         }
@@ -126,20 +137,24 @@ fn part(rows: &[Row<'_>]) -> usize {
     rows.iter().take(RECORDS_MAX).take_while(fits).count().max(usize::from(!rows.is_empty()))
 }
 
-/// Runs one script over `rows`, after which the lane's cursor stands at `last`: which records the server refuses.
-async fn apply(
-    session: &mut Session,
-    config: &RedisConfig,
-    batch: &Batch,
-    rows: &[Row<'_>],
-    (stored, last): (&mut u64, u64),
-) -> Result<Vec<Refusal>, Failure> {
-    let command = command(config, batch.lane(), rows, *stored, last);
-    let Answer::List(words) = session.call(command).await? else { return Err(ODD) };
-    let mut words = words.into_iter().map(|word| match word {
+/// What a script that says no more than that has come to, and where the cursor is.
+pub(super) fn outcome(answer: Answer) -> Result<(String, u64), Failure> {
+    let mut words = words(answer)?;
+    let mut next = || words.next().unwrap_or(Err(ODD));
+    Ok((next()?, position(&next()?)?))
+}
+
+fn words(answer: Answer) -> Result<impl Iterator<Item = Result<String, Failure>>, Failure> {
+    let Answer::List(words) = answer else { return Err(ODD) };
+    Ok(words.into_iter().map(|word| match word {
         Answer::Text(text) => Ok(text),
         _ => Err(ODD),
-    });
+    }))
+}
+
+/// What a script over `rows` was answered with: which records the server refuses. `stored` is moved to where the cursor is.
+fn taken(answer: Answer, batch: &Batch, rows: &[Row<'_>], stored: &mut u64) -> Result<Vec<Refusal>, Failure> {
+    let mut words = words(answer)?;
     let mut next = || words.next().unwrap_or(Err(ODD));
     let (outcome, cursor) = (next()?, position(&next()?)?);
     let of = |row: &str, why: &str| {
@@ -169,7 +184,7 @@ async fn apply(
     }
 }
 
-const ODD: Failure = Failure::Odd(
+pub(super) const ODD: Failure = Failure::Odd(
     "a script was answered with something that makes no sense: is another program writing Forebay's keys?",
 );
 
@@ -179,7 +194,7 @@ fn is_of_a_record(said: &str) -> bool {
 }
 
 /// `EVAL`, and not `EVALSHA`: the script is a percent of what is sent with it, and a server that was restarted has it at once.
-fn command(config: &RedisConfig, lane: &Lane, rows: &[Row<'_>], stored: u64, last: u64) -> Command {
+fn command(config: &RedisConfig, own: &OwnKeys, lane: &Lane, rows: &[Row<'_>], (stored, last): (u64, u64)) -> Command {
     let way = Way::of(&config.structure);
     let script = [BEGIN, Way::common(&config.structure), way.lua, END].concat();
     let mut keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
@@ -198,8 +213,9 @@ fn command(config: &RedisConfig, lane: &Lane, rows: &[Row<'_>], stored: u64, las
     command.word(b"EVAL");
     command.word(script.as_bytes());
     command.word((keys.len() + 2).to_string().as_bytes());
-    command.word(config.key.cursors().as_bytes());
-    command.word(config.key.revisions().as_bytes());
+    command.word(own.cursors.as_bytes());
+    // A key that never is would keep the others waiting for it as long as their slot is on its way to another node.
+    command.word(if way.has_revisions { &own.revisions } else { &own.cursors }.as_bytes());
     keys.iter().for_each(|key| command.word(key.as_bytes()));
     head.iter().for_each(|word| command.word(word.as_bytes()));
     for row in rows {

@@ -36,6 +36,9 @@ pub enum InvalidServer {
     /// What stands behind the slash is no database.
     #[error("what stands behind the host must be the number of a database, as in redis://localhost/0")]
     Database,
+    /// A database of a cluster.
+    #[error("a cluster has no databases but 0")]
+    Databases,
     /// A user or password that can't be read.
     #[error("its user and password must have `%` and two hexadecimal digits for every character that URLs don't take")]
     Escape,
@@ -53,6 +56,23 @@ impl FromStr for Server {
 }
 
 impl Server {
+    /// Reads the URL of a cluster: several of its nodes may stand where the host does, with commas between them. The first is the
+    /// server's own address.
+    ///
+    /// # Errors
+    /// [`InvalidServer::Databases`] where a database is named that clusters don't have.
+    pub fn nodes(text: &str) -> Result<(Self, Vec<Address>), InvalidServer> {
+        let start = text.rfind('@').or_else(|| text.find("//").map(|at| at + 1)).map_or(0, |at| at + 1);
+        let end = text[start..].find('/').map_or(text.len(), |at| start + at);
+        let mut hosts = text[start..end].split(',');
+        let first = hosts.next().unwrap_or_default();
+        let server = Self::parse(&[&text[..start], first, &text[end..]].concat(), PORT)?;
+        if server.database != 0 {
+            return Err(InvalidServer::Databases);
+        }
+        Ok((server, hosts.map(|host| Address::parse(host, PORT)).collect::<Result<_, _>>()?))
+    }
+
     /// Reads the URL of a master that sentinels know: their name for it stands in the host's place.
     ///
     /// # Errors
@@ -122,6 +142,19 @@ mod tests {
         }
         assert_eq!(Server::master("redis://:secret@live/2").map(|master| master.address.host), Ok("live".to_owned()));
         assert_eq!(Server::master("redis://live:6379"), Err(InvalidServer::Port));
+        let (server, more) = Server::nodes("rediss://ann:p%2c@one:7000,[::1],three:1/0").unwrap();
+        let more: Vec<String> = more.iter().map(Address::to_string).collect();
+        assert_eq!((server.to_string().as_str(), more.join(" ").as_str()), ("one:7000/0", "[::1]:6379 three:1"));
+        assert_eq!((server.password.as_deref(), server.is_secure), (Some("p,"), true));
+        assert_eq!(Server::nodes("redis://one").map(|(_, more)| more.len()), Ok(0));
+        for (text, why) in [
+            ("redis://one,", InvalidServer::NoHost),
+            ("redis://one,two:x", InvalidServer::Port),
+            ("redis://one,two/1", InvalidServer::Databases),
+            ("one,two", InvalidServer::Form),
+        ] {
+            assert_eq!(Server::nodes(text).map(drop), Err(why), "{text}");
+        }
         let server: Server = "rediss://ann:s%40c:r@t@one".parse().unwrap();
         assert_eq!((server.user.as_deref(), server.password.as_deref()), (Some("ann"), Some("s@c:r@t")));
         assert!(server.is_secure && !format!("{server:?}").contains("s@c"));

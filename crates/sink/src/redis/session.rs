@@ -81,8 +81,12 @@ impl Session {
 
     /// Sends a command and waits for its answer. A refusal is a failure.
     pub(super) async fn call(&mut self, command: Command) -> Result<Answer, Failure> {
-        let command = command.into_bytes();
-        let answer = timeout(self.limit, self.exchange(&command)).await;
+        self.send(&command.into_bytes()).await
+    }
+
+    /// The same with a command as it is sent.
+    pub(super) async fn send(&mut self, command: &[u8]) -> Result<Answer, Failure> {
+        let answer = timeout(self.limit, self.exchange(command)).await;
         let answer = answer.map_err(|_| Failure::Silent(self.limit))??;
         self.used = Instant::now();
         match answer {

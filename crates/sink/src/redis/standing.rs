@@ -29,7 +29,7 @@ impl Standing {
         check(&info, deployment)?;
         let min_replicas = match deployment {
             Deployment::Alone => None,
-            Deployment::Watched(_) => Some(setting(session, "min-replicas-to-write").await?),
+            Deployment::Watched(_) | Deployment::Cluster(_) => Some(setting(session, "min-replicas-to-write").await?),
         };
         let cautions = [persistence(&info, fsync.as_deref()), min_replicas.map(|min| failover(min.as_deref()))];
         let cautions: Vec<&str> = cautions.into_iter().flatten().collect();
@@ -64,9 +64,12 @@ fn check(info: &str, deployment: &Deployment) -> Result<(), Failure> {
         return Err(Failure::Unfit(why));
     }
     let mode = field("redis_mode");
-    if mode != "standalone" {
+    let wanted = if matches!(deployment, Deployment::Cluster(_)) { "cluster" } else { "standalone" };
+    if mode != wanted {
         let help = match mode {
             "sentinel" => "name it in `sentinels`, and in `url` what it calls the master",
+            "cluster" => "set cluster = true",
+            "standalone" => "it is no part of a cluster: leave out `cluster`",
             _ => "name a server of its own in `url`",
         };
         return Err(Failure::Unfit(format!("it runs as a {mode}: {help}")));
@@ -151,7 +154,7 @@ mod tests {
         for (change, words) in [
             (("redis_version", "6.2.7"), "7.0 or later"),
             (("redis_version", ""), "7.0 or later"),
-            (("redis_mode", "cluster"), "cluster"),
+            (("redis_mode", "cluster"), "cluster = true"),
             (("redis_mode", "sentinel"), "`sentinels`"),
             (("maxmemory_policy", "allkeys-lru"), "allkeys-lru"),
             (("maxmemory_policy", "volatile-ttl"), "noeviction"),

@@ -130,6 +130,8 @@ async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
         stand.config.partition = partition;
         let (sink, mut dice) = (stand.sink(), Dice(0x9e37_79b9_7f4a_7c15 ^ seed));
         sink.connect().await.unwrap();
+        let forgotten = client(server).await;
+        forgotten.batch_execute("begin; select txid_current()").await.unwrap();
         let mut writers = Vec::new();
         for _ in 0..4 {
             writers.push(Writer { client: client(server).await, open: None });

@@ -1,6 +1,7 @@
 //! The sink for Redis on a server of its own: the suite of all sinks, and what can only go wrong with this store.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
+mod clustered;
 mod conformance;
 #[path = "../postgres/events.rs"]
 mod events;
@@ -8,6 +9,9 @@ mod faults;
 #[path = "../postgres_server/proxy.rs"]
 #[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
 mod proxy;
+#[path = "../redis_server/clustered.rs"]
+#[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
+mod redis_clustered;
 #[path = "../redis_server/mod.rs"]
 mod redis_server;
 #[path = "../redis_server/watched.rs"]

@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -42,6 +42,7 @@ pub struct RedisServer {
     configuration: Option<PathBuf>,
     settings: Vec<String>,
     process: Mutex<Option<Child>>,
+    is_frozen: AtomicBool,
     /// Ends the server and removes its files as soon as this end of its pipe is closed.
     watcher: Child,
 }
@@ -119,7 +120,14 @@ impl RedisServer {
             fs::write(&path, lines).unwrap();
             path
         });
-        let server = Self { folder, configuration, settings, process: Mutex::new(None), watcher };
+        let server = Self {
+            folder,
+            configuration,
+            settings,
+            process: Mutex::new(None),
+            is_frozen: AtomicBool::new(false),
+            watcher,
+        };
         server.run();
         Some(server)
     }
@@ -163,18 +171,21 @@ impl RedisServer {
         fs::remove_file(self.socket()).unwrap();
     }
 
-    pub fn is_running(&self) -> bool {
-        self.process.lock().unwrap().is_some()
+    /// Whether it runs, and isn't frozen.
+    pub fn answers(&self) -> bool {
+        self.process.lock().unwrap().is_some() && !self.is_frozen.load(Ordering::Relaxed)
     }
 
     /// Stops the server without its end: it holds its connections, and answers nothing.
     pub fn freeze(&self) {
+        self.is_frozen.store(true, Ordering::Relaxed);
         self.signal("-STOP");
     }
 
     /// Lets it go on.
     pub fn thaw(&self) {
         self.signal("-CONT");
+        self.is_frozen.store(false, Ordering::Relaxed);
     }
 
     fn signal(&self, signal: &str) {

@@ -1,8 +1,12 @@
 //! Looks after what was replayed until its store has settled, and sends again what the store has lost.
 
+use std::future::Future;
+use std::pin::Pin;
+
 use sink::Cursor;
 use tokio::time::{Instant, sleep_until};
 
+use super::attempt::Numbered;
 use super::{Clerk, Page, Reading};
 use crate::settling::TOUCH_EVERY;
 
@@ -36,6 +40,11 @@ impl Clerk {
         self.bring_back().await;
     }
 
+    /// The same from within a replay, which it begins others of.
+    pub(super) fn bring_back_first(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.bring_back())
+    }
+
     /// Makes letters of what the store has lost, and sends them again. Where they can't even be made letters, it is tried again.
     pub(super) async fn bring_back(&mut self) {
         let mut lost = self.watch.take_lost();
@@ -54,8 +63,9 @@ impl Clerk {
     }
 
     /// Takes out of `lost` what was seen to.
-    async fn recall(&mut self, lost: &mut Vec<u64>, outcome: &mut super::DeadOutcome) -> Result<(), String> {
-        let first = lost.first().copied().unwrap_or_default();
+    async fn recall(&mut self, lost: &mut Vec<Numbered>, outcome: &mut super::DeadOutcome) -> Result<(), String> {
+        let first = lost.first().map_or(0, |(at, _)| *at);
+        let letters: Vec<u64> = lost.iter().map(|(at, _)| *at).collect();
         let reading = Reading::from(&self.dead, first).map_err(|error| error.to_string())?;
         let Some(mut reading) = reading else { return Ok(()) };
         let (mut page, mut failed) = (Page::default(), Ok(()));
@@ -63,16 +73,16 @@ impl Clerk {
             let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
             let is_end = read.is_none();
             if let Some(stretch) = read {
-                page.add(stretch, lost);
+                page.add(stretch, &letters);
             }
             if is_end || page.is_full() {
                 let page = std::mem::take(&mut page);
                 let done = page.letters.last().copied();
-                let page = self.reopen(page)?;
-                lost.retain(|at| done.is_none_or(|done| *at > done));
+                let are_any = self.reopen(page, lost)?;
+                lost.retain(|(at, _)| done.is_none_or(|done| *at > done));
                 // They are letters now, whatever becomes of them; the store is asked once only.
-                if failed.is_ok() && !page.letters.is_empty() {
-                    failed = self.replay(page, outcome).await;
+                if failed.is_ok() && are_any {
+                    failed = self.replay(Page::default(), outcome).await;
                 }
             }
             if is_end {
@@ -83,12 +93,17 @@ impl Clerk {
         }
     }
 
-    /// Makes letters of a page again, without those whose lane has gone back too and sends them by itself.
-    fn reopen(&self, mut page: Page) -> Result<Page, String> {
+    /// Makes letters of a page again, without those whose lane has gone back too and sends them by itself: whether there are any.
+    /// The next replay begins with them.
+    fn reopen(&mut self, mut page: Page, lost: &[Numbered]) -> Result<bool, String> {
         let passed: Vec<bool> = page.records(&page.letters).iter().map(|record| self.lane_has_passed(record)).collect();
         let mut kept = passed.into_iter();
         page.letters.retain(|_| kept.next().unwrap_or(false));
+        if page.letters.is_empty() {
+            return Ok(false);
+        }
+        self.take_up(&page, lost)?;
         self.dead.reopen(&page.records(&page.letters)).map_err(|error| error.to_string())?;
-        Ok(page)
+        Ok(true)
     }
 }

@@ -1,0 +1,56 @@
+//! Replays of dead letters into a stream, which knows no ids: answers that are cut at many places, and a Forebay that is killed behind
+//! some of them. Whatever was stored isn't stored again.
+
+use crate::postgres_server::proxy::Proxy;
+use crate::redis_server::RedisServer;
+use crate::support::{Folder, Server, forebay, wait_until};
+
+const LETTERS: usize = 80;
+/// The server's answers to a replay of two letters have fewer bytes.
+const ANSWER_BYTES: usize = 84;
+const CUT_STEP: usize = 6;
+
+/// Replays at most two letters: whether nothing that was asked for stays.
+fn replay(server: &Server) -> bool {
+    let admin = server.admin.to_string();
+    forebay().args(["dead", "replay", "--limit", "2", "--admin", &admin]).output().unwrap().status.success()
+}
+
+#[test]
+fn a_replay_whose_answer_is_cut_does_not_double_what_a_stream_has() {
+    let Some(redis) = RedisServer::start() else { return };
+    let proxy = Proxy::start(&redis.socket());
+    let url = format!("redis://{}", proxy.address());
+    let folder = Folder::new();
+    let server = super::start(&folder, &url, "mode = \"counter\"\nkey = \"counts\"\nfield = \"/none\"\n");
+    super::post_to(&server, &["access"], 0..LETTERS);
+    server.wait_delivered();
+    assert_eq!(server.metric("forebay_events_dead_total{"), LETTERS as u64);
+    drop(server);
+
+    // They are wanted in a stream instead.
+    let start = || super::start(&folder, &url, "");
+    let mut server = start();
+    let count = || redis.ask(&["XLEN", "access"]).number();
+    let (mut behind_the_effect, mut before) = (0, 0);
+    for (turn, at) in (0..ANSWER_BYTES).step_by(CUT_STEP).enumerate() {
+        assert!(wait_until(|| replay(&server)), "a connection is open");
+        let stored = count();
+        let cut = proxy.cut_after(at);
+        let is_done = replay(&server);
+        drop(cut);
+        match (is_done, count() > stored) {
+            (false, true) => behind_the_effect += 1,
+            (false, false) => before += 1,
+            (true, _) => {}
+        }
+        if turn % 2 == 0 {
+            drop(server);
+            server = start();
+        }
+    }
+    assert!(behind_the_effect > 2 && before > 0, "{behind_the_effect} behind the effect, {before} before it");
+    assert!(wait_until(|| replay(&server) && server.metric("forebay_events_dead_total{") == 0));
+    super::expect_numbers(super::payloads(redis.ask(&["XRANGE", "access", "-", "+"])), LETTERS);
+    assert_eq!(server.metric("forebay_events_stored_total{"), LETTERS as u64);
+}

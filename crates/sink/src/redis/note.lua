@@ -1,0 +1,22 @@
+-- Notes how far a lane is, as a whole and at each of the places that it writes to. Key: the lane's notes, a hash by place, in which
+-- the lane as a whole has no name. Arguments: the least that its position may be, what it shall be, then places and their positions.
+local notes, at_least, last = KEYS[1], ARGV[1], ARGV[2]
+
+-- Whole numbers stay texts: Lua's own numbers can't hold all of them.
+local function less(one, other)
+  if #one ~= #other then return #one < #other end
+  return one < other
+end
+
+local position = redis.call('HGET', notes, '') or '0'
+if less(position, at_least) then return {'lost', position} end
+for at = 3, #ARGV, 2 do
+  if less(redis.call('HGET', notes, ARGV[at]) or '0', ARGV[at + 1]) then
+    redis.call('HSET', notes, ARGV[at], ARGV[at + 1])
+  end
+end
+if less(position, last) then
+  redis.call('HSET', notes, '', last)
+  position = last
+end
+return {'stored', position}

@@ -1,0 +1,193 @@
+//! A lane over several slots: what of a batch belongs to one slot is one place, with a cursor of its own beside its data.
+//!
+//! How far the lane is as a whole stands in its notes, with how far each place was then. The notes come after the places, so that
+//! a place may be ahead of them, and skips what comes again. A place that is behind them has lost a tail: the lane is only as
+//! far as that place, goes on from there, and the others skip what they have.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use event::Lane;
+use tokio::time::Instant;
+
+use super::ask::Ask;
+use super::config::RedisConfig;
+use super::failure::Failure;
+use super::script;
+use super::wire::{Answer, Command};
+use crate::{Batch, Report};
+
+/// How often a lane looks at all its places, also at those that it has nothing for: one that has lost a tail must be noticed
+/// before the journal lets go of it.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+const NOTE: &str = include_str!("note.lua");
+
+/// What a lane knows of its places.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Up to where the lane is stored.
+    position: u64,
+    /// What its notes say of it as a whole.
+    noted: u64,
+    marks: BTreeMap<String, Mark>,
+    /// Places that have refused a record, and where the last of those stands: their cursors are moved past it with the batch that comes
+    /// without it, also where there is nothing else for them.
+    refused: BTreeMap<String, u64>,
+    looked: Option<Instant>,
+}
+
+/// A place's positions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    /// Its cursor.
+    stored: u64,
+    /// What its cursor was when the notes were made.
+    noted: u64,
+}
+
+impl Mark {
+    const fn has_lost(self) -> bool {
+        self.stored < self.noted
+    }
+}
+
+impl Places {
+    /// Up to where the lane is stored, which is what it goes on from.
+    pub(super) async fn position<A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        lane: &Lane,
+    ) -> Result<u64, Failure> {
+        self.position = self.look(nodes, config, lane).await?;
+        Ok(self.position)
+    }
+
+    async fn look<A: Ask>(&mut self, nodes: &mut A, config: &RedisConfig, lane: &Lane) -> Result<u64, Failure> {
+        // First the notes: meanwhile places get ahead of them, and never behind.
+        let (noted, places) = read_notes(nodes, config, lane).await?;
+        let mut marks = BTreeMap::new();
+        for (place, noted) in places {
+            let stored = script::read_cursor(nodes, &config.own_of(&place), lane).await?;
+            marks.insert(place, Mark { stored, noted });
+        }
+        let lost = marks.values().filter(|mark| mark.has_lost()).map(|mark| mark.stored).min();
+        (self.noted, self.marks, self.looked) = (noted, marks, Some(Instant::now()));
+        Ok(lost.map_or(noted, |lost| lost.min(noted)))
+    }
+
+    /// Writes what of `batch` lies beyond the cursors of its places.
+    pub(super) async fn write<A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        batch: &Batch,
+    ) -> Result<Report, Failure> {
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+            let position = self.look(nodes, config, batch.lane()).await?;
+            if position < self.position {
+                return Err(Failure::LostTail { position, stored: self.position });
+            }
+            self.position = position;
+        }
+        let parts = self.parts(config, batch)?;
+        let mut refused = Vec::new();
+        for (place, indices) in &parts {
+            let mark = self.marks.entry(place.clone()).or_default();
+            let keys = config.own_of(place);
+            match script::write(nodes, config, &keys, batch, indices, &mut mark.stored).await? {
+                Report::Withheld { refused: found } => {
+                    let last =
+                        found.iter().filter_map(|refusal| batch.get(refusal.index)).map(|record| record.sequence).max();
+                    self.refused.extend(last.map(|last| (place.clone(), last)));
+                    refused.extend(found);
+                }
+                Report::Stored | Report::Except { .. } => {}
+            }
+        }
+        if !refused.is_empty() {
+            refused.sort_by_key(|refusal| refusal.index);
+            return Ok(Report::Withheld { refused });
+        }
+        self.note(nodes, config, batch, parts.keys()).await?;
+        Ok(Report::Stored)
+    }
+
+    /// Which records belong to which place. Places that have lost something are there without a record too: what they haven't got
+    /// is in this batch or in one that came before it, and if that was nothing they are as far as it.
+    fn parts(&mut self, config: &RedisConfig, batch: &Batch) -> Result<BTreeMap<String, Vec<usize>>, Failure> {
+        let mut parts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, record) in batch.records().enumerate() {
+            parts.entry(config.place_of(&record)).or_default().push(index);
+        }
+        let marks = &self.marks;
+        self.refused.retain(|place, last| marks.get(place).is_none_or(|mark| mark.stored < *last));
+        for place in self.refused.keys() {
+            parts.entry(place.clone()).or_default();
+        }
+        for (place, mark) in self.marks.iter().filter(|(_, mark)| mark.has_lost()) {
+            if batch.first() > mark.stored + 1 {
+                return Err(Failure::LostTail { position: mark.stored, stored: batch.first() - 1 });
+            }
+            parts.entry(place.clone()).or_default();
+        }
+        Ok(parts)
+    }
+
+    async fn note<'p, A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        batch: &Batch,
+        places: impl ExactSizeIterator<Item = &'p String> + Clone,
+    ) -> Result<(), Failure> {
+        let (key, last) = (notes_key(config, batch.lane()), batch.last().to_string());
+        let mut command = Command::of(6 + 2 * places.len(), NOTE.len() + 1_024);
+        let noted = self.noted.to_string();
+        for word in ["EVAL", NOTE, "1", &key, &noted, &last] {
+            command.word(word.as_bytes());
+        }
+        for place in places.clone() {
+            command.word(place.as_bytes());
+            command.word(last.as_bytes());
+        }
+        let (outcome, noted) = script::outcome(nodes.ask(&key, command).await?)?;
+        if outcome != "stored" {
+            return Err(Failure::LostTail { position: noted, stored: self.noted });
+        }
+        self.noted = noted.max(self.noted);
+        self.position = batch.last().max(self.position);
+        for place in places {
+            if let Some(mark) = self.marks.get_mut(place) {
+                mark.noted = mark.noted.max(batch.last());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn notes_key(config: &RedisConfig, lane: &Lane) -> String {
+    format!("forebay:{{{}}}:lane:{}", config.key.tag(), script::field(lane))
+}
+
+/// What is noted of the lane, and of each of its places.
+async fn read_notes<A: Ask>(
+    nodes: &mut A,
+    config: &RedisConfig,
+    lane: &Lane,
+) -> Result<(u64, Vec<(String, u64)>), Failure> {
+    let key = notes_key(config, lane);
+    let Answer::List(words) = nodes.ask(&key, Command::new(&[b"HGETALL", key.as_bytes()])).await? else {
+        return Err(script::ODD);
+    };
+    let (mut whole, mut places) = (0, Vec::new());
+    let mut words = words.into_iter();
+    while let (Some(Answer::Text(place)), Some(Answer::Text(position))) = (words.next(), words.next()) {
+        let position = script::position(&position)?;
+        if place.is_empty() { whole = position } else { places.push((place, position)) }
+    }
+    Ok((whole, places))
+}
+
+#[cfg(test)]
+mod tests;
