@@ -7,6 +7,8 @@ mod bench_report;
 mod campaign;
 mod ci;
 mod cores;
+#[path = "../../crates/sink/tests/free_port/mod.rs"]
+mod free_port;
 mod http;
 mod metrics;
 mod nats;

@@ -1,7 +1,7 @@
 //! A Forebay process of our own: started on free ports, watched from outside, killed or stopped.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::free_port::free_address;
 use crate::http::Connection;
 use crate::metrics;
 
@@ -45,7 +46,7 @@ impl Launch {
         if let Some(text) = config {
             std::fs::write(&config_path, text).with_context(|| format!("writing {}", config_path.display()))?;
         }
-        let [intake, admin] = [free_port()?, free_port()?];
+        let [intake, admin] = [free_address(), free_address()];
         let log = folder.join("server.log");
         Ok(Self { program: program.to_path_buf(), config: config.map(|_| config_path), data, log, intake, admin })
     }
@@ -276,25 +277,6 @@ fn status_bytes(status: &str, name: &str) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// A free port of 127.0.0.1 below those that outgoing connections are given: a client that knocks while no
-/// server listens can then never be connected to itself.
-pub(crate) fn free_port() -> Result<SocketAddr> {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    const FIRST: u32 = 15_000;
-    const COUNT: u32 = 17_000;
-    for _ in 0..COUNT {
-        // Two runs at once begin at different ports.
-        let offset = (std::process::id() * 64 + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
-        let port = u16::try_from(FIRST + offset)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        if TcpListener::bind(address).is_ok() {
-            return Ok(address);
-        }
-    }
-    bail!("no free port between {FIRST} and {}", FIRST + COUNT)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,10 +288,5 @@ mod tests {
         let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
         assert_eq!(status_bytes(status, "VmRSS:"), Some(1024 * 1024));
         assert_eq!(status_bytes(status, "VmSwap:"), None);
-    }
-
-    #[test]
-    fn free_ports_differ() {
-        assert_ne!(free_port().unwrap(), free_port().unwrap());
     }
 }

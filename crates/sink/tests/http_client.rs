@@ -1,6 +1,9 @@
 //! The client of HTTP/1.1 against servers that answer as a test wants: what is told apart, used again, and bounded.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
+#[path = "free_port/mod.rs"]
+mod free_port;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -8,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use free_port::free_address;
 use http_body_util::BodyExt;
 use sink::http_client::{Body, HttpClient, HttpFailureKind, HttpOptions, empty, full};
 
@@ -122,7 +126,7 @@ async fn what_is_sent_has_host_and_length_and_comes_as_it_is_made() {
 
 #[tokio::test]
 async fn failures_are_told_apart() {
-    let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let away = free_address();
     let failure = patient().send(request(away, empty())).await.map(drop).unwrap_err();
     assert!(failure.is_unsent() && matches!(failure.kind, HttpFailureKind::Connect(_)), "{failure}");
 

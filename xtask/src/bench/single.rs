@@ -8,8 +8,9 @@ use anyhow::{Result, bail};
 
 use super::report::{Bar, Row, median};
 use super::{NULL_SINK, READY_LIMIT, Setup};
+use crate::free_port::free_address;
 use crate::metrics;
-use crate::server::{self, Process, Server};
+use crate::server::{Process, Server};
 use crate::workspace;
 use crate::wrk::{self, Load};
 
@@ -96,7 +97,7 @@ fn in_turn(setup: &Setup, connections: u32, config: Option<&str>, is_keyed: bool
 fn start_reference(setup: &Setup) -> Result<(SocketAddr, Process)> {
     let folder = setup.folder.join("reference");
     workspace::empty_directory(&folder)?;
-    let address = server::free_port()?;
+    let address = free_address();
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["reference", "http-durable", "--port", &address.port().to_string(), "--directory"]).arg(&folder);
     let process = Process::start(&mut command)?;

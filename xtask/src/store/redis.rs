@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -11,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BulkLoaded, Store};
+use crate::free_port::free_port;
 use server::{RedisServer, Value};
 
 #[path = "../../../crates/sink/tests/redis_server/mod.rs"]
@@ -32,7 +32,7 @@ pub(crate) struct Redis {
 impl Redis {
     /// A server that waits for its disk, with settings beside.
     fn start_with(more: &[&str]) -> Result<Option<Self>> {
-        let port = TcpListener::bind("127.0.0.1:0").context("finding a free port")?.local_addr()?.port();
+        let port = free_port();
         let number = port.to_string();
         let settings = ["--appendonly", "yes", "--appendfsync", "always", "--port", &number];
         Ok(RedisServer::start_with(&[&settings, more].concat()).map(|server| Self { server, port }))

@@ -49,7 +49,7 @@ fn each_line_is_stored_once_though_loader_and_server_are_killed() {
     let lines = generated(20_000);
     let file = folder.write("access.ndjson", &lines);
     let data = folder.data();
-    let server = Server::start(&data);
+    let server = Server::start_to_come_back(&data);
     let (listen, url) = (server.intake.to_string(), server.url());
     let arguments = [file.as_str(), "--url", &url, "--batch-bytes", "20000"];
 

@@ -155,7 +155,7 @@ fn files_that_were_rotated_while_nobody_followed_or_nobody_answered_are_loaded()
     let folder = Folder::new();
     let data = folder.data();
     let file = folder.write("log", "1\n");
-    let server = Server::start(&data);
+    let server = Server::start_to_come_back(&data);
     let (listen, url) = (server.intake.to_string(), server.url());
     let arguments = [file.as_str(), "--url", &url, "--follow"];
     let mut loader = Running(load(&arguments).spawn().unwrap());

@@ -13,6 +13,8 @@ mod dead;
 mod directory;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod elasticsearch;
+#[path = "../../../sink/tests/free_port/mod.rs"]
+mod free_port;
 mod hard_payloads;
 mod load;
 mod load_refused;

@@ -4,6 +4,7 @@ mod replays;
 
 use std::path::Path;
 
+use crate::free_port::free_port;
 use crate::postgres_server::proxy::Proxy;
 use crate::redis_clustered::Cluster;
 use crate::redis_server::{RedisServer, Value};
@@ -103,7 +104,7 @@ fn a_server_with_tls_is_believed_by_its_certificate_alone() {
     let pair = Pair::new();
     let (certificate, key) = (folder.write("server.pem", pair.certificate), folder.write("server.key", pair.key));
     let other = folder.write("other.pem", Pair::new().certificate);
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port().to_string();
     let settings = ["--appendonly", "yes", "--appendfsync", "always", "--tls-port", &port, "--tls-auth-clients", "no"];
     let files = ["--tls-cert-file", &certificate, "--tls-key-file", &key];
     let Some(redis) = RedisServer::start_with(&[&settings[..], &files].concat()) else { return };

@@ -1,5 +1,6 @@
 //! A running server, and what tests ask of it.
 
+use crate::free_port::free_address;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,11 @@ impl Server {
     /// Starts it on ports that the operating system chooses.
     pub(crate) fn start(data: &Path) -> Self {
         Self::start_on(data, "127.0.0.1:0")
+    }
+
+    /// Starts it on a port that nobody else is given while it is down.
+    pub(crate) fn start_to_come_back(data: &Path) -> Self {
+        Self::start_on(data, &free_address().to_string())
     }
 
     /// Starts it on this address, and reads from the banner where it is.

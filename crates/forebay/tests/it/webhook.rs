@@ -24,7 +24,7 @@ fn post(server: &Server, number: usize) -> u16 {
 #[test]
 fn another_forebay_has_each_acknowledged_event_once_though_both_are_killed() {
     let (folder, other) = (Folder::new(), Folder::new());
-    let mut receiver = Server::start(&other.data());
+    let mut receiver = Server::start_to_come_back(&other.data());
     let address = receiver.intake.to_string();
     let url = format!("http://{address}/ingest/event/{{type}}");
     let mut server = start(&folder, &url);

@@ -7,6 +7,8 @@ mod documents;
 #[path = "../postgres/events.rs"]
 mod events;
 mod faults;
+#[path = "../free_port/mod.rs"]
+mod free_port;
 mod gate;
 #[path = "../opensearch_server/mod.rs"]
 mod opensearch_server;

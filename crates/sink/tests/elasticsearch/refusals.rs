@@ -1,7 +1,6 @@
 //! What a store answers that is too busy, that stands behind a proxy, or isn't one; and how it is asked.
 
 use std::io::Read;
-use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,6 +11,7 @@ use sink::{Report, Sink, SinkConfig, SinkError};
 use tokio::sync::Notify;
 
 use crate::events::{id, plain};
+use crate::free_port::free_address;
 use crate::stand::config;
 use crate::stand_in::{ABOUT, Request, StandIn, outcomes};
 
@@ -149,7 +149,7 @@ async fn so_many_requests_are_in_flight_and_no_more() {
 
 #[tokio::test]
 async fn a_node_that_is_away_is_passed_over() {
-    let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let away = free_address();
     let store = StandIn::start(all_stored);
     let sink = sink(config(&format!("http://{away},{}", store.url()), "i"));
     for first in [1, 4, 7] {

@@ -5,6 +5,8 @@ mod conformance;
 #[path = "../postgres/events.rs"]
 mod events;
 mod faults;
+#[path = "../free_port/mod.rs"]
+mod free_port;
 #[path = "../nats_server/mod.rs"]
 mod nats_server;
 #[path = "../postgres_server/proxy.rs"]

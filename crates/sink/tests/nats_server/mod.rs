@@ -10,8 +10,9 @@
 
 mod client;
 
+use crate::free_port::free_address;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -55,7 +56,7 @@ impl NatsServer {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("forebay-nats-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = free_address();
         let script = "cat > /dev/null; kill -9 $(cat \"$1/pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
         let server = Self { program, folder, address, process: Mutex::new(None), watcher };

@@ -9,6 +9,8 @@ mod conformance;
 #[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
 mod events;
 mod faults;
+#[path = "../free_port/mod.rs"]
+mod free_port;
 mod keystone;
 mod lines;
 #[path = "../postgres_server/proxy.rs"]

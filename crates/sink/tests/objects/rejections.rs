@@ -4,6 +4,7 @@ use sink::object::over_http::swift::Auth;
 use sink::{Report, Sink, SinkConfig, SinkError};
 
 use crate::events::{deliver, plain};
+use crate::free_port::free_address;
 use crate::stand::{BOTH, Protocol, Stand, server, tempauth};
 
 fn misconfigured(answer: &Result<Report, SinkError>) -> &str {
@@ -77,7 +78,7 @@ async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
 #[tokio::test]
 async fn a_server_that_is_away_is_waited_for() {
     let Some(server) = server() else { return };
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = free_address();
     let stand = Stand::new(server, Protocol::Swift);
     for config in [
         SinkConfig::Swift(stand.swift(tempauth(nobody, "test:tester"))),

@@ -6,6 +6,7 @@ use sink::postgres::PayloadKind;
 use sink::{Cursor, Report, Sink, SinkError};
 
 use crate::events::{deliver, lane, plain};
+use crate::free_port::free_address;
 use crate::postgres_server::PostgresServer;
 use crate::stand::{Stand, client, server};
 
@@ -151,7 +152,7 @@ async fn a_server_that_has_lost_a_tail_takes_no_batch_that_leaves_a_gap() {
 async fn of_several_hosts_the_one_that_takes_writes_is_found() {
     let Some(server) = server() else { return };
     let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = free_address();
     let url = stand.proxy.url().replace("@127.0.0.1", &format!("@{closed},127.0.0.1"));
     stand.config.server = url.parse().unwrap();
     deliver(&stand.sink(), &plain(0, 1, 5)).await;

@@ -10,21 +10,15 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-
-/// A port that nothing listens on.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 /// Waits until something is so.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -214,7 +208,8 @@ impl RedisServer {
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        if let Some(mut child) = self.process.lock().unwrap().take() {
+        // Where a start failed the lock is poisoned, and whoever fails a second time here hides why.
+        if let Some(mut child) = self.process.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = child.kill();
             let _ = child.wait();
         }

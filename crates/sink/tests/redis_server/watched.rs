@@ -1,7 +1,8 @@
 //! A master, its replica, and three sentinels that watch them.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use crate::redis_server::{RedisServer, free_port, wait_until};
+use crate::free_port::free_port;
+use crate::redis_server::{RedisServer, wait_until};
 
 /// What the sentinels call the master.
 pub const NAME: &str = "live";
@@ -37,8 +38,8 @@ impl Watched {
         let sentinels = sentinel_ports.map(|port| RedisServer::sentinel(&lines(port)).unwrap());
         let watched = Self { servers: [master, replica], ports, sentinels, sentinel_ports };
         wait_until("the sentinels know each other and the replica", || {
-            watched.sentinels.iter().all(|sentinel| {
-                let of = |name| sentinel.ask(&["SENTINEL", "MASTER", NAME]).field(name).text();
+            (0..3).all(|sentinel| {
+                let of = |field| watched.says(sentinel, field);
                 (of("num-other-sentinels"), of("num-slaves")) == ("2".to_owned(), "1".to_owned())
             })
         });
@@ -47,8 +48,16 @@ impl Watched {
 
     /// Which of the servers this sentinel takes for the master.
     pub fn master(&self, sentinel: usize) -> usize {
-        let port = self.sentinels[sentinel].ask(&["SENTINEL", "MASTER", NAME]).field("port").text();
-        usize::from(port != self.ports[0].to_string())
+        usize::from(self.says(sentinel, "port") != self.ports[0].to_string())
+    }
+
+    /// The number of the latest failover that this sentinel knows.
+    pub fn failover(&self, sentinel: usize) -> u64 {
+        self.says(sentinel, "config-epoch").parse().unwrap()
+    }
+
+    fn says(&self, sentinel: usize, field: &str) -> String {
+        self.sentinels[sentinel].ask(&["SENTINEL", "MASTER", NAME]).field(field).text()
     }
 }
 

@@ -11,8 +11,9 @@
 mod client;
 mod configuration;
 
+use crate::free_port::free_port;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -78,7 +79,7 @@ impl SwiftServer {
         // In a group of its own it outlives a signal to that of the tests, such as Ctrl-C.
         watcher.args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).process_group(0);
         let watcher = watcher.spawn().unwrap();
-        let server = Self { ports: free_ports(), folder, processes: Mutex::default(), watcher };
+        let server = Self { ports: [0; 5].map(|_| free_port()), folder, processes: Mutex::default(), watcher };
         configuration::write(&server.folder, server.ports);
         server.run();
         Some(server)
@@ -173,10 +174,4 @@ impl Drop for SwiftServer {
 fn is_installed(program: &str) -> bool {
     let found = |folder: PathBuf| folder.join(program).exists();
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(found))
-}
-
-/// Ports that nobody listened on a moment ago.
-fn free_ports() -> [u16; 5] {
-    let listeners = [0; 5].map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
 }

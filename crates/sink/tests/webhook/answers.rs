@@ -8,6 +8,7 @@ use sink::{Report, Sink, SinkError};
 use tokio::time::Instant;
 
 use crate::events::plain;
+use crate::free_port::free_address;
 use crate::stand_in::{Answer, StandIn};
 use crate::{config, sink};
 
@@ -49,7 +50,7 @@ async fn a_receiver_that_is_away_isn_t_asked_for_every_event() {
         }
         assert!(receiver.asked().len() <= 4, "those in flight");
     }
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = free_address();
     let sink = sink(config(&format!("http://{nobody}/s3cret")));
     let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("nobody listens") };
     assert!(reason.contains(&nobody.to_string()) && !reason.contains("s3cret"), "{reason}");

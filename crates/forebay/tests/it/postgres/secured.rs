@@ -1,15 +1,14 @@
 //! A PostgreSQL server that takes nothing but TLS, with a certificate of the test's own.
 
-use std::net::TcpListener;
-
 use super::{post, start_on};
+use crate::free_port::free_port;
 use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, wait_until};
 use crate::tls::Pair;
 
 #[test]
 fn rows_come_over_tls_from_a_server_that_is_trusted_and_over_nothing_else() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let settings = ["fsync=off", "shared_buffers=32MB", "listen_addresses=localhost", &format!("port={port}")];
     let Some(postgres) = PostgresServer::start_with(&settings) else { return };
     let (pair, stranger) = (Pair::new(), Pair::new());

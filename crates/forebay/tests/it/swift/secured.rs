@@ -1,9 +1,10 @@
 //! Swift and S3 over TLS: nginx with a certificate of the test's own before the real Swift.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use super::{s3, start, swift};
+use crate::free_port::free_address;
 use crate::support::{Folder, wait_until};
 use crate::swift_server::SwiftServer;
 use crate::tls::Pair;
@@ -26,7 +27,7 @@ impl Front {
             return None;
         }
         let (folder, pair) = (Folder::new(), Pair::new());
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = free_address();
         folder.write("shown.pem", &pair.certificate);
         folder.write("shown.key", &pair.key);
         let file = folder.write("nginx.conf", configuration(&folder.path("").display().to_string(), address, swift));

@@ -1,11 +1,12 @@
 //! Real proxies before the gateway, which keep connections to it open and send over them what several clients send.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::free_port::free_address;
 use crate::stand::LOOK_EVERY;
 
 /// What takes longer hangs.
@@ -67,7 +68,7 @@ impl Kind {
 
     fn try_start(self, gateway: SocketAddr) -> Option<Proxy> {
         let folder = tempfile::tempdir().unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = free_address();
         let file = folder.path().join("proxy.conf");
         fs::write(&file, self.configuration(folder.path(), address, gateway)).unwrap();
         let process = self.command(folder.path(), &file).spawn().unwrap();
