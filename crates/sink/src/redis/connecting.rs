@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::address::Address;
 use super::config::RedisConfig;
-use super::deployment::Deployment;
+use super::deployment::{Deployment, Sentinel};
 use super::failure::Failure;
 use super::sentinel;
 use super::session::Session;
@@ -18,11 +18,19 @@ const TRUST_MAX: Duration = Duration::from_secs(10);
 pub(super) async fn open(config: &RedisConfig) -> Result<(Session, Standing), Failure> {
     match &config.deployment {
         Deployment::Alone => open_at(config, &config.server.address).await,
-        Deployment::Watched(sentinels) => {
-            let master = sentinel::master(sentinels, &config.server.address.host, config.ca.as_deref()).await?;
-            open_at(config, &master).await.map_err(|failure| failure.at(&master))
-        }
+        Deployment::Watched(sentinels) => open_watched(config, sentinels).await,
         Deployment::Cluster(_) => Err(Failure::Odd("BUG: which of a cluster's nodes is written to depends on the key")),
+    }
+}
+
+async fn open_watched(config: &RedisConfig, sentinels: &[Sentinel]) -> Result<(Session, Standing), Failure> {
+    let master = sentinel::master(sentinels, &config.server.address.host, config.ca.as_deref()).await?;
+    let (mut session, standing) = open_at(config, &master).await.map_err(|failure| failure.at(&master))?;
+    // A master that was frozen until now says that it is one, though it may have been given up since sentinels named it.
+    if is_current(config, &mut session).await {
+        Ok((session, standing))
+    } else {
+        Err(Failure::NotReady(format!("{master}: sentinels have named another server meanwhile")))
     }
 }
 
@@ -39,7 +47,7 @@ pub(super) async fn is_current(config: &RedisConfig, session: &mut Session) -> b
         return false;
     }
     let Deployment::Watched(sentinels) = &config.deployment else { return true };
-    if session.trusted_for() < TRUST_MAX {
+    if session.is_trusted(TRUST_MAX) {
         return true;
     }
     match sentinel::master(sentinels, &config.server.address.host, config.ca.as_deref()).await {

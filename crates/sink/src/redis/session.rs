@@ -24,6 +24,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_MAX: Duration = Duration::from_mins(5);
 /// A connection isn't used for longer, so that the server is looked at again, and a name's new address is found.
 const LIFE_MAX: Duration = Duration::from_hours(1);
+/// An answer that took longer may come from a server that was frozen, and another one has its place since.
+const SLOW: Duration = Duration::from_secs(1);
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 4 * 1024;
 
@@ -35,8 +37,8 @@ pub(super) struct Session {
     limit: Duration,
     opened: Instant,
     used: Instant,
-    /// When it was last known that this is the server to be used.
-    trusted: Instant,
+    /// When it was last made sure that this is the server to be used; never, or not since it was slow.
+    trusted: Option<Instant>,
 }
 
 impl Session {
@@ -52,7 +54,7 @@ impl Session {
         let within = CONNECT_TIMEOUT.min(limit);
         let stream = timeout(within, Stream::open(place)).await.map_err(|_| Failure::Silent(within))??;
         let (now, address) = (Instant::now(), address.clone());
-        let mut session = Self { address, stream, received: Vec::new(), limit, opened: now, used: now, trusted: now };
+        let mut session = Self { address, stream, received: Vec::new(), limit, opened: now, used: now, trusted: None };
         if let Some(password) = &server.password {
             let mut words = vec![&b"AUTH"[..]];
             words.extend(server.user.as_deref().map(str::as_bytes));
@@ -69,14 +71,14 @@ impl Session {
         &self.address
     }
 
-    /// How long ago it was made sure that this is the server to be used.
-    pub(super) fn trusted_for(&self) -> Duration {
-        self.trusted.elapsed()
+    /// Whether it was made sure not longer ago than this that this is the server to be used.
+    pub(super) fn is_trusted(&self, max: Duration) -> bool {
+        self.trusted.is_some_and(|trusted| trusted.elapsed() < max)
     }
 
     /// This is the server to be used.
     pub(super) fn trust(&mut self) {
-        self.trusted = Instant::now();
+        self.trusted = Some(Instant::now());
     }
 
     /// Sends a command and waits for its answer. A refusal is a failure.
@@ -86,9 +88,13 @@ impl Session {
 
     /// The same with a command as it is sent.
     pub(super) async fn send(&mut self, command: &[u8]) -> Result<Answer, Failure> {
+        let sent = Instant::now();
         let answer = timeout(self.limit, self.exchange(command)).await;
         let answer = answer.map_err(|_| Failure::Silent(self.limit))??;
         self.used = Instant::now();
+        if self.used - sent > SLOW {
+            self.trusted = None;
+        }
         match answer {
             Answer::Error(said) => Err(Failure::Server(said)),
             answer => Ok(answer),

@@ -70,7 +70,7 @@ async fn fails_over_under_load(go: fn(&RedisServer), come: fn(&Watched)) {
     go(old);
     until("the replica takes over", || watched.master(1) == 1 && watched.master(2) == 1).await;
     let first = latest_failover(&watched);
-    until("it goes on there", || count(new) > 2_000).await;
+    // Whatever waits for an answer of the old one gets it now.
     come(&watched);
     load.await.unwrap();
     assert!(sink.caution().unwrap().contains("a failover loses"), "{:?}", sink.caution());
