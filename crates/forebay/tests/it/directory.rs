@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::duckdb;
 use crate::support::{Folder, HANGS, Server, wait_until};
 
 const CONFIGURATION: &str = r#"
@@ -24,31 +25,64 @@ path = "archive"
 envelope = true
 "#;
 
+/// Codings for tests that need many files, one for each start.
+pub(crate) fn codings() -> &'static [&'static str] {
+    if duckdb::is_there() { &["zstd", "parquet"] } else { &["zstd"] }
+}
+
+/// The id and the payload of each event of the tables among these files, by the file's path.
+fn tables(folder: &Path, names: &[String]) -> BTreeMap<PathBuf, Vec<(String, Value)>> {
+    let files: Vec<PathBuf> =
+        names.iter().filter(|name| name.ends_with(".parquet")).map(|name| folder.join(name)).collect();
+    let mut tables = BTreeMap::new();
+    if files.is_empty() {
+        return tables;
+    }
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let query = "select filename, id::text as id, payload::text as payload from read_parquet(FILES, filename = true)";
+    for row in duckdb::rows(&files, query) {
+        let payload = serde_json::from_str(&text(&row, "payload")).unwrap();
+        let table: &mut Vec<_> = tables.entry(text(&row, "filename").into()).or_default();
+        table.push((text(&row, "id"), payload));
+    }
+    tables
+}
+
+/// The id and the payload of each event of lines.
+fn lines(text: &str) -> Vec<(String, Value)> {
+    let events = text.lines().map(|line| -> Value { serde_json::from_str(line).unwrap() });
+    events.map(|event| (event["id"].as_str().unwrap().to_owned(), event["payload"].clone())).collect()
+}
+
 /// The payload of each event by its id, from files that are held against their manifests.
 pub(crate) fn read(folder: &Path) -> BTreeMap<String, Value> {
     let names: Vec<String> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut tables = tables(folder, &names);
     let mut events = BTreeMap::new();
     let mut described = 0;
     for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
         let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap();
-        assert_eq!(manifest["format"], 1, "lines are envelopes");
         let file = folder.join(manifest["file"].as_str().unwrap());
         let bytes = std::fs::read(&file).unwrap();
         assert_eq!(manifest["bytes"].as_u64(), Some(bytes.len() as u64));
         let sum: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(manifest["sha256"].as_str(), Some(&*sum));
         let text = match manifest["codec"].as_str().unwrap() {
-            "zstd" => String::from_utf8(zstd::decode_all(&*bytes).unwrap()).unwrap(),
-            "gzip" => std::io::read_to_string(flate2::read::GzDecoder::new(&*bytes)).unwrap(),
-            _ => String::from_utf8(bytes).unwrap(),
+            "zstd" => Some(String::from_utf8(zstd::decode_all(&*bytes).unwrap()).unwrap()),
+            "gzip" => Some(std::io::read_to_string(flate2::read::GzDecoder::new(&*bytes)).unwrap()),
+            "none" => Some(String::from_utf8(bytes).unwrap()),
+            _ => None,
         };
-        assert_eq!(manifest["line_bytes"].as_u64(), Some(text.len() as u64));
-        assert_eq!(manifest["records"].as_u64(), Some(text.lines().count() as u64));
-        for line in text.lines() {
-            let event: Value = serde_json::from_str(line).unwrap();
-            let id = event["id"].as_str().unwrap().to_owned();
-            assert!(events.insert(id, event["payload"].clone()).is_none(), "twice: {line}");
+        let format = if text.is_some() { 1 } else { 3 };
+        assert_eq!(manifest["format"], format, "lines are envelopes");
+        if let Some(text) = &text {
+            assert_eq!(manifest["line_bytes"].as_u64(), Some(text.len() as u64));
+        }
+        let found = text.map_or_else(|| tables.remove(&file).unwrap(), |text| lines(&text));
+        assert_eq!(manifest["records"].as_u64(), Some(found.len() as u64));
+        for (id, payload) in found {
+            assert!(events.insert(id.clone(), payload).is_none(), "twice: {id}");
         }
         described += 1;
     }
@@ -160,16 +194,18 @@ fn a_path_that_something_else_has_is_told() {
 #[test]
 fn memory_does_not_depend_on_the_size_of_a_file() {
     const MIB: usize = 1 << 20;
-    let folder = Folder::new();
-    let server = start(&folder, "max_bytes = \"96MiB\"\nmax_age = \"1h\"\ncodec = \"zstd\"\n");
-    let event = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1000));
-    let batch = event.repeat(MIB / event.len());
-    for _ in 0..96 {
-        assert_eq!(server.post("/ingest/batch", &batch).0, 200);
+    for codec in ["zstd", "parquet"] {
+        let folder = Folder::new();
+        let server = start(&folder, &format!("max_bytes = \"96MiB\"\nmax_age = \"1h\"\ncodec = \"{codec}\"\n"));
+        let event = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1000));
+        let batch = event.repeat(MIB / event.len());
+        for _ in 0..96 {
+            assert_eq!(server.post("/ingest/batch", &batch).0, 200);
+        }
+        server.wait("forebay_events_stored_total{", |stored| stored > 0);
+        let most = server.memory("VmHWM");
+        assert!(most < 64 * MIB, "{} MiB for a file of 96, {codec}", most / MIB);
     }
-    server.wait("forebay_events_stored_total{", |stored| stored > 0);
-    let most = server.memory("VmHWM");
-    assert!(most < 64 * MIB, "{} MiB for a file of 96", most / MIB);
 }
 
 /// SplitMix64: the same kills for the same seed, as far as the machine lets them be.
@@ -219,10 +255,10 @@ fn kills_while_files_are_written_leave_every_acknowledged_event_in_one_file() {
     let mut seed = 7;
     let folder = Folder::new();
     // Many files, so that kills meet them being written.
-    let settings = "codec = \"zstd\"\nmax_records = 40\nmax_age = \"1s\"\n";
+    let settings = |codec: &str| format!("codec = \"{codec}\"\nmax_records = 40\nmax_age = \"1s\"\n");
     let known = Arc::new(Known::default());
-    for _ in 0..12 {
-        let server = start(&folder, settings);
+    for codec in codings().iter().cycle().take(12) {
+        let server = start(&folder, &settings(codec));
         known.stop.store(false, Ordering::Relaxed);
         let clients: Vec<_> = (0..4)
             .map(|_| {
@@ -237,7 +273,7 @@ fn kills_while_files_are_written_leave_every_acknowledged_event_in_one_file() {
         known.stop.store(true, Ordering::Relaxed);
         clients.into_iter().for_each(|client| client.join().unwrap());
     }
-    let server = start(&folder, settings);
+    let server = start(&folder, &settings("none"));
     server.wait_delivered();
     let stored = server.metric("forebay_events_stored_total{");
     assert_eq!(server.stop("-TERM"), Some(0));

@@ -11,6 +11,7 @@ mod check;
 mod conditions;
 mod dead;
 mod directory;
+mod duckdb;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod elasticsearch;
 #[path = "../../../sink/tests/free_port/mod.rs"]
@@ -33,6 +34,7 @@ mod objects_back;
 #[path = "../../../sink/tests/opensearch_server/mod.rs"]
 mod opensearch_server;
 mod output;
+mod parquet;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "postgres")]

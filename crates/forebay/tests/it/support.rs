@@ -1,11 +1,12 @@
 //! A running server, and what tests ask of it.
 
-use crate::free_port::free_address;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use crate::free_port::free_address;
 
 /// What takes longer than this hangs. It says nothing about speed: a test that waits fails instead of waiting for ever,
 /// and shows what it saw last.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::directory::{Known, random, read};
+use crate::directory::{Known, codings, random, read};
 use crate::postgres_server::proxy::Proxy;
 use crate::support::{Folder, Server, wait_until};
 use crate::swift_server::{KEY, Part, SwiftServer, USER};
@@ -50,8 +50,9 @@ fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftS
     let mut seed = 7;
     let folder = Folder::new();
     let known = Arc::new(Known::default());
-    for round in 0..6 {
-        let server = start(&folder, sink);
+    for (round, coding) in codings().iter().cycle().take(6).enumerate() {
+        let format = if *coding == "zstd" { "ndjson.zst" } else { coding };
+        let server = start(&folder, &sink.replace("ndjson.zst", format));
         known.stop.store(false, Ordering::Relaxed);
         let clients: Vec<_> = (0..2)
             .map(|_| {

@@ -1,4 +1,4 @@
-//! How the lines of an object are coded. The same lines, put in by the same pieces, give the same bytes each time: no clock, no threads.
+//! How an object is coded. The same lines, put in by the same pieces, give the same bytes each time: no clock, no threads.
 //! (Bytes of gzip depend on the pieces.)
 
 use std::fmt;
@@ -14,41 +14,63 @@ const GZIP_LEVEL: u32 = 6;
 /// The default of zstd's own tool.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A coding.
+/// What an object is: lines in some coding, or a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codec {
     /// The lines as they are.
     #[default]
     None,
-    /// RFC 1952.
+    /// Lines, coded by RFC 1952.
     Gzip,
-    /// RFC 8878.
+    /// Lines, coded by RFC 8878.
+    Zstd,
+    /// A table of Apache Parquet.
+    Parquet,
+}
+
+/// A coding of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineCodec {
+    None,
+    Gzip,
     Zstd,
 }
 
 /// A text that names no coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted \"none\", \"gzip\" or \"zstd\"")]
+#[error("wanted \"none\", \"gzip\", \"zstd\" or \"parquet\"")]
 pub struct UnknownCodec;
 
 impl Codec {
     /// Each of them.
-    pub const ALL: [Self; 3] = [Self::None, Self::Gzip, Self::Zstd];
+    pub const ALL: [Self; 4] = [Self::None, Self::Gzip, Self::Zstd, Self::Parquet];
 
     const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Parquet => "parquet",
         }
     }
 
-    /// What names of files end with.
-    pub(super) const fn suffix(self) -> &'static str {
+    /// What names of objects end with.
+    pub(super) const fn ending(self) -> &'static str {
         match self {
-            Self::None => "",
-            Self::Gzip => ".gz",
-            Self::Zstd => ".zst",
+            Self::None => ".ndjson",
+            Self::Gzip => ".ndjson.gz",
+            Self::Zstd => ".ndjson.zst",
+            Self::Parquet => ".parquet",
+        }
+    }
+
+    /// How its lines are coded, if it has lines.
+    pub(super) const fn of_lines(self) -> Option<LineCodec> {
+        match self {
+            Self::None => Some(LineCodec::None),
+            Self::Gzip => Some(LineCodec::Gzip),
+            Self::Zstd => Some(LineCodec::Zstd),
+            Self::Parquet => None,
         }
     }
 }
@@ -75,11 +97,11 @@ pub(super) enum Encoder<W: Write> {
 }
 
 impl<W: Write> Encoder<W> {
-    pub(super) fn new(codec: Codec, output: W) -> io::Result<Self> {
+    pub(super) fn new(codec: LineCodec, output: W) -> io::Result<Self> {
         Ok(match codec {
-            Codec::None => Self::None(output),
-            Codec::Gzip => Self::Gzip(Box::new(GzEncoder::new(output, Compression::new(GZIP_LEVEL)))),
-            Codec::Zstd => {
+            LineCodec::None => Self::None(output),
+            LineCodec::Gzip => Self::Gzip(Box::new(GzEncoder::new(output, Compression::new(GZIP_LEVEL)))),
+            LineCodec::Zstd => {
                 let mut encoder = ZstdEncoder::new(output, ZSTD_LEVEL)?;
                 encoder.include_checksum(true)?;
                 Self::Zstd(Box::new(encoder))

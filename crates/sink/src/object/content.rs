@@ -8,9 +8,10 @@ use bytes::Bytes;
 use event::EventId;
 use sha2::{Digest, Sha256};
 
-use super::codec::{Codec, Encoder};
+use super::Manifest;
+use super::codec::{Encoder, LineCodec};
 use super::lines::Lines;
-use super::{Manifest, line};
+use super::writer::Writer;
 use crate::{Batch, Reason, Record};
 
 /// Bytes that are gathered before they are written.
@@ -123,9 +124,9 @@ pub(super) fn write(
     abandoned: &AtomicBool,
     replacing: Replacing<'_>,
 ) -> Result<Sealed, Unmade> {
-    if let Some(lines) = parts.take_lines() {
+    if let (Some(codec), Some(lines)) = (manifest.codec.of_lines(), parts.take_lines()) {
         let (pieces, sealed, _held) = lines.into_whole();
-        return write_lines(manifest.codec, pieces, sealed, output, abandoned);
+        return write_lines(codec, pieces, sealed, output, abandoned);
     }
     let (mut sealed, mut digested) = (Sealed::default(), Digested { output, sha256: Sha256::new(), bytes: 0 });
     pour(manifest, parts, &mut digested, (abandoned, replacing), |record, bytes| sealed.count(record, bytes))?;
@@ -134,7 +135,7 @@ pub(super) fn write(
 
 /// Writes an object whose lines are made, and says what it came to. They are let go as they are written.
 pub(super) fn write_lines(
-    codec: Codec,
+    codec: LineCodec,
     pieces: Vec<Bytes>,
     sealed: Sealed,
     output: &mut dyn Write,
@@ -147,9 +148,9 @@ pub(super) fn write_lines(
             return Err(Unmade::Abandoned);
         }
         match codec {
-            Codec::None => encoder.write_all(&piece)?,
+            LineCodec::None => encoder.write_all(&piece)?,
             // As if each were made now.
-            Codec::Gzip | Codec::Zstd => {
+            LineCodec::Gzip | LineCodec::Zstd => {
                 piece.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| encoder.write_all(line))?;
             }
         }
@@ -170,15 +171,6 @@ pub(super) fn write_again(
     pour(manifest, parts, output, (abandoned, replacing), |_, _| {})
 }
 
-/// Bytes of lines that are put in at once. Plain ones pass the other buffer by then: they are copied once less. What coded ones come to
-/// depends on it, and must be the same as when another version has begun the object: they are put in one by one.
-const fn piece_bytes(codec: Codec) -> usize {
-    match codec {
-        Codec::None => BUFFER_BYTES,
-        Codec::Gzip | Codec::Zstd => 0,
-    }
-}
-
 fn pour(
     manifest: &Manifest,
     parts: &mut impl Parts,
@@ -186,27 +178,18 @@ fn pour(
     (abandoned, replacing): (&AtomicBool, Replacing<'_>),
     mut written: impl FnMut(&Record<'_>, usize),
 ) -> Result<(), Unmade> {
-    let mut encoder = Encoder::new(manifest.codec, io::BufWriter::with_capacity(BUFFER_BYTES, output))?;
-    let piece_bytes = piece_bytes(manifest.codec);
-    let mut lines = Vec::with_capacity(piece_bytes);
+    let mut writer = Writer::new(manifest, io::BufWriter::with_capacity(BUFFER_BYTES, output))?;
     while let Some(part) = parts.next().map_err(Unmade::Parts)? {
         for record in part.records() {
             if abandoned.load(Ordering::Relaxed) {
                 return Err(Unmade::Abandoned);
             }
-            let before = lines.len();
             let replaced = replacing(&record);
             let shown = Record { payload: replaced.as_deref().unwrap_or(record.payload), ..record };
-            line::write(&mut lines, manifest.line, manifest.lane.shard, &shown);
-            written(&record, lines.len() - before);
-            if lines.len() >= piece_bytes {
-                encoder.write_all(&lines)?;
-                lines.clear();
-            }
+            written(&record, writer.add(&shown)?);
         }
     }
-    encoder.write_all(&lines)?;
-    encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     Ok(())
 }
 
@@ -245,7 +228,7 @@ mod tests {
     use super::*;
     use crate::Write as Kind;
     use crate::object::room::Room;
-    use crate::object::{Line, ObjectRules, Prefix};
+    use crate::object::{Codec, Line, ObjectRules, Prefix, line};
 
     const COUNT: u64 = 3_000;
 
@@ -318,8 +301,9 @@ mod tests {
         for (line, codec) in
             [Line::Payload, Line::Envelope].into_iter().flat_map(|line| Codec::ALL.map(|codec| (line, codec)))
         {
+            let Some(coding) = codec.of_lines() else { continue };
             let manifest = manifest(line, codec);
-            let mut by_lines = Encoder::new(codec, Vec::new()).unwrap();
+            let mut by_lines = Encoder::new(coding, Vec::new()).unwrap();
             for number in 1..=COUNT {
                 let mut output = Vec::new();
                 line::write(&mut output, line, 3, &record(number, payload(number).as_bytes()));

@@ -6,14 +6,16 @@ use std::fmt::{Display, Write};
 use event::{Position, rfc3339};
 
 use super::content::{Edge, Sealed};
-use super::{Line, Manifest};
+use super::{Codec, Line, Manifest};
 use crate::envelope::write_text;
 
-/// The number of a format that has envelopes in lines, and of one that has payloads: who reads the one would misread the other.
-const fn format(line: Line) -> u32 {
-    match line {
-        Line::Envelope => 1,
-        Line::Payload => 2,
+/// The number of a format that has envelopes in lines, of one that has payloads, and of one that has no lines: who reads the one would
+/// misread the other.
+const fn format(line: Line, codec: Codec) -> u32 {
+    match (codec, line) {
+        (Codec::Parquet, _) => 3,
+        (_, Line::Envelope) => 1,
+        (_, Line::Payload) => 2,
     }
 }
 
@@ -26,7 +28,7 @@ pub(super) fn name(object: &str) -> String {
 pub(super) fn text(manifest: &Manifest, sealed: &Sealed, apart: Option<u64>) -> Vec<u8> {
     let Manifest { lane, first, last, line, codec, previous, name, .. } = manifest;
     let mut fields = Fields(String::from("{"));
-    fields.bare("format", format(*line));
+    fields.bare("format", format(*line, *codec));
     fields.text("file", name);
     fields.text("sink", &lane.sink);
     fields.text("origin", &lane.origin.to_string());

@@ -42,7 +42,7 @@ impl Lines {
     pub(super) fn bytes_ahead(rules: &ObjectRules) -> Option<usize> {
         let bytes_max = usize::try_from(rules.bytes_max).ok().filter(|bytes| *bytes <= OBJECT_KEPT_BYTES_MAX as usize);
         // The names of objects that stand apart stand in lines, and are made of the object's.
-        bytes_max.filter(|_| rules.apart.is_none())
+        bytes_max.filter(|_| rules.apart.is_none() && rules.codec.of_lines().is_some())
     }
 
     /// Adds the line of a record. Where this says false there is no room for it: then they are no object's lines, and are to be dropped.
@@ -172,12 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn objects_that_are_too_large_or_have_names_in_their_lines_are_not_made_ahead() {
+    fn objects_that_are_too_large_or_no_lines_or_have_names_in_them_are_not_made_ahead() {
         let apart = Some(Apart { data: "/a".into(), content_type: None });
         for (rules, is_ahead) in [
             (rules(OBJECT, ""), true),
             (rules(OBJECT + 1, ""), false),
             (ObjectRules { apart, ..rules(OBJECT, "") }, false),
+            (ObjectRules { codec: Codec::Parquet, ..rules(OBJECT, "") }, false),
         ] {
             assert_eq!(Lines::new(&rules, 0, &Room::new()).is_some(), is_ahead);
         }

@@ -6,9 +6,6 @@ use event::{Lane, rfc3339};
 
 use super::{Apart, Codec, Line, ObjectRules};
 
-/// What the name of an object of lines ends with, before its coding.
-const LINES: &str = ".ndjson";
-
 /// What an object is, fixed and durable before its first byte is written: its events, its coding and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
@@ -22,7 +19,7 @@ pub struct Manifest {
     pub received_at: i64,
     /// What stands in a line.
     pub line: Line,
-    /// How its lines are coded.
+    /// How it is coded.
     pub codec: Codec,
     /// What of its events' payloads is an object of its own.
     pub apart: Option<Apart>,
@@ -53,8 +50,7 @@ impl Manifest {
     /// Its name without what says how it is coded.
     #[cfg(feature = "objects-over-http")]
     pub(super) fn stem(&self) -> &str {
-        let lines = self.name.strip_suffix(self.codec.suffix()).unwrap_or(&self.name);
-        lines.strip_suffix(LINES).unwrap_or(lines)
+        self.name.strip_suffix(self.codec.ending()).unwrap_or(&self.name)
     }
 }
 
@@ -68,7 +64,7 @@ fn name(lane: &Lane, first: u64, received_at: i64, codec: Codec) -> String {
     let time = time.replace(['-', ':'], "");
     // The lane of replays has a slash in its name.
     let sink = sink.replace('/', "-");
-    format!("{sink}-{time}Z-{origin}-{shard:04}-{first:020}{LINES}{}", codec.suffix())
+    format!("{sink}-{time}Z-{origin}-{shard:04}-{first:020}{}", codec.ending())
 }
 
 #[cfg(test)]

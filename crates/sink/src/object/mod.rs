@@ -16,9 +16,11 @@ mod lines;
 mod manifest;
 #[cfg(feature = "objects-over-http")]
 pub mod over_http;
+mod parquet;
 mod prefix;
 pub mod read;
 mod room;
+mod writer;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -41,9 +43,9 @@ use room::Room;
 pub struct ObjectRules {
     /// What stands in a line.
     pub line: Line,
-    /// How the lines of an object are coded.
+    /// How an object is coded.
     pub codec: Codec,
-    /// Bytes of lines, before they are coded, at which an object ends, unless one event alone is larger.
+    /// Bytes of lines, or of what would be lines, before they are coded, at which an object ends, unless one event alone is larger.
     pub bytes_max: u64,
     /// Events of an object.
     pub records_max: u64,

@@ -10,7 +10,6 @@
 
 mod client;
 
-use crate::free_port::free_address;
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,6 +18,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::free_port::free_address;
 pub use client::{Client, Message};
 
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -72,7 +72,7 @@ fn check(stand: &Stand<'_>, last: u64) {
 async fn parts_are_objects_whose_names_stand_in_the_lines() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
-        for codec in Codec::ALL {
+        for codec in [Codec::None, Codec::Gzip, Codec::Zstd] {
             let stand = stand(server, protocol, codec);
             deliver(&stand.sink(), &shots(1, 20)).await;
             check(&stand, 20);

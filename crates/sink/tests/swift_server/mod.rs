@@ -11,7 +11,6 @@
 mod client;
 mod configuration;
 
-use crate::free_port::free_port;
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -21,6 +20,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::free_port::free_port;
 pub use client::Client;
 
 const PATIENCE: Duration = Duration::from_mins(1);

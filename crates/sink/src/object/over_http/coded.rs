@@ -19,10 +19,11 @@ use super::body::Body;
 use super::digesting::Digesting;
 use super::failure::Failure;
 use super::put::Upload;
+use crate::object::codec::LineCodec;
 use crate::object::content::{self, Sealed, Unmade};
 use crate::object::lines::Lines;
 use crate::object::room::{Held, Room};
-use crate::object::{Codec, Manifest, Parts};
+use crate::object::{Manifest, Parts};
 use crate::{Reason, Record};
 
 /// Pieces of 64 KiB that are ready before the network takes them.
@@ -65,14 +66,14 @@ impl<P: Parts> Coded<P> {
         (room, digesting): (&Room, &Digesting),
         line_bytes: u64,
     ) -> Result<Self, Failure> {
-        let source = match parts.take_lines() {
-            Some(lines) if manifest.codec == Codec::None => {
+        let source = match (manifest.codec.of_lines(), parts.take_lines()) {
+            (Some(LineCodec::None), Some(lines)) => {
                 return Self::of_plain(manifest, parts, lines, digesting).await;
             }
-            Some(lines) => Source::Lines(Box::new(lines)),
-            None => Source::Events(room.take(line_bytes).await.map_err(|_| Failure::Unanswered)?),
+            (Some(codec), Some(lines)) => Source::Lines(codec, Box::new(lines)),
+            _ => Source::Events(room.take(line_bytes).await.map_err(|_| Failure::Unanswered)?),
         };
-        let is_new = matches!(source, Source::Lines(_));
+        let is_new = matches!(source, Source::Lines(..));
         let caller = Caller(Arc::default());
         let (manifest, abandoned) = (manifest.clone(), caller.0.clone());
         let made = tokio::task::spawn_blocking(move || {
@@ -148,7 +149,7 @@ impl<P: Parts> Coded<P> {
 /// What an object's bytes are made of.
 enum Source {
     /// Lines that are to be coded.
-    Lines(Box<Lines>),
+    Lines(LineCodec, Box<Lines>),
     /// The events of its parts; there is room for what they come to.
     Events(Held),
 }
@@ -161,11 +162,10 @@ impl Source {
         abandoned: &AtomicBool,
     ) -> Result<(First, Sealed), Failure> {
         let made = match self {
-            Self::Lines(lines) => {
+            Self::Lines(codec, lines) => {
                 let (pieces, sealed, held) = lines.into_whole();
                 let mut first = First::new(held);
-                content::write_lines(manifest.codec, pieces, sealed, &mut first, abandoned)
-                    .map(|sealed| (first, sealed))
+                content::write_lines(codec, pieces, sealed, &mut first, abandoned).map(|sealed| (first, sealed))
             }
             Self::Events(held) => {
                 let mut first = First::new(held);

@@ -238,6 +238,7 @@ const fn content_type(codec: Codec) -> HeaderValue {
         Codec::None => "application/x-ndjson",
         Codec::Gzip => "application/gzip",
         Codec::Zstd => "application/zstd",
+        Codec::Parquet => "application/vnd.apache.parquet",
     })
 }
 

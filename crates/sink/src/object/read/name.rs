@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use event::{EventId, Origin, Position};
 
-use crate::object::Prefix;
+use crate::object::{Codec, Prefix};
 
 /// Stores take names of 1,024 bytes.
 const BYTES_MAX: usize = 1024;
-/// What the name of an object of lines ends with.
-const ENDINGS: [&str; 3] = [".ndjson", ".ndjson.gz", ".ndjson.zst"];
 const DESCRIBED: &str = ".manifest.json";
 
 /// Which events an object of some name would have, or describe: of a part of a payload the very one, else the first.
@@ -45,7 +43,7 @@ impl Names {
             return Some(ObjectPlace { origin, position: Position { sequence, ..position } });
         }
         let lines = name.strip_suffix(DESCRIBED).unwrap_or(name);
-        let stem = ENDINGS.iter().find_map(|ending| lines.strip_suffix(ending))?;
+        let stem = Codec::ALL.iter().find_map(|codec| lines.strip_suffix(codec.ending()))?;
         self.of_stem(stem)
     }
 

@@ -1,0 +1,46 @@
+//! Tables of Parquet as DuckDB reads them, which knows nothing of Forebay.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Reads `[files, query]`, and writes what the query says, a JSON object a row.
+const SCRIPT: &str = "
+import duckdb, json, sys
+files, query = json.load(sys.stdin)
+events = duckdb.read_parquet(files)
+quoted = ','.join(\"'\" + file + \"'\" for file in files)
+found = duckdb.sql(query.replace('FILES', '[' + quoted + ']'))
+for row in found.fetchall():
+    print(json.dumps(dict(zip(found.columns, row))))
+";
+
+/// Where `cargo xtask services` puts it.
+fn packages() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools/duckdb")
+}
+
+/// Whether it is there; says so where it isn't.
+#[expect(clippy::print_stderr, reason = "who runs tests learns what was left out")]
+pub(crate) fn is_there() -> bool {
+    let is_there = packages().is_dir();
+    if !is_there {
+        eprintln!("skipped: DuckDB isn't there (cargo xtask services fetches it)");
+    }
+    is_there
+}
+
+/// The rows of a query of `events`, which is what the files hold, or of what it makes of their list `FILES`.
+pub(crate) fn rows(files: &[PathBuf], query: &str) -> Vec<Value> {
+    let mut python = Command::new("python3");
+    python.args(["-c", SCRIPT]).env("PYTHONPATH", packages()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut python = python.spawn().unwrap();
+    let input = serde_json::to_vec(&(files, query)).unwrap();
+    python.stdin.take().unwrap().write_all(&input).unwrap();
+    let output = python.wait_with_output().unwrap();
+    assert!(output.status.success(), "DuckDB can't read {files:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
