@@ -227,10 +227,11 @@ impl Client {
         self.try_ask(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
+    /// The same. Where it refuses, or the connection breaks, what was said.
     pub fn try_ask(&mut self, words: &[&str]) -> Result<Value, String> {
         let mut command = format!("*{}\r\n", words.len());
         words.iter().for_each(|word| command += &format!("${}\r\n{word}\r\n", word.len()));
-        self.0.get_mut().write_all(command.as_bytes()).unwrap();
+        self.0.get_mut().write_all(command.as_bytes()).map_err(|error| error.to_string())?;
         self.answer()
     }
 
@@ -241,7 +242,7 @@ impl Client {
 
     fn answer(&mut self) -> Result<Value, String> {
         let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
+        self.0.read_line(&mut line).map_err(|error| error.to_string())?;
         let rest = line.get(1..).unwrap_or_default().trim_end();
         let number = || rest.parse::<i64>().unwrap();
         match line.as_bytes().first() {
@@ -251,7 +252,7 @@ impl Client {
             Some(b'$') if number() < 0 => Ok(Value::Nothing),
             Some(b'$') => {
                 let mut bytes = vec![0; usize::try_from(number()).unwrap() + 2];
-                self.0.read_exact(&mut bytes).unwrap();
+                self.0.read_exact(&mut bytes).map_err(|error| error.to_string())?;
                 bytes.truncate(bytes.len() - 2);
                 Ok(Value::Bytes(bytes))
             }
