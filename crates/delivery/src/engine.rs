@@ -17,6 +17,7 @@ use crate::join::Start;
 use crate::keeper::Keeper;
 use crate::lane::Lane;
 use crate::lanes::Lanes;
+use crate::objects::Sending;
 use crate::race::{First, changed, race};
 use crate::status::{KeeperCounters, LaneBoard};
 use crate::testimony::Testimony;
@@ -38,6 +39,7 @@ pub(crate) enum Order {
 pub(crate) struct Engine {
     pub(crate) log: Arc<EventLog>,
     home: Home,
+    sending: Sending,
     pub(crate) lanes: Lanes,
     pub(crate) crew: Crew,
     clerks: JoinSet<()>,
@@ -100,6 +102,7 @@ impl Engine {
         let mut engine = Self {
             log: log.clone(),
             home: Home::of(directory),
+            sending: Sending::default(),
             lanes: Lanes::new(options.reporter.clone()),
             crew,
             clerks: JoinSet::new(),
@@ -197,6 +200,7 @@ impl Engine {
                 shard: shard.clone(),
                 sink: setup.sink.clone(),
                 home: self.home.clone(),
+                sending: self.sending.clone(),
                 ledger: self.ledger.clone(),
                 dead: dead.clone(),
                 options: self.options.clone(),

@@ -18,6 +18,7 @@ use crate::backoff::Backoff;
 use crate::dead_letters::{BuryError, DeadLetters, Home, Letter};
 use crate::lanes::Halt;
 use crate::ledger::Tally;
+use crate::objects::Sending;
 use crate::place::NoPlace;
 use crate::race::{First, changed, race};
 use crate::rules::Rules;
@@ -30,6 +31,7 @@ pub(crate) struct Lane {
     pub(crate) shard: Arc<Shard>,
     pub(crate) sink: Sink,
     pub(crate) home: Home,
+    pub(crate) sending: Sending,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,

@@ -4,8 +4,10 @@ use std::io;
 
 use eventlog::{LaneReader, Stretch};
 
-/// Stretches of the log that are read in one go before other lanes have their turn.
+/// Stretches of the log that are read in one go before other lanes have their turn, and objects that are sent.
 const STRETCHES_A_TURN: usize = 64;
+/// The turn is over, too, when these came to so many bytes: a millisecond or two of reading and checking.
+const BYTES_A_TURN: usize = 1 << 20;
 
 /// How far a batch was filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,7 @@ impl Way {
     /// Reads on, until `add` says that there is no room for all of a stretch, that there is something doubtful in it, or that
     /// others should have their turn.
     pub(crate) fn fill(&mut self, mut add: impl FnMut(&Stretch) -> Took) -> io::Result<Fill> {
+        let mut bytes = 0;
         for _ in 0..STRETCHES_A_TURN {
             let Some(stretch) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
                 return Ok(Fill::CaughtUp);
@@ -79,7 +82,8 @@ impl Way {
                 self.rest = Some(stretch);
                 return Ok(Fill::Full);
             }
-            if took.has_undecided || took.is_turn_over {
+            bytes += bytes_of(&stretch);
+            if took.has_undecided || took.is_turn_over || bytes >= BYTES_A_TURN {
                 break;
             }
         }
@@ -89,5 +93,12 @@ impl Way {
     /// Whether everything that is durable was read.
     pub(crate) fn has_ended(&self) -> bool {
         self.reader.next() > self.reader.durable()
+    }
+}
+
+fn bytes_of(stretch: &Stretch) -> usize {
+    match stretch {
+        Stretch::Block(block) => block.bytes().len(),
+        Stretch::Damaged(damaged) => damaged.bytes().len(),
     }
 }

@@ -320,10 +320,8 @@ impl Sink {
         let traits = Traits { settle: Duration::ZERO, fenced: false, on_this_disk: false };
         match self {
             Self::Null => traits,
-            Self::Objects(ObjectStore::Directory(_)) => Traits { on_this_disk: true, ..traits },
-            // Its answer says that most of an object's copies are on disks: none of them takes over from another.
-            #[cfg(feature = "objects-over-http")]
-            Self::Objects(ObjectStore::OverHttp(_)) => traits,
+            // Another's answer says that most of an object's copies are on disks: none of them takes over from another.
+            Self::Objects(store) => Traits { on_this_disk: store.is_on_this_disk(), ..traits },
             Self::Memory(memory) => Traits { settle: memory.settle(), fenced: memory.is_fenced(), ..traits },
             Self::Sqlite(_) => Traits { fenced: true, on_this_disk: true, ..traits },
             #[cfg(feature = "elasticsearch")]

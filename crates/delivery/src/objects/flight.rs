@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::commitment::Commitment;
 use super::content::{Account, Content};
+use super::sending::Sending;
 use crate::ledger::Tally;
 
 /// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
@@ -55,9 +56,16 @@ impl Drop for Attempt {
 
 impl Flight {
     /// Begins to write the objects of a run.
-    pub(super) fn begin(&mut self, store: &ObjectStore, commitment: Commitment, contents: Vec<Content>) {
-        let (store, committed) = (store.clone(), commitment.clone());
-        let attempt = Attempt(tokio::spawn(async move { attempt(&store, &committed, contents).await }));
+    pub(super) fn begin(
+        &mut self,
+        (store, sending): (&ObjectStore, &Sending),
+        commitment: Commitment,
+        contents: Vec<Content>,
+    ) {
+        let (store, committed, is_on_this_disk) = (store.clone(), commitment.clone(), store.is_on_this_disk());
+        let attempt = async move { attempt(&store, &committed, contents).await };
+        // Files are written by threads that may block, whoever begins it.
+        let attempt = Attempt(if is_on_this_disk { tokio::spawn(attempt) } else { sending.spawn(attempt) });
         self.0.push_back(InFlight { commitment, is_stale: false, attempt });
     }
 

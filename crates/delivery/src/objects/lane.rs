@@ -73,7 +73,7 @@ impl Lane {
             if run.gathering.records() == 0 {
                 self.pass_by(&mut run);
             } else if fill == Fill::Full
-                || (fill == Fill::CaughtUp && (self.is_halted() || Instant::now() >= self.due_at(&run)))
+                || (fill == Fill::CaughtUp && (self.is_halted() || self.are_due(&run)))
                 || Instant::now() >= run.gathering.is_due_at(&run.limits)
             {
                 // What comes behind them was gathered meanwhile.
@@ -190,13 +190,19 @@ impl Lane {
         }
     }
 
-    /// When a lane that has caught up writes what it has gathered: nothing is at hand that would make the object larger, so
-    /// the time counts that the first event waited before it was read, in a backlog, too.
-    fn due_at(&self, run: &Run) -> Instant {
+    /// Whether a lane that has caught up writes what it has gathered.
+    fn are_due(&self, run: &Run) -> bool {
+        let now = Instant::now();
+        now >= self.due_at(run, now)
+    }
+
+    /// When it does: nothing is at hand that would make the object larger, so the time counts that the first event waited before it was
+    /// read, in a backlog, too.
+    fn due_at(&self, run: &Run, now: Instant) -> Instant {
         let waited = run.gathering.received_at().map_or(0, |received| (self.options.clock)().saturating_sub(received));
         // A clock that was put back: then only what has passed since counts.
         let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
-        let by_receipt = Instant::now() + run.limits.age_max.saturating_sub(waited);
+        let by_receipt = now + run.limits.age_max.saturating_sub(waited);
         by_receipt.min(run.gathering.is_due_at(&run.limits))
     }
 
@@ -222,7 +228,7 @@ impl Lane {
         self.status.batch_records.record(run.gathering.records());
         let gathered = std::mem::replace(&mut run.gathering, self.gathering(commitment.last + 1));
         let contents = self.contents_of_gathered(&commitment, gathered, run);
-        run.flight.begin(&run.store, commitment, contents);
+        run.flight.begin((&run.store, &self.sending), commitment, contents);
     }
 
     /// What each of its objects holds that were just gathered: their lines, or else their events.
@@ -303,7 +309,7 @@ impl Lane {
 
     /// Waits for events, for the age of those that are gathered, or for the order to stop.
     async fn idle_between_objects(&mut self, run: &Run) {
-        let (reader, due_at) = (&run.way.reader, self.due_at(run));
+        let (reader, due_at) = (&run.way.reader, self.due_at(run, Instant::now()));
         let more = async {
             reader.ready().await;
             if reader.durable() + 1 - reader.next() < DELIVERY_RECORDS_MAX as u64 {

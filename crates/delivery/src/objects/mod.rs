@@ -10,7 +10,7 @@
 //!    (`commitment.rs`).
 //! 3. The store writes these lines, or the events are read from the journal once more (`content.rs`), as they are by every attempt but the
 //!    first. Meanwhile the lane goes on
-//!    with 1 and 2 for the next object (`flight.rs`).
+//!    with 1 and 2 for the next object (`flight.rs`). What goes over HTTP is sent by a thread of its own (`sending.rs`).
 //! 4. When the object is durable, and those before it are, the lane's cursor passes it, and the ledger counts what was
 //!    written.
 //!
@@ -34,5 +34,7 @@ mod content;
 mod flight;
 mod gathering;
 mod lane;
+mod sending;
 
 pub(crate) use lane::no_replay;
+pub(crate) use sending::Sending;

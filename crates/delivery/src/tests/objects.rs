@@ -147,6 +147,27 @@ fn events_that_waited_in_a_backlog_do_not_wait_for_their_object_again() {
     });
 }
 
+/// Real clocks go on between two looks at them.
+#[test]
+fn by_a_clock_that_runs_they_do_not_wait_again_either() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut world = world(60);
+        world.objects = Some(ObjectRules { age_max: Duration::from_mins(10), ..RULES });
+        world.shards = 1;
+        world.clock.store(3_600_000_000, std::sync::atomic::Ordering::Relaxed);
+        world.start();
+        world.append(0, "both", 3).await;
+        let stored = async {
+            while archive::read(&world.disk).len() < 3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(1), stored).await.expect("they wait for more, or for ten minutes");
+        check(&mut world).await;
+    });
+}
+
 #[test]
 fn a_stop_writes_what_was_gathered() {
     run(async {

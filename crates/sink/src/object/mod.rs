@@ -102,6 +102,12 @@ impl ObjectStore {
         Lines::bytes_ahead(&rules).is_some_and(|bytes| !self.room().has_ahead(bytes))
     }
 
+    /// Whether it is files of this machine.
+    #[must_use]
+    pub const fn is_on_this_disk(&self) -> bool {
+        matches!(self, Self::Directory(_))
+    }
+
     fn room(&self) -> &Room {
         match self {
             Self::Directory(directory) => directory.room(),

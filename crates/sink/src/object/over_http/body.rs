@@ -2,23 +2,25 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::vec;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::mpsc::Receiver;
 
+use crate::object::room::Held;
+
 /// A body.
 #[derive(Debug)]
 pub(super) enum Body {
     Whole(Bytes),
-    /// Pieces none of which is empty, the next of which is sent.
+    /// Pieces none of which is empty, which are let go as they are sent, and so is their room.
     Kept {
-        pieces: Arc<Vec<Bytes>>,
-        next: usize,
+        pieces: vec::IntoIter<Bytes>,
         left: u64,
+        room: Held,
     },
     Made {
         pieces: Receiver<io::Result<Bytes>>,
@@ -46,10 +48,11 @@ impl HttpBody for Body {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Self::Made { left: 0, .. } => Poll::Ready(None),
-            Self::Kept { pieces, next, left } => Poll::Ready(pieces.get(*next).map(|piece| {
-                *next += 1;
+            Self::Kept { pieces, left, room } => Poll::Ready(pieces.next().map(|piece| {
+                // Those before this one are written.
+                room.shrink_to(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= piece.len() as u64;
-                Ok(Frame::data(piece.clone()))
+                Ok(Frame::data(piece))
             })),
             Self::Made { pieces, left } => pieces.poll_recv(cx).map(|piece| match piece {
                 Some(Ok(bytes)) if bytes.len() as u64 <= *left => {
@@ -75,5 +78,31 @@ impl HttpBody for Body {
             Self::Whole(bytes) => bytes.len() as u64,
             Self::Kept { left, .. } | Self::Made { left, .. } => *left,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::limits::OBJECTS_AHEAD_BYTES_MAX;
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::object::room::Room;
+
+    /// The next object is made in the room of what is sent.
+    #[test]
+    fn what_is_sent_makes_room() {
+        let room = Room::new();
+        let pieces = vec![Bytes::from(vec![7; OBJECTS_AHEAD_BYTES_MAX / 4]); 4];
+        let held = room.take_ahead(OBJECTS_AHEAD_BYTES_MAX).unwrap();
+        let mut body = Body::Kept { pieces: pieces.into_iter(), left: OBJECTS_AHEAD_BYTES_MAX as u64, room: held };
+        for sent in 0..4 {
+            let freed = sent * OBJECTS_AHEAD_BYTES_MAX / 4;
+            assert!(body.frame().now_or_never().flatten().is_some_and(|frame| frame.is_ok()));
+            assert!(room.has_ahead(freed) && !room.has_ahead(freed + 1), "before piece {sent}");
+        }
+        assert!(body.frame().now_or_never().is_some_and(|end| end.is_none()) && body.is_end_stream());
+        drop(body);
+        assert!(room.has_ahead(OBJECTS_AHEAD_BYTES_MAX));
     }
 }

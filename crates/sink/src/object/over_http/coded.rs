@@ -3,6 +3,10 @@
 //! They are made once for that, and kept meanwhile, as soon as there is room. Those of an object that is larger than that room are made
 //! again while they are sent, and the store holds them against the digest. So memory has a bound whatever an object's size, and no
 //! disk is needed.
+//!
+//! What is kept is let go as it is sent: the next object is made in its room meanwhile. Otherwise all objects that have room would be sent
+//! at once, side by side, and the store would have nothing to do while the next as many are made. Should the same bytes be sent again, because a
+//! token has ended or the container was away, they are made again.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +51,8 @@ impl Digests {
 pub(super) struct Coded<P> {
     manifest: Manifest,
     parts: Mutex<P>,
-    kept: Option<Kept>,
+    /// Until they are sent.
+    kept: Mutex<Option<Kept>>,
     pub(super) sealed: Sealed,
     pub(super) digests: Digests,
     /// Why its bytes couldn't be made again.
@@ -80,7 +85,7 @@ impl<P: Parts> Coded<P> {
             let (first, sealed) = source.make(&manifest, &mut parts, &abandoned)?;
             let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
             let kept = first.kept.map(Kept::shrunk);
-            Ok((manifest, Mutex::new(parts), kept, sealed, digests))
+            Ok((manifest, Mutex::new(parts), Mutex::new(kept), sealed, digests))
         });
         let (manifest, parts, kept, sealed, digests) = made.await.unwrap_or(Err(Failure::Unanswered))?;
         Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), is_new, caller })
@@ -95,7 +100,7 @@ impl<P: Parts> Coded<P> {
         Ok(Self {
             manifest: manifest.clone(),
             parts: Mutex::new(parts),
-            kept: Some(Kept { pieces, bytes, room }),
+            kept: Mutex::new(Some(Kept { pieces, bytes, room })),
             sealed: Sealed { bytes: digests.bytes, sha256: digests.sha256, ..sealed },
             digests,
             trouble: Arc::default(),
@@ -106,8 +111,10 @@ impl<P: Parts> Coded<P> {
 
     /// The bytes from the first on.
     fn body(&self) -> Body {
-        if let Some(kept) = &self.kept {
-            return Body::Kept { pieces: kept.pieces.clone(), next: 0, left: self.digests.bytes };
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Kept { pieces, room, .. }) = kept {
+            let pieces = Arc::unwrap_or_clone(pieces).into_iter();
+            return Body::Kept { pieces, left: self.digests.bytes, room };
         }
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner).again();
@@ -140,7 +147,7 @@ impl<P: Parts> Coded<P> {
         Upload { name, digests: self.digests, content_type, is_new: self.is_new, body: || self.body() }
     }
 
-    /// What it came to, and the parts, all of which were read. Its bytes are let go.
+    /// What it came to, and the parts, all of which were read.
     pub(super) fn into_stored(self) -> (Sealed, P) {
         (self.sealed, self.parts.into_inner().unwrap_or_else(PoisonError::into_inner))
     }

@@ -96,7 +96,6 @@ impl Store {
         let coded = Coded::make(manifest, parts, (&self.room, &self.digesting), self.rules.bytes_max).await?;
         let put = self.put_object(&coded.upload(&manifest.name, content_type(manifest.codec))).await;
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
-        // Others wait for the room of its bytes.
         let (sealed, parts) = coded.into_stored();
         let text = description::text(manifest, &sealed, apart);
         self.describe(&description::name(&manifest.name), text.into()).await?;
