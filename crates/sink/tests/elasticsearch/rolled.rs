@@ -146,6 +146,10 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
         assert_eq!(sink.write(&plain(0, 1, 25)).await, Ok(Report::Stored));
         assert_eq!(sink.write(&plain(0, 26, 35)).await, Ok(Report::Stored));
         rolled.has_each_once(60, 20);
+        // What is there isn't made first to be deleted then.
+        let counted = server.get(&format!("/{}/_stats/indexing", rolled.name));
+        let counted: Value = serde_json::from_str(&counted).unwrap();
+        assert_eq!(counted["_all"]["primaries"]["indexing"]["delete_total"], 0, "{counted}");
         // Another event under such an id is no repetition.
         let other = batch_named(0, 100, &["{\"status\": 404}"], |_| id(0, 1));
         let Ok(Report::Except { refused, retry }) = sink.write(&other).await else { panic!("its id is taken") };
