@@ -26,6 +26,13 @@ pub(super) struct Before {
     generations: HashMap<String, Vec<Generation>>,
 }
 
+/// A document that was made though there is one of its id in an older index.
+struct Twice {
+    made: Made,
+    /// The older one.
+    stored: Taken,
+}
+
 impl Before {
     /// Whether the record at this place may have been sent before.
     pub(super) fn doubts(&self, at: usize) -> bool {
@@ -67,30 +74,17 @@ impl Writing<'_> {
         if made.is_empty() {
             return;
         }
-        let twice = match self.made_twice(before, made.clone()).await {
+        let twice = match self.judged(before, made.clone()).await {
             Ok(twice) => twice,
             Err(failure) => return all.unsettled(made, failure),
         };
-        let (made, stored): (Vec<(usize, Made)>, Vec<Taken>) = twice.into_iter().unzip();
-        let verdicts = if self.config.conflict == Conflict::DeadLetter {
-            compare(self.config, self.server, self.batch, &stored).await
-        } else {
-            Ok(vec![Verdict::Same; stored.len()])
-        };
-        let verdicts = match verdicts {
-            Ok(verdicts) => verdicts,
-            Err(failure) => return all.unsettled(made, failure),
-        };
-        // Where the older one has gone meanwhile, the one that was made stays.
-        let judged = made.into_iter().zip(stored).zip(verdicts).filter(|(_, verdict)| *verdict != Verdict::Gone);
-        let (twice, verdicts): (Vec<((usize, Made), Taken)>, Vec<Verdict>) = judged.unzip();
-        let (made, stored): (Vec<(usize, Made)>, Vec<Taken>) = twice.into_iter().unzip();
+        let made: Vec<(usize, Made)> = twice.iter().map(|(twice, _)| (twice.stored.at, twice.made.clone())).collect();
         match self.delete(&made).await {
             Ok(done) => {
-                for (((made, stored), verdict), done) in made.into_iter().zip(&stored).zip(verdicts).zip(done) {
+                for ((twice, verdict), done) in twice.into_iter().zip(done) {
                     match done {
-                        Ok(()) => all.judge(stored, verdict),
-                        Err(reason) => all.still_twice(made, reason),
+                        Ok(()) => all.judge(&twice.stored, verdict),
+                        Err(reason) => all.still_twice((twice.stored.at, twice.made), reason),
                     }
                 }
             }
@@ -98,12 +92,20 @@ impl Writing<'_> {
         }
     }
 
-    /// Those of the documents made that stand in an older index too, each with its place there.
-    async fn made_twice(
-        &self,
-        before: &Before,
-        made: Vec<(usize, Made)>,
-    ) -> Result<Vec<((usize, Made), Taken)>, Failure> {
+    /// Those that stand in an older index too, compared with what is there. Where that has gone meanwhile, the one that was made stays.
+    async fn judged(&self, before: &Before, made: Vec<(usize, Made)>) -> Result<Vec<(Twice, Verdict)>, Failure> {
+        let twice = self.made_twice(before, made).await?;
+        let verdicts = if self.config.conflict == Conflict::DeadLetter {
+            let stored: Vec<Taken> = twice.iter().map(|twice| twice.stored.clone()).collect();
+            compare(self.config, self.server, self.batch, &stored).await?
+        } else {
+            vec![Verdict::Same; twice.len()]
+        };
+        Ok(twice.into_iter().zip(verdicts).filter(|(_, verdict)| *verdict != Verdict::Gone).collect())
+    }
+
+    /// Those of the documents made that stand in an older index too.
+    async fn made_twice(&self, before: &Before, made: Vec<(usize, Made)>) -> Result<Vec<Twice>, Failure> {
         let (mut asked, mut wanted) = (Vec::new(), Vec::new());
         for (name, mut records) in self.by_name(made) {
             records.iter().for_each(|(_, made)| self.generations.went_to(&name, &made.index));
@@ -117,11 +119,11 @@ impl Writing<'_> {
                 // Only older ones: of two that find each other, one stays.
                 let older = looked.iter().position(|generation| generation.index == made.index).unwrap_or(0);
                 wanted.push(places(at, &looked[..older]));
-                asked.push((at, made));
+                asked.push(made);
             }
         }
         let found = first_found(self.config, self.server, self.batch, wanted).await?;
-        Ok(asked.into_iter().zip(found).filter_map(|(made, found)| Some((made, found?))).collect())
+        Ok(asked.into_iter().zip(found).filter_map(|(made, found)| Some(Twice { made, stored: found? })).collect())
     }
 
     /// Deletes documents that nobody has changed since they were made, and says of each why it couldn't be done.
