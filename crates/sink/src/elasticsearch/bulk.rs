@@ -2,8 +2,11 @@
 
 use std::io::Write;
 
+use serde_json::Value;
+
 use super::config::{Conflict, ElasticsearchConfig, Target};
 use super::document;
+use super::doubt::Made;
 use crate::{Batch, Record, Write as Kind};
 
 /// Bytes of an action's line and of what a document has beside its payload: index, id, time.
@@ -14,10 +17,10 @@ pub(super) const EVENT_VERSION: u64 = 1;
 /// Versions have 63 bits.
 const REVISION_MAX: u64 = i64::MAX.cast_unsigned() - EVENT_VERSION - 1;
 
-/// Cuts a batch into the records of a request each, by their indices, and without those at `left_out`.
+/// Cuts a batch into the records of a request each, by their indices, and without those at `left_out`, which ascend.
 pub(super) fn parts(batch: &Batch, left_out: &[usize], request_bytes: usize) -> Vec<Vec<usize>> {
     let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
-    for (at, record) in batch.records().enumerate().filter(|(at, _)| !left_out.contains(at)) {
+    for (at, record) in batch.records().enumerate().filter(|(at, _)| left_out.binary_search(at).is_err()) {
         let more = record.payload.len() + FRAME_BYTES;
         if !part.is_empty() && bytes + more > request_bytes {
             parts.push(std::mem::take(&mut part));
@@ -72,6 +75,21 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
     body.extend_from_slice(before);
     document::write(body, config.shape, shard, record);
     body.extend_from_slice(behind);
+}
+
+/// The body of a request that deletes documents as they were made, and no others.
+pub(super) fn deletions(config: &ElasticsearchConfig, batch: &Batch, made: &[(usize, Made)]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(made.len() * FRAME_BYTES);
+    for (at, Made { index, number, term }) in made {
+        let id = batch.get(*at).map(|record| document_id(config.target, &record)).unwrap_or_default();
+        let index = Value::from(index.as_str());
+        // Writing to memory can't fail.
+        let _ = writeln!(
+            body,
+            r#"{{"delete":{{"_index":{index},"_id":"{id}","if_seq_no":{number},"if_primary_term":{term}}}}}"#
+        );
+    }
+    body
 }
 
 /// What a record's document is called. In a data stream each revision has one of its own.

@@ -12,6 +12,7 @@ use super::bulk::{EVENT_VERSION, document_id};
 use super::config::{ElasticsearchConfig, Shape};
 use super::document::{self, PAYLOAD, TIMESTAMP};
 use super::failure::Failure;
+use super::outcome::StoreError;
 use super::server::Server;
 use crate::{Batch, Record, Write as Kind};
 
@@ -51,6 +52,7 @@ struct Found<'a> {
     source: Option<&'a RawValue>,
     #[serde(rename = "_version")]
     version: Option<u64>,
+    error: Option<StoreError>,
 }
 
 /// Compares them, in their order.
@@ -86,6 +88,43 @@ pub(super) async fn occupied(
         occupied.extend(events.map(|(taken, _)| taken.clone()));
     }
     Ok(occupied)
+}
+
+/// For each of `wanted` the first of the places at which there is a document.
+pub(super) async fn first_found(
+    config: &ElasticsearchConfig,
+    server: &Server,
+    batch: &Batch,
+    wanted: Vec<Vec<Taken>>,
+) -> Result<Vec<Option<Taken>>, Failure> {
+    let mut firsts = vec![None; wanted.len()];
+    let places =
+        wanted.into_iter().enumerate().flat_map(|(number, places)| places.into_iter().map(move |at| (number, at)));
+    let (numbers, places): (Vec<usize>, Vec<Taken>) = places.unzip();
+    for (numbers, places) in numbers.chunks(ASKED_MAX).zip(places.chunks(ASKED_MAX)) {
+        let answer = server.documents(question(config, batch, places), false).await?;
+        for ((number, place), found) in numbers.iter().zip(places).zip(found(&answer, places)?) {
+            if is_there(place, &found)?
+                && let Some(first) = firsts.get_mut(*number).filter(|first| first.is_none())
+            {
+                *first = Some(place.clone());
+            }
+        }
+    }
+    Ok(firsts)
+}
+
+/// Whether there is a document at a place. An index that was deleted has none; neither has one that was closed, as far as can be told:
+/// old ones often are, and nothing would be written until somebody opened them.
+fn is_there(place: &Taken, found: &Found<'_>) -> Result<bool, Failure> {
+    match &found.error {
+        Some(error) if !matches!(error.kind.as_str(), "index_not_found_exception" | "index_closed_exception") => {
+            let (index, words) = (&place.index, error.words());
+            Err(Failure::Odd(format!("index {index} can't be asked for what may have been sent before: {words}")))
+        }
+        Some(_) => Ok(false),
+        None => Ok(found.found),
+    }
 }
 
 /// What was found, in the order in which it was asked for.

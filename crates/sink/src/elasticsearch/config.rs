@@ -56,7 +56,7 @@ impl ElasticsearchConfig {
 /// What the names of indices are names of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
-    /// Indices, or aliases of one index each.
+    /// Indices, or aliases with an index each that is written to.
     #[default]
     Indices,
     /// Data streams, which nothing is ever overwritten in: each revision of a result is a document of its own.

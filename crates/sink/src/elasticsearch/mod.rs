@@ -7,14 +7,17 @@ mod bulk;
 mod comparison;
 mod config;
 mod document;
+mod doubt;
 mod failure;
 mod fields;
+mod generations;
 mod index;
 mod limiter;
 mod nodes;
 mod outcome;
 mod page;
 mod reader;
+mod rolled;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -37,10 +40,13 @@ pub use index::{IndexPattern, InvalidIndex};
 
 use crate::read_thread::ReadThread;
 use crate::{Batch, Report, SinkError};
+use doubt::Doubt;
 use failure::Failure;
+use generations::Generations;
 use limiter::Limiter;
 use reader::Reader;
 use server::Server;
+use write::Writing;
 
 /// The sink's handle. Cheap to clone.
 #[derive(Clone)]
@@ -52,6 +58,8 @@ struct Shared {
     config: ElasticsearchConfig,
     server: Server,
     limiter: Limiter,
+    doubt: Doubt,
+    generations: Generations,
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
     /// How often the sink was closed: calls in flight end by it.
@@ -68,6 +76,8 @@ impl Elasticsearch {
             config,
             server,
             limiter,
+            doubt: Doubt::new(),
+            generations: Generations::default(),
             is_ready: Mutex::default(),
             closed: watch::Sender::new(0),
             reads: ReadThread::new("search-read"),
@@ -102,8 +112,8 @@ impl Elasticsearch {
                 *is_ready = true;
             }
             drop(is_ready);
-            let Shared { config, server, limiter, written, .. } = &*self.shared;
-            let report = write::write(config, server, limiter, batch).await;
+            let Shared { config, server, limiter, doubt, generations, written, .. } = &*self.shared;
+            let report = Writing { config, server, limiter, doubt, generations, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
             report
         })

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::doubt::Made;
 use super::failure::Failure;
 use crate::Reason;
 use crate::http_client::shortened;
@@ -22,6 +23,8 @@ const WORDS_OF_THE_STORE: [&str; 4] = [
 pub(super) enum Outcome {
     /// It is there.
     Stored,
+    /// It was created here: the answer says where, as it was asked to.
+    Made(Made),
     /// There is a document under its id, in this index.
     Taken {
         /// The index: of a data stream the one behind it.
@@ -29,10 +32,14 @@ pub(super) enum Outcome {
     },
     /// The store never takes it.
     Refused(Reason),
-    /// The store has too much to do, or a part of it isn't there.
+    /// The store has too much to do, and has turned it away.
     Overloaded(Reason),
+    /// A part of the store isn't there, or answers too late: the document may be there all the same.
+    Failing(Reason),
     /// The store doesn't take it as long as it is as it is.
     NotYet(Reason),
+    /// The store failed at it: the document may be there all the same.
+    Unknown(Reason),
 }
 
 #[derive(Deserialize)]
@@ -46,14 +53,26 @@ struct Item {
     create: Option<Done>,
     index: Option<Done>,
     update: Option<Done>,
+    delete: Option<Done>,
 }
 
 #[derive(Deserialize)]
 struct Done {
     #[serde(default, rename = "_index")]
     index: String,
+    #[serde(rename = "_seq_no")]
+    number: Option<u64>,
+    #[serde(rename = "_primary_term")]
+    term: Option<u64>,
     status: u16,
     error: Option<StoreError>,
+}
+
+impl Done {
+    fn words(&self) -> String {
+        let words = self.error.as_ref().map(StoreError::words);
+        format!("{} ({})", words.as_deref().unwrap_or("without a word of why"), self.status)
+    }
 }
 
 /// An error as the store describes it.
@@ -84,12 +103,26 @@ impl StoreError {
 
 /// The outcomes in an answer to `count` actions, in their order.
 pub(super) fn outcomes(answer: &[u8], count: usize) -> Result<Vec<Outcome>, Failure> {
+    items(answer, count)?.into_iter().map(outcome).collect()
+}
+
+/// What became of `count` deletions: why a document isn't deleted. One that has gone or was changed meanwhile needn't be.
+pub(super) fn deletions(answer: &[u8], count: usize) -> Result<Vec<Result<(), Reason>>, Failure> {
+    let deletion = |item: Item| {
+        let done = item.delete.ok_or_else(|| Failure::Odd("its answer to _bulk has no deletion".to_owned()))?;
+        let reason = || format!("it stands in an older index too, and can't be deleted: {}", done.words()).into();
+        Ok(if matches!(done.status, 200..=299 | 404 | 409) { Ok(()) } else { Err(reason()) })
+    };
+    items(answer, count)?.into_iter().map(deletion).collect()
+}
+
+fn items(answer: &[u8], count: usize) -> Result<Vec<Item>, Failure> {
     let answer: Answer = serde_json::from_slice(answer)
         .map_err(|error| Failure::Odd(format!("its answer to _bulk can't be read: {error}")))?;
     if answer.items.len() != count {
         return Err(Failure::Odd(format!("it answered {count} actions with {} outcomes", answer.items.len())));
     }
-    answer.items.into_iter().map(outcome).collect()
+    Ok(answer.items)
 }
 
 /// What a conflict of versions means.
@@ -109,19 +142,20 @@ fn outcome(item: Item) -> Result<Outcome, Failure> {
         (None, None, Some(done)) => (WhenTaken::Again, done),
         _ => return Err(Failure::Odd("its answer to _bulk has something that wasn't asked for".to_owned())),
     };
-    let words = || -> Reason {
-        let words = done.error.as_ref().map(StoreError::words);
-        let words = words.unwrap_or_else(|| "without a word of why".to_owned());
-        format!("{} ({})", words, done.status).into()
-    };
+    let words = || -> Reason { done.words().into() };
     Ok(match done.status {
-        200..=299 => Outcome::Stored,
+        200..=299 => match (when_taken, done.number, done.term) {
+            (WhenTaken::Compare, Some(number), Some(term)) => Outcome::Made(Made { index: done.index, number, term }),
+            _ => Outcome::Stored,
+        },
         409 => match when_taken {
             WhenTaken::Compare => Outcome::Taken { index: done.index },
             WhenTaken::Newer => Outcome::Stored,
             WhenTaken::Again => Outcome::Overloaded(words()),
         },
-        429 | 502 | 503 | 504 => Outcome::Overloaded(words()),
+        429 => Outcome::Overloaded(words()),
+        502..=504 => Outcome::Failing(words()),
+        408 | 500.. => Outcome::Unknown(words()),
         400 | 413 | 422 if !done.error.as_ref().is_some_and(StoreError::is_of_the_store) => Outcome::Refused(words()),
         _ => Outcome::NotYet(words()),
     })
@@ -130,6 +164,15 @@ fn outcome(item: Item) -> Result<Outcome, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_gone_or_was_changed_needn_t_be_deleted() {
+        let item = |status: u16| format!(r#"{{"delete": {{"_index": "i", "status": {status}}}}}"#);
+        let answer = format!(r#"{{"items": [{}]}}"#, [200, 404, 409, 403, 503].map(item).join(","));
+        let done: Vec<bool> = deletions(answer.as_bytes(), 5).unwrap().into_iter().map(|done| done.is_ok()).collect();
+        assert_eq!(done, [true, true, true, false, false]);
+        assert!(matches!(deletions(br#"{"items": [{"create": {"status": 201}}]}"#, 1), Err(Failure::Odd(_))));
+    }
 
     fn of(item: &str) -> Outcome {
         let answer = format!(r#"{{"errors": true, "items": [{item}]}}"#);
@@ -154,12 +197,18 @@ mod tests {
             panic!("a document that can't be read is refused")
         };
         assert_eq!(&*words, "mapper_parsing_exception: failed to parse; caused by deeper: (400)");
-        for status in [429, 502, 503, 504] {
-            assert!(matches!(failed(status, "any", "any"), Outcome::Overloaded(_)), "{status}");
+        assert!(matches!(failed(429, "any", "any"), Outcome::Overloaded(_)));
+        for status in [502, 503, 504] {
+            assert!(matches!(failed(status, "any", "any"), Outcome::Failing(_)), "{status}");
         }
-        for status in [401, 403, 404, 500] {
+        for status in [408, 500, 507] {
+            assert!(matches!(failed(status, "any", "any"), Outcome::Unknown(_)), "{status}");
+        }
+        for status in [401, 403, 404] {
             assert!(matches!(failed(status, "any", "any"), Outcome::NotYet(_)), "{status}");
         }
+        let made = Outcome::Made(Made { index: "b".to_owned(), number: 5, term: 2 });
+        assert_eq!(of(r#"{"create": {"_index": "b", "status": 201, "_seq_no": 5, "_primary_term": 2}}"#), made);
     }
 
     #[test]

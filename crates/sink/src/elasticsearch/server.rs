@@ -30,6 +30,8 @@ const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 /// What of an answer to `_bulk` is read.
 const BULK_FILTER: &str = "items.*.status,items.*.error,items.*._index";
+/// What beside it is read where a document may have to be deleted again.
+const PLACES_FILTER: &str = ",items.*._seq_no,items.*._primary_term";
 
 /// The store.
 pub(super) struct Server {
@@ -110,14 +112,26 @@ impl Server {
         taken(status, said).map(drop)
     }
 
-    /// Sends a `_bulk` request, and gives back the answer.
-    pub(super) async fn bulk(&self, body: Vec<u8>) -> Result<Bytes, Failure> {
+    /// Sends a `_bulk` request, and gives back the answer: with the documents' places in the history of their shards, if these are wanted.
+    pub(super) async fn bulk(&self, body: Vec<u8>, with_places: bool) -> Result<Bytes, Failure> {
         // It shall say what it couldn't do before it isn't waited for any more.
         let seconds = (self.timeout * 4 / 5).as_secs().max(1);
-        let path = format!("/_bulk?timeout={seconds}s&filter_path={BULK_FILTER}");
+        let places = if with_places { PLACES_FILTER } else { "" };
+        let path = format!("/_bulk?timeout={seconds}s&filter_path={BULK_FILTER}{places}");
         let (status, body) =
             self.ask(Ask { method: Method::POST, path: &path, content: Some((NDJSON, body.into())) }).await?;
         taken(status, body)
+    }
+
+    /// Gets the indices behind a name, with the times when they were made. None where the user may not see them.
+    pub(super) async fn generations(&self, name: &str) -> Result<Option<Bytes>, Failure> {
+        let path = format!("/{name}/_settings?ignore_unavailable=true&filter_path=*.settings.index.creation_date");
+        let (status, body) = self.ask(Ask { method: Method::GET, path: &path, content: None }).await?;
+        match status {
+            StatusCode::NOT_FOUND => Ok(Some(Bytes::from_static(b"{}"))),
+            StatusCode::FORBIDDEN => Ok(None),
+            status => taken(status, body).map(Some),
+        }
     }
 
     /// Gets documents, or just what is known of them.

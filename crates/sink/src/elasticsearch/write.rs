@@ -5,57 +5,72 @@ use futures_util::future::{BoxFuture, FutureExt, join_all};
 use super::bulk;
 use super::comparison::{Taken, Verdict, compare, occupied};
 use super::config::{Conflict, ElasticsearchConfig, Target};
+use super::doubt::{Doubt, Doubted, Made};
 use super::failure::Failure;
+use super::generations::Generations;
 use super::limiter::Limiter;
 use super::outcome::{Outcome, outcomes};
+use super::rolled::Before;
 use super::server::Server;
 use crate::{Batch, Reason, Refusal, Report, Retry};
 
 /// What a part of a batch came to: the records that aren't mentioned are stored.
 #[derive(Default)]
-struct Outcomes {
+pub(super) struct Outcomes {
     refused: Vec<Refusal>,
-    retry: Vec<Retry>,
+    pub(super) retry: Vec<Retry>,
     taken: Vec<Taken>,
+    /// What was created here and may have been sent before, with where it stands.
+    pub(super) made: Vec<(usize, Made)>,
+    /// Of those that are to be sent again the ones whose documents may be there all the same.
+    pub(super) unknown: Vec<Doubted>,
     /// How many of those that are to be sent again only wait until the store has less to do.
     waiting: usize,
     /// Requests without an outcome: their records are among those to be sent again.
-    failures: Vec<Failure>,
+    pub(super) failures: Vec<Failure>,
 }
 
-struct Writing<'a> {
-    config: &'a ElasticsearchConfig,
-    server: &'a Server,
-    limiter: &'a Limiter,
-    batch: &'a Batch,
-}
-
-/// Stores `batch`.
-///
-/// # Errors
-/// Nothing of it is known to be stored, and nothing is refused.
-pub(super) async fn write(
-    config: &ElasticsearchConfig,
-    server: &Server,
-    limiter: &Limiter,
-    batch: &Batch,
-) -> Result<Report, Failure> {
-    let writing = Writing { config, server, limiter, batch };
-    let mut all = Outcomes { refused: writing.refused_results().await?, ..Outcomes::default() };
-    let left_out: Vec<usize> = all.refused.iter().map(|refusal| refusal.index).collect();
-    let parts = bulk::parts(batch, &left_out, config.request_bytes);
-    if batch.has_repetitions() {
-        for part in parts {
-            all.add(writing.send(part).await);
-        }
-    } else {
-        join_all(parts.into_iter().map(|part| writing.send(part))).await.into_iter().for_each(|part| all.add(part));
-    }
-    writing.compare_taken(&mut all).await;
-    all.into_report(batch.len())
+/// A batch, and what it is stored with.
+pub(super) struct Writing<'a> {
+    pub(super) config: &'a ElasticsearchConfig,
+    pub(super) server: &'a Server,
+    pub(super) limiter: &'a Limiter,
+    pub(super) doubt: &'a Doubt,
+    pub(super) generations: &'a Generations,
+    pub(super) batch: &'a Batch,
 }
 
 impl Writing<'_> {
+    /// Stores the batch.
+    ///
+    /// # Errors
+    /// Nothing of it is known to be stored, and nothing is refused.
+    pub(super) async fn store(&self) -> Result<Report, Failure> {
+        let Self { config, doubt, batch, .. } = self;
+        let refused = self.refused_results().await?;
+        let before = self.look_before(doubt.of(config, batch)).await?;
+        let mut left_out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
+        left_out.extend(before.found.iter().map(|found| found.at).chain(before.made.iter().map(|(at, _)| *at)));
+        left_out.sort_unstable();
+        let (taken, made) = (before.found.clone(), before.made.clone());
+        let mut all = Outcomes { refused, taken, made, ..Outcomes::default() };
+        let attempt = doubt.begin(batch);
+        let parts = bulk::parts(batch, &left_out, config.request_bytes);
+        if batch.has_repetitions() {
+            for part in parts {
+                all.add(self.send(part, &before).await);
+            }
+        } else {
+            let parts = parts.into_iter().map(|part| self.send(part, &before));
+            join_all(parts).await.into_iter().for_each(|part| all.add(part));
+        }
+        // First what was there, since one of a batch's two of one id may be compared with the other.
+        self.compare_taken(&mut all).await;
+        self.look_behind(&before, &mut all).await;
+        attempt.ended(&all.left(), std::mem::take(&mut all.unknown));
+        all.into_report(batch.len())
+    }
+
     /// Results that would take the place of events.
     async fn refused_results(&self) -> Result<Vec<Refusal>, Failure> {
         let Self { config, server, batch, .. } = self;
@@ -68,13 +83,14 @@ impl Writing<'_> {
     }
 
     /// Sends the records of a part, in two halves where they are too large for one request.
-    fn send(&self, part: Vec<usize>) -> BoxFuture<'_, Outcomes> {
+    fn send<'a>(&'a self, part: Vec<usize>, before: &'a Before) -> BoxFuture<'a, Outcomes> {
         async move {
             let permit = self.limiter.acquire().await;
-            let answered = self.request(&part).await;
+            let answered = self.request(&part, before).await;
             match answered {
                 Ok(done) => {
-                    let outcomes = Outcomes::of(part, done);
+                    let mut outcomes = Outcomes::of(part, done);
+                    outcomes.made.retain(|(at, _)| before.doubts(*at));
                     if outcomes.waiting > 0 {
                         permit.overloaded()
                     } else {
@@ -84,7 +100,7 @@ impl Writing<'_> {
                 }
                 Err(failure) if failure.is_too_large() => {
                     drop(permit);
-                    self.send_less(part, failure).await
+                    self.send_less(part, before, failure).await
                 }
                 Err(failure) => {
                     if failure.is_overload() {
@@ -97,21 +113,22 @@ impl Writing<'_> {
         .boxed()
     }
 
-    async fn request(&self, part: &[usize]) -> Result<Vec<Outcome>, Failure> {
+    async fn request(&self, part: &[usize], before: &Before) -> Result<Vec<Outcome>, Failure> {
         let count = part.len();
-        let answer = self.server.bulk(bulk::body(self.config, self.batch, part)).await?;
+        let with_places = part.iter().any(|at| before.doubts(*at));
+        let answer = self.server.bulk(bulk::body(self.config, self.batch, part), with_places).await?;
         outcomes(&answer, count)
     }
 
-    async fn send_less(&self, mut part: Vec<usize>, failure: Failure) -> Outcomes {
+    async fn send_less(&self, mut part: Vec<usize>, before: &Before, failure: Failure) -> Outcomes {
         if part.len() <= 1 {
             let reason: Reason = format!("alone it is too large: {}", failure.what()).into();
             let refused = part.into_iter().map(|index| Refusal { index, reason: reason.clone() }).collect();
             return Outcomes { refused, ..Outcomes::default() };
         }
         let rest = part.split_off(part.len() / 2);
-        let mut outcomes = self.send(part).await;
-        outcomes.add(self.send(rest).await);
+        let mut outcomes = self.send(part, before).await;
+        outcomes.add(self.send(rest, before).await);
         outcomes
     }
 
@@ -126,6 +143,7 @@ impl Writing<'_> {
             Err(failure) => {
                 let reason: Reason = format!("it can't be compared with what is stored: {}", failure.what()).into();
                 all.retry.extend(taken.iter().map(|taken| Retry { index: taken.at, reason: reason.clone() }));
+                all.unknown.extend(taken.iter().map(|taken| Doubted { at: taken.at, made: None }));
                 all.failures.push(failure);
             }
         }
@@ -138,12 +156,22 @@ impl Outcomes {
         for (index, outcome) in part.into_iter().zip(done) {
             match outcome {
                 Outcome::Stored => {}
+                Outcome::Made(made) => outcomes.made.push((index, made)),
                 Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
                 Outcome::Refused(reason) => outcomes.refused.push(Refusal { index, reason }),
                 Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason }),
                 Outcome::Overloaded(reason) => {
                     outcomes.retry.push(Retry { index, reason });
                     outcomes.waiting += 1;
+                }
+                Outcome::Failing(reason) => {
+                    outcomes.retry.push(Retry { index, reason });
+                    outcomes.unknown.push(Doubted { at: index, made: None });
+                    outcomes.waiting += 1;
+                }
+                Outcome::Unknown(reason) => {
+                    outcomes.retry.push(Retry { index, reason });
+                    outcomes.unknown.push(Doubted { at: index, made: None });
                 }
             }
         }
@@ -152,19 +180,23 @@ impl Outcomes {
 
     fn failed(part: Vec<usize>, failure: Failure) -> Self {
         let reason: Reason = failure.what().into();
+        let doubted = |at: &usize| Doubted { at: *at, made: None };
+        let unknown = if failure.leaves_unknown() { part.iter().map(doubted).collect() } else { Vec::new() };
         let retry = part.into_iter().map(|index| Retry { index, reason: reason.clone() }).collect();
-        Self { retry, failures: vec![failure], ..Self::default() }
+        Self { retry, unknown, failures: vec![failure], ..Self::default() }
     }
 
     fn add(&mut self, other: Self) {
         self.refused.extend(other.refused);
         self.retry.extend(other.retry);
         self.taken.extend(other.taken);
+        self.made.extend(other.made);
+        self.unknown.extend(other.unknown);
         self.waiting += other.waiting;
         self.failures.extend(other.failures);
     }
 
-    fn judge(&mut self, taken: &Taken, verdict: Verdict) {
+    pub(super) fn judge(&mut self, taken: &Taken, verdict: Verdict) {
         let (index, stored_in) = (taken.at, &taken.index);
         match verdict {
             Verdict::Same => {}
@@ -175,8 +207,16 @@ impl Outcomes {
             Verdict::Gone => {
                 let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
                 self.retry.push(Retry { index, reason });
+                // Whoever deleted it may have found it in an older index.
+                self.unknown.push(Doubted { at: index, made: None });
             }
         }
+    }
+
+    /// The records that aren't stored.
+    fn left(&self) -> Vec<usize> {
+        let refused = self.refused.iter().map(|refusal| refusal.index);
+        refused.chain(self.retry.iter().map(|retry| retry.index)).collect()
     }
 
     /// What delivery is told of a batch of `count` records.

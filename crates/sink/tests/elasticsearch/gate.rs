@@ -11,6 +11,8 @@ const WRITE: &[u8] = b"POST /_bulk";
 struct State {
     is_closed: Mutex<bool>,
     opened: Condvar,
+    /// How many writes have come while it was closed.
+    held: tokio::sync::watch::Sender<usize>,
 }
 
 /// The gate. Its threads end with the connections.
@@ -54,13 +56,24 @@ impl State {
     /// Waits where a write begins.
     fn pass(&self, bytes: &[u8]) {
         if bytes.starts_with(WRITE) {
-            drop(self.opened.wait_while(self.is_closed.lock().unwrap(), |is_closed| *is_closed).unwrap());
+            let is_closed = self.is_closed.lock().unwrap();
+            if *is_closed {
+                self.held.send_modify(|count| *count += 1);
+            }
+            drop(self.opened.wait_while(is_closed, |is_closed| *is_closed).unwrap());
         }
     }
 }
 
 /// Opens the gate again when it goes.
 pub(crate) struct Closed(Arc<State>);
+
+impl Closed {
+    /// Waits until a write stands before the gate.
+    pub(crate) async fn holds_one(&self) {
+        self.0.held.subscribe().wait_for(|count| *count > 0).await.unwrap();
+    }
+}
 
 impl Drop for Closed {
     fn drop(&mut self) {

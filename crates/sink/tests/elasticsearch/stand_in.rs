@@ -60,6 +60,13 @@ impl StandIn {
         format!("http://{}", self.address)
     }
 
+    /// Method and path of all requests that have come since this was last asked.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let mut requests = self.requests.lock().unwrap();
+        let line = |request: Request| request.line.split([' ', '?']).take(2).collect::<Vec<_>>().join(" ");
+        std::mem::take(&mut *requests).into_iter().map(line).collect()
+    }
+
     /// The `_bulk` requests that have come since this was last asked.
     pub(crate) fn bulks(&self) -> Vec<Request> {
         let mut requests = self.requests.lock().unwrap();
