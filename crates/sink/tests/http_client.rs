@@ -85,6 +85,23 @@ async fn a_connection_is_used_again_when_its_answer_was_read() {
     assert_eq!(connections.load(Ordering::SeqCst), 3);
 }
 
+/// Its runtime, and no other, sees that it was closed, or that there is something to read.
+#[tokio::test]
+async fn a_connection_is_used_again_by_the_thread_that_made_it() {
+    let (address, connections) = server(|_, client| answer_all(client, FIVE));
+    let client = patient();
+    client.send(request(address, empty())).await.unwrap().bytes(5).await.unwrap();
+    let elsewhere = client.clone();
+    let other = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { elsewhere.send(request(address, empty())).await.unwrap().bytes(5).await.unwrap() })
+    });
+    assert_eq!(other.join().unwrap(), "hello");
+    assert_eq!(connections.load(Ordering::SeqCst), 2);
+    client.send(request(address, empty())).await.unwrap().bytes(5).await.unwrap();
+    assert_eq!(connections.load(Ordering::SeqCst), 2);
+}
+
 #[tokio::test]
 async fn a_connection_that_the_server_has_closed_is_replaced() {
     let (closed, was_closed) = std::sync::mpsc::channel();

@@ -17,12 +17,6 @@ use crate::ledger::Tally;
 /// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
 pub(super) type Attempted = (Result<Account, SinkError>, Duration);
 
-/// Writes the objects of a run, the contents of which are given in their order.
-pub(super) async fn attempt(store: &ObjectStore, commitment: &Commitment, contents: Vec<Content>) -> Attempted {
-    let started = Instant::now();
-    (write(store, commitment, contents).await, started.elapsed())
-}
-
 async fn write(store: &ObjectStore, commitment: &Commitment, contents: Vec<Content>) -> Result<Account, SinkError> {
     let mut written = (Tally::new(), 0);
     for (object, content) in commitment.objects.iter().zip(contents) {
@@ -45,8 +39,34 @@ pub(super) struct InFlight {
     attempt: Attempt,
 }
 
-/// The first attempt to write the objects of a run. It is given up with the value.
-struct Attempt(JoinHandle<Attempted>);
+/// An attempt to write the objects of a run, which goes on by itself. It is given up with the value.
+pub(super) struct Attempt(JoinHandle<Attempted>);
+
+impl Attempt {
+    /// Begins to write the objects of a run, the contents of which are given in their order.
+    pub(super) fn begin(
+        (store, sending): (&ObjectStore, &Sending),
+        commitment: &Commitment,
+        contents: Vec<Content>,
+    ) -> Self {
+        let (store, committed, is_on_this_disk) = (store.clone(), commitment.clone(), store.is_on_this_disk());
+        let attempt = async move {
+            let started = Instant::now();
+            (write(&store, &committed, contents).await, started.elapsed())
+        };
+        // Files are written by threads that may block, whoever begins it.
+        Self(if is_on_this_disk { tokio::spawn(attempt) } else { sending.spawn(attempt) })
+    }
+
+    /// Waits for its end.
+    pub(super) async fn ended(&mut self) -> Attempted {
+        let ended = (&mut self.0).await;
+        ended.unwrap_or_else(|_| {
+            let reason = "its attempt ended without an answer: Forebay has a bug, please report it";
+            (Err(SinkError::Unavailable(reason.into())), Duration::ZERO)
+        })
+    }
+}
 
 impl Drop for Attempt {
     fn drop(&mut self) {
@@ -56,16 +76,8 @@ impl Drop for Attempt {
 
 impl Flight {
     /// Begins to write the objects of a run.
-    pub(super) fn begin(
-        &mut self,
-        (store, sending): (&ObjectStore, &Sending),
-        commitment: Commitment,
-        contents: Vec<Content>,
-    ) {
-        let (store, committed, is_on_this_disk) = (store.clone(), commitment.clone(), store.is_on_this_disk());
-        let attempt = async move { attempt(&store, &committed, contents).await };
-        // Files are written by threads that may block, whoever begins it.
-        let attempt = Attempt(if is_on_this_disk { tokio::spawn(attempt) } else { sending.spawn(attempt) });
+    pub(super) fn begin(&mut self, sent_to: (&ObjectStore, &Sending), commitment: Commitment, contents: Vec<Content>) {
+        let attempt = Attempt::begin(sent_to, &commitment, contents);
         self.0.push_back(InFlight { commitment, is_stale: false, attempt });
     }
 
@@ -100,10 +112,6 @@ impl Flight {
 impl InFlight {
     /// Waits for the end of the attempt.
     pub(super) async fn attempted(&mut self) -> Attempted {
-        let ended = (&mut self.attempt.0).await;
-        ended.unwrap_or_else(|_| {
-            let reason = "its attempt ended without an answer: Forebay has a bug, please report it";
-            (Err(SinkError::Unavailable(reason.into())), Duration::ZERO)
-        })
+        self.attempt.ended().await
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commitment::{Commitment, CommitmentFile};
 use super::content::{Account, Content};
-use super::flight::{self, Attempted, Flight};
+use super::flight::{Attempt, Attempted, Flight};
 use super::gathering::Gathering;
 use crate::lane::{Lane, Turn};
 use crate::lanes::Halt;
@@ -277,7 +277,8 @@ impl Lane {
     }
 
     async fn attempt(&self, store: &ObjectStore, commitment: &Commitment, buried: &Arc<BTreeSet<u64>>) -> Attempted {
-        flight::attempt(store, commitment, self.contents_of(commitment, buried).collect()).await
+        let contents = self.contents_of(commitment, buried).collect();
+        Attempt::begin((store, &self.sending), commitment, contents).ended().await
     }
 
     /// Writes a committed object, of which there was an attempt, however often it takes, and goes on behind it. Whether it had to

@@ -33,16 +33,20 @@ impl Sending {
 
 impl Thread {
     fn start() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
+        let (told, runtime) = std::sync::mpsc::channel();
         let (end, ended) = oneshot::channel();
+        // The runtime is made there: where there is no thread to be had, none may be dropped amid another's work.
         let run = move || {
-            // It ends by the sender's end.
-            let _: Result<Infallible, _> = runtime.block_on(ended);
+            let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
+            if told.send(runtime.handle().clone()).is_ok() {
+                // It ends by the sender's end.
+                let _: Result<Infallible, _> = runtime.block_on(ended);
+            }
             // What is made for a store that hangs must not keep the process from ending.
             runtime.shutdown_background();
         };
         thread::Builder::new().name("objects".into()).spawn(run)?;
-        Ok(Self { runtime: handle, _end: end })
+        let runtime = runtime.recv().map_err(io::Error::other)?;
+        Ok(Self { runtime, _end: end })
     }
 }

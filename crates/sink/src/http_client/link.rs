@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -30,6 +31,8 @@ pub(super) struct Link {
     driver: Pin<Box<Connection<TokioIo<Watched>, Body>>>,
     has_ended: bool,
     activity: Arc<Activity>,
+    /// Whose runtime says when there is something to read.
+    thread: ThreadId,
 }
 
 /// What an attempt to send a request came to where there is no answer: the request, if nothing of it was sent, or why.
@@ -52,7 +55,7 @@ impl Link {
         let activity = Activity::new();
         let watched = TokioIo::new(Watched { stream, activity: Arc::clone(&activity) });
         let (sender, driver) = http1::handshake(watched).await.map_err(|error| failure(error.into()))?;
-        Ok(Self { sender, driver: Box::pin(driver), has_ended: false, activity })
+        Ok(Self { sender, driver: Box::pin(driver), has_ended: false, activity, thread: thread::current().id() })
     }
 
     /// Sends a request and waits for the answer's head.
@@ -88,6 +91,11 @@ impl Link {
             Either::Left((done, _)) => Ok(done),
             Either::Right(_) => Err(HttpFailureKind::Silent(silence_max)),
         }
+    }
+
+    /// Whether it was made by the thread that asks.
+    pub(super) fn is_of_this_thread(&self) -> bool {
+        self.thread == thread::current().id()
     }
 
     /// Whether another request can be sent.

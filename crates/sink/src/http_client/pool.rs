@@ -20,10 +20,15 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection that is good for a request, if there is one.
+    /// A connection that is good for a request, if there is one that this thread has made: what it hears of it depends on no other's work.
     pub(super) async fn take(&self, origin: &Origin) -> Option<Link> {
         loop {
-            let mut link = self.held().get_mut(origin)?.pop()?;
+            let mut link = {
+                let mut held = self.held();
+                let idle = held.get_mut(origin)?;
+                let at = idle.iter().rposition(Link::is_of_this_thread)?;
+                idle.remove(at)
+            };
             // The runtime sees what has come meanwhile, such as the connection's end.
             yield_now().await;
             if link.is_fresh().await {

@@ -64,6 +64,16 @@ impl Codec {
         }
     }
 
+    /// What HTTP calls it, without a content coding: what is fetched is what was stored.
+    pub(super) const fn content_type(self) -> &'static str {
+        match self {
+            Self::None => "application/x-ndjson",
+            Self::Gzip => "application/gzip",
+            Self::Zstd => "application/zstd",
+            Self::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+
     /// How its lines are coded, if it has lines.
     pub(super) const fn of_lines(self) -> Option<LineCodec> {
         match self {

@@ -10,6 +10,7 @@ use event::object::FoundObject;
 
 use super::failure;
 use crate::SinkError;
+use crate::object::Codec;
 use crate::object::read::{Looked, ObjectCache};
 
 /// What stands under a name, unless it has the tag that is known.
@@ -66,11 +67,28 @@ fn etag(metadata: &Metadata) -> Box<str> {
 }
 
 fn content_type(name: &str) -> &'static str {
-    match name.rsplit_once('.').map(|(_, ending)| ending) {
-        Some("ndjson") => "application/x-ndjson",
-        Some("gz") => "application/gzip",
-        Some("zst") => "application/zstd",
-        Some("json") => "application/json",
-        _ => "application/octet-stream",
+    match Codec::ALL.into_iter().find(|codec| name.ends_with(codec.ending())) {
+        Some(codec) => codec.content_type(),
+        None if name.ends_with(".json") => "application/json",
+        None => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_of_the_types_that_objects_over_http_are_of() {
+        for (name, expected) in [
+            ("a.ndjson", "application/x-ndjson"),
+            ("a.ndjson.gz", "application/gzip"),
+            ("a.ndjson.zst", "application/zstd"),
+            ("a.parquet", "application/vnd.apache.parquet"),
+            ("a.parquet.manifest.json", "application/json"),
+            ("a", "application/octet-stream"),
+        ] {
+            assert_eq!(content_type(name), expected, "{name}");
+        }
     }
 }

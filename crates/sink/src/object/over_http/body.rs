@@ -49,7 +49,7 @@ impl HttpBody for Body {
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Self::Made { left: 0, .. } => Poll::Ready(None),
             Self::Kept { pieces, left, room } => Poll::Ready(pieces.next().map(|piece| {
-                // Those before this one are written.
+                // Those before this one are written, but for what the connection has at hand.
                 room.shrink_to(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= piece.len() as u64;
                 Ok(Frame::data(piece))

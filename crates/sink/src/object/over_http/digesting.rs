@@ -33,8 +33,8 @@ impl Digesting {
     pub(super) async fn of(&self, pieces: Arc<Vec<Bytes>>) -> Option<Digests> {
         let (sender, digests) = oneshot::channel();
         if self.add(Text::new(pieces, sender)) {
-            let all = self.clone();
-            drop(tokio::task::spawn_blocking(move || all.work()));
+            let mut worker = Worker { all: self.clone(), texts: Vec::new(), is_counted: true };
+            drop(tokio::task::spawn_blocking(move || worker.work()));
         }
         digests.await.ok()
     }
@@ -53,31 +53,49 @@ impl Digesting {
         queue.threads += usize::from(is_short);
         is_short
     }
+}
 
-    fn work(&self) {
-        let mut texts = Vec::new();
-        while self.fill(&mut texts) {
-            match &mut texts[..] {
+/// What a thread is at work on. It may end before it begins, with its runtime: then another one is to begin.
+struct Worker {
+    all: Digesting,
+    texts: Vec<Text>,
+    /// Whether it is one of the queue's threads.
+    is_counted: bool,
+}
+
+impl Worker {
+    fn work(&mut self) {
+        while self.fill() {
+            match &mut self.texts[..] {
                 [one, other] => Text::advance_both(one, other),
                 texts => texts.iter_mut().for_each(Text::advance),
             }
-            let before = texts.len();
-            texts = texts.into_iter().filter_map(Text::unless_done).collect();
-            self.queue().taken -= before - texts.len();
+            let before = self.texts.len();
+            self.texts = std::mem::take(&mut self.texts).into_iter().filter_map(Text::unless_done).collect();
+            self.all.queue().taken -= before - self.texts.len();
         }
     }
 
     /// Takes texts that wait; whether there are any to be at work on. Else the thread is none of these any more.
-    fn fill(&self, texts: &mut Vec<Text>) -> bool {
-        let mut queue = self.queue();
-        while texts.len() < SIDE_BY_SIDE
+    fn fill(&mut self) -> bool {
+        let mut queue = self.all.queue();
+        while self.texts.len() < SIDE_BY_SIDE
             && let Some(text) = queue.waiting.pop_front()
         {
             queue.taken += 1;
-            texts.push(text);
+            self.texts.push(text);
         }
-        queue.threads -= usize::from(texts.is_empty());
-        !texts.is_empty()
+        self.is_counted = !self.texts.is_empty();
+        queue.threads -= usize::from(!self.is_counted);
+        self.is_counted
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let mut queue = self.all.queue();
+        queue.taken -= self.texts.len();
+        queue.threads -= usize::from(self.is_counted);
     }
 }
 
@@ -209,11 +227,14 @@ mod tests {
             (0..count).map(&mut text).collect()
         };
         assert_eq!(add(5), [true, false, false, true, false]);
-        (0..2).for_each(|_| digesting.work());
+        let worker = || Worker { all: digesting.clone(), texts: Vec::new(), is_counted: true };
+        (0..2).for_each(|_| worker().work());
         assert_eq!(add(1), [true], "none is there any more");
+        drop(worker());
+        assert_eq!(add(1), [true], "it has ended before it began");
         // Nobody waits for those that are left.
         waiting.clear();
-        digesting.work();
+        worker().work();
         let queue = digesting.queue();
         assert_eq!((queue.waiting.len(), queue.taken, queue.threads), (0, 0, 0));
     }

@@ -18,7 +18,7 @@ use crate::Reason;
 use crate::http_client::Answer;
 use crate::object::description::{self, hexadecimal};
 use crate::object::room::Room;
-use crate::object::{Codec, Manifest, ObjectRules, Parts};
+use crate::object::{Manifest, ObjectRules, Parts};
 
 /// A body of which a server that doesn't want it may not read all.
 const LARGE_BYTES: u64 = 8 * 1024 * 1024;
@@ -94,7 +94,9 @@ impl Store {
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, Failure> {
         let apart = self.put_apart(manifest, &parts).await?;
         let coded = Coded::make(manifest, parts, (&self.room, &self.digesting), self.rules.bytes_max).await?;
-        let put = self.put_object(&coded.upload(&manifest.name, content_type(manifest.codec))).await;
+        let put = self
+            .put_object(&coded.upload(&manifest.name, HeaderValue::from_static(manifest.codec.content_type())))
+            .await;
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
         let (sealed, parts) = coded.into_stored();
         let text = description::text(manifest, &sealed, apart);
@@ -134,11 +136,15 @@ impl Store {
         let is_new = self.keeps_names.load(Ordering::Relaxed);
         let answer = self.send_object(upload, is_new).await?;
         match answer.status() {
-            StatusCode::PRECONDITION_FAILED => match self.look(name, digests).await? {
-                There::Same => self.put_again(upload).await,
-                There::Other => Err(Failure::Taken { object: name.to_owned() }),
-                There::Nothing => Err(Failure::Unsettled { object: name.to_owned() }),
-            },
+            StatusCode::PRECONDITION_FAILED => {
+                // With it goes what of the body wasn't sent.
+                drop(answer);
+                match self.look(name, digests).await? {
+                    There::Same => self.put_again(upload).await,
+                    There::Other => Err(Failure::Taken { object: name.to_owned() }),
+                    There::Nothing => Err(Failure::Unsettled { object: name.to_owned() }),
+                }
+            }
             // Some services of the same protocol don't know the condition: then what is there is looked at before.
             StatusCode::NOT_IMPLEMENTED if is_new => {
                 self.keeps_names.store(false, Ordering::Relaxed);
@@ -230,15 +236,6 @@ impl Store {
         let is_same = bytes == digests.bytes && found == digests.sha256;
         Ok(if is_same { There::Same } else { There::Other })
     }
-}
-
-const fn content_type(codec: Codec) -> HeaderValue {
-    HeaderValue::from_static(match codec {
-        Codec::None => "application/x-ndjson",
-        Codec::Gzip => "application/gzip",
-        Codec::Zstd => "application/zstd",
-        Codec::Parquet => "application/vnd.apache.parquet",
-    })
 }
 
 pub(super) fn length(answer: &Answer) -> Option<u64> {

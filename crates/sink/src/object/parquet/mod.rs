@@ -23,7 +23,7 @@ const MAGIC: &[u8; 4] = b"PAR1";
 const VERSION: i32 = 1;
 /// Who wrote it, and by which version of what stands here: not that of the program, by which no object may change that was begun.
 const WRITER: &[u8] = b"forebay version 1";
-/// A group of rows ends when its values come to this. Memory holds them, and once more as they are coded.
+/// A group of rows ends when its values come to this. Memory holds them, and twice what the largest column of them is coded to.
 const GROUP_BYTES: usize = 4 << 20;
 
 /// A group of rows, for the footer.
