@@ -36,7 +36,7 @@ pub(super) struct InFlight {
     pub(super) commitment: Commitment,
     /// The store was away since the attempt began: that it failed says nothing of how the store is now.
     pub(super) is_stale: bool,
-    attempt: Attempt,
+    pub(super) attempt: Attempt,
 }
 
 /// An attempt to write the objects of a run, which goes on by itself. It is given up with the value.
@@ -106,12 +106,5 @@ impl Flight {
 
     pub(super) fn commitments(&self) -> impl Iterator<Item = &Commitment> {
         self.0.iter().map(|object| &object.commitment)
-    }
-}
-
-impl InFlight {
-    /// Waits for the end of the attempt.
-    pub(super) async fn attempted(&mut self) -> Attempted {
-        self.attempt.ended().await
     }
 }

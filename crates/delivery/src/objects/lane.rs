@@ -252,7 +252,7 @@ impl Lane {
     /// Waits until the oldest object is written, and goes on behind it.
     async fn land(&mut self, run: &mut Run) {
         let Some(mut oldest) = run.flight.pop() else { return };
-        let attempted = match oldest.attempted().await {
+        let attempted = match oldest.attempt.ended().await {
             (Err(_), _) if oldest.is_stale => self.attempt(&run.store, &oldest.commitment, &run.buried).await,
             attempted => attempted,
         };

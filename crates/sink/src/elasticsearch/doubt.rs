@@ -56,7 +56,8 @@ pub(super) struct Doubted {
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     doubt: &'a Doubt,
-    batch: Option<Batch>,
+    /// `None` once it has ended.
+    batch: Option<&'a Batch>,
 }
 
 impl Doubt {
@@ -81,8 +82,8 @@ impl Doubt {
     }
 
     /// Begins an attempt to store `batch`.
-    pub(super) fn begin(&self, batch: &Batch) -> Attempt<'_> {
-        Attempt { doubt: self, batch: Some(batch.clone()) }
+    pub(super) const fn begin<'a>(&'a self, batch: &'a Batch) -> Attempt<'a> {
+        Attempt { doubt: self, batch: Some(batch) }
     }
 }
 

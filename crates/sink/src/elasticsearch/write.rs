@@ -48,11 +48,11 @@ impl Writing<'_> {
     pub(super) async fn store(&self) -> Result<Report, Failure> {
         let Self { config, doubt, batch, .. } = self;
         let refused = self.refused_results().await?;
-        let before = self.look_before(doubt.of(config, batch)).await?;
+        let mut before = self.look_before(doubt.of(config, batch)).await?;
+        let (taken, made) = (std::mem::take(&mut before.found), std::mem::take(&mut before.made));
         let mut left_out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
-        left_out.extend(before.found.iter().map(|found| found.at).chain(before.made.iter().map(|(at, _)| *at)));
+        left_out.extend(taken.iter().map(|found| found.at).chain(made.iter().map(|(at, _)| *at)));
         left_out.sort_unstable();
-        let (taken, made) = (before.found.clone(), before.made.clone());
         let mut all = Outcomes { refused, taken, made, ..Outcomes::default() };
         let attempt = doubt.begin(batch);
         let parts = bulk::parts(batch, &left_out, config.request_bytes);

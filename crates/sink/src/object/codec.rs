@@ -12,7 +12,7 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 /// The default of gzip's own tool.
 const GZIP_LEVEL: u32 = 6;
 /// The default of zstd's own tool.
-const ZSTD_LEVEL: i32 = 3;
+pub(super) const ZSTD_LEVEL: i32 = 3;
 
 /// What an object is: lines in some coding, or a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

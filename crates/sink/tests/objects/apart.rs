@@ -11,7 +11,7 @@ use sink::{Codec, Refusal, Report, SinkError};
 
 use crate::events::{batch, deliver};
 use crate::lines;
-use crate::stand::{BOTH, Protocol, Stand, server};
+use crate::stand::{BOTH, OF_LINES, Protocol, Stand, server};
 use crate::swift_server::{Part, SwiftServer};
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_SWIFT_CUTS=all` each byte is.
@@ -72,7 +72,7 @@ fn check(stand: &Stand<'_>, last: u64) {
 async fn parts_are_objects_whose_names_stand_in_the_lines() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
-        for codec in [Codec::None, Codec::Gzip, Codec::Zstd] {
+        for codec in OF_LINES {
             let stand = stand(server, protocol, codec);
             deliver(&stand.sink(), &shots(1, 20)).await;
             check(&stand, 20);

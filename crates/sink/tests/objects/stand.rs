@@ -30,6 +30,8 @@ pub(crate) enum Protocol {
 }
 
 pub(crate) const BOTH: [Protocol; 2] = [Protocol::Swift, Protocol::S3];
+/// Those of objects that have lines.
+pub(crate) const OF_LINES: [Codec; 3] = [Codec::None, Codec::Gzip, Codec::Zstd];
 
 /// A container with a proxy before it.
 pub(crate) struct Stand<'a> {

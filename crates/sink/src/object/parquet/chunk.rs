@@ -7,13 +7,12 @@ use flate2::Crc;
 
 use super::columns::{Column, Value};
 use super::thrift::{Fields, structure, write_unsigned};
+use crate::object::codec::ZSTD_LEVEL;
 
 const PLAIN: i32 = 0;
 const RLE: i32 = 3;
 const ZSTD: i32 = 6;
 const DATA_PAGE: i32 = 0;
-/// The default of zstd's own tool.
-const ZSTD_LEVEL: i32 = 3;
 
 /// So many rows one behind the other that have a value, or that have none.
 struct Run {
