@@ -8,6 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{EventId, Lane};
 
+use crate::Claim;
+
 /// How a record is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
@@ -84,6 +86,7 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub struct Batch {
     lane: Lane,
+    claim: Option<Claim>,
     first: u64,
     last: u64,
     blocks: Arc<Vec<Bytes>>,
@@ -97,12 +100,19 @@ impl Batch {
     pub fn new(lane: Lane, first: u64) -> Self {
         Self {
             lane,
+            claim: None,
             first,
             last: first.saturating_sub(1),
             blocks: Arc::default(),
             entries: Arc::default(),
             payload_bytes: 0,
         }
+    }
+
+    /// The same batch of the process with this claim: a fenced store takes it only while it holds no other claim on the lane.
+    #[must_use]
+    pub fn claimed_by(self, claim: Claim) -> Self {
+        Self { claim: Some(claim), ..self }
     }
 
     /// Adds a record whose texts and payload are slices of `block`. Its sequence must be greater than that of
@@ -139,6 +149,12 @@ impl Batch {
     #[must_use]
     pub const fn lane(&self) -> &Lane {
         &self.lane
+    }
+
+    /// The claim of the process that sends it.
+    #[must_use]
+    pub const fn claim(&self) -> Option<Claim> {
+        self.claim
     }
 
     /// The first position that the batch accounts for.

@@ -10,7 +10,8 @@ use crate::object::directory::{Directory, Files, OsFiles};
 #[cfg(feature = "objects-over-http")]
 use crate::object::over_http::OverHttp;
 use crate::{
-    Batch, Cursor, DirectoryConfig, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite, SqliteConfig, Traits,
+    Batch, Claim, Cursor, DirectoryConfig, Held, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite, SqliteConfig,
+    Takeover, Traits,
 };
 
 /// Which sink to build, as checked configuration.
@@ -152,25 +153,57 @@ impl Sink {
     /// # Errors
     /// [`SinkError`] where the store doesn't answer.
     pub async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
+        Ok(self.held(lane).await?.map_or(Cursor::Delivery, |held| Cursor::Store(held.position)))
+    }
+
+    /// What the store holds of `lane`: its cursor and the claims on it. `None` where the store keeps no cursors.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the store doesn't answer.
+    pub async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
         match self {
-            Self::Null | Self::Objects(_) => Ok(Cursor::Delivery),
-            Self::Memory(memory) => memory.cursor(lane),
-            Self::Sqlite(sqlite) => sqlite.cursor(lane).await,
+            Self::Null | Self::Objects(_) => Ok(None),
+            Self::Memory(memory) => memory.held(lane),
+            Self::Sqlite(sqlite) => sqlite.held(lane).await.map(Some),
             #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(_) => Ok(Cursor::Delivery),
+            Self::Elasticsearch(_) => Ok(None),
             #[cfg(feature = "postgres")]
-            Self::Postgres(postgres) => postgres.cursor(lane).await,
+            Self::Postgres(postgres) => postgres.held(lane).await.map(Some),
             #[cfg(feature = "nats")]
-            Self::Nats(nats) => nats.cursor(lane).await,
+            Self::Nats(nats) => nats.held(lane).await.map(Some),
             #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.cursor(lane).await,
+            Self::Redis(redis) => redis.held(lane).await.map(Some),
             #[cfg(feature = "webhook")]
-            Self::Webhook(_) => Ok(Cursor::Delivery),
+            Self::Webhook(_) => Ok(None),
+        }
+    }
+
+    /// Exchanges the claim that the store holds on `lane` for `claim`, together with the cursor, and gives what the store holds then:
+    /// what it held before where `takeover` doesn't allow it. To claim again is harmless. A store without cursors has nothing to claim.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the call failed: whether it took effect is unknown.
+    pub async fn claim(&self, lane: &Lane, claim: Claim, takeover: Takeover) -> Result<Option<Held>, SinkError> {
+        match self {
+            Self::Null | Self::Objects(_) => Ok(None),
+            Self::Memory(memory) => memory.claim(lane, claim, &takeover),
+            Self::Sqlite(sqlite) => sqlite.claim(lane, claim, takeover).await.map(Some),
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(_) => Ok(None),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.claim(lane, claim, &takeover).await.map(Some),
+            #[cfg(feature = "nats")]
+            Self::Nats(nats) => nats.claim(lane, claim, &takeover).await.map(Some),
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.claim(lane, claim, &takeover).await.map(Some),
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => Ok(None),
         }
     }
 
     /// Stores `batch`, or says which of its records it can't store. A lane has one write in flight at a time,
-    /// and its batches come in the order of their positions; an earlier one may come again.
+    /// and its batches come in the order of their positions; an earlier one may come again. A fenced store that holds the claim of another
+    /// process on the lane writes nothing, and the call fails.
     ///
     /// # Errors
     /// [`SinkError`] where the call failed as a whole: whether it took effect is unknown, and the same batch

@@ -2,6 +2,7 @@
 //! it can, and closes. It never retries, never batches and never decides what is dropped: delivery does.
 
 mod batch;
+mod claim;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
@@ -32,6 +33,7 @@ mod table_name;
 pub mod webhook;
 
 pub use batch::{Batch, Record, Write};
+pub use claim::{Claim, Held, InvalidClaim, Takeover};
 pub use contract::{Cursor, Reason, Refusal, Report, Retry, SinkError, Traits};
 pub use driver::{Sink, SinkConfig};
 pub use memory::MemoryHandle;

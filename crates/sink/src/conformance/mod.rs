@@ -3,6 +3,7 @@
 //! [`Case::ALL`], and [`sequences`].
 
 mod basics;
+mod claims;
 mod events;
 mod faults;
 mod reading;
@@ -79,6 +80,12 @@ pub enum Case {
     TakenId,
     /// Lanes of several shards, origins and sinks have cursors of their own.
     TwoLanes,
+    /// A fenced store holds one process's claim on a lane, and takes no batch of another process.
+    Claims,
+    /// A store that was written without claims takes the first, and an exchange whose answer was lost can be repeated.
+    ClaimsAgain,
+    /// A claim by force sets the cursor.
+    ClaimsByForce,
     /// The store fails at every stage and comes back.
     Outage,
     /// The store is slow: the sink waits without blocking its thread.
@@ -97,7 +104,7 @@ pub enum Case {
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::EmptyBatch,
         Self::FullBatch,
         Self::BadRecord,
@@ -107,6 +114,9 @@ impl Case {
         Self::Revisions,
         Self::TakenId,
         Self::TwoLanes,
+        Self::Claims,
+        Self::ClaimsAgain,
+        Self::ClaimsByForce,
         Self::Outage,
         Self::Stall,
         Self::DroppedWhileWriting,
@@ -142,6 +152,9 @@ pub fn check<S: Subject>(case: Case) {
             Case::Revisions => basics::revisions::<S>().await,
             Case::TakenId => basics::taken_id::<S>().await,
             Case::TwoLanes => basics::two_lanes::<S>().await,
+            Case::Claims => claims::one_at_a_time::<S>().await,
+            Case::ClaimsAgain => claims::upgrade_and_repetition::<S>().await,
+            Case::ClaimsByForce => claims::by_force::<S>().await,
             Case::Outage => faults::outage::<S>().await,
             Case::Stall => faults::stall::<S>().await,
             Case::DroppedWhileWriting => faults::dropped_while_writing::<S>().await,

@@ -12,7 +12,7 @@ use event::read::{Page, Query, ReadError};
 use event::{EventId, Lane};
 use tokio::sync::watch;
 
-use crate::{Batch, Cursor, Report, SinkError};
+use crate::{Batch, Claim, Held, Report, SinkError, Takeover};
 pub use state::{Call, Stored};
 use state::{Data, State, unavailable};
 
@@ -99,6 +99,11 @@ impl MemoryHandle {
         (state.sparing, state.losing) = (answered, writes);
     }
 
+    /// Makes the next exchanges of claims take effect and fail as `Unavailable` all the same.
+    pub fn lose_claims(&self, exchanges: usize) {
+        self.state().losing_claims = exchanges;
+    }
+
     /// Refuses the event `id` for good, until [`Self::heal`].
     pub fn refuse_id(&self, id: EventId) {
         self.state().refused_ids.insert(id);
@@ -173,13 +178,22 @@ impl MemoryHandle {
         connected
     }
 
-    pub(crate) fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
-        let position = {
+    pub(crate) fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
+        let held = {
             let mut state = self.state();
-            state.fail().map(|()| state.position(lane))
+            state.fail().map(|()| state.held(lane))
         };
         self.count_call();
-        position.map(|position| if self.shared.fenced { Cursor::Store(position) } else { Cursor::Delivery })
+        held.map(|held| self.shared.fenced.then_some(held))
+    }
+
+    pub(crate) fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
+        if !self.shared.fenced {
+            return Ok(None);
+        }
+        let held = self.state().claim(lane, claim, takeover);
+        self.count_call();
+        held.map(Some)
     }
 
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {

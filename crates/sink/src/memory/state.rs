@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use event::{EventId, Lane};
 
-use crate::{Batch, Reason, Record, Refusal, Report, Retry, SinkError, Write};
+use crate::claim::OF_ANOTHER;
+use crate::{Batch, Claim, Held, Reason, Record, Refusal, Report, Retry, SinkError, Takeover, Write};
 
 /// An event as the memory store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub(super) struct Data {
     pub(super) events: Vec<Stored>,
     places: HashMap<EventId, usize>,
     cursors: HashMap<Lane, u64>,
+    claims: HashMap<Lane, Claim>,
 }
 
 #[derive(Default)]
@@ -54,6 +56,8 @@ pub(super) struct State {
     /// So many writes are answered before some aren't.
     pub(super) sparing: usize,
     pub(super) losing: usize,
+    /// So many exchanges of claims take effect and aren't answered.
+    pub(super) losing_claims: usize,
     pub(super) refused_ids: HashSet<EventId>,
     pub(super) refused_types: HashSet<String>,
     pub(super) retried_ids: HashSet<EventId>,
@@ -83,6 +87,25 @@ impl State {
 
     pub(super) fn position(&self, lane: &Lane) -> u64 {
         self.data.cursors.get(lane).copied().unwrap_or(0)
+    }
+
+    pub(super) fn held(&self, lane: &Lane) -> Held {
+        Held::new(self.position(lane), self.data.claims.get(lane).copied())
+    }
+
+    /// Exchanges the claim on a lane where that is allowed. The answer may be one of those to be lost.
+    pub(super) fn claim(&mut self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
+        self.fail()?;
+        if takeover.replaces(self.data.claims.get(lane).copied(), claim) {
+            let position = takeover.position(self.position(lane));
+            self.data.cursors.insert(lane.clone(), position);
+            self.data.claims.insert(lane.clone(), claim);
+        }
+        if self.losing_claims > 0 {
+            self.losing_claims -= 1;
+            return Err(unavailable("the memory store was told to lose this answer"));
+        }
+        Ok(self.held(lane))
     }
 
     pub(super) fn heal(&mut self) {
@@ -130,6 +153,9 @@ impl State {
     /// All records beyond the cursor and the cursor itself, or nothing.
     fn write_fenced(&mut self, batch: &Batch) -> Result<Report, SinkError> {
         let cursor = self.position(batch.lane());
+        if !Claim::admits(self.data.claims.get(batch.lane()).copied(), batch) {
+            return Err(unavailable(OF_ANOTHER));
+        }
         if batch.last() <= cursor {
             return Ok(Report::Stored);
         }
@@ -137,6 +163,7 @@ impl State {
         let (refused, retry) = self.apply(batch, cursor, &mut undo);
         if refused.is_empty() && retry.is_empty() {
             self.data.cursors.insert(batch.lane().clone(), batch.last());
+            self.data.claims.extend(batch.claim().map(|claim| (batch.lane().clone(), claim)));
             return Ok(Report::Stored);
         }
         undo.into_iter().rev().for_each(|change| self.roll_back(change));

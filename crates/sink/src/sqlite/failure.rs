@@ -7,6 +7,7 @@ use event::read::ReadError;
 use rusqlite::ErrorCode;
 
 use crate::SinkError;
+use crate::claim::OF_ANOTHER;
 
 /// Sorts an error of SQLite that concerns a whole call.
 pub(super) fn classify(path: &Path, error: &rusqlite::Error) -> SinkError {
@@ -80,6 +81,11 @@ pub(super) fn lost_tail(path: &Path, position: u64, stored: u64) -> SinkError {
          older copy; the lane's place is to be asked for again",
         path.display()
     ))
+}
+
+/// The file holds the claim of another process on the lane.
+pub(super) fn claimed(path: &Path) -> SinkError {
+    unavailable(format!("SQLite file {}: {OF_ANOTHER}", path.display()))
 }
 
 /// The operating system gave no thread.

@@ -21,7 +21,7 @@ use event::Lane;
 use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
-use crate::{Batch, Cursor, Report, SinkError, TableName};
+use crate::{Batch, Claim, Held, Report, SinkError, TableName, Takeover};
 use reader::ReadThread;
 use writer::{Job, Reply, Writer};
 
@@ -61,8 +61,12 @@ impl Sqlite {
         self.call(Job::Connect).await
     }
 
-    pub(crate) async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
-        self.call(|reply| Job::Cursor(lane.clone(), reply)).await
+    pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {
+        self.call(|reply| Job::Look(lane.clone(), reply)).await
+    }
+
+    pub(crate) async fn claim(&self, lane: &Lane, claim: Claim, takeover: Takeover) -> Result<Held, SinkError> {
+        self.call(|reply| Job::Claim((lane.clone(), claim, takeover), reply)).await
     }
 
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {

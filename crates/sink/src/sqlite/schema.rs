@@ -32,6 +32,7 @@ pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkE
     let connection = Connection::open_with_flags(&config.path, flags).map_err(failed)?;
     prepare_connection(&connection).map_err(failed)?;
     connection.execute_batch(&tables(&config.table)).map_err(failed)?;
+    add_claims(&connection).map_err(failed)?;
     check_columns(&connection, config)?;
     // Also tells whether the id is unique: without that SQLite knows no conflict to do nothing about.
     connection.prepare_cached(&sql.insert).map_err(failed)?;
@@ -59,10 +60,20 @@ fn tables(table: &TableName) -> String {
     format!(
         "create table if not exists {} (id blob not null unique, type text, source text, received_at integer, payload text);
          create table if not exists forebay_cursors (origin blob not null, shard integer not null, sink text not null,
-             position integer not null, primary key (origin, shard, sink)) without rowid;
+             position integer not null, claim blob, primary key (origin, shard, sink)) without rowid;
          create table if not exists forebay_revisions (id blob primary key, revision integer not null) without rowid;",
         table.quoted()
     )
+}
+
+/// A file of a version that made no claims has no column for them.
+fn add_claims(connection: &Connection) -> rusqlite::Result<()> {
+    let asked = "select count(*) from pragma_table_info('forebay_cursors') where name = 'claim'";
+    let count: i64 = connection.query_row(asked, [], |row| row.get(0))?;
+    if count == 0 {
+        connection.execute_batch("alter table forebay_cursors add column claim blob")?;
+    }
+    Ok(())
 }
 
 fn check_columns(connection: &Connection, config: &SqliteConfig) -> Result<(), SinkError> {

@@ -4,18 +4,38 @@ use event::Lane;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::rows::{Rows, Sql};
-use crate::{Batch, Refusal, Report};
+use crate::{Batch, Claim, Refusal, Report, Takeover};
 
-const READ_CURSOR: &str = "select position from forebay_cursors where origin = ?1 and shard = ?2 and sink = ?3";
-const SET_CURSOR: &str = "insert into forebay_cursors (origin, shard, sink, position) values (?1, ?2, ?3, ?4)
-     on conflict do update set position = excluded.position";
+const READ: &str = "select position, claim from forebay_cursors where origin = ?1 and shard = ?2 and sink = ?3";
+const SET: &str = "insert into forebay_cursors (origin, shard, sink, position, claim) values (?1, ?2, ?3, ?4, ?5)
+     on conflict do update set position = excluded.position, claim = excluded.claim";
 
-/// Up to where `lane` is stored; 0 for a lane that was never written.
-pub(super) fn read_cursor(connection: &Connection, lane: &Lane) -> rusqlite::Result<u64> {
-    let mut statement = connection.prepare_cached(READ_CURSOR)?;
-    let position = statement.query_row(params![lane.origin.0, lane.shard, &*lane.sink], |row| row.get(0));
-    // SQLite's integers have a sign: the bits are kept as they are, and only this program compares them.
-    Ok(position.optional()?.map_or(0, i64::cast_unsigned))
+/// Up to where `lane` is stored, 0 for a lane that was never written, and the claim on it.
+pub(super) fn read(connection: &Connection, lane: &Lane) -> rusqlite::Result<(u64, Option<Claim>)> {
+    let mut statement = connection.prepare_cached(READ)?;
+    let found = statement.query_row(params![lane.origin.0, lane.shard, &*lane.sink], |row| {
+        // SQLite's integers have a sign: the bits are kept as they are, and only this program compares them.
+        Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, Option<[u8; 16]>>(1)?.map(Claim)))
+    });
+    Ok(found.optional()?.unwrap_or_default())
+}
+
+/// Exchanges the claim on `lane`, if `takeover` allows it, and gives the cursor and the claim that are there then.
+pub(super) fn exchange_claim(
+    connection: &mut Connection,
+    lane: &Lane,
+    claim: Claim,
+    takeover: &Takeover,
+) -> rusqlite::Result<(u64, Option<Claim>)> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (position, held) = read(&transaction, lane)?;
+    if !takeover.replaces(held, claim) {
+        return Ok((position, held));
+    }
+    let position = takeover.position(position);
+    set(&transaction, lane, position, Some(claim))?;
+    transaction.commit()?;
+    Ok((position, Some(claim)))
 }
 
 /// What came of a batch.
@@ -28,13 +48,18 @@ pub(super) enum Written {
         /// The cursor.
         position: u64,
     },
+    /// Another process has claimed the lane, and nothing was written.
+    Unclaimed,
 }
 
 /// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`.
 /// The write lock is taken before the cursor is read, so that a twin can't write the same records in between.
 pub(super) fn write(connection: &mut Connection, sql: &Sql, batch: &Batch, at_least: u64) -> rusqlite::Result<Written> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let cursor = read_cursor(&transaction, batch.lane())?;
+    let (cursor, held) = read(&transaction, batch.lane())?;
+    if !Claim::admits(held, batch) {
+        return Ok(Written::Unclaimed);
+    }
     if cursor < at_least {
         return Ok(Written::Nothing { position: cursor });
     }
@@ -46,7 +71,7 @@ pub(super) fn write(connection: &mut Connection, sql: &Sql, batch: &Batch, at_le
         transaction.rollback()?;
         return Ok(Written::Report(Report::Withheld { refused }));
     }
-    set_cursor(&transaction, batch.lane(), batch.last())?;
+    set(&transaction, batch.lane(), batch.last(), batch.claim())?;
     transaction.commit()?;
     Ok(Written::Report(Report::Stored))
 }
@@ -63,8 +88,9 @@ fn write_rows(connection: &Connection, sql: &Sql, batch: &Batch, cursor: u64) ->
     Ok(refused)
 }
 
-fn set_cursor(connection: &Connection, lane: &Lane, position: u64) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(SET_CURSOR)?;
-    statement.execute(params![lane.origin.0, lane.shard, &*lane.sink, position.cast_signed()])?;
+fn set(connection: &Connection, lane: &Lane, position: u64, claim: Option<Claim>) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(SET)?;
+    let claim = claim.map(|claim| claim.0);
+    statement.execute(params![lane.origin.0, lane.shard, &*lane.sink, position.cast_signed(), claim])?;
     Ok(())
 }

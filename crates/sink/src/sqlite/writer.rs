@@ -15,7 +15,7 @@ use super::file_identity::FileIdentity;
 use super::rows::Sql;
 use super::transaction::Written;
 use super::{SqliteConfig, failure, schema, transaction};
-use crate::{Batch, Cursor, Report, SinkError};
+use crate::{Batch, Claim, Held, Report, SinkError, Takeover};
 
 /// Where a job's answer goes. It may find nobody: whoever asked may have left.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
@@ -24,8 +24,10 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
 pub(super) enum Job {
     /// Opens the file.
     Connect(Reply<()>),
-    /// Reads a lane's cursor.
-    Cursor(Lane, Reply<Cursor>),
+    /// Reads a lane's cursor and claim.
+    Look(Lane, Reply<Held>),
+    /// Exchanges the claim on a lane.
+    Claim((Lane, Claim, Takeover), Reply<Held>),
     /// Writes a batch.
     Write(Batch, Reply<Report>),
     /// Closes the file: the last job of a thread.
@@ -83,7 +85,8 @@ impl Writer {
         while let Some(job) = self.next(&jobs) {
             match job {
                 Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
-                Job::Cursor(lane, reply) => drop(reply.send(self.cursor(&lane))),
+                Job::Look(lane, reply) => drop(reply.send(self.look(&lane))),
+                Job::Claim((lane, claim, takeover), reply) => drop(reply.send(self.claim(&lane, claim, &takeover))),
                 Job::Write(batch, reply) => self.write(&batch, reply),
                 Job::Close(reply) => {
                     let closed = self.close();
@@ -107,10 +110,17 @@ impl Writer {
         jobs.recv().ok()
     }
 
-    fn cursor(&mut self, lane: &Lane) -> Result<Cursor, SinkError> {
-        let position = self.with(|connection, _| transaction::read_cursor(connection, lane))?;
+    fn look(&mut self, lane: &Lane) -> Result<Held, SinkError> {
+        let (position, claim) = self.with(|connection, _| transaction::read(connection, lane))?;
         self.stored.insert(lane.clone(), position);
-        Ok(Cursor::Store(position))
+        Ok(Held::new(position, claim))
+    }
+
+    fn claim(&mut self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
+        let (position, held) =
+            self.with(|connection, _| transaction::exchange_claim(connection, lane, claim, takeover))?;
+        self.stored.insert(lane.clone(), position);
+        Ok(Held::new(position, held))
     }
 
     /// Writes and answers, and only then checkpoints: delivery makes the next batch meanwhile.
@@ -137,6 +147,7 @@ impl Writer {
             }
             Written::Report(report) => Ok(report),
             Written::Nothing { position } => Err(failure::lost_tail(&self.config.path, position, at_least)),
+            Written::Unclaimed => Err(failure::claimed(&self.config.path)),
         }
     }
 

@@ -1,0 +1,102 @@
+//! Which process delivers a lane. A data directory may be copied, and then two servers deliver the same lanes: their cursors alone don't
+//! tell them apart.
+//!
+//! Each process makes a random claim when it starts. Before it writes, it exchanges the claim that the store holds for its own; the
+//! store keeps the claim beside the lane's cursor, and a write checks it in its own transaction. So the process that claims a lane last
+//! goes on, and nothing of another process is written any more.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::Batch;
+
+/// A process that delivers: 128 random bits, which no other process has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Claim(pub [u8; 16]);
+
+impl Claim {
+    /// Whether `batch` may be written where the store holds `held`: a lane without a claim belongs to the process that writes first.
+    #[must_use]
+    pub fn admits(held: Option<Self>, batch: &Batch) -> bool {
+        held.is_none() || held == batch.claim()
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that isn't a claim's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a claim is written as 32 hexadecimal digits")]
+pub struct InvalidClaim;
+
+impl FromStr for Claim {
+    type Err = InvalidClaim;
+
+    fn from_str(text: &str) -> Result<Self, InvalidClaim> {
+        let are_digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let bits = u128::from_str_radix(text, 16).ok().filter(|_| are_digits).ok_or(InvalidClaim)?;
+        Ok(Self(bits.to_be_bytes()))
+    }
+}
+
+/// What a fenced store holds of a lane.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The cursor: everything up to here is in the store; 0 if the store knows nothing of the lane.
+    pub position: u64,
+    /// The claims on the lane, each once: none before the first one is made, several where a lane has several cursors and an exchange
+    /// was interrupted.
+    pub claims: Vec<Claim>,
+}
+
+impl Held {
+    /// That of a lane with one cursor.
+    #[must_use]
+    pub fn new(position: u64, claim: Option<Claim>) -> Self {
+        Self { position, claims: claim.into_iter().collect() }
+    }
+}
+
+/// When a claim takes the place of the one that the store holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Takeover {
+    /// If that is none, the same, or one of these. Else nothing is changed.
+    Known(Arc<[Claim]>),
+    /// Whichever it is; and the lane's cursor is set to this position, also backwards.
+    Forced(u64),
+}
+
+impl Takeover {
+    /// Whether `new` takes the place of `held`.
+    #[must_use]
+    pub fn replaces(&self, held: Option<Claim>, new: Claim) -> bool {
+        match (self, held) {
+            (Self::Forced(_), _) | (_, None) => true,
+            (Self::Known(known), Some(held)) => held == new || known.contains(&held),
+        }
+    }
+
+    /// Where the cursor stands behind it that stood at `position`.
+    #[must_use]
+    pub const fn position(&self, position: u64) -> u64 {
+        match self {
+            Self::Known(_) => position,
+            Self::Forced(position) => *position,
+        }
+    }
+}
+
+/// Why a write is refused, in words for a person. The lane finds out which claim the store holds, and stops if that is not one of its own.
+pub(crate) const OF_ANOTHER: &str =
+    "another server has claimed this lane, so nothing was written: a copy of this data directory is in use";
