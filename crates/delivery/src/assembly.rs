@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use event::Lane;
 use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
 use eventlog::{Record, Stretch};
 use sink::{Batch, Write};
@@ -47,8 +46,9 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    pub(crate) fn new(lane: Lane, first: u64) -> Self {
-        let batch = Batch::new(lane, first);
+    /// Begins with an empty batch.
+    pub(crate) fn new(batch: Batch) -> Self {
+        let first = batch.first();
         Self {
             batch,
             next: first,

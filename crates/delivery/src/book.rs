@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
 use eventlog::{Asked, Pending, Span};
+use sink::Claim;
 
+use crate::claims::{Accept, Dispute};
 use crate::pair::Pair;
 use crate::{Routes, SinkName};
 
@@ -68,6 +70,10 @@ pub(crate) struct LaneBook {
     pub(crate) unheard_since: Option<u64>,
     /// Which of the ledger's changes was that it has told. Not saved.
     pub(crate) heard_by: u64,
+    /// Why the lane stopped, if its store and its journal disagree. Not saved: the lane finds it again.
+    pub(crate) dispute: Option<Dispute>,
+    /// Whether the operator permits it to accept what the store has.
+    pub(crate) accept: Option<Accept>,
 }
 
 impl LaneBook {
@@ -90,6 +96,8 @@ pub(crate) struct SinkBook {
     pub(crate) pairs: BTreeMap<TypeName, Pair>,
     /// Up to where the outcomes take the journal of the sink's dead letters into account.
     pub(crate) dead_up_to: u64,
+    /// Claims of this data directory's processes that the store may hold, the newest last.
+    pub(crate) claims: Vec<Claim>,
     /// Whether the sink is in the configuration. Not saved.
     pub(crate) configured: bool,
 }
@@ -138,7 +146,7 @@ impl SinkBook {
     /// What is known of a sink before it is looked up in the configuration, and before its store was asked.
     pub(crate) fn forget_process(&mut self) {
         self.configured = false;
-        self.lanes.iter_mut().for_each(|lane| lane.confirmed = false);
+        self.lanes.iter_mut().for_each(|lane| (lane.confirmed, lane.dispute) = (false, None));
     }
 
     /// At a start nothing was heard of any store yet: `ends` are those of the journal, by shard.

@@ -9,6 +9,7 @@ use event::TypeName;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::book::Book;
+use crate::claims::{Accept, Dispute};
 use crate::engine::Engine;
 use crate::join::Start;
 use crate::{LaneState, Setup, SinkName};
@@ -49,6 +50,7 @@ pub struct GivenUp {
 pub(crate) enum Change {
     Configuration(Setup, oneshot::Sender<Result<(), ChangeError>>),
     GiveUp(SinkName, Option<TypeName>, oneshot::Sender<Result<GivenUp, ChangeError>>),
+    Accept(SinkName, Accept, oneshot::Sender<Result<u64, ChangeError>>),
 }
 
 /// Changes a delivery that runs. Cheap to clone.
@@ -75,6 +77,15 @@ impl DeliveryControl {
         self.order(|reply| Change::GiveUp(sink, only, reply)).await
     }
 
+    /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to go on. With `again` they
+    /// send again all that the journal has behind their saved cursors. Says how many lanes that are.
+    ///
+    /// # Errors
+    /// Nothing has changed.
+    pub async fn accept(&self, sink: SinkName, again: bool) -> Result<u64, ChangeError> {
+        self.order(|reply| Change::Accept(sink, Accept { again }, reply)).await
+    }
+
     async fn order<T>(
         &self,
         change: impl FnOnce(oneshot::Sender<Result<T, ChangeError>>) -> Change,
@@ -99,6 +110,11 @@ impl Engine {
                 let given_up = self.give_up(&sink, only.as_ref());
                 self.start_lanes();
                 let _ = reply.send(given_up);
+            }
+            Change::Accept(sink, accept, reply) => {
+                let accepted = self.accept(&sink, accept);
+                self.start_lanes();
+                let _ = reply.send(accepted);
             }
         }
     }
@@ -143,7 +159,7 @@ impl Engine {
         let mut given_up = GivenUp { routes: sink.give_up(only), lanes: 0 };
         for status in self.board.lanes().iter().filter(|status| status.lane().sink == *name) {
             let lane = sink.lanes.get_mut(usize::from(status.lane().shard));
-            if let Some(lane) = lane.filter(|lane| only.is_none() && !lane.confirmed && !lane.ahead)
+            if let Some(lane) = lane.filter(|lane| only.is_none() && lane.dispute == Some(Dispute::Lost))
                 && matches!(status.state(), LaneState::Stopped(_))
             {
                 lane.start = lane.cursor;
@@ -156,12 +172,31 @@ impl Engine {
         self.save(book, before)?;
         Ok(given_up)
     }
+
+    fn accept(&mut self, name: &SinkName, accept: Accept) -> Result<u64, ChangeError> {
+        let before = self.ledger.copy();
+        let mut book = before.clone();
+        let lanes = book.sinks.get_mut(name).map(|sink| sink.lanes.iter_mut()).into_iter().flatten();
+        let mut count = 0;
+        for lane in lanes.filter(|lane| lane.dispute.is_some()) {
+            lane.accept = Some(accept);
+            count += 1;
+        }
+        if count == 0 {
+            return Err(ChangeError::NothingHeld(format!(
+                "no lane of a sink {name} has stopped because of what its store has: forebay route list shows what lanes do"
+            )));
+        }
+        self.save(book, before)?;
+        Ok(count)
+    }
 }
 
 pub(crate) fn nothing_held(sink: &SinkName, only: Option<&TypeName>) -> String {
     let from = only.map(|name| format!(" from type {name}")).unwrap_or_default();
     format!(
         "no route{from} to sink {sink} holds events that could be given up: only one that was taken out of the \
-         configuration does, or a lane that has stopped because its store has lost events"
+         configuration does, or a lane that has stopped because its store has lost events. A lane that has stopped because of what \
+         its store has goes on with: forebay route accept {sink}"
     )
 }

@@ -11,7 +11,9 @@
 //! derived access.hits                  a type whose events are results of an aggregate
 //! sink local                           what follows, up to the next sink, is this one's
 //! dead 12                              its journal of dead letters is counted up to here; left out where that is 0
+//! claims 5f…,a0…                       claims of this data directory's processes that its store may hold, the newest last
 //! lane 0 0 118 0 -                     shard, start, cursor, lost positions, `ahead` or `-`
+//! accept 0 again                       shard: the operator accepts what its store has, `again` or `-`
 //! unheard 0 118                        shard, where its journal ended at the first start since which the store hasn't told where it stands
 //! outcome 0 access 117 1 0             shard, type, stored, dead, skipped
 //! pair access 0 - - -                  type, base, from by shard; of a closed route: accepted, until by shard, `passed` or nothing
@@ -27,9 +29,11 @@ use std::str::{FromStr, SplitWhitespace};
 
 use event::TypeName;
 use eventlog::FilterStep;
+use sink::Claim;
 
 use crate::SinkName;
 use crate::book::{Book, LaneBook, Outcomes, SinkBook};
+use crate::claims::Accept;
 use crate::condition::{Term, read, written};
 use crate::pair::{Closed, Gap, Pair};
 
@@ -150,11 +154,17 @@ fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
     if sink.dead_up_to > 0 {
         writeln!(text, "dead {}", sink.dead_up_to)?;
     }
+    if !sink.claims.is_empty() {
+        writeln!(text, "claims {}", list(&sink.claims))?;
+    }
     for (shard, lane) in sink.lanes.iter().enumerate() {
         let ahead = if lane.ahead { "ahead" } else { "-" };
         writeln!(text, "lane {shard} {} {} {} {ahead}", lane.start, lane.cursor, lane.lost)?;
         if let Some(end) = lane.unheard_since {
             writeln!(text, "unheard {shard} {end}")?;
+        }
+        if let Some(Accept { again }) = lane.accept {
+            writeln!(text, "accept {shard} {}", if again { "again" } else { "-" })?;
         }
         for (name, Outcomes { stored, dead, skipped }) in &lane.outcomes {
             writeln!(text, "outcome {shard} {name} {stored} {dead} {skipped}")?;
@@ -183,6 +193,16 @@ fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace
     match fact {
         "dead" => {
             sink.dead_up_to = number(words)?;
+            Some(())
+        }
+        "claims" => {
+            let claims = words.next()?.split(',').map(|claim| claim.parse::<Claim>().ok());
+            sink.claims = claims.collect::<Option<_>>()?;
+            Some(())
+        }
+        "accept" => {
+            let lane = sink.lanes.get_mut(word::<usize>(words)?)?;
+            lane.accept = Some(Accept { again: words.next()? == "again" });
             Some(())
         }
         "lane" => {
@@ -273,6 +293,7 @@ mod tests {
             lost: 3,
             ahead: true,
             unheard_since: Some(40),
+            accept: Some(Accept { again: true }),
             outcomes: BTreeMap::from([(name("a.b"), outcomes)]),
             ..LaneBook::default()
         };
@@ -289,7 +310,9 @@ mod tests {
             (name("c"), Pair::default()),
             (name("d"), Pair { closed: Some(gone), ..Pair::default() }),
         ]);
-        let sink = SinkBook { lanes: vec![lane, LaneBook::default()], pairs, dead_up_to: 6, configured: false };
+        let lanes = vec![lane, LaneBook { accept: Some(Accept { again: false }), ..LaneBook::default() }];
+        let claims = vec![Claim([0; 16]), Claim([0xf1; 16])];
+        let sink = SinkBook { lanes, pairs, dead_up_to: 6, claims, configured: false };
         let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);
         let routes =
             routes.when(None, "y".into(), condition("b")).when(Some(name("a.b")), "x".into(), condition("c != '-'"));

@@ -139,7 +139,8 @@ impl Engine {
         );
         let (dead, sink) = (Arc::new(dead), SinkSlot::default());
         let stop = self.stop_clerks.subscribe();
-        let (clerk, orders) = clerk(&dead, sink.clone(), self.home.origin, self.ledger.clone(), stop);
+        let owner = (self.home.origin, self.options.claim);
+        let (clerk, orders) = clerk(&dead, sink.clone(), owner, self.ledger.clone(), stop);
         self.new_clerks.push(clerk);
         self.dead_letters.add(Desk { dead: dead.clone(), orders, sink });
         self.dead.push(dead.clone());
@@ -199,6 +200,7 @@ impl Engine {
                 name,
                 shard: shard.clone(),
                 sink: setup.sink.clone(),
+                claim: self.options.claim,
                 home: self.home.clone(),
                 sending: self.sending.clone(),
                 ledger: self.ledger.clone(),

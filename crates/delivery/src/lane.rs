@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use event::limits::DELIVERY_RECORDS_MAX;
 use eventlog::Shard;
-use sink::{Batch, Cursor, Refusal, Report, Retry, Sink, SinkError};
+use sink::{Batch, Claim, Cursor, Held, Refusal, Report, Retry, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -30,6 +30,8 @@ pub(crate) struct Lane {
     pub(crate) name: event::Lane,
     pub(crate) shard: Arc<Shard>,
     pub(crate) sink: Sink,
+    /// This process's claim on it.
+    pub(crate) claim: Claim,
     pub(crate) home: Home,
     pub(crate) sending: Sending,
     pub(crate) ledger: Arc<Ledger>,
@@ -162,7 +164,7 @@ impl Lane {
     async fn begin(&mut self) -> Result<Run, Turn> {
         self.enter(LaneState::Connecting);
         loop {
-            let cursor = self.find_cursor().await;
+            let cursor = self.claim_cursor().await?;
             self.warn();
             match self.take_place(cursor) {
                 Ok(known) => {
@@ -175,7 +177,7 @@ impl Lane {
                     let store_at = known.fence;
                     return Ok(Run {
                         way: Way::new(self.shard.lane(after)),
-                        assembly: Assembly::new(self.name.clone(), after + 1),
+                        assembly: self.assembly(after + 1),
                         rules: Rules::new(self.ledger.clone(), self.name.clone()),
                         known,
                         fenced: cursor != Cursor::Delivery,
@@ -189,10 +191,15 @@ impl Lane {
         }
     }
 
-    pub(crate) async fn find_cursor(&mut self) -> Cursor {
+    fn assembly(&self, first: u64) -> Assembly {
+        Assembly::new(Batch::new(self.name.clone(), first).claimed_by(self.claim))
+    }
+
+    /// What the store holds of the lane; none where it keeps no cursor.
+    pub(crate) async fn find_held(&mut self) -> Option<Held> {
         loop {
-            match self.ask_cursor().await {
-                Ok(cursor) => return cursor,
+            match self.ask_held().await {
+                Ok(held) => return held,
                 Err(error) => self.wait(&error.to_string()).await,
             }
         }
@@ -205,9 +212,9 @@ impl Lane {
         }
     }
 
-    async fn ask_cursor(&self) -> Result<Cursor, SinkError> {
+    async fn ask_held(&self) -> Result<Option<Held>, SinkError> {
         self.sink.connect().await?;
-        self.sink.cursor(&self.name).await
+        self.sink.held(&self.name).await
     }
 
     /// Enters a state. Whoever reads the log learns why a lane waits, once for each reason, and when that is over.
@@ -267,10 +274,11 @@ impl Lane {
         self.status.contacts.due_at()
     }
 
-    /// Asks a store that may lose a tail whether it has: nobody else would notice before the next event.
+    /// Asks a store that may lose a tail whether it has, and whether it is still this process's: else nothing would notice before the next
+    /// event.
     async fn touch(&mut self, run: &Run) -> Result<(), Turn> {
-        match self.ask_cursor().await {
-            Ok(Cursor::Store(position)) if position != run.store_at => return Err(Turn::Moved),
+        match self.ask_held().await {
+            Ok(Some(held)) if !self.is_held(&held, run.store_at) => return Err(Turn::Moved),
             Ok(_) => {
                 self.status.contacts.touched();
                 self.enter(LaneState::Delivering);
@@ -317,7 +325,7 @@ impl Lane {
         let last = run.assembly.batch().last();
         self.settle_up_to(last, &run.assembly.tally(&run.rules), run.assembly.lost());
         run.known.buried = run.known.buried.split_off(&(last + 1));
-        run.assembly = Assembly::new(self.name.clone(), last + 1);
+        run.assembly = self.assembly(last + 1);
         run.opened = Instant::now();
     }
 
@@ -378,8 +386,12 @@ impl Lane {
 
     /// After a failed call: whether the store has the batch all the same.
     async fn has_stored(&mut self, run: &mut Run) -> Result<bool, Turn> {
-        let Cursor::Store(position) = self.find_cursor().await else { return Ok(false) };
-        let batch = run.assembly.batch();
+        let Some(held) = self.find_held().await else { return Ok(false) };
+        let (position, batch) = (held.position, run.assembly.batch());
+        // What another process has written at these positions is none of these events.
+        if !self.is_held(&held, position) {
+            return Err(Turn::Moved);
+        }
         if position >= batch.last() && position <= self.shard.durable() {
             run.store_at = position;
             self.has_touched();

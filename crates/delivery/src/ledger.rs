@@ -69,8 +69,8 @@ fn filtered(counts: &AcceptedCounts) -> Vec<(FilterStep, u64)> {
 pub(crate) type Tally = Vec<(TypeName, Outcomes)>;
 
 /// The book, and what is known of it as a whole.
-struct Held {
-    book: Book,
+pub(crate) struct Held {
+    pub(crate) book: Book,
     /// Types of the process that it has met, by their number.
     met: usize,
     /// Times that it was changed.
@@ -117,7 +117,7 @@ impl Ledger {
         Self { accepted, types, held, waiting: log.outcomes().clone(), errors: Counter::new(), saved, wanted }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -218,7 +218,15 @@ impl Ledger {
         Stamp { counted_up_to, filtered, types: self.types.len(), changes: held.changes }
     }
 
-    fn with_lane<T>(&self, lane: &Lane, change: impl FnOnce(&mut LaneBook) -> T) -> T {
+    /// Changes what is known of a sink, and says which change that was.
+    pub(crate) fn with_sink(&self, sink: &SinkName, change: impl FnOnce(&mut SinkBook)) -> u64 {
+        let mut held = self.held();
+        held.changes += 1;
+        change(held.book.sinks.entry(sink.clone()).or_default());
+        held.changes
+    }
+
+    pub(crate) fn with_lane<T>(&self, lane: &Lane, change: impl FnOnce(&mut LaneBook) -> T) -> T {
         let mut held = self.held();
         held.changes += 1;
         let sink = held.book.sinks.entry(lane.sink.clone()).or_default();
@@ -237,7 +245,7 @@ impl Ledger {
     /// Where the lane is now is what its store says.
     pub(crate) fn confirm(&self, lane: &Lane) {
         let (cursor, is_news) = self.with_lane(lane, |book| {
-            book.confirmed = true;
+            (book.confirmed, book.dispute) = (true, None);
             (book.cursor, book.unheard_since.take().is_some())
         });
         if is_news {
@@ -249,7 +257,12 @@ impl Ledger {
 
     /// Waits until both generations are saved with the answer of a lane's store.
     pub(crate) async fn answer_saved(&self, lane: &Lane) {
-        let (change, mut saved) = (self.lane(lane).heard_by, self.saved.subscribe());
+        self.saved_with(self.lane(lane).heard_by).await;
+    }
+
+    /// Waits until both generations are saved with this change.
+    pub(crate) async fn saved_with(&self, change: u64) {
+        let mut saved = self.saved.subscribe();
         if *saved.borrow_and_update() < change {
             self.wanted.send_if_modified(|wanted| std::mem::replace(wanted, change.max(*wanted)) < change);
             // The ledger has it for as long as itself.
@@ -270,11 +283,6 @@ impl Ledger {
     /// Both generations are saved as it was at `stamp`, or later.
     pub(crate) fn note_saved(&self, stamp: &Stamp) {
         self.saved.send_if_modified(|saved| stamp.changes > std::mem::replace(saved, stamp.changes.max(*saved)));
-    }
-
-    /// The lane's store stands where the journal has never been.
-    pub(crate) fn mark_ahead(&self, lane: &Lane) {
-        self.with_lane(lane, |book| book.ahead = true);
     }
 
     /// The events of type `name` that come a lane's way. `None` if there are none.

@@ -12,6 +12,7 @@ mod backlog;
 mod backoff;
 mod book;
 mod change;
+mod claims;
 mod condition;
 mod dead_letters;
 mod delivery;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::unix_microseconds;
-use sink::Sink;
+use sink::{Claim, Sink};
 
 use crate::{AggregateSetup, Routes, SinkName};
 
@@ -65,6 +65,8 @@ pub struct Options {
     pub alone_max: Duration,
     /// The longest pause between two attempts.
     pub retry_max: Duration,
+    /// The process's claim on its lanes: no other process has it.
+    pub claim: Claim,
     /// Decides the jitter of the pauses.
     pub seed: u64,
     /// By which windows of quiet types end, and objects whose events have waited long enough.
@@ -86,6 +88,7 @@ impl Options {
             cover_every: Duration::from_secs(1),
             alone_max: Duration::from_hours(1),
             retry_max: Duration::from_mins(1),
+            claim: random_claim(),
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
             reporter,
@@ -93,4 +96,10 @@ impl Options {
             mutation: None,
         }
     }
+}
+
+/// 128 bits made of the operating system's randomness, by which the standard library's hashes are keyed.
+fn random_claim() -> Claim {
+    let half = |name: &str| RandomState::new().hash_one((name, std::process::id(), unix_microseconds()));
+    Claim(((u128::from(half("claim")) << 64) | u128::from(half("of this process"))).to_be_bytes())
 }

@@ -2,26 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::pin::pin;
-use std::time::Duration;
 
 use event::TypeName;
 use eventlog::{Finding, Reader, Record};
 use sink::Cursor;
-use tokio::time::sleep;
 
-use crate::LaneState;
 use crate::assembly::Known;
 use crate::book::Outcomes;
+use crate::claims::stands_at;
 use crate::condition::Verdict;
 use crate::dead_letters::BuryError;
 use crate::lane::Lane;
 use crate::ledger::Tally;
-use crate::race::{First, race};
 use crate::rules::Rules;
-
-/// A ledger that isn't saved after so long is a reason to wait that a person is to know.
-const SAVED_SOON: Duration = Duration::from_secs(1);
 
 /// Why a lane has no place now.
 pub(crate) enum NoPlace {
@@ -47,40 +40,20 @@ impl From<BuryError> for NoPlace {
 }
 
 impl Lane {
-    /// Brings the ledger to where the store stands, and says what is known of the events behind its cursor.
+    /// Brings the ledger to where the store stands, which agrees with the journal, and says what is known of the events behind its cursor.
     pub(crate) fn take_place(&self, cursor: Cursor) -> Result<Known, NoPlace> {
         let book = self.ledger.lane(&self.name);
         let fence = match cursor {
             Cursor::Delivery => 0,
             Cursor::Store(position) => position,
         };
-        let end = self.reach();
-        if fence > end {
-            self.ledger.mark_ahead(&self.name);
-        }
-        if book.ahead || fence > end {
-            return Err(NoPlace::Stop(format!(
-                "the store has positions up to {fence}, the journal of shard {} ended at {end}: was the data directory \
-                 restored from a copy? What was accepted since can't be told from what the store has",
-                self.name.shard
-            )));
-        }
-        // A lane that began with a later event stands there, however little its store has.
         let mut goes_on_at = match cursor {
             Cursor::Delivery => book.cursor,
-            Cursor::Store(position) => position.max(book.start).min(book.cursor),
+            Cursor::Store(position) => stands_at(position, &book),
         };
         let behind = goes_on_at < book.cursor;
         let oldest = self.shard.segments().oldest().unwrap_or(1);
         if goes_on_at + 1 < oldest {
-            if behind {
-                return Err(NoPlace::Stop(format!(
-                    "the store's cursor is {goes_on_at}, the oldest event that shard {} still has is {oldest}, and those \
-                     between were stored before: was the store restored from a copy? Bring the newer one back, or deliver \
-                     to a new one",
-                    self.name.shard
-                )));
-            }
             self.pass_over(goes_on_at, oldest - 1);
             goes_on_at = oldest - 1;
         }
@@ -103,17 +76,6 @@ impl Lane {
     /// answered isn't any of it: a store that is ahead of what was there then has something else at these positions.
     pub(crate) fn reach(&self) -> u64 {
         self.ledger.lane(&self.name).unheard_since.unwrap_or_else(|| self.shard.durable())
-    }
-
-    /// Waits until the ledger is saved with the store's first answer: before anything is written to the store, or after a crash it would
-    /// be taken for one that is ahead.
-    pub(crate) async fn answer_is_saved(&self) {
-        let saved = self.ledger.answer_saved(&self.name);
-        let mut saved = pin!(saved);
-        if race(saved.as_mut(), sleep(SAVED_SOON)).await != First::One(()) {
-            self.enter(LaneState::Waiting("the ledger can't be saved with where its store stands".into()));
-            saved.await;
-        }
     }
 
     /// Goes on behind events that this lane has never had, and whose segments are not there any more: segments are

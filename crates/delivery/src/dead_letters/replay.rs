@@ -33,6 +33,7 @@
 //! Dropping is 3, 5 and 6 with another kind of end; the event stays counted as dead, and its lane never sends it again.
 
 mod attempt;
+mod claim;
 mod recall;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
 use event::{Lane, Origin};
 use eventlog::{Record, Settled, Stretch};
-use sink::{Batch, Cursor, Refusal, Report, Sink, SinkError};
+use sink::{Batch, Claim, Refusal, Report, Sink, SinkError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -119,6 +120,8 @@ pub(crate) struct Clerk {
     dead: Arc<DeadLetters>,
     sink: SinkSlot,
     lane: Lane,
+    /// This process's claim on the lane.
+    claim: Claim,
     ledger: Arc<Ledger>,
     orders: mpsc::Receiver<DeadOrder>,
     stop: watch::Receiver<bool>,
@@ -134,7 +137,7 @@ pub(crate) struct Clerk {
 pub(crate) fn clerk(
     dead: &Arc<DeadLetters>,
     sink: SinkSlot,
-    origin: Origin,
+    (origin, claim): (Origin, Claim),
     ledger: Arc<Ledger>,
     stop: watch::Receiver<bool>,
 ) -> (Clerk, mpsc::Sender<DeadOrder>) {
@@ -142,7 +145,7 @@ pub(crate) fn clerk(
     // No configured sink has a slash in its name.
     let lane = Lane { origin, shard: 0, sink: format!("{}/replay", dead.sink()).into() };
     let (attempt, watch) = (Attempt::default(), Watch::default());
-    (Clerk { dead: dead.clone(), sink, lane, ledger, orders, stop, attempt, watch, touch_at: None }, sender)
+    (Clerk { dead: dead.clone(), sink, lane, claim, ledger, orders, stop, attempt, watch, touch_at: None }, sender)
 }
 
 /// Letters that are handled together, and the bytes that they are slices of.
@@ -201,8 +204,8 @@ impl Page {
     }
 
     /// These of the letters as a batch behind `cursor`.
-    fn batch(&self, lane: &Lane, cursor: u64, part: &[Numbered]) -> Batch {
-        let mut batch = Batch::new(lane.clone(), cursor + 1);
+    fn batch(&self, (lane, claim): (&Lane, Claim), cursor: u64, part: &[Numbered]) -> Batch {
+        let mut batch = Batch::new(lane.clone(), cursor + 1).claimed_by(claim);
         for stretch in &self.stretches {
             let mut push = |at: u64, record: &Record<'_>, block| {
                 if let Ok(index) = part.binary_search_by_key(&at, |(at, _)| *at) {
@@ -343,7 +346,7 @@ impl Clerk {
         }
         let failed = |error: SinkError| error.to_string();
         sink.connect().await.map_err(failed)?;
-        let Cursor::Store(mut cursor) = sink.cursor(&self.lane).await.map_err(failed)? else {
+        let Some(mut cursor) = self.claim_cursor(&sink).await? else {
             let part = page.letters.iter().copied().zip(1..).collect();
             return self.send(&sink, &page, (0, part), outcome).await;
         };
@@ -351,7 +354,7 @@ impl Clerk {
         if self.watch.has_lost() {
             // It comes first: its numbers lie before those of what is sent now.
             self.bring_back_first().await;
-            let Cursor::Store(now) = sink.cursor(&self.lane).await.map_err(failed)? else { return Ok(()) };
+            let Some(now) = self.claim_cursor(&sink).await? else { return Ok(()) };
             cursor = now;
         }
         if self.watch.has_lost() {
@@ -375,7 +378,7 @@ impl Clerk {
             if is_fenced {
                 self.note(page, &part)?;
             }
-            let batch = page.batch(&self.lane, cursor, &part);
+            let batch = page.batch((&self.lane, self.claim), cursor, &part);
             match sink.write(&batch).await.map_err(|error| error.to_string())? {
                 Report::Stored => {
                     let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();

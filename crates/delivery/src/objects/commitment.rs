@@ -290,7 +290,7 @@ mod tests {
             let prefix = Prefix::NONE;
             let rules = ObjectRules { line, codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
             let object = |run, received_at| {
-                let manifest = Manifest::new(lane.clone(), run, "a", received_at, &rules, previous.clone());
+                let manifest = Manifest::new(lane.clone(), run, "a", received_at, &rules, previous.clone(), None);
                 Object { manifest, kept: kept.clone() }
             };
             let objects = [object(7..=40, 1_760_000_000_000_000), object(7..=40, 5), object(41..=41, 6)];

@@ -6,7 +6,7 @@ use event::Lane;
 use event::limits::OBJECT_TYPES_MAX;
 use eventlog::{Record, Stretch};
 use sink::object::{Lines, line_bytes};
-use sink::{Manifest, ObjectRules, ObjectStore};
+use sink::{Claim, Manifest, ObjectRules, ObjectStore};
 use tokio::time::Instant;
 
 use super::ahead::Ahead;
@@ -233,7 +233,7 @@ impl Gathering {
     /// The objects of its events, if there are any, behind the object `previous`.
     pub(super) fn commitment(
         &self,
-        lane: &Lane,
+        (lane, claim): (&Lane, Claim),
         rules: &Rules,
         limits: &ObjectRules,
         mut previous: Option<String>,
@@ -245,7 +245,7 @@ impl Gathering {
         });
         let mut object = |received_at, type_name: &str, kept| {
             let before = previous.take();
-            let manifest = Manifest::new(lane.clone(), first..=last, type_name, received_at, limits, before);
+            let manifest = Manifest::new(lane.clone(), first..=last, type_name, received_at, limits, before, Some(claim));
             previous = Some(manifest.name.clone());
             Object { manifest, kept }
         };

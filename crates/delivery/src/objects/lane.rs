@@ -121,7 +121,7 @@ impl Lane {
     async fn take_up(&mut self, store: &ObjectStore) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), Turn> {
         self.enter(LaneState::Connecting);
         let (file, buried) = loop {
-            self.find_cursor().await;
+            self.find_held().await;
             match self.take_place_by_commitment() {
                 Ok(place) => break place,
                 Err(NoPlace::Later(reason)) => self.wait(&reason).await,
@@ -209,7 +209,7 @@ impl Lane {
     /// Commits what was gathered, and begins to write it.
     async fn write_gathered(&mut self, run: &mut Run) {
         let previous = run.file.newest_name();
-        let commitment = run.gathering.commitment(&self.name, &run.rules, &run.limits, previous);
+        let commitment = run.gathering.commitment((&self.name, self.claim), &run.rules, &run.limits, previous);
         let Some(commitment) = commitment else { return };
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {

@@ -239,7 +239,7 @@ mod tests {
 
     fn manifest(line: Line, codec: Codec) -> Manifest {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
-        Manifest::new(lane, 1..=COUNT, "access", 0, &rules(line, codec), None)
+        Manifest::new(lane, 1..=COUNT, "access", 0, &rules(line, codec), None, None)
     }
 
     fn record(sequence: u64, payload: &[u8]) -> Record<'_> {

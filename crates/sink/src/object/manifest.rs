@@ -5,6 +5,10 @@ use std::ops::RangeInclusive;
 use event::{Lane, rfc3339};
 
 use super::{Apart, Codec, Line, ObjectRules};
+use crate::Claim;
+
+/// Digits of a claim that names are made of.
+pub(super) const TOKEN: usize = 16;
 
 /// What an object is, fixed and durable before its first byte is written: its events, its coding and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +35,8 @@ pub struct Manifest {
 
 impl Manifest {
     /// An object of these positions, as the rules have it now: what they say later doesn't change it. Where they tell types apart, it holds
-    /// events of `type_name`.
+    /// events of `type_name`. A process with a `claim` has names of its own: another one, on a copy of the data directory, may give the
+    /// same positions to other events.
     #[must_use]
     pub fn new(
         lane: Lane,
@@ -40,9 +45,10 @@ impl Manifest {
         received_at: i64,
         rules: &ObjectRules,
         previous: Option<String>,
+        claim: Option<Claim>,
     ) -> Self {
         let (line, codec) = (rules.line, rules.codec);
-        let name = rules.prefix.at(type_name, received_at) + &name(&lane, *run.start(), received_at, codec);
+        let name = rules.prefix.at(type_name, received_at) + &name(&lane, *run.start(), received_at, codec, claim);
         let apart = rules.apart.clone();
         Self { lane, first: *run.start(), last: *run.end(), received_at, line, codec, apart, previous, name }
     }
@@ -54,17 +60,16 @@ impl Manifest {
     }
 }
 
-/// The name doesn't say where the object ends: should a manifest ever be lost, the object that is cut in its place meets
-/// the one that is there, and isn't stored beside it. It sorts by time, and tells sinks and origins apart, so that two
-/// of them can't meet.
-fn name(lane: &Lane, first: u64, received_at: i64, codec: Codec) -> String {
+/// The name sorts by time, and tells sinks, origins and processes apart, so that two objects never have the same name.
+fn name(lane: &Lane, first: u64, received_at: i64, codec: Codec, claim: Option<Claim>) -> String {
     let Lane { origin, shard, sink } = lane;
     let time = rfc3339::format(received_at);
     let (time, _) = time.split_once('.').unwrap_or((&time, ""));
     let time = time.replace(['-', ':'], "");
     // The lane of replays has a slash in its name.
     let sink = sink.replace('/', "-");
-    format!("{sink}-{time}Z-{origin}-{shard:04}-{first:020}{}", codec.ending())
+    let token = claim.map(|claim| format!("-{:.TOKEN$}", claim.to_string())).unwrap_or_default();
+    format!("{sink}-{time}Z-{origin}-{shard:04}-{first:020}{token}{}", codec.ending())
 }
 
 #[cfg(test)]
@@ -82,8 +87,11 @@ mod tests {
         let prefix = "{day}/".parse().unwrap();
         let (line, codec) = (Line::Payload, Codec::Zstd);
         let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
-        let manifest = Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None);
-        let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012.ndjson.zst", "ab".repeat(16));
-        assert_eq!(manifest.name, format!("2025-10-09/{name}"));
+        let manifest = Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, None);
+        let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012", "ab".repeat(16));
+        assert_eq!(manifest.name, format!("2025-10-09/{name}.ndjson.zst"));
+        let claim = Some(Claim([0xc1; 16]));
+        let manifest = Manifest::new(manifest.lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, claim);
+        assert_eq!(manifest.name, format!("2025-10-09/{name}-c1c1c1c1c1c1c1c1.ndjson.zst"));
     }
 }

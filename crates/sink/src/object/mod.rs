@@ -152,7 +152,7 @@ impl ObjectStore {
         for part in by_type(batch, &rules) {
             let Some(first) = part.get(0) else { continue };
             let (lane, type_name) = (batch.lane().clone(), first.type_name);
-            let manifest = Manifest::new(lane, run.clone(), type_name, first.received_at, &rules, None);
+            let manifest = Manifest::new(lane, run.clone(), type_name, first.received_at, &rules, None, None);
             self.put(&manifest, OnePart::new(part.clone())).await?;
         }
         Ok(Report::Stored)

@@ -54,7 +54,7 @@ fn large() -> Batch {
 }
 
 fn of(batch: &Batch, rules: &ObjectRules) -> Manifest {
-    Manifest::new(lane(0), batch.first()..=batch.last(), "access", 1_760_000_000_000_001, rules, None)
+    Manifest::new(lane(0), batch.first()..=batch.last(), "access", 1_760_000_000_000_001, rules, None, None)
 }
 
 fn large_rules(codec: Codec) -> ObjectRules {

@@ -157,7 +157,7 @@ async fn an_object_that_memory_does_not_keep_arrives_as_it_is_and_is_found_again
         assert!(found.iter().map(Vec::as_slice).eq(texts.iter().map(|text| text.as_bytes())));
         // Cut in its middle nothing is there but what was.
         let next = batch_of(&payloads, 31);
-        let manifest = Manifest::new(lane(0), 31..=60, "access", 1_760_000_000_000_031, &stand.rules, None);
+        let manifest = Manifest::new(lane(0), 31..=60, "access", 1_760_000_000_000_031, &stand.rules, None, None);
         let frozen = stand.sink();
         frozen.connect().await.unwrap();
         let cut = stand.proxy.cut_after(0);

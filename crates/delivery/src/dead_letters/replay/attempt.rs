@@ -227,6 +227,16 @@ impl Clerk {
         self.attempt.note(&self.dead, Sent { until: until.unwrap_or_default(), numbers })
     }
 
+    /// Nobody can tell whether what was sent last is stored: its letters are sent under new numbers.
+    pub(super) fn forget_attempt(&mut self) -> Result<(), String> {
+        self.watch.clear();
+        self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
+        if self.attempt.sent.numbers.is_empty() {
+            return Ok(());
+        }
+        self.attempt.note(&self.dead, Sent::default())
+    }
+
     /// All that was sent has its answer.
     pub(super) fn is_answered(&mut self) {
         self.attempt.sent = Sent::default();

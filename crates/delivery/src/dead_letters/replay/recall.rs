@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use sink::Cursor;
 use tokio::time::{Instant, sleep_until};
 
 use super::attempt::Numbered;
@@ -29,9 +28,11 @@ impl Clerk {
     /// Asks the store whether it has what was replayed.
     pub(super) async fn touch(&mut self) {
         match self.sink.get() {
-            Some(sink) => match sink.cursor(&self.lane).await {
-                Ok(Cursor::Store(position)) => self.watch.touched(position, sink.traits().settle),
-                Ok(Cursor::Delivery) => self.watch.clear(),
+            Some(sink) => match sink.held(&self.lane).await {
+                // Where another process has claimed the lane, its position says nothing of these replays.
+                Ok(Some(held)) if !self.knows(&held) => self.watch.interrupted(),
+                Ok(Some(held)) => self.watch.touched(held.position, sink.traits().settle),
+                Ok(None) => self.watch.clear(),
                 Err(_) => self.watch.interrupted(),
             },
             // It may be configured again: until then nobody can tell.

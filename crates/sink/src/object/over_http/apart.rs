@@ -165,7 +165,7 @@ mod tests {
             prefix: Prefix::NONE,
             apart: None,
         };
-        Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None)
+        Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, None)
     }
 
     fn record(payload: &str) -> Record<'_> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use event::{EventId, Origin, Position};
 
+use crate::object::manifest::TOKEN;
 use crate::object::{Codec, Prefix};
 
 /// Stores take names of 1,024 bytes.
@@ -47,8 +48,9 @@ impl Names {
         self.of_stem(stem)
     }
 
-    /// `SINK-TIME-ORIGIN-SHARD-FIRST`, behind what names of the sink begin with.
+    /// `SINK-TIME-ORIGIN-SHARD-FIRST-TOKEN`, behind what names of the sink begin with. Older names have no token.
     fn of_stem(&self, stem: &str) -> Option<ObjectPlace> {
+        let stem = stem.rsplit_once('-').filter(|(_, last)| is_token(last)).map_or(stem, |(before, _)| before);
         let mut parts = stem.rsplitn(5, '-');
         let sequence = number(parts.next()?, 20)?;
         let shard = number(parts.next()?, 4)?;
@@ -68,6 +70,11 @@ impl Names {
 fn is_part(part: &str) -> bool {
     let is_plain = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-=".contains(&byte));
     is_plain && !matches!(part, "" | "." | "..")
+}
+
+/// What tells the processes apart that may use a data directory.
+fn is_token(text: &str) -> bool {
+    text.len() == TOKEN && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// 32 digits in the one way in which they are written.
@@ -103,14 +110,19 @@ mod tests {
     use event::Lane;
 
     use super::*;
+    use crate::Claim;
     use crate::object::{Codec, Line, Manifest, ObjectRules};
 
     fn name(sink: &str, codec: Codec, prefix: &str) -> String {
+        named(sink, codec, prefix, None)
+    }
+
+    fn named(sink: &str, codec: Codec, prefix: &str, claim: Option<Claim>) -> String {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: sink.into() };
         let age_max = Duration::from_secs(1);
         let (line, prefix) = (Line::Payload, prefix.parse().unwrap());
         let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
-        Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None).name
+        Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, claim).name
     }
 
     fn names(sink: &str, prefix: &str) -> Names {
@@ -119,9 +131,13 @@ mod tests {
 
     #[test]
     fn what_a_sink_stores_can_be_asked_for() {
-        for (codec, prefix) in [(Codec::None, ""), (Codec::Gzip, "a/day={day}/{type}/"), (Codec::Zstd, "{type}-{hour}")]
-        {
-            let lines = name("a-b", codec, prefix);
+        let claim = Some(Claim([0x17; 16]));
+        for (codec, prefix, claim) in [
+            (Codec::None, "", None),
+            (Codec::Gzip, "a/day={day}/{type}/", claim),
+            (Codec::Zstd, "{type}-{hour}", claim),
+        ] {
+            let lines = named("a-b", codec, prefix, claim);
             let stem = lines.split(".ndjson").next().unwrap();
             let apart = format!("{stem}/00000000000000000017-11111111-1111-1111-1111-111111111111");
             for (name, sequence) in [(lines.clone(), 12), (format!("{lines}.manifest.json"), 12), (apart, 17)] {
@@ -179,6 +195,8 @@ mod tests {
             name.replace("abab", "ABab"),
             name.replace("-0003-", "-003-"),
             name.replace(".ndjson", ""),
+            name.replace(".ndjson", "-ABABABABABABABAB.ndjson"),
+            name.replace(".ndjson", "-abababababababab-abababababababab.ndjson"),
             format!("{}{name}", "a/".repeat(600)),
         ] {
             assert_eq!(names("archive", "").place(&other), None, "{other}");
