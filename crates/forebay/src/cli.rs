@@ -22,7 +22,7 @@ const USUAL_NAME: &str = "forebay.toml";
 pub(crate) use bench::BenchFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
-pub(crate) use route::{RouteCommand, RouteDrop, RouteList};
+pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use server::{CaError, CaFlag};
 pub(crate) use shown_token::{TokenFlag, WrongToken};

@@ -1,4 +1,4 @@
-//! `forebay route …`: lists routes, and gives up what those hold that are out of the configuration. A running server is
+//! `forebay route …`: lists routes, gives up what those hold that are out of the configuration, and lets stopped lanes go on. A running server is
 //! asked over its admin port; where none runs, the data directory is read and written.
 
 use std::io::{self, BufWriter, Write};
@@ -7,10 +7,10 @@ use delivery::{DeadFilter, Saved};
 use serde::Serialize;
 
 use crate::admin::DeadQuery;
-use crate::cli::{RouteCommand, RouteDrop, RouteList};
+use crate::cli::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 use crate::dead_command::{Answered, Call, DeadCommandError, Place, ask, on_one_line, output_error};
 use crate::output::Output;
-use crate::route_json::{GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
+use crate::route_json::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 
 /// Runs the command and gives the process's exit code.
 ///
@@ -20,6 +20,7 @@ pub(crate) fn run(command: &RouteCommand) -> Result<u8, DeadCommandError> {
     match command {
         RouteCommand::List(list) => run_list(list),
         RouteCommand::Drop(drop) => run_drop(drop),
+        RouteCommand::Accept(accept) => run_accept(accept),
     }
 }
 
@@ -61,6 +62,25 @@ fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
     };
     let mut output = BufWriter::new(Output::lock());
     print_given_up(&mut output, &drop.sink, &given_up).and_then(|()| output.flush()).map_err(output_error)?;
+    Ok(0)
+}
+
+fn run_accept(accept: &RouteAccept) -> Result<u8, DeadCommandError> {
+    let (server, origin) = match Place::find(&accept.at)? {
+        Place::Server(server, origin) => (server, origin),
+        Place::Directory(_) => return Err(DeadCommandError::NoLane(accept.at.data.directory.clone())),
+    };
+    let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
+    let query = DeadQuery { filter, again: accept.again, origin, ..DeadQuery::default() };
+    let target = format!("/api/routes/accept{}", query.write());
+    let lanes = match ask(&server, Call { method: "POST", target: &target, body: &[] }, &accept.at)? {
+        Answered::Json(AcceptedJson { lanes }) => lanes,
+        Answered::NoLetter => 0,
+    };
+    let mut output = BufWriter::new(Output::lock());
+    let sink = &accept.sink;
+    let written = writeln!(output, "{sink}: {lanes} stopped lane(s) accept what the store has and go on when it answers");
+    written.and_then(|()| output.flush()).map_err(output_error)?;
     Ok(0)
 }
 

@@ -125,3 +125,10 @@ impl GivenUpJson {
         Self { routes: given_up.routes.into_iter().map(route).collect(), lanes: given_up.lanes }
     }
 }
+
+/// What stopped lanes were permitted.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct AcceptedJson {
+    /// Lanes that accept what their store has, and go on.
+    pub(crate) lanes: u64,
+}

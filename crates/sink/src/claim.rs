@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::Batch;
 
 /// A process that delivers: 128 random bits, which no other process has.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim(pub [u8; 16]);
 
 impl Claim {

@@ -10,6 +10,8 @@ pub(crate) struct DeadQuery {
     pub(crate) limit: Option<u64>,
     /// Nothing says which, and all are meant.
     pub(crate) all: bool,
+    /// What the store may have is sent again, where a lane accepts what it has.
+    pub(crate) again: bool,
     /// The data directory that is meant, by its origin.
     pub(crate) origin: Option<String>,
 }
@@ -33,10 +35,11 @@ impl DeadQuery {
                 "where" => filter.condition = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
                 "limit" => query.limit = Some(value.parse().map_err(|_| wrong("wanted a number"))?),
                 "all" => query.all = value.parse().map_err(|_| wrong("wanted true or false"))?,
+                "again" => query.again = value.parse().map_err(|_| wrong("wanted true or false"))?,
                 "origin" => query.origin = Some(value),
                 _ => {
                     return Err(format!(
-                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all and origin"
+                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all, again and origin"
                     ));
                 }
             }
@@ -57,6 +60,7 @@ impl DeadQuery {
             ("where", condition.as_ref().map(ToString::to_string)),
             ("limit", self.limit.map(|limit| limit.to_string())),
             ("all", self.all.then(|| "true".to_owned())),
+            ("again", self.again.then(|| "true".to_owned())),
             ("origin", self.origin.clone()),
         ];
         let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", encode(&value?))));
@@ -88,7 +92,7 @@ mod tests {
             reason: Some("no \"x\" & y".into()),
             condition: "status == 200 && path != 'ü'".parse().ok(),
         };
-        let query = DeadQuery { filter, limit: Some(3), all: true, origin: Some("0f".into()) };
+        let query = DeadQuery { filter, limit: Some(3), all: true, again: true, origin: Some("0f".into()) };
         let text = query.write();
         assert_eq!(DeadQuery::read(text.strip_prefix('?').unwrap()), Ok(query), "{text}");
         assert_eq!(DeadQuery::read(""), Ok(DeadQuery::default()));

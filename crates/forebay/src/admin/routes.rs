@@ -1,9 +1,11 @@
-//! `/api/routes`: lists routes, and gives up what those hold that are out of the configuration.
+//! `/api/routes`: lists routes, gives up what those hold that are out of the configuration, and lets stopped lanes accept what their
+//! store has.
 //!
 //! | request | answer |
 //! |---|---|
 //! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "last_dead"}]}` |
 //! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 where there is nothing to give up |
+//! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 where no lane has stopped because of what its store has |
 
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use hyper::{Method, StatusCode};
 
 use super::answer::{Answer, json, not_allowed, other_origin, problem};
 use super::query::DeadQuery;
-use crate::route_json::{GivenUpJson, RoutesJson};
+use crate::route_json::{AcceptedJson, GivenUpJson, RoutesJson};
 
 /// The beginning of all paths here.
 pub(super) const PATH: &str = "/api/routes";
@@ -48,8 +50,23 @@ impl Routes {
             }
             "" => not_allowed("GET, HEAD"),
             "/drop" if *method == Method::POST => self.give_up(&query).await,
-            "/drop" => not_allowed("POST"),
-            _ => problem(StatusCode::NOT_FOUND, "path", "there are /api/routes and /api/routes/drop".into()),
+            "/accept" if *method == Method::POST => self.accept(&query).await,
+            "/drop" | "/accept" => not_allowed("POST"),
+            _ => {
+                let paths = "there are /api/routes, /api/routes/drop and /api/routes/accept";
+                problem(StatusCode::NOT_FOUND, "path", paths.into())
+            }
+        }
+    }
+
+    async fn accept(&self, query: &DeadQuery) -> Answer {
+        let Some(sink) = &query.filter.sink else {
+            return problem(StatusCode::BAD_REQUEST, "sink", "say which sink: sink=NAME".into());
+        };
+        match self.control.accept(sink.as_str().into(), query.again).await {
+            Ok(lanes) => json(StatusCode::OK, &AcceptedJson { lanes }),
+            Err(ChangeError::NothingHeld(detail)) => problem(StatusCode::CONFLICT, "nothing_stopped", detail),
+            Err(error) => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
         }
     }
 

@@ -17,6 +17,13 @@ pub(crate) enum RouteCommand {
     /// sink that has stopped because its store has lost events goes on with those that wait, without the lost ones.
     #[command(after_help = "Example: forebay route drop warehouse --data /var/lib/forebay")]
     Drop(RouteDrop),
+    /// Lets stopped lanes of a sink accept what their store has, and go on
+    ///
+    /// A lane stops if its store and the journal disagree: another server has claimed it, the store has more than the journal ever had, or
+    /// the store has lost events. That is so after a backup was restored. The lane takes the store for this server. What the store has of
+    /// the journal's events counts as stored, and the others are delivered.
+    #[command(after_help = "Example: forebay route accept warehouse --data /var/lib/forebay")]
+    Accept(RouteAccept),
 }
 
 /// `forebay route list`.
@@ -39,4 +46,16 @@ pub(crate) struct RouteDrop {
     /// Only the route from this type
     #[arg(long = "type", value_name = "TYPE", value_parser = |text: &str| TypeName::new(text))]
     pub(crate) type_name: Option<TypeName>,
+}
+
+/// `forebay route accept`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RouteAccept {
+    /// The sink's name
+    pub(crate) sink: String,
+    #[command(flatten)]
+    pub(crate) at: DeadAt,
+    /// Send again what the journal has behind the saved cursor, also what the store may have
+    #[arg(long)]
+    pub(crate) again: bool,
 }

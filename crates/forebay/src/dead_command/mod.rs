@@ -52,6 +52,9 @@ pub(crate) enum DeadCommandError {
         "no Forebay is running on {0}: start it, and then edit, replay or drop; only list and show work without it"
     )]
     NotRunning(PathBuf),
+    /// No server works on the directory, whose lane is to go on.
+    #[error("no Forebay is running on {0}: start it, and then accept: the lane has to ask its store")]
+    NoLane(PathBuf),
     /// The server can't be asked.
     #[error(
         "can't ask the server at {address}: {source}; name the admin address of the running one with --admin, or its configuration with --config"

@@ -10,10 +10,15 @@ use super::config::StreamName;
 use super::failure::Failure;
 use super::session::Session;
 use super::{row, subject};
+use crate::Claim;
 
 /// Headers of a cursor's message: up to where its lane is stored, and from where its batch is.
 pub(super) const POSITION: &str = "Forebay-Cursor";
 pub(super) const FIRST: &str = "Forebay-First";
+/// The claim on the lane.
+pub(super) const CLAIM: &str = "Forebay-Claim";
+/// What was stored beyond the position when the claim was exchanged: positions joined by commas.
+pub(super) const BEYOND: &str = "Forebay-Beyond";
 /// Headers of the server's that each message of a batch has.
 pub(super) const BATCH: &str = "Nats-Batch-Id";
 pub(super) const NUMBER: &str = "Nats-Batch-Sequence";
@@ -27,6 +32,8 @@ pub(super) struct Cursor {
     pub(super) sequence: u64,
     /// What is stored beyond the position: of a batch that was stored in part.
     pub(super) beyond: BTreeSet<u64>,
+    /// The claim on the lane.
+    pub(super) claim: Option<Claim>,
 }
 
 impl Cursor {
@@ -44,7 +51,11 @@ pub(super) async fn read(session: &mut Session, stream: &StreamName, lane: &Lane
     };
     let (position, first) = (number(&message, POSITION)?, number(&message, FIRST)?);
     let (batch, count) = (message.header(BATCH).unwrap_or_default(), number(&message, NUMBER)?);
-    let whole = Cursor { position, sequence: message.seq, beyond: BTreeSet::new() };
+    let claim = message.header(CLAIM).map(|claim| claim.parse().map_err(|_| ODD)).transpose()?;
+    let beyond = message.header(BEYOND).unwrap_or_default();
+    let beyond = beyond.split(',').filter(|position| !position.is_empty());
+    let beyond = beyond.map(|position| position.parse().map_err(|_| ODD)).collect::<Result<_, _>>()?;
+    let whole = Cursor { position, sequence: message.seq, beyond, claim };
     let start = message.seq.saturating_sub(count - 1);
     if count == 1 || !is_torn(session, stream, start, &batch).await? {
         return Ok(whole);

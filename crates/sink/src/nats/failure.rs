@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::api::ApiError;
 use super::config::NatsConfig;
 use crate::SinkError;
+use crate::claim::OF_ANOTHER;
 use crate::stream::is_of_trust;
 
 /// Why a call failed.
@@ -41,6 +42,8 @@ pub(super) enum Failure {
         /// The last.
         last: u64,
     },
+    /// Another process has claimed the lane.
+    Claimed,
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -86,6 +89,7 @@ impl Failure {
                 "the server acknowledged positions {first} to {last} and stored only some of them: its account has no room left; give \
                  it more, or remove what nobody needs. What is missing is sent again"
             )),
+            Self::Claimed => unavailable(OF_ANOTHER.to_owned()),
             Self::Odd(what) => unavailable(what.to_owned()),
         }
     }

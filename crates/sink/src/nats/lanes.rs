@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::session::Session;
 use super::standing::Standing;
 use super::write;
-use crate::{Batch, Report};
+use crate::{Batch, Claim, Held, Report, Takeover};
 
 /// The lanes that have called.
 pub(super) struct Lanes {
@@ -46,6 +46,13 @@ pub(super) struct Seat {
 }
 
 impl Seat {
+    /// Goes on from this cursor, wherever it is.
+    fn stand_at(&mut self, link: Link, cursor: Cursor) -> Held {
+        let held = Held::new(cursor.position, cursor.claim);
+        *self = Self { link: Some(link), stored: cursor.position, cursor: Some(cursor) };
+        held
+    }
+
     /// A cursor that was read, unless it lies before what was stored.
     pub(super) fn checked(&self, cursor: Cursor) -> Result<Cursor, Failure> {
         if cursor.position < self.stored {
@@ -81,15 +88,30 @@ impl Lanes {
         .await
     }
 
-    pub(super) async fn cursor(&self, config: &NatsConfig, lane: &Lane) -> Result<u64, Failure> {
+    pub(super) async fn held(&self, config: &NatsConfig, lane: &Lane) -> Result<Held, Failure> {
         self.unless_closed(async {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
             let mut link = self.take(config, &mut seat).await?;
             let cursor = cursor::read(&mut link.session, &config.stream, lane).await?;
-            let position = cursor.position;
-            *seat = Seat { link: Some(link), stored: position, cursor: Some(cursor) };
-            Ok(position)
+            Ok(seat.stand_at(link, cursor))
+        })
+        .await
+    }
+
+    pub(super) async fn claim(
+        &self,
+        config: &NatsConfig,
+        lane: &Lane,
+        (claim, takeover): (Claim, &Takeover),
+    ) -> Result<Held, Failure> {
+        self.unless_closed(async {
+            let seat = self.seat(lane);
+            let mut seat = seat.lock().await;
+            let mut link = self.take(config, &mut seat).await?;
+            let Link { session, standing } = &mut link;
+            let cursor = write::claim(session, (standing, config), lane, claim, takeover).await?;
+            Ok(seat.stand_at(link, cursor))
         })
         .await
     }

@@ -29,7 +29,7 @@ pub use config::{Creation, InvalidStream, NatsConfig, REPLICAS_MAX, StreamName};
 pub use server::{InvalidServers, Servers};
 pub use subject::{InvalidSubject, SubjectPattern};
 
-use crate::{Batch, Cursor, Reason, Report, SinkError};
+use crate::{Batch, Claim, Held, Reason, Report, SinkError, Takeover};
 use lanes::Lanes;
 
 /// How long a server may be behind its answers: it brings what it has stored to its disk every two minutes, unless it is told
@@ -61,10 +61,14 @@ impl Nats {
         lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
     }
 
-    pub(crate) async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
+    pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {
         let Shared { config, lanes } = &*self.shared;
-        let position = lanes.cursor(config, lane).await.map_err(|failure| failure.into_sink_error(config))?;
-        Ok(Cursor::Store(position))
+        lanes.held(config, lane).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
+        let Shared { config, lanes } = &*self.shared;
+        lanes.claim(config, lane, (claim, takeover)).await.map_err(|failure| failure.into_sink_error(config))
     }
 
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {

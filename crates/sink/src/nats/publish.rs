@@ -1,6 +1,9 @@
 //! One atomic batch: messages, and the cursor as the last of them. The server stores all of them or none, and none where the cursor
 //! before isn't the one that is expected.
 
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
 use event::Lane;
 use serde::Deserialize;
 
@@ -11,6 +14,7 @@ use super::failure::Failure;
 use super::row::Row;
 use super::session::{Session, random};
 use super::{subject, wire};
+use crate::Claim;
 
 /// Another cursor stands there than was expected.
 const WRONG_LAST: [u32; 2] = [10071, 10164];
@@ -45,6 +49,10 @@ pub(super) struct Frame<'a> {
     /// The positions that it accounts for.
     pub(super) first: u64,
     pub(super) last: u64,
+    /// The claim on the lane from then on.
+    pub(super) claim: Option<Claim>,
+    /// What is stored beyond the last of them.
+    pub(super) beyond: &'a BTreeSet<u64>,
 }
 
 /// What the server answers to the last message.
@@ -96,6 +104,12 @@ fn headers(frame: &Frame<'_>, of_batch: &str) -> String {
         frame.stream,
         frame.before.sequence
     );
+    // Writing to a string can't fail.
+    let _ = frame.claim.map(|claim| write!(lines, "{}: {claim}\r\n", cursor::CLAIM));
+    if !frame.beyond.is_empty() {
+        let beyond: Vec<String> = frame.beyond.iter().map(ToString::to_string).collect();
+        let _ = write!(lines, "{}: {}\r\n", cursor::BEYOND, beyond.join(","));
+    }
     if frame.has_age {
         lines.push_str("Nats-TTL: never\r\n");
     }

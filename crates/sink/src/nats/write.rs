@@ -1,5 +1,9 @@
 //! A batch as one atomic batch or several, one after the other: each is what lies beyond the lane's cursor, and the cursor behind it.
 
+use std::collections::BTreeSet;
+
+use event::Lane;
+
 use super::config::NatsConfig;
 use super::cursor::{self, Cursor};
 use super::failure::Failure;
@@ -8,7 +12,7 @@ use super::publish::{Frame, Outcome, publish};
 use super::row::Row;
 use super::session::Session;
 use super::standing::Standing;
-use crate::{Batch, Record, Refusal, Report};
+use crate::{Batch, Claim, Record, Refusal, Report, Takeover};
 
 /// Records of one atomic batch: a server takes 1,000 messages, of which the cursor is one.
 const RECORDS_MAX: usize = 999;
@@ -32,6 +36,9 @@ pub(super) async fn write(
         Some(cursor) => cursor,
         None => seat.checked(cursor::read(session, &config.stream, batch.lane()).await?)?,
     };
+    if !Claim::admits(cursor.claim, batch) {
+        return Err(Failure::Claimed);
+    }
     let (rows, refused) = rows(standing, config, batch, &cursor);
     if !refused.is_empty() {
         seat.cursor = Some(cursor);
@@ -48,6 +55,35 @@ pub(super) async fn write(
     }
     writing.seat.cursor = Some(writing.cursor);
     Ok(Report::Stored)
+}
+
+/// Exchanges the claim on `lane`, if `takeover` allows it, and gives the cursor that is there then.
+pub(super) async fn claim(
+    session: &mut Session,
+    (standing, config): (&Standing, &NatsConfig),
+    lane: &Lane,
+    claim: Claim,
+    takeover: &Takeover,
+) -> Result<Cursor, Failure> {
+    for _ in 0..MOVES_MAX {
+        let before = cursor::read(session, &config.stream, lane).await?;
+        if !takeover.replaces(before.claim, claim) {
+            return Ok(before);
+        }
+        let position = takeover.position(before.position);
+        // What is stored beyond a position that was set is none of these events.
+        let beyond = if position == before.position { before.beyond.clone() } else { BTreeSet::new() };
+        let (first, has_age) = (position + 1, standing.has_age);
+        let stream = &config.stream;
+        let frame =
+            Frame { stream, lane, has_age, before: &before, first, last: position, claim: Some(claim), beyond: &beyond };
+        match publish(session, &frame, &[]).await? {
+            Outcome::Stored(sequence) => return Ok(Cursor { position, sequence, beyond, claim: Some(claim) }),
+            Outcome::Moved => {}
+            Outcome::Known | Outcome::TooLarge => return Err(Failure::Odd("the server doesn't take a single message")),
+        }
+    }
+    Err(BUSY)
 }
 
 /// What of a batch can be published, and what is refused. What is stored already is neither.
@@ -106,6 +142,9 @@ impl Writing<'_> {
             before: &self.cursor,
             first: self.cursor.position + 1,
             last,
+            claim: self.batch.claim(),
+            // A part that was stored by then is known by the batch that it belongs to.
+            beyond: &BTreeSet::new(),
         };
         let sent = if self.is_known { &[] } else { &self.rows[..count] };
         match publish(self.session, &frame, sent).await? {
@@ -138,6 +177,7 @@ impl Writing<'_> {
         self.cursor = Cursor {
             position: last,
             sequence,
+            claim: self.batch.claim(),
             beyond: self.cursor.beyond.iter().copied().filter(|position| *position > last).collect(),
         };
         self.rows.drain(..count);
@@ -147,7 +187,8 @@ impl Writing<'_> {
     }
 
     async fn read(&mut self) -> Result<Cursor, Failure> {
-        self.seat.checked(cursor::read(self.session, &self.config.stream, self.batch.lane()).await?)
+        let cursor = self.seat.checked(cursor::read(self.session, &self.config.stream, self.batch.lane()).await?)?;
+        if Claim::admits(cursor.claim, self.batch) { Ok(cursor) } else { Err(Failure::Claimed) }
     }
 }
 

@@ -20,23 +20,39 @@ pub(super) async fn make_missing(
     let table = config.table.quoted();
     let asked = format!(
         "select to_regclass('{table}') is not null and to_regclass('{cursors}') is not null \
-         and to_regclass('{revisions}') is not null"
+         and to_regclass('{revisions}') is not null, \
+         exists (select from pg_attribute where attrelid = to_regclass('{cursors}') and attname = 'claim' and not attisdropped)"
     );
     let row = talk.wait(talk.client.query_one(&asked, &[])).await?;
     if row.try_get(0)? {
-        return Ok(());
+        return if row.try_get(1)? { Ok(()) } else { add_claims(talk, cursors).await };
     }
     talk.order(&format!(
         "begin; select pg_advisory_xact_lock({MAKING});
          {};
          create table if not exists {cursors} (origin bytea not null, shard integer not null, sink text not null,
-             position bigint not null, set_at timestamptz, primary key (origin, shard, sink)) with (fillfactor = 50);
+             position bigint not null, claim bytea, set_at timestamptz, primary key (origin, shard, sink)) with (fillfactor = 50);
+         alter table {cursors} add column if not exists claim bytea;
          create table if not exists {revisions} (\"table\" text not null, id uuid not null, revision bigint not null,
              primary key (\"table\", id));
          commit",
         creation(config, &table, fields)
     ))
     .await
+}
+
+/// A table of a version that made no claims has no column for them.
+async fn add_claims(talk: &Talk, cursors: &str) -> Result<(), Failure> {
+    let order = format!("alter table {cursors} add column if not exists claim bytea");
+    talk.order(&order).await.map_err(|failure| {
+        if !failure.is_of_rights() {
+            return failure;
+        }
+        Failure::Unfit(format!(
+            "its table forebay_cursors is of an older version and has no column claim, which its owner only may add. As its owner, \
+             run: {order}"
+        ))
+    })
 }
 
 /// What makes the table, and where it is divided the partition for what no other one takes.

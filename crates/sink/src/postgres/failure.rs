@@ -7,6 +7,7 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use super::config::PostgresConfig;
 use crate::SinkError;
+use crate::claim::OF_ANOTHER;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(super) enum Failure {
         /// Up to where it was stored.
         stored: u64,
     },
+    /// Another process has claimed the lane.
+    Claimed,
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -52,6 +55,11 @@ impl Failure {
         }
         let detail = error.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
         Some(format!("{}{detail}", error.message()))
+    }
+
+    /// Whether the user isn't allowed to do what was asked.
+    pub(super) fn is_of_rights(&self) -> bool {
+        matches!(self, Self::Driver(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE))
     }
 
     /// Whether no partition takes a row, or one that doesn't take it any more. The server's own function tells it from
@@ -108,6 +116,7 @@ impl Failure {
                 "{place} has a lane up to position {position}, and {stored} was stored: it is another server now, or an \
                  older copy; the lane's place is to be asked for again"
             )),
+            Self::Claimed => unavailable(format!("{place}: {OF_ANOTHER}")),
             Self::Odd(what) => unavailable(format!("{place}: {what}, which is a bug: please report it")),
         }
     }

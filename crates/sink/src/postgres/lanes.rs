@@ -13,7 +13,7 @@ use super::config::PostgresConfig;
 use super::failure::Failure;
 use super::pool::Pool;
 use super::transaction;
-use crate::{Batch, Report};
+use crate::{Batch, Claim, Held, Report, Takeover};
 
 /// The lanes that have called, and the connections that they share.
 pub(super) struct Lanes {
@@ -44,16 +44,36 @@ impl Lanes {
         .await
     }
 
-    pub(super) async fn cursor(&self, config: &PostgresConfig, lane: &Lane) -> Result<u64, Failure> {
+    pub(super) async fn held(&self, config: &PostgresConfig, lane: &Lane) -> Result<Held, Failure> {
         self.unless_closed(async {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
             let mut lent = self.pool.take(config).await?;
             let (talk, driver) = lent.open.session.parts();
-            let position = driver.run(transaction::read_cursor(talk, &lent.open.table, lane)).await?;
+            let held = driver.run(transaction::read(talk, &lent.open.table, lane)).await?;
             self.pool.give_back(lent);
-            *seat = Seat { stored: position };
-            Ok(position)
+            *seat = Seat { stored: held.position };
+            Ok(held)
+        })
+        .await
+    }
+
+    pub(super) async fn claim(
+        &self,
+        config: &PostgresConfig,
+        lane: &Lane,
+        (claim, takeover): (Claim, &Takeover),
+    ) -> Result<Held, Failure> {
+        self.unless_closed(async {
+            let seat = self.seat(lane);
+            let mut seat = seat.lock().await;
+            let mut lent = self.pool.take(config).await?;
+            let (talk, driver) = lent.open.session.parts();
+            let exchange = transaction::exchange_claim(talk, &lent.open.table, lane, claim, takeover);
+            let held = driver.run(exchange).await?;
+            self.pool.give_back(lent);
+            *seat = Seat { stored: held.position };
+            Ok(held)
         })
         .await
     }

@@ -37,7 +37,7 @@ pub use kind::{Kind, UnknownKind};
 pub use pool::Connections;
 
 use crate::read_thread::ReadThread;
-use crate::{Batch, Cursor, Report, SinkError};
+use crate::{Batch, Claim, Held, Report, SinkError, Takeover};
 use lanes::Lanes;
 use reader::Reader;
 
@@ -76,10 +76,14 @@ impl Postgres {
         lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
     }
 
-    pub(crate) async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
+    pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {
         let Shared { config, lanes, .. } = &*self.shared;
-        let position = lanes.cursor(config, lane).await.map_err(|failure| failure.into_sink_error(config))?;
-        Ok(Cursor::Store(position))
+        lanes.held(config, lane).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
+        let Shared { config, lanes, .. } = &*self.shared;
+        lanes.claim(config, lane, (claim, takeover)).await.map_err(|failure| failure.into_sink_error(config))
     }
 
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {

@@ -150,13 +150,13 @@ impl Table {
         let place = "where origin = $1 and shard = $2 and sink = $3";
         let prepare = async |sql: String| talk.wait(talk.client.prepare(&sql)).await;
         Ok(Self {
-            read_cursor: prepare(format!("select position from {cursors} {place}")).await?,
-            lock_cursor: prepare(format!("select position from {cursors} {place} for update")).await?,
+            read_cursor: prepare(format!("select position, claim from {cursors} {place}")).await?,
+            lock_cursor: prepare(format!("select position, claim from {cursors} {place} for update")).await?,
             add_cursor: prepare(format!(
                 "insert into {cursors} (origin, shard, sink, position) values ($1, $2, $3, 0) on conflict do nothing"
             ))
             .await?,
-            set_cursor: prepare(format!("update {cursors} set position = $4, set_at = now() {place}")).await?,
+            set_cursor: prepare(format!("update {cursors} set position = $4, claim = $5, set_at = now() {place}")).await?,
             copy: prepare(format!("copy {quoted} ({names}) from stdin (format binary)")).await?,
             name,
             fields,

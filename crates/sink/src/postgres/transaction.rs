@@ -8,6 +8,7 @@ use bytes::Bytes;
 use event::Lane;
 use futures_util::SinkExt;
 use futures_util::future::try_join;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::careful;
@@ -15,7 +16,7 @@ use super::failure::Failure;
 use super::row::{COPY_HEADER, COPY_TRAILER, put_row};
 use super::session::Talk;
 use super::table::Table;
-use crate::{Batch, Record, Report, Write};
+use crate::{Batch, Claim, Held, Record, Report, Takeover, Write};
 
 /// Not what the database's default may be: a lock that was waited for must show what its last holder committed.
 const BEGIN: &str = "begin isolation level read committed read write";
@@ -39,15 +40,44 @@ impl<'a> Key<'a> {
     }
 }
 
-/// Up to where `lane` is stored; 0 for a lane that was never written.
-pub(super) async fn read_cursor(talk: &Talk, table: &Table, lane: &Lane) -> Result<u64, Failure> {
+/// Up to where `lane` is stored, 0 for a lane that was never written, and the claim on it.
+pub(super) async fn read(talk: &Talk, table: &Table, lane: &Lane) -> Result<Held, Failure> {
     let key = Key::of(lane);
     let row = talk.wait(talk.client.query_opt(&table.read_cursor, &key.parameters())).await?;
-    row.map_or(Ok(0), |row| Ok(row.try_get::<_, i64>(0)?.cast_unsigned()))
+    let Some(row) = row else { return Ok(Held::default()) };
+    let (position, claim) = place_in(&row)?;
+    Ok(Held::new(position, claim))
 }
 
-/// Begins a transaction that holds the lane's cursor.
-async fn begin(talk: &Talk, table: &Table, lane: &Lane) -> Result<u64, Failure> {
+/// The cursor and the claim of a row.
+fn place_in(row: &Row) -> Result<(u64, Option<Claim>), Failure> {
+    let claim = row.try_get::<_, Option<&[u8]>>(1)?.map(|bytes| bytes.try_into().map(Claim));
+    let claim = claim.transpose().map_err(|_| Failure::Odd("a lane's claim doesn't have 16 bytes"))?;
+    // The server's integers have a sign: the bits are kept as they are, and only this program compares them.
+    Ok((row.try_get::<_, i64>(0)?.cast_unsigned(), claim))
+}
+
+/// Exchanges the claim on `lane`, if `takeover` allows it, and gives what is held then.
+pub(super) async fn exchange_claim(
+    talk: &Talk,
+    table: &Table,
+    lane: &Lane,
+    claim: Claim,
+    takeover: &Takeover,
+) -> Result<Held, Failure> {
+    let (position, held) = begin(talk, table, lane).await?;
+    if !takeover.replaces(held, claim) {
+        talk.order("rollback").await?;
+        return Ok(Held::new(position, held));
+    }
+    let position = takeover.position(position);
+    set_cursor(talk, table, lane, (position, Some(claim))).await?;
+    talk.order("commit").await?;
+    Ok(Held::new(position, Some(claim)))
+}
+
+/// Begins a transaction that holds the lane's cursor, and gives it with the claim.
+async fn begin(talk: &Talk, table: &Table, lane: &Lane) -> Result<(u64, Option<Claim>), Failure> {
     let key = Key::of(lane);
     let parameters = key.parameters();
     let lock = || talk.client.query_opt(&table.lock_cursor, &parameters);
@@ -60,8 +90,7 @@ async fn begin(talk: &Talk, table: &Table, lane: &Lane) -> Result<u64, Failure> 
             talk.wait(lock()).await?.ok_or(Failure::Odd("a lane's cursor was added and isn't there"))?
         }
     };
-    // The server's integers have a sign: the bits are kept as they are, and only this program compares them.
-    Ok(row.try_get::<_, i64>(0)?.cast_unsigned())
+    place_in(&row)
 }
 
 /// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`.
@@ -99,7 +128,11 @@ async fn attempt(
     at_least: u64,
     way: Way,
 ) -> Result<Option<Report>, Failure> {
-    let cursor = begin(talk, table, batch.lane()).await?;
+    let (cursor, held) = begin(talk, table, batch.lane()).await?;
+    if !Claim::admits(held, batch) {
+        talk.order("rollback").await?;
+        return Err(Failure::Claimed);
+    }
     if cursor < at_least || batch.last() <= cursor {
         talk.order("rollback").await?;
         let lost = Failure::LostTail { position: cursor, stored: at_least };
@@ -115,7 +148,8 @@ async fn attempt(
     };
     if refused.is_empty() {
         // Both are sent at once, and done in this order.
-        let ((), is_same) = try_join(set_cursor(talk, table, batch), table.is_same(talk)).await?;
+        let place = (batch.last(), batch.claim());
+        let ((), is_same) = try_join(set_cursor(talk, table, batch.lane(), place), table.is_same(talk)).await?;
         if !is_same {
             return Err(Failure::Altered);
         }
@@ -130,10 +164,15 @@ async fn attempt(
     Ok(Some(Report::Withheld { refused }))
 }
 
-async fn set_cursor(talk: &Talk, table: &Table, batch: &Batch) -> Result<(), Failure> {
-    let (key, position) = (Key::of(batch.lane()), batch.last().cast_signed());
+async fn set_cursor(
+    talk: &Talk,
+    table: &Table,
+    lane: &Lane,
+    (position, claim): (u64, Option<Claim>),
+) -> Result<(), Failure> {
+    let (key, position, claim) = (Key::of(lane), position.cast_signed(), claim.as_ref().map(|claim| &claim.0[..]));
     let [origin, shard, sink] = key.parameters();
-    let set = talk.wait(talk.client.execute(&table.set_cursor, &[origin, shard, sink, &position])).await?;
+    let set = talk.wait(talk.client.execute(&table.set_cursor, &[origin, shard, sink, &position, &claim])).await?;
     // A rule or a trigger of somebody's own could do so: without its cursor a batch would be written again.
     if set == 1 { Ok(()) } else { Err(Failure::Unfit("its table forebay_cursors doesn't keep what is written".into())) }
 }

@@ -11,8 +11,9 @@ for at = HEAD, #ARGV, WIDTH do
 end
 if #refused > 2 then return refused end
 
--- Nothing is changed by these two, but where nothing may be written they fail before anything is.
+-- Nothing of the data is changed by these, but where nothing may be written they fail before anything is.
 redis.call('HSET', cursors, lane, cursor)
+if claim ~= '' and not claimed then redis.call('HSET', cursors, 'claim:' .. lane, claim) end
 if writes_revisions then redis.call('HDEL', revisions, '') end
 for at = first, #ARGV, WIDTH do
   local answer = apply(KEYS[tonumber(ARGV[at + 1])], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4])

@@ -8,6 +8,7 @@ use super::address::Address;
 use super::config::RedisConfig;
 use super::deployment::Deployment;
 use crate::SinkError;
+use crate::claim::OF_ANOTHER;
 use crate::stream::is_of_trust;
 
 /// Why a call failed.
@@ -32,6 +33,8 @@ pub(super) enum Failure {
         /// Up to where it was stored.
         stored: u64,
     },
+    /// Another process has claimed the lane.
+    Claimed,
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -51,6 +54,7 @@ impl fmt::Display for Failure {
             Self::Silent(limit) => write!(f, "no answer for {limit:?}"),
             Self::Closed => f.write_str("the connection was closed here"),
             Self::LostTail { position, stored } => write!(f, "it has positions up to {position}, {stored} was stored"),
+            Self::Claimed => f.write_str(OF_ANOTHER),
             Self::Odd(what) => f.write_str(what),
         }
     }
@@ -65,7 +69,7 @@ impl Failure {
             Self::Silent(limit) => Self::NotReady(format!("{address}: no answer for {limit:?}")),
             Self::Unfit(why) => Self::Unfit(format!("{address}: {why}")),
             Self::NotReady(why) => Self::NotReady(format!("{address}: {why}")),
-            Self::Odd(_) | Self::Closed | Self::LostTail { .. } => self,
+            Self::Odd(_) | Self::Closed | Self::Claimed | Self::LostTail { .. } => self,
         }
     }
 
@@ -93,6 +97,7 @@ impl Failure {
                 "it has a lane up to position {position}, and {stored} was stored: it was emptied, lost what wasn't on its \
                  disk, or another server took over; the lane's place is to be asked for again"
             )),
+            Self::Claimed => unavailable(OF_ANOTHER.to_owned()),
             Self::Odd(what) => unavailable(what.to_owned()),
         }
     }

@@ -19,7 +19,7 @@ use super::places::Places;
 use super::script;
 use super::session::Session;
 use super::standing::Standing;
-use crate::{Batch, Report};
+use crate::{Batch, Claim, Held, Report, Takeover};
 
 /// The lanes that have called.
 pub(super) struct Lanes {
@@ -47,15 +47,32 @@ struct Seat {
 }
 
 impl Seat {
-    async fn cursor(&mut self, config: &RedisConfig, nodes: (&Map, &[Address]), lane: &Lane) -> Result<u64, Failure> {
+    async fn held(&mut self, config: &RedisConfig, nodes: (&Map, &[Address]), lane: &Lane) -> Result<Held, Failure> {
         let Self { stored, sessions, places, .. } = self;
         let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
-        if config.has_one_place() {
-            *stored = script::read_cursor(&mut nodes, &config.key.own(), lane).await?;
-            Ok(*stored)
-        } else {
-            places.position(&mut nodes, config, lane).await
+        if !config.has_one_place() {
+            return places.held(&mut nodes, config, lane).await;
         }
+        let (position, claim) = script::read(&mut nodes, &config.key.own(), lane).await?;
+        *stored = position;
+        Ok(Held::new(position, claim))
+    }
+
+    async fn claim(
+        &mut self,
+        config: &RedisConfig,
+        nodes: (&Map, &[Address]),
+        lane: &Lane,
+        (claim, takeover): (Claim, &Takeover),
+    ) -> Result<Held, Failure> {
+        let Self { stored, sessions, places, .. } = self;
+        let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
+        if !config.has_one_place() {
+            return places.claim(&mut nodes, config, lane, (claim, takeover)).await;
+        }
+        let (position, claim) = script::claim(&mut nodes, &config.key.own(), lane, claim, takeover).await?;
+        *stored = position;
+        Ok(Held::new(position, claim))
     }
 
     async fn write(
@@ -108,17 +125,38 @@ impl Lanes {
         .await
     }
 
-    pub(super) async fn cursor(&self, config: &RedisConfig, lane: &Lane) -> Result<u64, Failure> {
+    pub(super) async fn held(&self, config: &RedisConfig, lane: &Lane) -> Result<Held, Failure> {
         self.unless_closed(async {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
             if let Deployment::Cluster(more) = &config.deployment {
-                return seat.cursor(config, (&self.map, more), lane).await;
+                return seat.held(config, (&self.map, more), lane).await;
             }
             let mut session = self.take(config, &mut seat).await?;
-            seat.stored = script::read_cursor(&mut session, &config.key.own(), lane).await?;
-            seat.session = Some(session);
-            Ok(seat.stored)
+            let (position, claim) = script::read(&mut session, &config.key.own(), lane).await?;
+            (seat.stored, seat.session) = (position, Some(session));
+            Ok(Held::new(position, claim))
+        })
+        .await
+    }
+
+    pub(super) async fn claim(
+        &self,
+        config: &RedisConfig,
+        lane: &Lane,
+        (claim, takeover): (Claim, &Takeover),
+    ) -> Result<Held, Failure> {
+        self.unless_closed(async {
+            let seat = self.seat(lane);
+            let mut seat = seat.lock().await;
+            if let Deployment::Cluster(more) = &config.deployment {
+                return seat.claim(config, (&self.map, more), lane, (claim, takeover)).await;
+            }
+            let mut session = self.take(config, &mut seat).await?;
+            let own = config.key.own();
+            let (position, claim) = script::claim(&mut session, &own, lane, claim, takeover).await?;
+            (seat.stored, seat.session) = (position, Some(session));
+            Ok(Held::new(position, claim))
         })
         .await
     }

@@ -32,7 +32,7 @@ pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use deployment::{Deployment, Sentinel};
 pub use server::{InvalidServer, Server};
 
-use crate::{Batch, Cursor, Reason, Report, SinkError};
+use crate::{Batch, Claim, Held, Reason, Report, SinkError, Takeover};
 use lanes::Lanes;
 
 /// How long a replica may be behind when it takes over, or a disk behind its server, without an event being lost:
@@ -64,10 +64,14 @@ impl Redis {
         lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
     }
 
-    pub(crate) async fn cursor(&self, lane: &Lane) -> Result<Cursor, SinkError> {
+    pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {
         let Shared { config, lanes } = &*self.shared;
-        let position = lanes.cursor(config, lane).await.map_err(|failure| failure.into_sink_error(config))?;
-        Ok(Cursor::Store(position))
+        lanes.held(config, lane).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
+        let Shared { config, lanes } = &*self.shared;
+        lanes.claim(config, lane, (claim, takeover)).await.map_err(|failure| failure.into_sink_error(config))
     }
 
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {

@@ -1,6 +1,7 @@
 -- Notes how far a lane is, as a whole and at each of the places that it writes to. Key: the lane's notes, a hash by place, in which
--- the lane as a whole has no name. Arguments: the least that its position may be, what it shall be, then places and their positions.
-local notes, at_least, last = KEYS[1], ARGV[1], ARGV[2]
+-- the lane as a whole has no name; and the hash with the claim on the lane as a whole. Arguments: the lane, whose claim it must be, the
+-- least that its position may be, what it shall be, then places and their positions.
+local notes, claims, claim, at_least, last = KEYS[1], KEYS[2], ARGV[2], ARGV[3], ARGV[4]
 
 -- Whole numbers stay texts: Lua's own numbers can't hold all of them.
 local function less(one, other)
@@ -9,8 +10,11 @@ local function less(one, other)
 end
 
 local position = redis.call('HGET', notes, '') or '0'
+local claimed = redis.call('HGET', claims, 'claim:' .. ARGV[1])
+if claimed and claimed ~= claim then return {'claimed', position} end
 if less(position, at_least) then return {'lost', position} end
-for at = 3, #ARGV, 2 do
+if claim ~= '' and not claimed then redis.call('HSET', claims, 'claim:' .. ARGV[1], claim) end
+for at = 5, #ARGV, 2 do
   if less(redis.call('HGET', notes, ARGV[at]) or '0', ARGV[at + 1]) then
     redis.call('HSET', notes, ARGV[at], ARGV[at + 1])
   end

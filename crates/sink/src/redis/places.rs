@@ -4,7 +4,7 @@
 //! a place may be ahead of them, and skips what comes again. A place that is behind them has lost a tail: the lane is only as
 //! far as that place, goes on from there, and the others skip what they have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use event::Lane;
@@ -15,7 +15,7 @@ use super::config::RedisConfig;
 use super::failure::Failure;
 use super::script;
 use super::wire::{Answer, Command};
-use crate::{Batch, Report};
+use crate::{Batch, Claim, Held, Report, Takeover};
 
 /// How often a lane looks at all its places, also at those that it has nothing for: one that has lost a tail must be noticed
 /// before the journal lets go of it.
@@ -52,28 +52,71 @@ impl Mark {
 }
 
 impl Places {
-    /// Up to where the lane is stored, which is what it goes on from.
-    pub(super) async fn position<A: Ask>(
+    /// Up to where the lane is stored, which is what it goes on from, and the claims on it and its places.
+    pub(super) async fn held<A: Ask>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
         lane: &Lane,
-    ) -> Result<u64, Failure> {
-        self.position = self.look(nodes, config, lane).await?;
-        Ok(self.position)
+    ) -> Result<Held, Failure> {
+        // First the lane as a whole: its claim is exchanged before those of its places.
+        let (_, claim) = script::read(nodes, &config.key.own(), lane).await?;
+        let (position, mut claims) = self.look(nodes, config, lane).await?;
+        claims.extend(claim);
+        let claims = claims.into_iter().collect();
+        self.position = position;
+        Ok(Held { position, claims })
     }
 
-    async fn look<A: Ask>(&mut self, nodes: &mut A, config: &RedisConfig, lane: &Lane) -> Result<u64, Failure> {
+    /// Exchanges the claim on the lane as a whole, and then those on its places, as far as `takeover` allows it.
+    pub(super) async fn claim<A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        lane: &Lane,
+        (claim, takeover): (Claim, &Takeover),
+    ) -> Result<Held, Failure> {
+        let own = config.key.own();
+        // Its position stands in its notes, and nothing beside this claim.
+        let (_, held) = match takeover {
+            Takeover::Known(_) => script::claim(nodes, &own, lane, claim, takeover).await?,
+            Takeover::Forced(_) => script::force_claim(nodes, &own, lane, claim).await?,
+        };
+        if held == Some(claim) {
+            let (_, places) = read_notes(nodes, config, lane).await?;
+            for (place, _) in &places {
+                script::claim(nodes, &config.own_of(place), lane, claim, takeover).await?;
+            }
+            if let Takeover::Forced(position) = takeover {
+                let position = position.to_string();
+                let key = notes_key(config, lane);
+                let mut words = vec![&b"HSET"[..], key.as_bytes(), b"", position.as_bytes()];
+                words.extend(places.iter().flat_map(|(place, _)| [place.as_bytes(), position.as_bytes()]));
+                nodes.ask(&key, Command::new(&words)).await?;
+                self.refused.clear();
+            }
+        }
+        self.held(nodes, config, lane).await
+    }
+
+    /// Where the lane stands, and the claims on its places.
+    async fn look<A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        lane: &Lane,
+    ) -> Result<(u64, BTreeSet<Claim>), Failure> {
         // First the notes: meanwhile places get ahead of them, and never behind.
         let (noted, places) = read_notes(nodes, config, lane).await?;
-        let mut marks = BTreeMap::new();
+        let (mut marks, mut claims) = (BTreeMap::new(), BTreeSet::new());
         for (place, noted) in places {
-            let stored = script::read_cursor(nodes, &config.own_of(&place), lane).await?;
+            let (stored, claim) = script::read(nodes, &config.own_of(&place), lane).await?;
+            claims.extend(claim);
             marks.insert(place, Mark { stored, noted });
         }
         let lost = marks.values().filter(|mark| mark.has_lost()).map(|mark| mark.stored).min();
         (self.noted, self.marks, self.looked) = (noted, marks, Some(Instant::now()));
-        Ok(lost.map_or(noted, |lost| lost.min(noted)))
+        Ok((lost.map_or(noted, |lost| lost.min(noted)), claims))
     }
 
     /// Writes what of `batch` lies beyond the cursors of its places.
@@ -84,13 +127,20 @@ impl Places {
         batch: &Batch,
     ) -> Result<Report, Failure> {
         if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
-            let position = self.look(nodes, config, batch.lane()).await?;
+            let (position, _) = self.look(nodes, config, batch.lane()).await?;
             if position < self.position {
                 return Err(Failure::LostTail { position, stored: self.position });
             }
             self.position = position;
         }
         let parts = self.parts(config, batch)?;
+        // A place that is new holds no claim: that of the lane as a whole is looked at before it is written.
+        if parts.keys().any(|place| !self.marks.contains_key(place)) {
+            let (_, held) = script::read(nodes, &config.key.own(), batch.lane()).await?;
+            if !Claim::admits(held, batch) {
+                return Err(Failure::Claimed);
+            }
+        }
         let mut refused = Vec::new();
         for (place, indices) in &parts {
             let mark = self.marks.entry(place.clone()).or_default();
@@ -142,9 +192,11 @@ impl Places {
         places: impl ExactSizeIterator<Item = &'p String> + Clone,
     ) -> Result<(), Failure> {
         let (key, last) = (notes_key(config, batch.lane()), batch.last().to_string());
-        let mut command = Command::of(6 + 2 * places.len(), NOTE.len() + 1_024);
+        let mut command = Command::of(9 + 2 * places.len(), NOTE.len() + 1_024);
         let noted = self.noted.to_string();
-        for word in ["EVAL", NOTE, "1", &key, &noted, &last] {
+        let (claims, lane) = (config.key.own().cursors, script::field(batch.lane()));
+        let claim = script::claim_text(batch.claim());
+        for word in ["EVAL", NOTE, "2", &key, &claims, &lane, &claim, &noted, &last] {
             command.word(word.as_bytes());
         }
         for place in places.clone() {
@@ -152,6 +204,9 @@ impl Places {
             command.word(last.as_bytes());
         }
         let (outcome, noted) = script::outcome(nodes.ask(&key, command).await?)?;
+        if outcome == "claimed" {
+            return Err(Failure::Claimed);
+        }
         if outcome != "stored" {
             return Err(Failure::LostTail { position: noted, stored: self.noted });
         }

@@ -12,7 +12,7 @@ use super::config::{OwnKeys, RedisConfig, Structure};
 use super::failure::Failure;
 use super::row::Row;
 use super::wire::{Answer, Command};
-use crate::{Batch, Record, Refusal, Report};
+use crate::{Batch, Claim, Record, Refusal, Report, Takeover};
 
 /// Records of one script: the server does nothing else for some two milliseconds.
 const RECORDS_MAX: usize = 1_000;
@@ -21,6 +21,7 @@ const BYTES_MAX: usize = 1024 * 1024;
 
 const BEGIN: &str = include_str!("begin.lua");
 const END: &str = include_str!("end.lua");
+const CLAIM: &str = include_str!("claim.lua");
 
 /// What a structure needs of the script.
 struct Way {
@@ -76,6 +77,73 @@ pub(super) async fn read_cursor<A: Ask>(server: &mut A, own: &OwnKeys, lane: &La
     }
 }
 
+/// The field that holds the claim on a lane, beside its cursor. The scripts know it too.
+pub(super) fn claim_field(lane: &Lane) -> String {
+    format!("claim:{}", field(lane))
+}
+
+/// Up to where `lane` is stored, 0 for a lane that was never written, and the claim on it.
+pub(super) async fn read<A: Ask>(
+    server: &mut A,
+    own: &OwnKeys,
+    lane: &Lane,
+) -> Result<(u64, Option<Claim>), Failure> {
+    let (cursor, claim) = (field(lane), claim_field(lane));
+    let words = Command::new(&[b"HMGET", own.cursors.as_bytes(), cursor.as_bytes(), claim.as_bytes()]);
+    let Answer::List(found) = server.ask(&own.cursors, words).await? else { return Err(ODD) };
+    let text = |at: usize| match found.get(at) {
+        Some(Answer::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    Ok((text(0).map_or(Ok(0), position)?, text(1).map(claim_of).transpose()?))
+}
+
+fn claim_of(text: &str) -> Result<Claim, Failure> {
+    text.parse().map_err(|_| Failure::Odd("a claim is something else than 32 digits"))
+}
+
+/// Exchanges the claim that stands beside a cursor, if `takeover` allows it, and gives what is there then.
+pub(super) async fn claim<A: Ask>(
+    server: &mut A,
+    own: &OwnKeys,
+    lane: &Lane,
+    claim: Claim,
+    takeover: &Takeover,
+) -> Result<(u64, Option<Claim>), Failure> {
+    let (is_forced, position, known) = match takeover {
+        Takeover::Known(known) => ("", String::new(), &known[..]),
+        Takeover::Forced(position) => ("force", position.to_string(), &[][..]),
+    };
+    let mut words = vec![field(lane), claim.to_string(), is_forced.to_owned(), position];
+    words.extend(known.iter().map(ToString::to_string));
+    exchange(server, own, &words).await
+}
+
+/// The same by force, and the cursor stays where it is.
+pub(super) async fn force_claim<A: Ask>(
+    server: &mut A,
+    own: &OwnKeys,
+    lane: &Lane,
+    claim: Claim,
+) -> Result<(u64, Option<Claim>), Failure> {
+    exchange(server, own, &[field(lane), claim.to_string(), "force".to_owned(), String::new()]).await
+}
+
+async fn exchange<A: Ask>(
+    server: &mut A,
+    own: &OwnKeys,
+    arguments: &[String],
+) -> Result<(u64, Option<Claim>), Failure> {
+    let mut command = Command::of(4 + arguments.len(), CLAIM.len() + 1_024 + 48 * arguments.len());
+    for word in ["EVAL", CLAIM, "1", &own.cursors] {
+        command.word(word.as_bytes());
+    }
+    arguments.iter().for_each(|argument| command.word(argument.as_bytes()));
+    let mut words = words(server.ask(&own.cursors, command).await?)?;
+    let (cursor, claim) = (words.next().ok_or(ODD)??, words.next().ok_or(ODD)??);
+    Ok((position(&cursor)?, Some(claim_of(&claim)?)))
+}
+
 pub(super) fn position(text: &str) -> Result<u64, Failure> {
     text.parse().map_err(|_| Failure::Odd("a cursor is something else than a number"))
 }
@@ -110,7 +178,7 @@ pub(super) async fn write<A: Ask>(
         let (part, behind) = rest.split_at(part(rest));
         // What needs nothing from the store belongs to what comes before it.
         let last = behind.first().map_or(batch.last(), |next| next.sequence - 1);
-        let command = command(config, own, batch.lane(), part, (*stored, last));
+        let command = command(config, own, batch, part, (*stored, last));
         let answer = server.ask(&own.cursors, command).await?;
         let refused = taken(answer, batch, part, stored)?;
         if !refused.is_empty() {
@@ -168,6 +236,7 @@ fn taken(answer: Answer, batch: &Batch, rows: &[Row<'_>], stored: &mut u64) -> R
             Ok(Vec::new())
         }
         "lost" => Err(Failure::LostTail { position: cursor, stored: *stored }),
+        "claimed" => Err(Failure::Claimed),
         "refused" => {
             let mut refused = Vec::new();
             while let Ok(row) = next() {
@@ -193,19 +262,25 @@ fn is_of_a_record(said: &str) -> bool {
     ["overflow", "is not an integer", "string exceeds maximum"].iter().any(|words| said.contains(words))
 }
 
+/// A claim as an argument of a script: nothing where there is none.
+pub(super) fn claim_text(claim: Option<Claim>) -> String {
+    claim.map(|claim| claim.to_string()).unwrap_or_default()
+}
+
 /// `EVAL`, and not `EVALSHA`: the script is a percent of what is sent with it, and a server that was restarted has it at once.
-fn command(config: &RedisConfig, own: &OwnKeys, lane: &Lane, rows: &[Row<'_>], (stored, last): (u64, u64)) -> Command {
+fn command(config: &RedisConfig, own: &OwnKeys, batch: &Batch, rows: &[Row<'_>], (stored, last): (u64, u64)) -> Command {
     let way = Way::of(&config.structure);
     let script = [BEGIN, Way::common(&config.structure), way.lua, END].concat();
     let mut keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
     keys.sort_unstable();
     keys.dedup();
     let head = [
-        field(lane),
+        field(batch.lane()),
         stored.to_string(),
         last.to_string(),
         way.kind.to_owned(),
         way.entries_max.map(|max| max.to_string()).unwrap_or_default(),
+        claim_text(batch.claim()),
     ];
     // EVAL, the script, how many keys; Forebay's own two before the others.
     let words = 3 + 2 + keys.len() + head.len() + 5 * rows.len();

@@ -45,8 +45,8 @@ impl InMemory {
         if words[1] != NOTE {
             return self.fence(key, &arguments[0], number(&arguments[1]), number(&arguments[2]));
         }
-        let outcome = self.fence(key, "", number(&arguments[0]), number(&arguments[1]));
-        for pair in arguments[2..].chunks(2) {
+        let outcome = self.fence(key, "", number(&arguments[2]), number(&arguments[3]));
+        for pair in arguments[4..].chunks(2) {
             self.set(key, &pair[0], self.number(key, &pair[0]).max(number(&pair[1])));
         }
         outcome
@@ -66,6 +66,10 @@ impl Ask for InMemory {
         let list = |texts: Vec<String>| Answer::List(texts.into_iter().map(Answer::Text).collect());
         Ok(match words[0].as_str() {
             "HGET" => self.field(key, &words[2]).map_or(Answer::Nothing, Answer::Text),
+            "HMGET" => {
+                let found = words[2..].iter().map(|field| self.field(key, field).map_or(Answer::Nothing, Answer::Text));
+                Answer::List(found.collect())
+            }
             "HGETALL" => {
                 list(self.0.get(key).into_iter().flatten().flat_map(|(k, v)| [k.clone(), v.clone()]).collect())
             }
@@ -132,7 +136,7 @@ async fn a_place_that_loses_its_tail_is_noticed_though_nothing_comes_for_it() {
     let failure = places.write(&mut servers, &config, &batch(5, &["a"])).await.unwrap_err();
     assert!(matches!(failure, Failure::LostTail { position: 1, stored: 4 }), "{failure}");
     assert_eq!(cursor_of(&servers, "a"), 4, "nothing was written");
-    assert_eq!(places.position(&mut servers, &config, &lane()).await.unwrap(), 1);
+    assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,17 +147,17 @@ async fn a_place_that_was_behind_catches_up_however_batches_are_cut() {
     lose(&mut servers, "b", 2);
     // Whoever begins anew knows it by the notes.
     let mut places = Places::default();
-    assert_eq!(places.position(&mut servers, &config, &lane()).await.unwrap(), 2);
+    assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 2);
     // A batch that leaves a gap isn't written: the place would be moved past it.
     let gap = places.write(&mut servers, &config, &batch(4, &["a"])).await.unwrap_err();
     assert!(matches!(gap, Failure::LostTail { position: 2, stored: 3 }), "{gap}");
     assert_eq!(places.write(&mut servers, &config, &batch(3, &["a", "b"])).await.unwrap(), Report::Stored);
     assert_eq!((cursor_of(&servers, "a"), cursor_of(&servers, "b")), (5, 4));
-    assert_eq!(places.position(&mut servers, &config, &lane()).await.unwrap(), 4);
+    assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 4);
     // There is nothing for it in the last one.
     assert_eq!(places.write(&mut servers, &config, &batch(5, &["a"])).await.unwrap(), Report::Stored);
     assert_eq!((cursor_of(&servers, "a"), cursor_of(&servers, "b")), (5, 5));
-    assert_eq!(places.position(&mut servers, &config, &lane()).await.unwrap(), 5);
+    assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 5);
 }
 
 #[test]
@@ -177,7 +181,7 @@ async fn notes_that_lost_their_tail_hold_the_lane_back_and_no_place() {
     }
     let failure = places.write(&mut servers, &config, &batch(5, &["a"])).await.unwrap_err();
     assert!(matches!(failure, Failure::LostTail { position: 2, stored: 4 }), "{failure}");
-    assert_eq!(places.position(&mut servers, &config, &lane()).await.unwrap(), 2);
+    assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 2);
     assert_eq!(places.write(&mut servers, &config, &batch(3, &["a", "b", "a"])).await.unwrap(), Report::Stored);
-    assert_eq!(places.position(&mut servers, &config, &lane()).await.unwrap(), 5);
+    assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 5);
 }
