@@ -5,6 +5,7 @@
 mod aggregates;
 mod archive;
 mod changes;
+mod claims;
 mod conditions;
 mod dead_letters;
 mod edits;

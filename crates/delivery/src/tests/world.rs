@@ -363,6 +363,15 @@ impl World {
         self.acknowledged.extend(numbers.into_iter().map(|number| (number, type_name.to_owned())));
     }
 
+    /// A world whose data directory is a copy of this one's, and whose stores are the same. Its events are others.
+    pub(super) fn copy(&self, seed: u64) -> Self {
+        let mut copy = Self::new(seed);
+        (copy.disk, copy.shards, copy.routes) = (self.disk.fork(seed), self.shards, self.routes.clone());
+        (copy.fenced, copy.keyed) = (self.fenced.clone(), self.keyed.clone());
+        copy.next = self.next + 1_000_000 * (seed + 1);
+        copy
+    }
+
     /// The number that the next event will have.
     pub(super) fn next_number(&self) -> u64 {
         self.next

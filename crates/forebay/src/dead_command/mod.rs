@@ -150,7 +150,7 @@ fn origin(path: &Path) -> Result<String, DeadCommandError> {
 fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
     let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
     let filter = DeadFilter { sink, type_name, id, since, until, reason, condition };
-    DeadQuery { filter, limit, all, origin: None }
+    DeadQuery { filter, limit, all, again: false, origin: None }
 }
 
 fn run_list(list: &DeadList) -> Result<u8, DeadCommandError> {

@@ -9,6 +9,8 @@ mod bombs;
 mod cases;
 mod check;
 mod conditions;
+#[cfg(all(feature = "nats", feature = "postgres", feature = "redis"))]
+mod copies;
 mod dead;
 mod directory;
 mod duckdb;
