@@ -73,8 +73,9 @@ impl Ledger {
     /// The lane's store and journal disagree: until the operator acts nothing is known of what the store has.
     pub(crate) fn dispute(&self, lane: &event::Lane, dispute: Dispute) {
         self.with_lane(lane, |book| {
-            // What this process has accepted since may be anything but what another process stored at the same positions.
-            if book.confirmed && dispute != Dispute::Lost {
+            // Once the store has answered, what lies behind the cursor was accepted by this process alone: whatever another process has
+            // stored at these positions is none of it.
+            if dispute != Dispute::Lost {
                 book.unheard_since.get_or_insert(book.cursor);
             }
             book.ahead |= dispute == Dispute::Ahead;
@@ -84,7 +85,7 @@ impl Ledger {
     }
 
     /// There is nothing to be disputed any more.
-    fn accepted(&self, lane: &event::Lane) {
+    pub(crate) fn accepted(&self, lane: &event::Lane) {
         self.with_lane(lane, |book| (book.ahead, book.dispute, book.accept) = (false, None, None));
     }
 }

@@ -12,6 +12,7 @@ use super::commitment::{Commitment, CommitmentFile};
 use super::content::{Account, Content};
 use super::flight::{Attempt, Attempted, Flight};
 use super::gathering::Gathering;
+use crate::claims::Dispute;
 use crate::lane::{Lane, Turn};
 use crate::lanes::Halt;
 use crate::ledger::Tally;
@@ -140,18 +141,26 @@ impl Lane {
 
     /// Brings the ledger to where the commitment begins: what stands before it is written.
     fn take_place_by_commitment(&self) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), NoPlace> {
-        let (file, damaged) = CommitmentFile::of(&self.home, &self.name)?;
+        let (mut file, damaged) = CommitmentFile::of(&self.home, &self.name)?;
         damaged.iter().for_each(|finding| self.options.reporter.report(finding));
         let end = self.reach();
         if let Some(open) = file.newest().filter(|open| open.last > end) {
-            return Err(NoPlace::Stop(format!(
-                "object {} holds positions up to {}, the journal of shard {} ended at {end}: was a part of the data \
-                 directory restored from a copy? What was accepted since can't be told from what the store has",
-                open.names(),
-                open.last,
-                self.name.shard
-            )));
+            if self.ledger.lane(&self.name).accept.is_none() {
+                self.ledger.dispute(&self.name, Dispute::Ahead);
+                return Err(NoPlace::Stop(format!(
+                    "object {} holds positions up to {}, the journal of shard {} ended at {end}: was a part of the data \
+                     directory restored from a copy? To leave that object as it is, and write what the journal has into others: \
+                     forebay route accept {}",
+                    open.names(),
+                    open.last,
+                    self.name.shard,
+                    self.name.sink
+                )));
+            }
+            let kept = file.open().iter().filter(|open| open.last <= end).cloned().collect();
+            file.save(kept).map_err(|error| NoPlace::Later(format!("can't save the manifest of an object: {error}")))?;
         }
+        self.ledger.accepted(&self.name);
         let buried = Arc::new(self.take_place(Cursor::Delivery)?.buried);
         let cursor = self.ledger.lane(&self.name).cursor;
         if let Some(open) = file.open().first().filter(|open| open.first > cursor + 1) {

@@ -187,6 +187,8 @@ fn who_replays_such_a_letter_decides() {
         }
         world.start();
         seconds(2).await;
+        // The claim on the other store was in the ledger too.
+        world.control().accept(FENCED.into(), false).await.unwrap();
         world.settle().await;
         world.check_balance();
         assert_eq!((counts(&world, KEYED), world.keyed.count()), ([6, 0, 3, 0], 6));
