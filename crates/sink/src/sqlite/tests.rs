@@ -49,7 +49,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Up to where a lane is stored.
-fn position(sqlite: &Sqlite, lane: &Lane) -> Result<u64, SinkError> {
+fn stored_up_to(sqlite: &Sqlite, lane: &Lane) -> Result<u64, SinkError> {
     run(sqlite.held(lane)).map(|held| held.position)
 }
 
@@ -101,7 +101,7 @@ fn a_close_leaves_one_file() {
     assert_eq!(run(sqlite.close()), Ok(()));
     assert_eq!(names(), 1);
     assert_eq!(run(sqlite.close()), Ok(()));
-    assert_eq!(position(&sqlite, &lane()), Ok(2));
+    assert_eq!(stored_up_to(&sqlite, &lane()), Ok(2));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_trigger_that_ends_the_transaction_leaves_nothing() {
     beside(&directory).execute_batch(&trigger).unwrap();
     assert!(matches!(run(sqlite.write(&batch(1, 3))), Err(SinkError::Misconfigured(_))));
     let count: i64 = beside(&directory).query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
-    assert_eq!((count, position(&sqlite, &lane())), (0, Ok(0)));
+    assert_eq!((count, stored_up_to(&sqlite, &lane())), (0, Ok(0)));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn positions_keep_all_their_bits() {
     for position in [1 << 62, 1 << 63, u64::MAX] {
         empty.cover(position);
         assert_eq!(run(sqlite.write(&empty)), Ok(Report::Stored));
-        assert_eq!(position(&sqlite, &lane()), Ok(position));
+        assert_eq!(stored_up_to(&sqlite, &lane()), Ok(position));
     }
 }
 
@@ -308,10 +308,10 @@ fn a_file_that_was_exchanged_behind_a_lane_takes_no_batch_that_leaves_a_gap() {
     for name in ["events.db", "events.db-wal", "events.db-shm"] {
         std::fs::remove_file(directory.path().join(name)).unwrap_or_default();
     }
-    assert_eq!(position(&sqlite, &other), Ok(0));
+    assert_eq!(stored_up_to(&sqlite, &other), Ok(0));
     let Err(SinkError::Unavailable(reason)) = run(sqlite.write(&second)) else { panic!("1 and 2 are missing") };
     assert!(reason.contains("events.db"), "{reason}");
-    assert_eq!(position(&sqlite, &lane()), Ok(0), "and whoever asks can go on from there");
+    assert_eq!(stored_up_to(&sqlite, &lane()), Ok(0), "and whoever asks can go on from there");
     second = batch(1, 3);
     assert_eq!(run(sqlite.write(&second)), Ok(Report::Stored));
 }
@@ -325,6 +325,6 @@ fn a_file_that_was_removed_while_it_was_open_takes_nothing() {
     }
     let Err(SinkError::Unavailable(reason)) = run(sqlite.write(&batch(3, 1))) else { panic!("1 and 2 are missing") };
     assert!(reason.contains("events.db"), "{reason}");
-    assert_eq!(position(&sqlite, &lane()), Ok(0));
+    assert_eq!(stored_up_to(&sqlite, &lane()), Ok(0));
     assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(Report::Stored));
 }
