@@ -128,7 +128,8 @@ impl SinkBook {
         let routed = types.iter().filter_map(|name| self.pairs.get(name));
         let needed = routed.filter_map(|pair| pair.last_in(span, start)).max()?;
         match lane {
-            Some(lane) if lane.has_lost(span) => Some(None),
+            // One that has stopped until the operator acts doesn't get there while anybody waits.
+            Some(lane) if lane.has_lost(span) || lane.dispute.is_some() => Some(None),
             Some(lane) if lane.has_passed(needed, self.configured) => None,
             _ => Some(self.configured.then_some(needed)),
         }

@@ -82,6 +82,7 @@ impl Ledger {
             book.confirmed = false;
             book.dispute = Some(dispute);
         });
+        self.end_waiting();
     }
 
     /// There is nothing to be disputed any more.

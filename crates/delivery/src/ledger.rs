@@ -170,6 +170,11 @@ impl Ledger {
         self.waiting.changed();
     }
 
+    /// Those who wait for events look again at which lanes they wait for.
+    pub(crate) fn end_waiting(&self) {
+        self.waiting.changed();
+    }
+
     /// Accepted first, the book second: the order of all locks.
     fn hold(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Held>) {
         let accepted = self.accepted.hold();

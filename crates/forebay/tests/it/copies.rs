@@ -17,7 +17,7 @@ struct Store<'a> {
 
 impl Store<'_> {
     fn start(&self, folder: &Folder) -> Server {
-        let configuration = format!("[gateway]\nshards = 1\nack_timeout = \"1s\"\n[types.\"*\"]\nroutes = [\"s\"]\n[sinks.s]\n{}\n", self.sink);
+        let configuration = format!("[gateway]\nshards = 1\nack_timeout = \"5min\"\n[types.\"*\"]\nroutes = [\"s\"]\n[sinks.s]\n{}\n", self.sink);
         let configuration = folder.write("forebay.toml", configuration);
         Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))
     }
@@ -38,14 +38,23 @@ fn copy(from: &Folder, to: &Folder) {
     assert!(Command::new("cp").arg("-a").arg(from.data()).arg(to.data()).status().unwrap().success());
 }
 
+fn body(number: u64) -> String {
+    format!("{{\"n\":{number}}}")
+}
+
+/// The number of an event's payload.
+fn number(payload: &str) -> u64 {
+    payload.trim().strip_prefix("{\"n\":").unwrap().strip_suffix('}').unwrap().parse().unwrap()
+}
+
 fn post(server: &Server, numbers: std::ops::Range<u64>) {
     for number in numbers {
-        assert_eq!(server.post("/ingest/event/access", &number.to_string()).0, 200);
+        assert_eq!(server.post("/ingest/event/access", &body(number)).0, 200);
     }
 }
 
 fn post_until_stored(server: &Server, number: u64) -> u16 {
-    let body = number.to_string();
+    let body = body(number);
     let request = format!(
         "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nForebay-Ack: stored\r\n\
          Content-Length: {}\r\n\r\n{body}",
@@ -86,7 +95,7 @@ fn two_servers(store: &Store<'_>) {
     let second = store.start(&two);
     post(&second, 200..205);
     wait_stopped(&second);
-    assert_ne!(post_until_stored(&second, 205), 200, "it isn't stored");
+    assert_eq!(post_until_stored(&second, 205), 202, "it isn't stored, and nobody waits for it");
     post(&first, 110..150);
     first.wait_delivered();
     store.expect((0..10).chain(100..150));
@@ -149,7 +158,7 @@ fn with_postgres(work: impl Fn(&Store<'_>)) {
     let Some(postgres) = PostgresServer::start() else { return };
     let numbers = || {
         let text = postgres.psql("select payload from events");
-        sorted(text.lines().map(|line| line.trim().parse().unwrap()))
+        sorted(text.lines().map(number))
     };
     let sink = format!("kind = \"postgres\"\nurl = \"{}\"\npayload_type = \"text\"", postgres.url());
     work(&Store { sink, numbers: &numbers });
@@ -172,7 +181,7 @@ fn with_redis(work: impl Fn(&Store<'_>)) {
     let proxy = Proxy::start(&redis.socket());
     let numbers = || {
         let entries = redis.ask(&["XRANGE", "k", "-", "+"]).list();
-        sorted(entries.into_iter().map(|entry| entry.list().remove(1).list().remove(3).text().parse().unwrap()))
+        sorted(entries.into_iter().map(|entry| number(&entry.list().remove(1).list().remove(3).text())))
     };
     let sink = format!("kind = \"redis\"\nurl = \"redis://{}\"\nmode = \"stream\"\nkey = \"k\"", proxy.address());
     work(&Store { sink, numbers: &numbers });
@@ -193,7 +202,7 @@ fn with_nats(work: impl Fn(&Store<'_>)) {
     let Some(nats) = NatsServer::start() else { return };
     let numbers = || {
         let messages = nats.client().messages("EVENTS", "events.access");
-        sorted(messages.into_iter().map(|message| String::from_utf8(message.payload).unwrap().parse().unwrap()))
+        sorted(messages.into_iter().map(|message| number(&String::from_utf8(message.payload).unwrap())))
     };
     let sink = format!("kind = \"nats\"\nurl = \"nats://{}\"\nstream = \"EVENTS\"", nats.address());
     work(&Store { sink, numbers: &numbers });
@@ -217,10 +226,10 @@ fn with_directory(work: impl Fn(&Store<'_>)) {
         let paths = entries.map(|entry| entry.unwrap().path());
         let lines = paths.filter(|path| path.extension().is_some_and(|ending| ending == "ndjson"));
         let texts: Vec<String> = lines.map(|path| std::fs::read_to_string(path).unwrap()).collect();
-        sorted(texts.iter().flat_map(|text| text.lines()).map(|line| line.parse().unwrap()))
+        sorted(texts.iter().flat_map(|text| text.lines()).map(number))
     };
     let path = files.text("archive");
-    let sink = format!("kind = \"directory\"\npath = \"{path}\"\nformat = \"ndjson\"\nmax_age = \"1s\"");
+    let sink = format!("kind = \"directory\"\npath = \"{path}\"\ncodec = \"none\"\nmax_age = \"1s\"");
     work(&Store { sink, numbers: &numbers });
 }
 
@@ -252,6 +261,59 @@ fn a_backup_goes_on_with_a_directory_of_files() {
     with_directory(|store| restored(store, false));
 }
 
+/// Objects of Swift, behind whose listing both may be.
+fn with_swift(work: impl Fn(&Store<'_>)) {
+    use crate::swift_server::{KEY, SwiftServer, USER};
+    let Some(swift) = SwiftServer::start() else { return };
+    let numbers = || {
+        swift.update_listings();
+        let client = swift.client();
+        let names = client.list("events").into_iter().filter(|name| name.ends_with(".ndjson"));
+        let texts: Vec<String> =
+            names.map(|name| String::from_utf8(client.get("events", &name).unwrap()).unwrap()).collect();
+        sorted(texts.iter().flat_map(|text| text.lines()).map(number))
+    };
+    let sink = format!(
+        "kind = \"swift\"\nauth = \"http://{}/auth/v1.0\"\nuser = \"{USER}\"\nkey = \"{KEY}\"\ncontainer = \"events\"\n\
+         format = \"ndjson\"\nmax_age = \"1s\"",
+        swift.address()
+    );
+    work(&Store { sink, numbers: &numbers });
+}
+
+#[test]
+fn two_servers_on_swift_overwrite_nothing() {
+    with_swift(both_go_on);
+}
+
+#[test]
+fn a_backup_goes_on_with_swift() {
+    with_swift(|store| restored(store, false));
+}
+
+fn with_elasticsearch(work: impl Fn(&Store<'_>)) {
+    use crate::opensearch_server::OpenSearch;
+    let Some(opensearch) = OpenSearch::start() else { return };
+    let numbers = || {
+        opensearch.done("POST", "/access-*/_refresh", "");
+        let found = opensearch.get("/access-*/_search?size=1000");
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        sorted(found["hits"]["hits"].as_array().unwrap().iter().map(|hit| hit["_source"]["n"].as_u64().unwrap()))
+    };
+    let sink = format!("kind = \"elasticsearch\"\nurl = \"http://{}\"", opensearch.address());
+    work(&Store { sink, numbers: &numbers });
+}
+
+#[test]
+fn two_servers_on_elasticsearch_overwrite_nothing() {
+    with_elasticsearch(both_go_on);
+}
+
+#[test]
+fn a_backup_goes_on_with_elasticsearch() {
+    with_elasticsearch(|store| restored(store, false));
+}
+
 #[test]
 fn a_backup_with_the_embedded_store_in_it_stops_nothing() {
     let (folder, backup) = (Folder::new(), Folder::new());
@@ -270,7 +332,7 @@ fn a_backup_with_the_embedded_store_in_it_stops_nothing() {
     post(&server, 40..50);
     server.wait_delivered();
     let numbers = crate::support::payloads(&folder.data());
-    assert_eq!(sorted(numbers.iter().map(|text| text.parse().unwrap())), (0..20).chain(40..50).collect::<Vec<_>>());
+    assert_eq!(sorted(numbers.iter().map(|text| number(text))), (0..20).chain(40..50).collect::<Vec<_>>());
     let nothing = route(&server, &["accept", "s"]);
     assert!(nothing.0 == 1 && nothing.1.contains("no lane of a sink s has stopped"), "{nothing:?}");
     assert_eq!(server.metric("forebay_events_stored_total{"), 30);
@@ -311,7 +373,7 @@ fn a_lane_that_stops_while_it_runs_goes_on_after_a_drop_or_an_acceptance() {
         assert!(code == 0 && text.contains(goes_on), "{text}");
         server.wait_delivered();
         let stored = crate::support::payloads(&folder.data());
-        assert!(stored.contains(&"1".to_owned()) && stored.contains(&"2".to_owned()));
+        assert!(stored.contains(&body(1)) && stored.contains(&body(2)));
         assert_eq!(stored.len() > 2, command == "accept", "what the journal still has is sent again");
         assert_eq!(server.metric("forebay_ledger_errors_total"), 0);
     }

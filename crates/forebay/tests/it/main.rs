@@ -9,7 +9,14 @@ mod bombs;
 mod cases;
 mod check;
 mod conditions;
-#[cfg(all(feature = "nats", feature = "postgres", feature = "redis"))]
+#[cfg(all(
+    feature = "elasticsearch",
+    feature = "nats",
+    feature = "postgres",
+    feature = "redis",
+    feature = "s3",
+    feature = "swift"
+))]
 mod copies;
 mod dead;
 mod directory;

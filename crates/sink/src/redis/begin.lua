@@ -11,8 +11,8 @@ local function less(one, other)
   return one < other
 end
 
-local found = redis.call('HMGET', cursors, lane, 'claim:' .. lane)
-local cursor, claimed = found[1] or '0', found[2]
+local cursor = redis.call('HGET', cursors, lane) or '0'
+local claimed = redis.call('HGET', cursors, 'claim:' .. lane)
 if claimed and claimed ~= claim then return {'claimed', cursor} end
 if less(cursor, at_least) then return {'lost', cursor} end
 if not less(cursor, last) then return {'stored', cursor} end

@@ -88,14 +88,16 @@ pub(super) async fn read<A: Ask>(
     own: &OwnKeys,
     lane: &Lane,
 ) -> Result<(u64, Option<Claim>), Failure> {
-    let (cursor, claim) = (field(lane), claim_field(lane));
-    let words = Command::new(&[b"HMGET", own.cursors.as_bytes(), cursor.as_bytes(), claim.as_bytes()]);
-    let Answer::List(found) = server.ask(&own.cursors, words).await? else { return Err(ODD) };
-    let text = |at: usize| match found.get(at) {
-        Some(Answer::Text(text)) => Some(text.as_str()),
-        _ => None,
+    // In this order: where the claim is still this process's own, nobody has moved the cursor meanwhile. Not by one command: a user may
+    // have no right to others than those that the manual names.
+    let cursor = read_cursor(server, own, lane).await?;
+    let words = Command::new(&[b"HGET", own.cursors.as_bytes(), claim_field(lane).as_bytes()]);
+    let claim = match server.ask(&own.cursors, words).await? {
+        Answer::Nothing => None,
+        Answer::Text(text) => Some(claim_of(&text)?),
+        _ => return Err(ODD),
     };
-    Ok((text(0).map_or(Ok(0), position)?, text(1).map(claim_of).transpose()?))
+    Ok((cursor, claim))
 }
 
 fn claim_of(text: &str) -> Result<Claim, Failure> {

@@ -66,10 +66,6 @@ impl Ask for InMemory {
         let list = |texts: Vec<String>| Answer::List(texts.into_iter().map(Answer::Text).collect());
         Ok(match words[0].as_str() {
             "HGET" => self.field(key, &words[2]).map_or(Answer::Nothing, Answer::Text),
-            "HMGET" => {
-                let found = words[2..].iter().map(|field| self.field(key, field).map_or(Answer::Nothing, Answer::Text));
-                Answer::List(found.collect())
-            }
             "HGETALL" => {
                 list(self.0.get(key).into_iter().flatten().flat_map(|(k, v)| [k.clone(), v.clone()]).collect())
             }
