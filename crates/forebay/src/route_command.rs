@@ -79,7 +79,8 @@ fn run_accept(accept: &RouteAccept) -> Result<u8, DeadCommandError> {
     };
     let mut output = BufWriter::new(Output::lock());
     let sink = &accept.sink;
-    let written = writeln!(output, "{sink}: {lanes} stopped lane(s) accept what the store has and go on when it answers");
+    let written =
+        writeln!(output, "{sink}: {lanes} stopped lane(s) accept what the store has and go on when it answers");
     written.and_then(|()| output.flush()).map_err(output_error)?;
     Ok(0)
 }

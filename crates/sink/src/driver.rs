@@ -10,8 +10,8 @@ use crate::object::directory::{Directory, Files, OsFiles};
 #[cfg(feature = "objects-over-http")]
 use crate::object::over_http::OverHttp;
 use crate::{
-    Batch, Claim, Cursor, DirectoryConfig, Held, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite, SqliteConfig,
-    Takeover, Traits,
+    Batch, Claim, Cursor, DirectoryConfig, Held, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite,
+    SqliteConfig, Takeover, Traits,
 };
 
 /// Which sink to build, as checked configuration.

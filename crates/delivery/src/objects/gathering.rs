@@ -245,7 +245,8 @@ impl Gathering {
         });
         let mut object = |received_at, type_name: &str, kept| {
             let before = previous.take();
-            let manifest = Manifest::new(lane.clone(), first..=last, type_name, received_at, limits, before, Some(claim));
+            let manifest =
+                Manifest::new(lane.clone(), first..=last, type_name, received_at, limits, before, Some(claim));
             previous = Some(manifest.name.clone());
             Object { manifest, kept }
         };

@@ -158,7 +158,8 @@ impl Lane {
                 )));
             }
             let kept = file.open().iter().filter(|open| open.last <= end).cloned().collect();
-            file.save(kept).map_err(|error| NoPlace::Later(format!("can't save the manifest of an object: {error}")))?;
+            file.save(kept)
+                .map_err(|error| NoPlace::Later(format!("can't save the manifest of an object: {error}")))?;
         }
         self.ledger.accepted(&self.name);
         let buried = Arc::new(self.take_place(Cursor::Delivery)?.buried);

@@ -177,7 +177,10 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
             assert!(stopped(&restored).unwrap().contains("restored from a backup"), "{:?}", restored.messages());
             assert_eq!(accept(&restored, again).await.unwrap(), 1);
             restored.settle().await;
-            assert_eq!((stopped(&restored), lacking(&restored, early), lacking(&restored, late)), (None, vec![], vec![]));
+            assert_eq!(
+                (stopped(&restored), lacking(&restored, early), lacking(&restored, late)),
+                (None, vec![], vec![])
+            );
             assert_eq!(counts(&restored), (70, 0));
             let first = restored.fenced.calls()[calls..].iter().map(|call| call.first).min();
             assert_eq!(first, Some(31), "what it had is in the store");

@@ -17,7 +17,10 @@ struct Store<'a> {
 
 impl Store<'_> {
     fn start(&self, folder: &Folder) -> Server {
-        let configuration = format!("[gateway]\nshards = 1\nack_timeout = \"5min\"\n[types.\"*\"]\nroutes = [\"s\"]\n[sinks.s]\n{}\n", self.sink);
+        let configuration = format!(
+            "[gateway]\nshards = 1\nack_timeout = \"5min\"\n[types.\"*\"]\nroutes = [\"s\"]\n[sinks.s]\n{}\n",
+            self.sink
+        );
         let configuration = folder.write("forebay.toml", configuration);
         Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))
     }
@@ -351,7 +354,8 @@ fn to_accept_needs_a_running_server() {
 /// A file that is removed while the server runs, of which the journal doesn't have the first events any more.
 #[test]
 fn a_lane_that_stops_while_it_runs_goes_on_after_a_drop_or_an_acceptance() {
-    for (command, goes_on) in [("drop", "go on behind what the store has lost"), ("accept", "accept what the store has")]
+    for (command, goes_on) in
+        [("drop", "go on behind what the store has lost"), ("accept", "accept what the store has")]
     {
         let folder = Folder::new();
         let store = Store { sink: "kind = \"sqlite\"".to_owned(), numbers: &Vec::new };

@@ -41,9 +41,8 @@ pub(super) async fn one_at_a_time<S: Subject>() {
         return;
     }
     let events = numbered(1, 30);
-    let of = |first: usize, last: usize, claim| {
-        batch(&lane(0), first as u64, &events[first - 1..last]).claimed_by(claim)
-    };
+    let of =
+        |first: usize, last: usize, claim| batch(&lane(0), first as u64, &events[first - 1..last]).claimed_by(claim);
     stand.exchange(&[], FIRST).await;
     stand.store(&of(1, 10, FIRST)).await;
     // Another process, over a connection of its own, which the first one doesn't hear of.

@@ -75,8 +75,16 @@ pub(super) async fn claim(
         let beyond = if position == before.position { before.beyond.clone() } else { BTreeSet::new() };
         let (first, has_age) = (position + 1, standing.has_age);
         let stream = &config.stream;
-        let frame =
-            Frame { stream, lane, has_age, before: &before, first, last: position, claim: Some(claim), beyond: &beyond };
+        let frame = Frame {
+            stream,
+            lane,
+            has_age,
+            before: &before,
+            first,
+            last: position,
+            claim: Some(claim),
+            beyond: &beyond,
+        };
         match publish(session, &frame, &[]).await? {
             Outcome::Stored(sequence) => return Ok(Cursor { position, sequence, beyond, claim: Some(claim) }),
             Outcome::Moved => {}

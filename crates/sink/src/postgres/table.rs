@@ -156,7 +156,8 @@ impl Table {
                 "insert into {cursors} (origin, shard, sink, position) values ($1, $2, $3, 0) on conflict do nothing"
             ))
             .await?,
-            set_cursor: prepare(format!("update {cursors} set position = $4, claim = $5, set_at = now() {place}")).await?,
+            set_cursor: prepare(format!("update {cursors} set position = $4, claim = $5, set_at = now() {place}"))
+                .await?,
             copy: prepare(format!("copy {quoted} ({names}) from stdin (format binary)")).await?,
             name,
             fields,

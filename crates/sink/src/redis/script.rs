@@ -83,11 +83,7 @@ pub(super) fn claim_field(lane: &Lane) -> String {
 }
 
 /// Up to where `lane` is stored, 0 for a lane that was never written, and the claim on it.
-pub(super) async fn read<A: Ask>(
-    server: &mut A,
-    own: &OwnKeys,
-    lane: &Lane,
-) -> Result<(u64, Option<Claim>), Failure> {
+pub(super) async fn read<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<(u64, Option<Claim>), Failure> {
     // In this order: where the claim is still this process's own, nobody has moved the cursor meanwhile. Not by one command: a user may
     // have no right to others than those that the manual names.
     let cursor = read_cursor(server, own, lane).await?;
@@ -270,7 +266,13 @@ pub(super) fn claim_text(claim: Option<Claim>) -> String {
 }
 
 /// `EVAL`, and not `EVALSHA`: the script is a percent of what is sent with it, and a server that was restarted has it at once.
-fn command(config: &RedisConfig, own: &OwnKeys, batch: &Batch, rows: &[Row<'_>], (stored, last): (u64, u64)) -> Command {
+fn command(
+    config: &RedisConfig,
+    own: &OwnKeys,
+    batch: &Batch,
+    rows: &[Row<'_>],
+    (stored, last): (u64, u64),
+) -> Command {
     let way = Way::of(&config.structure);
     let script = [BEGIN, Way::common(&config.structure), way.lua, END].concat();
     let mut keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
