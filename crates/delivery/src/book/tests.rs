@@ -70,3 +70,10 @@ fn nobody_waits_for_what_came_while_a_route_was_out() {
     assert_eq!(pending(&back, "a", 9, 12), Some(Some(10)), "but for those before");
     assert_eq!(pending(&back, "a", 15, 21), Some(Some(21)));
 }
+
+#[test]
+fn nobody_waits_for_a_lane_that_has_stopped_until_the_operator_acts() {
+    let mut stopped = sink(LaneBook { dispute: Some(crate::claims::Dispute::Claimed), ..lane(8) });
+    stopped.pairs.insert(name("a"), Pair::default());
+    assert_eq!(pending(&stopped, "a", 9, 9), Some(None));
+}
