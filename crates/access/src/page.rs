@@ -20,13 +20,13 @@ pub fn is_known_host(host: &[u8], names: &[String]) -> bool {
 }
 
 /// Whether a page of this `Origin` came from the host that the request goes to. A proxy may speak TLS with the browser and none with
-/// this server, so the scheme doesn't matter.
+/// this server: only for a request that itself `has_tls` the scheme must be https.
 #[must_use]
-pub fn is_own_origin(origin: &[u8], host: &[u8]) -> bool {
+pub fn is_own_origin(origin: &[u8], host: &[u8], has_tls: bool) -> bool {
     let (Ok(origin), Ok(host)) = (str::from_utf8(origin), str::from_utf8(host)) else { return false };
     let Some((scheme, origin)) = origin.split_once("://") else { return false };
     let port = match scheme {
-        "http" => ":80",
+        "http" if !has_tls => ":80",
         "https" => ":443",
         _ => return false,
     };
@@ -102,7 +102,8 @@ mod tests {
             ("https://a.example", "a.example:443"),
             ("https://a.example:8443", "a.example:8443"),
         ] {
-            assert!(is_own_origin(origin.as_bytes(), host.as_bytes()), "{origin} {host}");
+            let is_own = |has_tls| is_own_origin(origin.as_bytes(), host.as_bytes(), has_tls);
+            assert_eq!((is_own(false), is_own(true)), (true, origin.starts_with("https")), "{origin} {host}");
         }
         for (origin, host) in [
             ("null", "null"),
@@ -117,7 +118,7 @@ mod tests {
             ("moz-extension://a", "a"),
             ("http://a.example, http://a.example", "a.example"),
         ] {
-            assert!(!is_own_origin(origin.as_bytes(), host.as_bytes()), "{origin} {host}");
+            assert!(!is_own_origin(origin.as_bytes(), host.as_bytes(), false), "{origin} {host}");
         }
     }
 }

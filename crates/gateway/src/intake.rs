@@ -60,7 +60,7 @@ pub(crate) fn begin(worker: &Worker, peer: IpAddr, head: &Head<'_>) -> Begun {
     let is_checked = entrance != Entrance::Free && matches!(admitted, Ok(None));
     let source = admitted.and_then(|source| {
         if is_checked {
-            rules.hosts.check(head, rules.cors.as_ref())?;
+            rules.hosts.check(head, rules.cors.as_ref(), worker.tls().is_some())?;
         }
         Ok(source.unwrap_or_else(|| worker.gatekeeper().nobody()))
     });

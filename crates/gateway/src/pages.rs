@@ -15,7 +15,7 @@ pub(crate) struct Hosts(pub(crate) Option<Vec<String>>);
 impl Hosts {
     /// # Errors
     /// A page of a stranger sent the request, or may have sent it.
-    pub(crate) fn check(&self, head: &Head<'_>, cors: Option<&Cors>) -> Result<(), Refused> {
+    pub(crate) fn check(&self, head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) -> Result<(), Refused> {
         let host = head.host().unwrap_or_default();
         if let Some(names) = &self.0
             && !is_known_host(host, names)
@@ -25,7 +25,7 @@ impl Hosts {
             return Err(Problem::boxed(Code::Page, detail));
         }
         match head.fields.origin {
-            Some(origin) if !is_own_origin(origin, host) && !cors.is_some_and(|cors| cors.allows(origin)) => {
+            Some(origin) if !is_own_origin(origin, host, has_tls) && !cors.is_some_and(|cors| cors.allows(origin)) => {
                 let detail = "web pages of other hosts may not use this port: add the page's origin to `cors_origins` in [gateway], \
                               or let the page send a token";
                 Err(Problem::boxed(Code::Page, detail))

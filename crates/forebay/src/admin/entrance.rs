@@ -16,14 +16,15 @@ use super::{PROBLEM, answer, guard, set};
 pub(crate) struct Entrance {
     tokens: Arc<Tokens>,
     is_reachable: bool,
+    has_tls: bool,
 }
 
 type Refused = Response<Full<Bytes>>;
 
 impl Entrance {
-    /// For a port that is reachable from elsewhere or isn't.
-    pub(crate) const fn new(tokens: Arc<Tokens>, is_reachable: bool) -> Self {
-        Self { tokens, is_reachable }
+    /// For a port that is reachable from elsewhere or isn't, and speaks TLS or doesn't.
+    pub(crate) const fn new(tokens: Arc<Tokens>, is_reachable: bool, has_tls: bool) -> Self {
+        Self { tokens, is_reachable, has_tls }
     }
 
     /// Whether requests need a token now.
@@ -35,7 +36,7 @@ impl Entrance {
     /// stranger may have sent it. No such page has a token, and with one the port may be called by any name.
     pub(super) fn refuse(&self, headers: &HeaderMap, scopes: &[Scope]) -> Option<Refused> {
         if !self.needs_token() {
-            return guard::refuse(headers).map(|why| refused(StatusCode::FORBIDDEN, "page", why.into()));
+            return guard::refuse(headers, self.has_tls).map(|why| refused(StatusCode::FORBIDDEN, "page", why.into()));
         }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());

@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 use hyper::header::{HOST, ORIGIN};
 
 /// Why a page of a stranger may have sent the request, if so.
-pub(super) fn refuse(headers: &HeaderMap) -> Option<&'static str> {
+pub(super) fn refuse(headers: &HeaderMap, has_tls: bool) -> Option<&'static str> {
     let bytes = |name| headers.get(name).map(hyper::header::HeaderValue::as_bytes);
     let host = bytes(HOST).unwrap_or_default();
     if !is_known_host(host, &[]) {
@@ -15,7 +15,7 @@ pub(super) fn refuse(headers: &HeaderMap) -> Option<&'static str> {
              a token (forebay token new NAME --scope admin)",
         );
     }
-    let is_strangers = bytes(ORIGIN).is_some_and(|origin| !is_own_origin(origin, host));
+    let is_strangers = bytes(ORIGIN).is_some_and(|origin| !is_own_origin(origin, host, has_tls));
     is_strangers.then_some("web pages of other hosts may not use this port")
 }
 
@@ -29,7 +29,7 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        refuse(&headers).is_some()
+        refuse(&headers, false).is_some()
     }
 
     #[test]

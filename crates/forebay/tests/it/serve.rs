@@ -71,7 +71,7 @@ fn a_server_without_descriptors_turns_clients_away_and_goes_on() {
     let ended = last.read(&mut [0]);
     assert!(matches!(&ended, Ok(0)) || ended.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
     let mut first = open.remove(0);
-    first.write_all(b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n2").unwrap();
+    first.write_all(b"POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n2").unwrap();
     assert!(first.read(&mut [0; 100]).unwrap() > 0, "who is in is served");
     drop((open, first));
     server.wait("forebay_http_accept_errors_total", |errors| errors > 0);
@@ -140,7 +140,7 @@ fn what_a_repair_of_the_journal_took_out_may_come_again() {
     let data = folder.data();
     let body = "{\"number\": 77}";
     let request = format!(
-        "POST /ingest/event HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept: application/json\r\n\
+        "POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: application/json\r\n\
          Idempotency-Key: k\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );

@@ -194,7 +194,7 @@ impl Server {
         let length = body.len();
         exchange(
             self.intake,
-            &format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"),
+            &format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"),
         )
     }
 
@@ -202,14 +202,14 @@ impl Server {
     pub(crate) fn post_with_key(&self, key: &str, body: &str) -> u16 {
         let length = body.len();
         let request = format!(
-            "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: {key}\r\n\
+            "POST /ingest/event/access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nIdempotency-Key: {key}\r\n\
              Content-Length: {length}\r\n\r\n{body}"
         );
         exchange(self.intake, &request).0
     }
 
     pub(crate) fn metrics(&self) -> String {
-        exchange(self.admin, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").1
+        exchange(self.admin, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").1
     }
 
     /// The sum of all series that begin like this.
