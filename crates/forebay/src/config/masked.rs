@@ -180,8 +180,9 @@ impl Scanner<'_> {
     /// In a table that may hold secrets a setting may be commented out.
     fn comment(&mut self) {
         let end = self.line_end();
-        let is_plain = matches!(self.levels.first().map(|level| level.place), Some(Place::Root | Place::Plain));
-        if !is_plain || self.value.is_some_and(|value| value.is_hidden) {
+        let may_hide = |level: &Level| matches!(level.place, Place::Sinks | Place::Sink | Place::Step | Place::Value);
+        let is_hidden = self.value.is_some_and(|value| value.is_hidden);
+        if is_hidden || self.levels.iter().any(may_hide) {
             self.found.push(self.at + 1..end);
         }
         self.at = end;
@@ -198,7 +199,8 @@ impl Scanner<'_> {
         let Some((path, _)) = inner.split_once(']') else { return false };
         let start = self.at + line.len() - inner.len();
         let (parts, end) = parts(self.text, start);
-        if parts.is_empty() || end != start + path.trim_end().len() {
+        let is_list = !self.is_top() && inner.starts_with(['"', '\'']);
+        if is_list || parts.is_empty() || end != start + path.trim_end().len() {
             return false;
         }
         let mut value = Value { place: Place::Root, is_hidden: false, is_url: false };
@@ -221,9 +223,9 @@ impl Scanner<'_> {
         let (parts, end) = parts(self.text, self.at);
         let blank = self.text[end..].len() - self.text[end..].trim_start_matches([' ', '\t']).len();
         if !parts.is_empty() && self.text[end + blank..].starts_with('=') {
-            // What is left open before it is taken for a part of the table.
-            let level = if is_expected { self.level() } else { self.levels.first() };
-            let Some(&Level { place, is_hidden, .. }) = level else { return false };
+            // Something before it was left open, or a comma is missing.
+            let table = self.levels.iter().rfind(|level| level.is_table);
+            let Some(&Level { place, is_hidden, .. }) = table else { return false };
             let mut value = Value { place, is_hidden, is_url: false };
             for part in &parts {
                 value = self.step(value.place, value.is_hidden, part);

@@ -18,6 +18,7 @@ mod gateway;
 mod host;
 mod journal;
 mod log;
+mod masked;
 mod naming;
 #[cfg(feature = "nats")]
 mod nats;
