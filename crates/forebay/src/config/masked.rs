@@ -263,6 +263,7 @@ impl Scanner<'_> {
             }
             Place::Types => value(false, Place::Type),
             Place::Type if key == "transform" => value(true, Place::Step),
+            Place::Step if key == "hash" => value(false, Place::Step),
             Place::Step => value(key == "key" || !knows_key(key), Place::Value),
             Place::Value => value(is_hidden || key == "key" || is_secret_name(key), Place::Value),
             Place::Type | Place::Plain => value(is_secret_name(key), Place::Plain),

@@ -133,9 +133,19 @@ impl Server {
         Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
-    /// Starts it with a limit on its file descriptors.
-    pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32) -> Self {
-        Self::spawn(after(&format!("ulimit -n {descriptors}")), data, "127.0.0.1:0", "127.0.0.1:0")
+    /// Starts it with a limit on its file descriptors, and perhaps on a client's connections; its log goes to `log`.
+    pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32, per_client: Option<u32>, log: &Path) -> Self {
+        let mut command = after(&format!("ulimit -n {descriptors}"));
+        command.stderr(std::fs::File::create(log).unwrap());
+        if let Some(connections) = per_client {
+            command.env("FOREBAY_GATEWAY_MAX_CONNECTIONS_PER_CLIENT", connections.to_string());
+        }
+        Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
+    /// Starts it by this command.
+    pub(crate) fn start_by(command: Command, data: &Path) -> Self {
+        Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
     fn spawn(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
