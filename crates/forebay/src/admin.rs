@@ -54,6 +54,8 @@ const CONNECTIONS_MAX: usize = 64;
 const CONNECTIONS_PER_CLIENT_MAX: usize = CONNECTIONS_MAX / 2;
 /// A client gets this long for its request's head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A client that takes nothing of an answer for so long doesn't want it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after the listener failed, for instance for want of a descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -111,7 +113,7 @@ async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     // A client that breaks off is its own business.
-    let _ = server.serve_connection(TokioIo::new(WriteTimeout::new(stream)), answer).await;
+    let _ = server.serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), answer).await;
 }
 
 async fn respond(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {

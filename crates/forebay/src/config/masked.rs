@@ -34,8 +34,10 @@ enum Place {
     Step,
     /// A value, or a table within it, where secrets may be.
     Value,
-    /// No place for secrets.
+    /// Settings that are no secrets.
     Plain,
+    /// What people name themselves, and no secret.
+    Free,
 }
 
 /// The value that is read: where it stands, and whether it is hidden.
@@ -66,7 +68,12 @@ pub(super) fn secrets(text: &str) -> Vec<Range<usize>> {
     if let Some(secret) = of_variable(text) {
         return secret;
     }
-    let mut scanner = Scanner { text, at: 0, found: Vec::new(), levels: Vec::new(), value: None, is_line_empty: true };
+    // A flag and its value.
+    if !text.contains('\n') && text.starts_with("--") {
+        return Vec::new();
+    }
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut scanner = Scanner { text, at: start, found: Vec::new(), levels: Vec::new(), value: None, is_line_empty: true };
     scanner.open_table(Place::Root, false);
     scanner.run();
     scanner.found
@@ -217,7 +224,8 @@ impl Scanner<'_> {
     fn key(&mut self) -> bool {
         let is_expected = self.value.is_none() && self.level().is_some_and(|level| level.is_table);
         let byte = self.peek().unwrap_or_default();
-        if !is_expected && !is_of_key(byte) || is_expected && b"]},".contains(&byte) {
+        let may_begin = is_of_key(byte) || b"\"'".contains(&byte);
+        if !is_expected && !may_begin || is_expected && b"]},".contains(&byte) {
             return false;
         }
         let (parts, end) = parts(self.text, self.at);
@@ -235,7 +243,7 @@ impl Scanner<'_> {
             return true;
         }
         if is_expected {
-            let is_plain = self.level().is_some_and(|level| level.place == Place::Plain);
+            let is_plain = self.level().is_some_and(|level| matches!(level.place, Place::Plain | Place::Free));
             self.value = Some(Value { is_hidden: !is_plain, ..Value::hidden() });
             // The word itself is shown, if it can be a key.
             let word = self.text[self.at..].bytes().take_while(|byte| is_of_key(*byte)).count();
@@ -252,6 +260,7 @@ impl Scanner<'_> {
             Place::Root => match key {
                 "sinks" => value(true, Place::Sinks),
                 "types" => value(false, Place::Types),
+                "tables" => value(false, Place::Free),
                 _ if TABLES.contains(&key) => value(false, Place::Plain),
                 _ => value(!shown_in_sinks().any(|known| known == key), Place::Sink),
             },
@@ -266,7 +275,9 @@ impl Scanner<'_> {
             Place::Step if key == "hash" => value(false, Place::Step),
             Place::Step => value(key == "key" || !knows_key(key), Place::Value),
             Place::Value => value(is_hidden || key == "key" || is_secret_name(key), Place::Value),
-            Place::Type | Place::Plain => value(is_secret_name(key), Place::Plain),
+            Place::Type | Place::Plain if is_secret_name(key) => value(true, Place::Value),
+            Place::Plain => value(false, Place::Plain),
+            Place::Type | Place::Free => value(false, Place::Free),
         }
     }
 
