@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use super::masked;
 
-/// A text as it may be shown: each value that may be a secret ([`masked::secrets`]), each password in a URL (RFC 3986 §3.2.1), each token
+/// A text as it may be shown, one of the configuration or of a file that it names: in the former each value that may be a secret ([`masked::secrets`]), each password in a URL (RFC 3986 §3.2.1), each token
 /// in one of NATS or behind `password=`, each secret of a web hook, and what stands behind the host in each `url` of HTTP is as many
 /// stars as it has bytes, so that every spot stays where it is.
-pub(super) fn hidden(text: &str) -> Cow<'_, str> {
+pub(super) fn hidden(text: &str, is_configuration: bool) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
-    let secrets = masked::secrets(text).into_iter().chain(parameters(text)).chain(hook_secrets(text));
+    let secrets = if is_configuration { masked::secrets(text) } else { Vec::new() };
+    let secrets = secrets.into_iter().chain(parameters(text)).chain(hook_secrets(text));
     for secret in secrets.chain(behind_hosts(text)).chain(passwords(text)) {
         for part in without_references(text, secret) {
             let stars: String = text[part.clone()].chars().map(star).collect();
@@ -175,7 +176,7 @@ mod tests {
             ("curl = \"http://a/b\"", "curl = \"http://a/b\""),
         ] {
             let within = |text: &str| format!("[log]\n{text}");
-            assert_eq!(hidden(&within(text)), within(shown));
+            assert_eq!(hidden(&within(text), true), within(shown));
         }
     }
 
@@ -212,7 +213,7 @@ mod tests {
         }
         texts.extend(OTHER_SHAPES.map(str::to_owned));
         for text in texts {
-            let shown = hidden(&text);
+            let shown = hidden(&text, true);
             assert!(!shown.contains("TOPS"), "{text}\n{shown}");
             assert_eq!((shown.len(), shown.lines().count()), (text.len(), text.lines().count()), "nothing moves: {text}");
         }
@@ -273,7 +274,7 @@ mod tests {
             "FOREBAY_LISTEN=x",
             "--listen x",
         ] {
-            assert_eq!(hidden(text), text);
+            assert_eq!(hidden(text, true), text);
         }
     }
 
@@ -282,7 +283,7 @@ mod tests {
         fn no_text_panics_and_nothing_moves(
             text in "([a-z\u{e9}]|sinks|key|url|://|\\$\\{A\\}|@|[\\[\\]{}=\"'#,.:\\\\ ]|\n|\"\"\"){0,40}"
         ) {
-            let shown = hidden(&text);
+            let shown = hidden(&text, true);
             proptest::prop_assert_eq!(shown.len(), text.len());
             proptest::prop_assert_eq!(shown.matches('\n').count(), text.matches('\n').count());
         }
