@@ -29,16 +29,17 @@ pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
     }
 }
 
-/// Warns if fewer connections can be open than the configuration, or its default, says.
+/// Says so if fewer connections can be open than the operator has set, or than the default. Only the former is worth a warning.
 pub(crate) fn warn_of_descriptors(gateway: &config::Gateway) {
     let wanted = gateway.connections_wanted();
     let Connections { all, per_client } = wanted.within_limit();
     if all < wanted.all {
-        let wanted = wanted.all;
-        log::warning(format_args!(
-            "only {all} of {wanted} connections can be open at a time, {per_client} of them from one client: the process may not have \
-             more file descriptors (ulimit -n, LimitNOFILE=)"
-        ));
+        let message = format!(
+            "only {all} of {} connections can be open at a time, {per_client} of them from one client: the process may not have more \
+             file descriptors (ulimit -n, LimitNOFILE=)",
+            wanted.all
+        );
+        if gateway.max_connections.is_some() { log::warning(message) } else { log::info(message) }
     }
 }
 

@@ -16,8 +16,9 @@ impl Hosts {
     /// # Errors
     /// A page of a stranger sent the request, or may have sent it.
     pub(crate) fn check(&self, head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) -> Result<(), Refused> {
-        let host = head.host().unwrap_or_default();
-        if let Some(names) = &self.0
+        // Every browser says which host it asks; only clients of HTTP/1.0 don't.
+        let host = head.host();
+        if let (Some(names), Some(host)) = (&self.0, host)
             && !is_known_host(host, names)
         {
             let detail = "the header Host must be an IP address, `localhost` or a name in `allowed_hosts` of [gateway]: a stranger's \
@@ -25,7 +26,7 @@ impl Hosts {
             return Err(Problem::boxed(Code::Page, detail));
         }
         match head.fields.origin {
-            Some(origin) if !is_own_origin(origin, host, has_tls) && !cors.is_some_and(|cors| cors.allows(origin)) => {
+            Some(origin) if !is_own_origin(origin, host.unwrap_or_default(), has_tls) && !cors.is_some_and(|cors| cors.allows(origin)) => {
                 let detail = "web pages of other hosts may not use this port: add the page's origin to `cors_origins` in [gateway], \
                               or let the page send a token";
                 Err(Problem::boxed(Code::Page, detail))

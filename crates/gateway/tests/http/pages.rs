@@ -64,11 +64,12 @@ fn a_name_of_a_stranger_is_refused_on_loopback() {
         assert!(!refused("http://localhost", "1.1", "Host: localhost\r\n"), "{request}");
         assert_eq!(refused("http://evil.example", "1.1", "Host: evil.example\r\n"), is_guarded, "{request}");
         assert_eq!(refused("http://evil.example", "1.0", ""), is_guarded, "{request}");
-        assert_eq!(refused("", "1.0", ""), is_guarded, "{request}");
+        assert!(!refused("", "1.0", ""), "a browser says whom it asks: {request}");
+        assert_eq!(refused("", "1.0", "Origin: http://localhost\r\n"), is_guarded, "{request}");
     }
     let stored = stand.payloads().len();
-    // Each of the six hosts posts three times, and the whole URL once to each route.
-    assert_eq!(stored, 7 * 3);
+    // Each of the six hosts, the whole URL and the request without a host post to three routes.
+    assert_eq!(stored, 8 * 3);
 }
 
 #[test]
