@@ -5,6 +5,7 @@
 
 mod name;
 mod own_tokens;
+mod page;
 mod scope;
 mod secret;
 mod set;
@@ -13,6 +14,7 @@ mod tokens;
 
 pub use name::{InvalidName, Name};
 pub use own_tokens::OwnTokens;
+pub use page::{is_known_host, is_own_origin};
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use secret::{Digest, InvalidDigest, RANDOM_BYTES, Secret};
 pub use set::{Demand, Denied, TokenSet};

@@ -34,6 +34,8 @@ pub struct TokenSet {
     /// By digest.
     tokens: Box<[Token]>,
     were_made: bool,
+    /// What tokens have ever allowed, revoked ones too.
+    made: Scopes,
 }
 
 impl TokenSet {
@@ -47,14 +49,21 @@ impl TokenSet {
     #[must_use]
     pub fn new(mut tokens: Vec<Token>) -> Self {
         tokens.sort_unstable_by_key(|token| token.digest);
-        Self { tokens: tokens.into(), were_made: true }
+        let made = Scopes::of_all(&tokens);
+        Self { tokens: tokens.into(), were_made: true, made }
+    }
+
+    /// The same set for a server that has had tokens with the scopes `made`.
+    #[must_use]
+    pub fn remembering(self, made: Scopes) -> Self {
+        Self { made: self.made.and(made), ..self }
     }
 
     /// The same set in memory of its own: threads that count references to the same names would slow each other.
     #[must_use]
     pub fn apart(&self) -> Self {
         let apart = |token: &Token| Token { source: token.source.apart(), ..token.clone() };
-        Self { tokens: self.tokens.iter().map(apart).collect(), were_made: self.were_made }
+        Self { tokens: self.tokens.iter().map(apart).collect(), ..*self }
     }
 
     /// Whether tokens were made, be they revoked by now.
@@ -66,7 +75,14 @@ impl TokenSet {
     /// What all of them together allow, expired ones too.
     #[must_use]
     pub fn scopes(&self) -> Scopes {
-        self.tokens.iter().fold(Scopes::default(), |scopes, token| scopes.and(token.scopes))
+        Scopes::of_all(&self.tokens)
+    }
+
+    /// The scopes of every token that was ever made, revoked ones too. A port that asked for a token once goes on asking after the
+    /// last one is revoked.
+    #[must_use]
+    pub const fn made(&self) -> Scopes {
+        self.made
     }
 
     /// Whose request it is that comes at `now` (microseconds since 1970, UTC) with this value of `Authorization`; nobody's

@@ -11,6 +11,7 @@ mod query;
 mod routes;
 mod secured;
 mod trial;
+mod write_timeout;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,9 +21,10 @@ use access::Scope;
 use bytes::Bytes;
 use delivery::DeadLetterOffice;
 use event::Origin;
+use gateway::Places;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -31,7 +33,6 @@ use serde::Serialize;
 use tls::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 use crate::exposition;
 use crate::log;
@@ -45,11 +46,16 @@ pub(crate) use query::DeadQuery;
 pub(crate) use routes::Routes;
 use secured::Opened;
 pub(crate) use trial::Trials;
+use write_timeout::WriteTimeout;
 
 /// Connections at a time: a few scrapers and people. More wait.
 const CONNECTIONS_MAX: usize = 64;
+/// Connections of one client at a time. More are closed at once, as on the intake port.
+const CONNECTIONS_PER_CLIENT_MAX: usize = CONNECTIONS_MAX / 2;
 /// A client gets this long for its request's head.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A client that takes nothing of an answer for so long doesn't want it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait after the listener failed, for instance for want of a descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -68,26 +74,20 @@ pub(crate) struct Admin {
     pub(crate) tls: Option<Arc<ServerTls>>,
 }
 
-impl Admin {
-    /// What the URLs of this port begin with.
-    const fn scheme(&self) -> &'static str {
-        if self.tls.is_some() { "https://" } else { "http://" }
-    }
-}
-
 /// Serves until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Places::new(CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX);
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let Some(free) = places.free().await else { return };
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 log::warning(format_args!("the admin port can't take a connection: {error}"));
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
+        let Some(place) = places.take(free, peer.ip().to_canonical()) else { continue };
         let admin = admin.clone();
         tokio::spawn(async move {
             serve_one(stream, &admin).await;
@@ -113,21 +113,25 @@ async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     // A client that breaks off is its own business.
-    let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+    let _ = server.serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), answer).await;
 }
 
 async fn respond(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
+    let mut response = respond_to(request, admin).await;
+    // A page of another origin is refused where no token is needed.
+    response.headers_mut().insert(VARY, HeaderValue::from_static("origin"));
+    response
+}
+
+async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
     let path = request.uri().path();
-    // Asked once: a token that is made meanwhile must not let the request pass between the two doors.
-    let needs_token = admin.entrance.needs_token();
-    if needs_token
-        && path != HEALTH
+    if path != HEALTH
         && let Some(refused) = admin.entrance.refuse(request.headers(), scopes(path))
     {
         return refused;
     }
     if path == API || path.starts_with("/api/") {
-        return respond_api(request, admin, needs_token).await;
+        return respond_api(request, admin).await;
     }
     let (status, content_type, body) = match path {
         _ if request.method() != Method::GET && request.method() != Method::HEAD => {
@@ -143,13 +147,8 @@ async fn respond(request: &mut Request<Incoming>, admin: &Admin) -> Response<Ful
     response
 }
 
-async fn respond_api(request: &mut Request<Incoming>, admin: &Admin, needs_token: bool) -> Response<Full<Bytes>> {
-    // No page of others has a token, and with one the port may be called by any name.
-    let refused = if needs_token { None } else { guard::refuse(request.headers(), admin.scheme()) };
-    let answer = match refused {
-        Some(why) => answer::problem(StatusCode::FORBIDDEN, "page", why.into()),
-        None => answer_api(request, admin).await,
-    };
+async fn respond_api(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
+    let answer = answer_api(request, admin).await;
     let mut response = Response::new(Full::from(answer.body));
     *response.status_mut() = answer.status;
     set(response.headers_mut(), if answer.status == StatusCode::OK { JSON } else { PROBLEM });

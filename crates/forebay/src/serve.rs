@@ -238,7 +238,7 @@ impl Running {
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),
-            entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable()),
+            entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             tls: tls.admin(),
         });
         Ok(Self { log, delivery, gateway, admin, reloads, types, objects, _directory: directory })

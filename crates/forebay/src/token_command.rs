@@ -4,14 +4,14 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use access::{Name, RANDOM_BYTES, Secret, Token};
+use access::{Name, RANDOM_BYTES, Scopes, Secret, Token};
 use event::rfc3339;
 use eventlog::unix_microseconds;
 
 use crate::cli::{Data, TokenCommand, TokenNew};
 use crate::log;
 use crate::output::Output;
-use crate::token_file::{TokenFile, TokenFileError};
+use crate::token_file::{Kept, TokenFile, TokenFileError};
 
 /// Why the command can't do its work.
 #[derive(Debug, thiserror::Error)]
@@ -79,16 +79,25 @@ fn take_away(data: &Data, name: &Name) -> Result<(), TokenCommandError> {
     if file.read()?.is_none() {
         return Err(TokenCommandError::Unknown(name.clone()));
     }
+    let mut missing = Vec::new();
     file.change(|tokens| {
         let at = tokens.iter().position(|known| known.name == *name);
-        tokens.remove(at.ok_or_else(|| TokenCommandError::Unknown(name.clone()))?);
-        Ok(())
-    })
+        let revoked = tokens.remove(at.ok_or_else(|| TokenCommandError::Unknown(name.clone()))?);
+        let left = Scopes::of_all(tokens);
+        missing = revoked.scopes.iter().filter(|scope| !left.has(*scope)).collect();
+        Ok::<_, TokenCommandError>(())
+    })?;
+    for scope in missing {
+        log::info(format_args!(
+            "no token with the scope {scope} is left; requests that need one are refused. Make one: forebay token new NAME --scope {scope}"
+        ));
+    }
+    Ok(())
 }
 
 fn list(data: &Data) -> Result<(), TokenCommandError> {
     let file = TokenFile::within(&data.directory);
-    let Some(mut tokens) = file.read()? else {
+    let Some(Kept { mut tokens, .. }) = file.read()? else {
         log::info(format_args!("no token was ever made: there is no {}", file.path().display()));
         return Ok(());
     };

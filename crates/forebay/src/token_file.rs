@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use access::{Scope, Token};
+use access::{Scope, Scopes, Token, TokenSet};
 use event::rfc3339;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,25 @@ pub(crate) enum TokenFileError {
 struct Document {
     version: u32,
     tokens: Vec<Entry>,
+    /// The scopes of all tokens that were ever made. A file of an earlier release has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scopes_made: Option<Vec<String>>,
+}
+
+/// What the file holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The tokens that there are.
+    pub(crate) tokens: Vec<Token>,
+    /// The scopes of all tokens that were ever made, revoked ones too.
+    made: Scopes,
+}
+
+impl Kept {
+    /// The set of these tokens. It remembers what revoked ones allowed.
+    pub(crate) fn into_set(self) -> TokenSet {
+        TokenSet::new(self.tokens).remembering(self.made)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -79,11 +98,11 @@ impl TokenFile {
         &self.path
     }
 
-    /// The tokens; `None` where there is no file, as no token was ever made.
+    /// What it holds; `None` where there is no file, as no token was ever made.
     ///
     /// # Errors
     /// [`TokenFileError`] says what is wrong.
-    pub(crate) fn read(&self) -> Result<Option<Vec<Token>>, TokenFileError> {
+    pub(crate) fn read(&self) -> Result<Option<Kept>, TokenFileError> {
         match fs::read(&self.path) {
             Ok(bytes) => {
                 let wrong = |reason| TokenFileError::Wrong { path: self.path.clone(), reason };
@@ -105,9 +124,10 @@ impl TokenFile {
         let made = DirBuilder::new().recursive(true).mode(OWNER_ONLY_DIRECTORY).create(&self.directory);
         made.map_err(failed("make the directory", &self.directory))?;
         let _lock = self.lock()?;
-        let mut tokens = self.read()?.unwrap_or_default();
-        change(&mut tokens)?;
-        Ok(self.write(&tokens)?)
+        let mut kept = self.read()?.unwrap_or_default();
+        change(&mut kept.tokens)?;
+        kept.made = kept.made.and(Scopes::of_all(&kept.tokens));
+        Ok(self.write(&kept)?)
     }
 
     /// Waits for whoever else changes the file. The lock ends with the process, however that ends.
@@ -117,9 +137,10 @@ impl TokenFile {
         open.and_then(|file| file.lock().map(|()| file)).map_err(failed("lock", &path))
     }
 
-    fn write(&self, tokens: &[Token]) -> Result<(), TokenFileError> {
+    fn write(&self, kept: &Kept) -> Result<(), TokenFileError> {
         let new = self.directory.join(NEW_FILE);
-        let document = Document { version: VERSION, tokens: tokens.iter().map(Entry::of).collect() };
+        let tokens = kept.tokens.iter().map(Entry::of).collect();
+        let document = Document { version: VERSION, tokens, scopes_made: Some(names(kept.made)) };
         let text = serde_json::to_string_pretty(&document).map_err(io::Error::from);
         let text = text.map_err(failed("write", &new))? + "\n";
         // What a crash has left may have other permissions.
@@ -151,7 +172,7 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TokenFil
     move |source| TokenFileError::Io { what, path, source }
 }
 
-fn parse(bytes: &[u8]) -> Result<Vec<Token>, String> {
+fn parse(bytes: &[u8]) -> Result<Kept, String> {
     // Words of serde would show what stands in the file.
     let wrong = |error: serde_json::Error| {
         format!("it isn't what `forebay token` writes, at line {} column {}", error.line(), error.column())
@@ -169,7 +190,23 @@ fn parse(bytes: &[u8]) -> Result<Vec<Token>, String> {
         }
         tokens.push(token);
     }
-    Ok(tokens)
+    let made = match document.scopes_made {
+        Some(names) => scopes(&names).ok_or_else(|| "it names a scope that isn't known here".to_owned())?,
+        // An earlier release emptied the file. It doesn't say what its tokens allowed: they may have allowed anything.
+        None if tokens.is_empty() => Scope::ALL.into_iter().collect(),
+        None => Scopes::default(),
+    };
+    let made = made.and(Scopes::of_all(&tokens));
+    Ok(Kept { tokens, made })
+}
+
+fn names(scopes: Scopes) -> Vec<String> {
+    scopes.iter().map(|scope| scope.to_string()).collect()
+}
+
+/// `None` if a name isn't one of a scope.
+fn scopes(names: &[String]) -> Option<Scopes> {
+    names.iter().map(|name| name.parse::<Scope>().ok()).collect()
 }
 
 impl Entry {
@@ -177,7 +214,7 @@ impl Entry {
         Self {
             name: token.name.to_string(),
             sha256: token.digest.to_string(),
-            scopes: token.scopes.iter().map(|scope| scope.to_string()).collect(),
+            scopes: names(token.scopes),
             source: token.source.to_string(),
             created: rfc3339::format(token.created),
             expires: token.expires.map(rfc3339::format),
@@ -188,7 +225,7 @@ impl Entry {
         Some(Token {
             name: self.name.parse().ok()?,
             digest: self.sha256.parse().ok()?,
-            scopes: self.scopes.iter().map(|scope| scope.parse::<Scope>().ok()).collect::<Option<_>>()?,
+            scopes: scopes(&self.scopes)?,
             source: self.source.parse().ok()?,
             created: rfc3339::parse(&self.created).ok()?,
             expires: self.expires.as_deref().map(rfc3339::parse).transpose().ok()?,
@@ -231,7 +268,7 @@ mod tests {
         // As a crash would leave it.
         fs::write(folder.path().join("a/b").join(NEW_FILE), "{").unwrap();
         add(&file, 1);
-        assert_eq!(file.read().unwrap().unwrap(), [token(0), token(1)]);
+        assert_eq!(file.read().unwrap().unwrap().tokens, [token(0), token(1)]);
         for name in [FILE, LOCK_FILE] {
             let mode = fs::metadata(folder.path().join("a/b").join(name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, OWNER_ONLY, "{name}");
@@ -248,7 +285,7 @@ mod tests {
                 scope.spawn(move || add(file, number));
             }
         });
-        assert_eq!(file.read().unwrap().unwrap().len(), 32);
+        assert_eq!(file.read().unwrap().unwrap().tokens.len(), 32);
     }
 
     #[test]
@@ -261,7 +298,25 @@ mod tests {
             Err(failed("think of", Path::new("x"))(io::Error::other("no")))
         };
         assert!(file.change(fail).is_err());
-        assert_eq!(file.read().unwrap().unwrap(), [token(0)]);
+        assert_eq!(file.read().unwrap().unwrap().tokens, [token(0)]);
+    }
+
+    #[test]
+    fn what_revoked_tokens_allowed_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        add(&file, 0);
+        let clear = |tokens: &mut Vec<Token>| {
+            tokens.clear();
+            Ok::<_, TokenFileError>(())
+        };
+        file.change(clear).unwrap();
+        let made = || file.read().unwrap().unwrap().into_set().made().iter().collect::<Vec<_>>();
+        assert_eq!(made(), [Scope::Ingest, Scope::Admin]);
+        fs::write(file.path(), "{\"version\": 1, \"tokens\": []}").unwrap();
+        assert_eq!(made(), Scope::ALL, "an earlier release has emptied it");
+        add(&file, 0);
+        assert_eq!(made(), Scope::ALL);
     }
 
     #[test]
@@ -277,6 +332,7 @@ mod tests {
             sound.replace("\"version\": 1", "\"version\": 2"),
             sound.replace("\"admin\"", "\"secret\""),
             sound.replace("\"t0\"", "\"secret t0\""),
+            sound.replace("\"scopes_made\": [", "\"scopes_made\": [\"secret\", "),
             sound.replace("\"version\": 1", "\"version\": \"secret\""),
             sound.replace("1970", "secret"),
             sound.replace(entry, &format!("{entry},\n{entry}")),

@@ -8,7 +8,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::file_stamp::Stamp;
 use crate::log;
-use crate::token_file::{TokenFile, TokenFileError};
+use crate::token_file::{Kept, TokenFile, TokenFileError};
 
 /// How often the file's metadata are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ impl TokenWatch {
     pub(crate) fn start(file: TokenFile) -> Result<Self, TokenFileError> {
         // Looked at before it is read: what changes in between is seen as a change.
         let seen = Stamp::of(file.path());
-        let set = file.read()?.map_or_else(TokenSet::none, TokenSet::new);
+        let set = file.read()?.map_or_else(TokenSet::none, Kept::into_set);
         Ok(Self { file, seen, warned: None, tokens: Arc::new(Tokens::new(set)) })
     }
 
@@ -57,9 +57,11 @@ impl TokenWatch {
             return;
         }
         match self.file.read() {
-            Ok(Some(tokens)) => {
-                log::info(format_args!("{} has changed: {} token(s)", self.file.path().display(), tokens.len()));
-                self.tokens.publish(TokenSet::new(tokens));
+            Ok(Some(kept)) => {
+                log::info(format_args!("{} has changed: {} token(s)", self.file.path().display(), kept.tokens.len()));
+                // A file that was removed and made again has forgotten what the server knows.
+                let made = self.tokens.current().made();
+                self.tokens.publish(kept.into_set().remembering(made));
                 (self.seen, self.warned) = (stamp, None);
             }
             Ok(None) => self.warn(format!("{} is gone", self.file.path().display())),
@@ -120,5 +122,9 @@ mod tests {
         assert_eq!(state(), (2, true));
         add(&file, 2);
         assert_eq!(state(), (3, true));
+        let none = fs::read_to_string(file.path()).unwrap().replace("\"admin\"", "\"ingest\"");
+        fs::write(file.path(), none).unwrap();
+        assert_eq!(state(), (4, true));
+        assert!(tokens.current().made().has(Scope::Admin) && !tokens.current().scopes().has(Scope::Admin));
     }
 }

@@ -1,6 +1,5 @@
 //! What a configuration comes to for the parts that run: once at the start, and again when it is reloaded.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
@@ -11,15 +10,17 @@ use sink::Sink;
 
 use crate::config::{self, AggregateConfig, Configuration, TypeConfig};
 use crate::read_back::SinkReader;
-use crate::{descriptors, log};
+use crate::descriptors::Connections;
+use crate::log;
 
 /// Who may use the gateway, and its limits; the tokens aren't part of it.
 pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
-    let connections_max = descriptors::connections(gateway.connections_wanted());
+    let Connections { all, per_client } = gateway.connections_wanted().within_limit();
     GatewayOptions {
-        connections_max,
-        connections_per_client: gateway.max_connections_per_client.get(),
+        connections_max: all,
+        connections_per_client: per_client,
         cors_origins: gateway.cors_origins.clone(),
+        allowed_hosts: gateway.hosts(),
         trusted_proxies: gateway.trusted_proxies.clone(),
         demand: gateway.demand(),
         read_demand: gateway.read_demand(),
@@ -28,15 +29,17 @@ pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
     }
 }
 
-/// Says so where fewer connections can be open than somebody has asked for.
+/// Says so if fewer connections can be open than the operator has set, or than the default. Only the former is worth a warning.
 pub(crate) fn warn_of_descriptors(gateway: &config::Gateway) {
-    let Some(wanted) = gateway.max_connections.map(NonZeroUsize::get) else { return };
-    let connections_max = descriptors::connections(wanted);
-    if connections_max < wanted {
-        log::warning(format_args!(
-            "only {connections_max} of {wanted} connections can be open at a time: the process may not have more file \
-             descriptors (ulimit -n, LimitNOFILE=)"
-        ));
+    let wanted = gateway.connections_wanted();
+    let Connections { all, per_client } = wanted.within_limit();
+    if all < wanted.all {
+        let message = format!(
+            "only {all} of {} connections can be open at a time, {per_client} of them from one client: the process may not have more \
+             file descriptors (ulimit -n, LimitNOFILE=)",
+            wanted.all
+        );
+        if gateway.max_connections.is_some() { log::warning(message) } else { log::info(message) }
     }
 }
 

@@ -57,6 +57,8 @@ pub enum Code {
     Unauthorized,
     /// The token doesn't allow this.
     Forbidden,
+    /// A web page of a stranger may have sent the request.
+    Page,
     /// There is nothing at this path.
     NotFound,
     /// The path doesn't take this method.
@@ -87,7 +89,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,
@@ -113,6 +115,7 @@ impl Code {
         Self::HeaderTooLarge,
         Self::Unauthorized,
         Self::Forbidden,
+        Self::Page,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::Overload,
@@ -157,6 +160,7 @@ impl Code {
             Self::HeaderTooLarge => "header_too_large",
             Self::Unauthorized => "unauthorized",
             Self::Forbidden => "forbidden",
+            Self::Page => "page",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::Overload => "overload",
@@ -187,7 +191,7 @@ impl Code {
             | Self::BadRequest
             | Self::Cursor => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Forbidden | Self::Page => StatusCode::FORBIDDEN,
             Self::UnknownType
             | Self::TooManyTypes
             | Self::NotFound
@@ -241,6 +245,7 @@ impl Code {
             Self::HeaderTooLarge => "The headers are too large",
             Self::Unauthorized => "A token is needed",
             Self::Forbidden => "The token doesn't allow this",
+            Self::Page => "A web page of another host may have sent this",
             Self::NotFound => "There is nothing here",
             Self::MethodNotAllowed => "The method is not allowed",
             Self::Overload => "The server has too much to do",

@@ -9,6 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::cors::Cors;
 use crate::counters::GatewayCounters;
 use crate::gateway::GatewayOptions;
+use crate::pages::Hosts;
 use crate::places::Places;
 use crate::proxies::TrustedProxies;
 use crate::type_table::{GatewayTypes, TypeTable};
@@ -67,6 +68,7 @@ fn rules_with(types: TypeTable, options: &GatewayOptions) -> Rules {
         objects: options.objects.clone(),
         ack_timeout: options.ack_timeout,
         proxies: TrustedProxies::new(options.trusted_proxies.clone()),
+        hosts: Hosts(options.allowed_hosts.clone()),
         cors: Cors::new(&options.cors_origins),
     }
 }

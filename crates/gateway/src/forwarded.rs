@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::http1::{is_of_name, is_of_value as is_of_field};
+
 /// The header that something stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
@@ -23,51 +25,75 @@ pub(crate) fn hops(head: &[u8], found: &mut impl FnMut(Header, Hop)) {
         let Some(colon) = memchr::memchr(b':', line) else { continue };
         let (name, value) = (&line[..colon], &line[colon + 1..]);
         if name.eq_ignore_ascii_case(b"x-forwarded-for") {
-            elements(value, b',', &mut |element| found(Header::XForwardedFor, hop(element)));
+            // A quote has no meaning in this list: a client can't hide what a proxy appends behind it.
+            let elements = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty());
+            elements.for_each(|element| found(Header::XForwardedFor, hop(element)));
         } else if name.eq_ignore_ascii_case(b"forwarded") {
-            elements(value, b',', &mut |element| found(Header::Forwarded, forwarded_hop(element)));
-        }
-    }
-}
-
-/// The parts of a list that aren't empty. A separator within quotes is none.
-fn elements(list: &[u8], separator: u8, found: &mut impl FnMut(&[u8])) {
-    let (mut start, mut is_quoted, mut is_escaped) = (0, false, false);
-    for (at, byte) in list.iter().enumerate() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_quoted => is_escaped = true,
-            b'"' => is_quoted = !is_quoted,
-            byte if *byte == separator && !is_quoted => {
-                give(&list[start..at], found);
-                start = at + 1;
+            let value = value.trim_ascii();
+            // Where a line breaks the grammar, what a proxy appended can't be told from what its client wrote.
+            if forwarded(value, &mut |_| {}).is_none() {
+                found(Header::Forwarded, Hop::Unknown);
+            } else {
+                forwarded(value, &mut |hop| found(Header::Forwarded, hop));
             }
-            _ => {}
         }
-    }
-    give(&list[start..], found);
-}
-
-fn give(element: &[u8], found: &mut impl FnMut(&[u8])) {
-    let element = element.trim_ascii();
-    if !element.is_empty() {
-        found(element);
     }
 }
 
-/// The `for` of an element of `Forwarded`.
-fn forwarded_hop(element: &[u8]) -> Hop {
-    let mut hop_found = Hop::Unknown;
-    elements(element, b';', &mut |pair| {
-        if let Some((name, value)) = pair.split_at_checked("for=".len())
-            && name.eq_ignore_ascii_case(b"for=")
-        {
-            // An address needs no escapes: what has any is none.
-            let bare = value.strip_prefix(b"\"").map_or(Some(value), |rest| rest.strip_suffix(b"\""));
-            hop_found = bare.map_or(Hop::Unknown, hop);
+/// Gives the hops of a line of `Forwarded`, which may have empty elements as every list; `None` if it breaks the grammar (RFC 7239 §4).
+fn forwarded(mut line: &[u8], found: &mut impl FnMut(Hop)) -> Option<()> {
+    loop {
+        line = line.trim_ascii_start();
+        if !matches!(line, [] | [b',', ..]) {
+            let (hop, rest) = element(line)?;
+            found(hop);
+            line = rest.trim_ascii_start();
         }
-    });
-    hop_found
+        match line {
+            [] => return Some(()),
+            [b',', rest @ ..] => line = rest,
+            _ => return None,
+        }
+    }
+}
+
+/// Takes an element off a line: parameters, each at most once of those that matter here, with `;` between them.
+fn element(mut line: &[u8]) -> Option<(Hop, &[u8])> {
+    let mut hop_found = None;
+    loop {
+        let (name, rest) = token(line)?;
+        let (value, rest) = value(rest.strip_prefix(b"=")?)?;
+        if name.eq_ignore_ascii_case(b"for") && hop_found.replace(hop(value)).is_some() {
+            return None;
+        }
+        let rest = rest.trim_ascii_start();
+        let Some(next) = rest.strip_prefix(b";") else { return Some((hop_found.unwrap_or(Hop::Unknown), rest)) };
+        line = next.trim_ascii_start();
+    }
+}
+
+fn token(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = line.iter().position(|byte| !is_of_name(*byte)).unwrap_or(line.len());
+    (end > 0).then(|| line.split_at(end))
+}
+
+/// A token, or what stands between quotes: as it is written, for an address has no escapes. Proxies write IPv6 addresses and ports
+/// without quotes too.
+fn value(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let Some(quoted) = line.strip_prefix(b"\"") else {
+        let is_of_value = |byte: u8| is_of_name(byte) || matches!(byte, b':' | b'[' | b']');
+        let end = line.iter().position(|byte| !is_of_value(*byte)).unwrap_or(line.len());
+        return (end > 0).then(|| line.split_at(end));
+    };
+    let mut at = 0;
+    loop {
+        match quoted.get(at)? {
+            b'"' => return Some((&quoted[..at], &quoted[at + 1..])),
+            b'\\' => at += 2,
+            byte if is_of_field(*byte) => at += 1,
+            _ => return None,
+        }
+    }
 }
 
 /// An address, with a port or without; one of IPv6 may have brackets.

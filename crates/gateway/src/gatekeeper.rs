@@ -45,7 +45,8 @@ impl Gatekeeper {
         self.nobody.clone()
     }
 
-    /// Gives the source of a request that comes at `now` (microseconds since 1970, UTC).
+    /// Gives the source of the token of a request that comes at `now` (microseconds since 1970, UTC); `None` if it needs no token and
+    /// has none.
     ///
     /// # Errors
     /// It isn't let in.
@@ -54,20 +55,20 @@ impl Gatekeeper {
         entrance: Entrance,
         authorization: Option<&[u8]>,
         now: i64,
-    ) -> Result<Arc<str>, Refused> {
+    ) -> Result<Option<Arc<str>>, Refused> {
         if entrance == Entrance::Free {
-            return Ok(self.nobody());
+            return Ok(None);
         }
         let demand = if entrance == Entrance::Scope(Scope::Read) { &self.read_demand } else { &self.demand };
         let mut tokens = self.tokens.borrow_mut();
         let Some(token) = tokens.check(demand.get(), authorization, now).map_err(unauthorized)? else {
-            return Ok(self.nobody());
+            return Ok(None);
         };
         match entrance {
             Entrance::Scope(scope) if !token.scopes.has(scope) => {
                 Err(Problem::boxed(Code::Forbidden, format!("the token {} lacks the scope `{scope}`", token.name)))
             }
-            _ => Ok(token.source.as_arc().clone()),
+            _ => Ok(Some(token.source.as_arc().clone())),
         }
     }
 }

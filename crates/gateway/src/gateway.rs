@@ -44,6 +44,9 @@ pub struct GatewayOptions {
     pub tick: Duration,
     /// The origins whose web pages may post events, as browsers write them, or `*` for all.
     pub cors_origins: Vec<String>,
+    /// The names, besides IP addresses and `localhost`, by which requests without a token may call this server; `*` for all. `None`
+    /// allows every name, for a port that other machines reach.
+    pub allowed_hosts: Option<Vec<String>>,
     /// The proxies that are believed to say whose requests they send.
     pub trusted_proxies: Vec<IpNet>,
     /// The tokens that are known.
@@ -69,6 +72,7 @@ impl Default for GatewayOptions {
             connections_per_client: CONNECTIONS_PER_CLIENT_MAX,
             tick: TICK,
             cors_origins: Vec::new(),
+            allowed_hosts: None,
             trusted_proxies: Vec::new(),
             tokens: Arc::default(),
             demand: Demand::WithTokens,

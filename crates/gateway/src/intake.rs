@@ -11,6 +11,7 @@ use crate::ack::Ack;
 use crate::caller::AddressForm;
 use crate::code::Code;
 use crate::encoder::Envelope;
+use crate::gatekeeper::Entrance;
 use crate::headers::Headers;
 use crate::http1::body::Body;
 use crate::http1::head::{Head, Method};
@@ -31,6 +32,8 @@ pub(crate) struct Begun {
     envelope: Envelope,
     /// What it asks for, unless it can't be taken whatever its body says.
     asked: Result<Asked, Refused>,
+    /// Whether its answer depends on its `Origin`.
+    varies: bool,
     /// What its answer says to a browser.
     cors: Option<Arc<str>>,
 }
@@ -51,21 +54,30 @@ enum Asked {
 pub(crate) fn begin(worker: &Worker, peer: IpAddr, head: &Head<'_>) -> Begun {
     let (route, named) = route::find(head.target.path);
     let received_at = worker.clock().microseconds();
-    let (source, asked) =
-        match worker.gatekeeper().admit(route.entrance(head.method), head.fields.authorization, received_at) {
-            Ok(source) => {
-                let asked = asked(worker, head, (route, named), &source);
-                (source, asked)
-            }
-            Err(refused) => (worker.gatekeeper().nobody(), Err(refused)),
-        };
+    let (rules, entrance) = (worker.rules(), route.entrance(head.method));
+    let admitted = worker.gatekeeper().admit(entrance, head.fields.authorization, received_at);
+    // No page of a stranger has a token, and with one the port may be called by any name.
+    let is_checked = entrance != Entrance::Free && matches!(admitted, Ok(None));
+    let source = admitted.and_then(|source| {
+        if is_checked {
+            rules.hosts.check(head, rules.cors.as_ref(), worker.tls().is_some())?;
+        }
+        Ok(source.unwrap_or_else(|| worker.gatekeeper().nobody()))
+    });
+    let (source, asked) = match source {
+        Ok(source) => {
+            let asked = asked(worker, head, (route, named), &source);
+            (source, asked)
+        }
+        Err(refused) => (worker.gatekeeper().nobody(), Err(refused)),
+    };
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
-    let rules = worker.rules();
+    let varies = is_checked || rules.cors.is_some();
     let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, is_preflight.then_some(route)));
     let client = rules.proxies.client(peer, head.bytes);
     let headers = Headers::of(&rules.types.headers, head.bytes);
     let envelope = Envelope { received_at, client, source, headers };
-    Begun { started: worker.clock().elapsed(), route, envelope, asked, cors }
+    Begun { started: worker.clock().elapsed(), route, envelope, asked, varies, cors }
 }
 
 fn asked(
@@ -106,10 +118,10 @@ pub(crate) async fn answer<'a>(worker: &'a Worker, begun: &Begun, body: &mut Bod
         Ok(Asked::Read(request)) => Box::pin(request.answer(worker, worker.sender(&begun.envelope))).await,
         Ok(Asked::Address(form)) => Ok(form.response(begun.envelope.client)),
         Ok(Asked::Methods(methods)) => Ok(Response::with_methods(methods)),
-        Err(refused) => return Response { cors: begun.cors.clone(), ..refuse(worker, refused) },
+        Err(refused) => Ok(refuse(worker, refused)),
     };
     let response = answer.unwrap_or_else(|refused| refuse(worker, &refused));
-    Response { cors: begun.cors.clone(), ..response }
+    Response { varies: begun.varies, cors: begun.cors.clone(), ..response }
 }
 
 async fn follow<'a>(

@@ -10,8 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Bits of an IPv6 address that one client may choose as it likes (RFC 6177: a site gets a /64 at least).
 const HOST_BITS: u32 = 64;
 
-/// The places of a gateway's connections.
-pub(crate) struct Places {
+/// The places of a port's connections.
+pub struct Places {
     all: Arc<Semaphore>,
     of_client_max: AtomicUsize,
     taken: Arc<Taken>,
@@ -33,17 +33,19 @@ fn lock(taken: &Taken) -> MutexGuard<'_, Seats> {
 }
 
 /// A place among all; nobody sits there yet.
-pub(crate) struct Free(OwnedSemaphorePermit);
+pub struct Free(OwnedSemaphorePermit);
 
 /// The place of an open connection. It is given back when this is dropped.
-pub(crate) struct Place {
+pub struct Place {
     of_all: Option<OwnedSemaphorePermit>,
     client: IpAddr,
     taken: Arc<Taken>,
 }
 
 impl Places {
-    pub(crate) fn new(all: usize, of_client_max: usize) -> Self {
+    /// So many places for all clients together, and for each of them.
+    #[must_use]
+    pub fn new(all: usize, of_client_max: usize) -> Self {
         let taken = Arc::new(Mutex::new(Seats { all, ..Seats::default() }));
         Self { all: Arc::new(Semaphore::new(all)), of_client_max: AtomicUsize::new(of_client_max), taken }
     }
@@ -65,12 +67,12 @@ impl Places {
     }
 
     /// Waits for a place among all. `None` will never be.
-    pub(crate) async fn free(&self) -> Option<Free> {
+    pub async fn free(&self) -> Option<Free> {
         self.all.clone().acquire_owned().await.ok().map(Free)
     }
 
     /// Gives the place to a client, unless it has as many as one may have.
-    pub(crate) fn take(&self, free: Free, address: IpAddr) -> Option<Place> {
+    pub fn take(&self, free: Free, address: IpAddr) -> Option<Place> {
         let client = client_of(address);
         let mut taken = lock(&self.taken);
         let places = taken.of_clients.entry(client).or_insert(0);

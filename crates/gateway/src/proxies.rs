@@ -87,6 +87,10 @@ mod tests {
             (&["Forwarded: proto=https;for=\"[2001:db8::7]:4711\";by=10.1.1.1"], "2001:db8::7"),
             (&["Forwarded: for=203.0.113.7;host=\"a,for=1.1.1.1;\\\"b\""], "203.0.113.7"),
             (&["Forwarded: for=203.0.113.7", "X-Forwarded-For: 203.0.113.7"], "203.0.113.7"),
+            (&["Forwarded: for=1.1.1.1;x=\"", "Forwarded: for=203.0.113.7, for=10.2.2.2"], "203.0.113.7"),
+            (&["Forwarded: for=[2001:db8::7]:80 ; proto=https ,, for=10.2.2.2,"], "2001:db8::7"),
+            (&["X-Forwarded-For: \", 203.0.113.7"], "203.0.113.7"),
+            (&["X-Forwarded-For: 1.1.1.1\\\", 203.0.113.7"], "203.0.113.7"),
         ] {
             assert_eq!(client("10.1.1.1", headers), expected, "{headers:?}");
             assert_eq!(client("fd00::1", headers), expected, "{headers:?}");
@@ -105,6 +109,17 @@ mod tests {
             (&["Forwarded: for=_hidden"], "10.1.1.1"),
             (&["Forwarded: for=1.1.1.1, by=10.1.1.1"], "10.1.1.1"),
             (&["Forwarded: for=\"1.1.1.1"], "10.1.1.1"),
+            (&["Forwarded: for=1.1.1.1;x=\", for=203.0.113.7"], "10.1.1.1"),
+            (&["Forwarded: for=1.1.1.1;x=\", for=\"[2001:db8::7]\""], "10.1.1.1"),
+            (&["Forwarded: for=1.1.1.1;x=\"\\, for=\"[2001:db8::7]\""], "10.1.1.1"),
+            (&["Forwarded: for=1.1.1.1;x=\"a\"b, for=203.0.113.7"], "10.1.1.1"),
+            (&["Forwarded: for=1.1.1.1;, for=203.0.113.7"], "10.1.1.1"),
+            (&["Forwarded: for=1.1.1.1;for=2.2.2.2"], "10.1.1.1"),
+            (&["Forwarded: for=1.1.1.1 for=2.2.2.2"], "10.1.1.1"),
+            (&["Forwarded: for = 1.1.1.1"], "10.1.1.1"),
+            (&["Forwarded: 1.1.1.1"], "10.1.1.1"),
+            (&["Forwarded: for=1.1.1.1;x=(, for=203.0.113.7"], "10.1.1.1"),
+            (&["Forwarded: for=203.0.113.7", "Forwarded: for=1.1.1.1;x=\""], "10.1.1.1"),
             (&["Forwarded: for=1.1.1.1", "X-Forwarded-For: 203.0.113.7"], "10.1.1.1"),
             (&["X-Forwarded-Host: 1.1.1.1", "X-Real-IP: 1.1.1.1"], "10.1.1.1"),
         ] {
@@ -117,6 +132,16 @@ mod tests {
         fn no_header_panics(value in "[ -~]{0,60}") {
             client("10.1.1.1", &[&format!("Forwarded: {value}")]);
             client("10.1.1.1", &[&format!("X-Forwarded-For: {value}")]);
+        }
+
+        /// A proxy appends what it saw; the client wrote the rest.
+        #[test]
+        fn no_client_chooses_its_address(written in "[a-z0-9.=;:,\"\\\\ ]{0,40}|(for=6\\.6\\.6\\.6|[;,]|x=|\"|\\\\){0,8}") {
+            for appended in ["for=203.0.113.7", "for=\"203.0.113.7:80\";by=\"10.1.1.1\""] {
+                let seen = client("10.1.1.1", &[&format!("Forwarded: {written}, {appended}")]);
+                prop_assert!(["203.0.113.7", "10.1.1.1"].contains(&&*seen), "{}, {}: {}", written, appended, seen);
+            }
+            prop_assert_eq!(client("10.1.1.1", &[&format!("X-Forwarded-For: {written}, 203.0.113.7")]), "203.0.113.7");
         }
     }
 }

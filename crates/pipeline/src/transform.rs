@@ -28,6 +28,7 @@ mod trace;
 mod tree;
 mod window;
 
+pub use compile::knows_key;
 pub use context::Context;
 pub use mistake::{Mistake, Spot};
 pub use outcome::{Filtered, Outcome, Several, StepError};

@@ -1,4 +1,5 @@
-//! Who may use the admin port: whoever reaches it on loopback while no token allows to; else who shows such a token.
+//! Who may use the admin port: everybody who reaches it on loopback until the operator makes a token with the scope `admin`, then only
+//! clients that show one. To revoke the last such token lets nobody in.
 
 use std::sync::Arc;
 
@@ -6,32 +7,37 @@ use access::{Demand, Scope, Tokens};
 use bytes::Bytes;
 use eventlog::unix_microseconds;
 use http_body_util::Full;
-use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONNECTION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Response, StatusCode};
 
-use super::{PROBLEM, answer, set};
+use super::{PROBLEM, answer, guard, set};
 
 /// Lets requests in.
 pub(crate) struct Entrance {
     tokens: Arc<Tokens>,
     is_reachable: bool,
+    has_tls: bool,
 }
 
 type Refused = Response<Full<Bytes>>;
 
 impl Entrance {
-    /// For a port that is reachable from elsewhere or isn't.
-    pub(crate) const fn new(tokens: Arc<Tokens>, is_reachable: bool) -> Self {
-        Self { tokens, is_reachable }
+    /// For a port that is reachable from elsewhere or isn't, and speaks TLS or doesn't.
+    pub(crate) const fn new(tokens: Arc<Tokens>, is_reachable: bool, has_tls: bool) -> Self {
+        Self { tokens, is_reachable, has_tls }
     }
 
     /// Whether requests need a token now.
-    pub(super) fn needs_token(&self) -> bool {
-        self.is_reachable || self.tokens.current().scopes().has(Scope::Admin)
+    fn needs_token(&self) -> bool {
+        self.is_reachable || self.tokens.current().made().has(Scope::Admin)
     }
 
-    /// The answer to a request that needs a token with one of these scopes, unless it is let in.
+    /// The answer to a request that isn't let in: it needs a token with one of these scopes, or, where none is needed, a page of a
+    /// stranger may have sent it. No such page has a token, and with one the port may be called by any name.
     pub(super) fn refuse(&self, headers: &HeaderMap, scopes: &[Scope]) -> Option<Refused> {
+        if !self.needs_token() {
+            return guard::refuse(headers, self.has_tls).map(|why| refused(StatusCode::FORBIDDEN, "page", why.into()));
+        }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
         let tokens = self.tokens.current();
@@ -55,5 +61,7 @@ fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
     let mut response = Response::new(Full::from(answer::problem(status, code, detail).body));
     *response.status_mut() = status;
     set(response.headers_mut(), PROBLEM);
+    // A client without a token gets one answer on a connection, and so can't hold it by taking none.
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

@@ -1,30 +1,22 @@
-//! Keeps web pages away from the admin API. Without tokens, whoever reaches the port on loopback may use it, and a
-//! page from elsewhere, in the browser of somebody on this machine, reaches it as well.
+//! Keeps web pages away from the admin port. Without tokens everybody who reaches the port on loopback may use it, and so could a
+//! stranger's page in the browser of a person on this machine.
 
-use std::net::IpAddr;
-
+use access::{is_known_host, is_own_origin};
 use hyper::HeaderMap;
 use hyper::header::{HOST, ORIGIN};
 
-/// Why the request isn't for us, if it isn't; our own pages have this scheme.
-pub(super) fn refuse(headers: &HeaderMap, scheme: &str) -> Option<&'static str> {
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let host = text(HOST).unwrap_or_default();
-    // A stranger's name that leads to a loopback address (DNS rebinding) would make the stranger's page one of ours.
-    if !is_own_name(host) {
-        return Some("the header Host must have an IP address or localhost: names of others may lead here too");
+/// Why a page of a stranger may have sent the request, if so.
+pub(super) fn refuse(headers: &HeaderMap, has_tls: bool) -> Option<&'static str> {
+    let bytes = |name| headers.get(name).map(hyper::header::HeaderValue::as_bytes);
+    let host = bytes(HOST).unwrap_or_default();
+    if !is_known_host(host, &[]) {
+        return Some(
+            "the header Host must be an IP address or `localhost`: a stranger's name may lead here too. Call http://127.0.0.1, or make \
+             a token (forebay token new NAME --scope admin)",
+        );
     }
-    match text(ORIGIN) {
-        Some(origin) if origin.strip_prefix(scheme) != Some(host) => Some("pages of others may not use this port"),
-        _ => None,
-    }
-}
-
-fn is_own_name(host: &str) -> bool {
-    let without_port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-    let name = without_port.map_or(host, |(name, _)| name);
-    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+    let is_strangers = bytes(ORIGIN).is_some_and(|origin| !is_own_origin(origin, host, has_tls));
+    is_strangers.then_some("web pages of other hosts may not use this port")
 }
 
 #[cfg(test)]
@@ -37,7 +29,7 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        refuse(&headers, "http://").is_some()
+        refuse(&headers, false).is_some()
     }
 
     #[test]

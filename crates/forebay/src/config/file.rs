@@ -23,7 +23,8 @@ pub(super) fn read(
 
 /// A text that can be a path.
 pub(super) fn parse(text: &str, wanted: &'static str) -> Result<PathBuf, Wrong> {
-    if text.is_empty() || text.contains('\0') {
+    // A person may put in what the file should hold.
+    if text.is_empty() || text.contains(['\0', '\n']) || text.starts_with("-----") {
         return Err(Wrong::new("is no path", wanted));
     }
     Ok(text.into())

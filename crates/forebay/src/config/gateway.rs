@@ -14,7 +14,8 @@ use super::naming::{self, Naming};
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::{duration, origin, pointer, proxies, serving, tls};
+use super::{duration, host, origin, pointer, proxies, serving, tls};
+use crate::descriptors::Connections;
 use crate::tls_files::TlsFiles;
 
 /// The settings of `[gateway]`.
@@ -27,6 +28,7 @@ pub(super) const KEYS: &[&str] = &[
     naming::RULES,
     "unknown_type",
     "cors_origins",
+    "allowed_hosts",
     "trusted_proxies",
     "max_connections",
     "max_connections_per_client",
@@ -64,12 +66,14 @@ pub(crate) struct Gateway {
     pub(crate) naming: Naming,
     /// The origins whose web pages may post.
     pub(crate) cors_origins: Vec<String>,
+    /// The names by which requests without a token may call a port on loopback.
+    pub(crate) allowed_hosts: Vec<String>,
     /// The proxies that are believed to say whose requests they send.
     pub(crate) trusted_proxies: Vec<IpNet>,
     /// Connections on the intake port, if the configuration limits them; see [`Gateway::connections_wanted`].
     pub(crate) max_connections: Option<NonZeroUsize>,
-    /// Connections of one client.
-    pub(crate) max_connections_per_client: NonZeroUsize,
+    /// Connections of one client, if the configuration limits them; see [`Gateway::connections_wanted`].
+    pub(crate) max_connections_per_client: Option<NonZeroUsize>,
     /// How long clients wait at most that want their events to be stored.
     pub(crate) ack_timeout: Duration,
     /// How many bytes of objects are in memory for those who read them.
@@ -93,14 +97,21 @@ impl Gateway {
         if is_loopback(self.listen) { Demand::WithTokens } else { Demand::Always }
     }
 
+    /// The names by which requests without a token may call the intake port; `None` if other machines reach it.
+    pub(crate) fn hosts(&self) -> Option<Vec<String>> {
+        is_loopback(self.listen).then(|| self.allowed_hosts.clone())
+    }
+
     /// Whether the admin port can be reached from elsewhere.
     pub(crate) fn admin_is_reachable(&self) -> bool {
         !is_loopback(self.admin)
     }
 
-    /// How many connections there should be room for.
-    pub(crate) fn connections_wanted(&self) -> usize {
-        self.max_connections.unwrap_or(CONNECTIONS).get()
+    /// How many connections there should be room for. Unless the configuration says otherwise, one client has at most half of them.
+    pub(crate) fn connections_wanted(&self) -> Connections {
+        let all = self.max_connections.unwrap_or(CONNECTIONS).get();
+        let half = (all / 2).clamp(1, CONNECTIONS_PER_CLIENT.get());
+        Connections { all, per_client: self.max_connections_per_client.map_or(half, NonZeroUsize::get) }
     }
 
     /// The number of shards on a machine with `cores`: as configured, else all cores but one, at least one.
@@ -119,6 +130,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     let shards = reader.integer(section, "shards", shards);
     let type_pointer = reader.text(section, "type_pointer", pointer::parse);
     let cors_origins = origin::read(reader, section, "cors_origins");
+    let allowed_hosts = host::read(reader, section, "allowed_hosts");
     let trusted_proxies = proxies::read(reader, section, "trusted_proxies");
     let max_connections = reader.integer(section, "max_connections", connections);
     let of_client = reader.integer(section, "max_connections_per_client", connections);
@@ -138,9 +150,10 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         // Read when the types are known.
         naming: Naming::default(),
         cors_origins,
+        allowed_hosts,
         trusted_proxies,
         max_connections: max_connections.map(|found| found.value),
-        max_connections_per_client: of_client.map_or(CONNECTIONS_PER_CLIENT, |found| found.value),
+        max_connections_per_client: of_client.map(|found| found.value),
         ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
         object_cache: object_cache.map_or(limits::OBJECT_CACHE_BYTES, |found| found.value),
         tls,
@@ -232,9 +245,10 @@ mod tests {
             type_pointer: None,
             naming: Naming::default(),
             cors_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
             trusted_proxies: Vec::new(),
             max_connections: None,
-            max_connections_per_client: CONNECTIONS_PER_CLIENT,
+            max_connections_per_client: None,
             ack_timeout: limits::ACK_TIMEOUT,
             object_cache: limits::OBJECT_CACHE_BYTES,
             tls: None,

@@ -15,8 +15,10 @@ mod environment;
 mod event_type;
 mod file;
 mod gateway;
+mod host;
 mod journal;
 mod log;
+mod masked;
 mod naming;
 #[cfg(feature = "nats")]
 mod nats;
@@ -69,12 +71,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use access::{Scopes, TokenSet};
+use access::Scopes;
 use event::TypeName;
 use toml::de::DeTable;
 
 use crate::tls_files::TlsFiles;
-use crate::token_file::{TokenFile, TokenFileError};
+use crate::token_file::{Kept, TokenFile, TokenFileError};
 pub(crate) use admin::Admin;
 pub(crate) use aggregate::AggregateConfig;
 pub(crate) use environment::Environment;
@@ -186,7 +188,7 @@ pub(crate) fn load(
     let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
     let name = path.map(|path| path.display().to_string());
     let file = name.as_deref().zip(bytes.as_deref());
-    let scopes = TokenFile::within(data).read()?.map(TokenSet::new).unwrap_or_default().scopes();
+    let scopes = TokenFile::within(data).read()?.map(Kept::into_set).unwrap_or_default().scopes();
     let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
     read(&Inputs { file, folder, environment, flags, data, scopes }).map_err(LoadError::Wrong)
 }

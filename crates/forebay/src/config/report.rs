@@ -155,7 +155,9 @@ impl Report {
 
     fn snippet(&self, spot: &Spot) -> Snippet<'_, Annotation<'_>> {
         let source = &self.sources[spot.source.0];
-        Snippet::source(secrets::hidden(&source.text)).path(source.name.as_str())
+        // The configuration comes first, then the files that it names and the variables.
+        let is_configuration = spot.source == SourceId(0) || source.name == "environment";
+        Snippet::source(secrets::hidden(&source.text, is_configuration)).path(source.name.as_str())
     }
 
     fn summary(&self) -> String {

@@ -3,39 +3,59 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A step of `hash` and its key stand at most so many lines apart.
-const NEAR_LINES: usize = 3;
+use super::masked;
 
-/// A text as it may be shown: each password in a URL (RFC 3986 §3.2.1), and each token in one of NATS, behind `password=`, each `api_key`, each key of a step of `hash` or of a
-/// store of objects, each secret and header of a web hook, and what stands behind the host in each `url` of HTTP is as many stars as it has
-/// bytes, so that every spot stays where it is.
-pub(super) fn hidden(text: &str) -> Cow<'_, str> {
+/// A text as it may be shown, one of the configuration or of a file that it names: in the former each value that may be a secret ([`masked::secrets`]), each password in a URL (RFC 3986 §3.2.1), each token
+/// in one of NATS or behind `password=`, each secret of a web hook, and what stands behind the host in each `url` of HTTP is as many
+/// stars as it has bytes, so that every spot stays where it is.
+pub(super) fn hidden(text: &str, is_configuration: bool) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
-    for secret in parameters(text)
-        .chain(keys(text))
-        .chain(hook_secrets(text))
-        .chain(listed(text, "secrets"))
-        .chain(header_values(text))
-        .chain(behind_hosts(text))
-    {
-        let stars = "*".repeat(secret.len());
-        shown.to_mut().replace_range(secret, &stars);
+    let secrets = if is_configuration { masked::secrets(text) } else { Vec::new() };
+    let secrets = secrets.into_iter().chain(parameters(text)).chain(hook_secrets(text));
+    for secret in secrets.chain(behind_hosts(text)).chain(passwords(text)) {
+        for part in without_references(text, secret) {
+            let stars: String = text[part.clone()].chars().map(star).collect();
+            shown.to_mut().replace_range(part, &stars);
+        }
     }
-    for (scheme, _) in text.match_indices("://") {
+    shown
+}
+
+/// As many stars as the character has bytes. Lines stay lines.
+fn star(character: char) -> &'static str {
+    if character == '\n' { "\n" } else { &"****"[..character.len_utf8()] }
+}
+
+/// The parts of a secret beside each `${NAME}`: what stands for a variable is no secret.
+fn without_references(text: &str, secret: Range<usize>) -> Vec<Range<usize>> {
+    let (mut parts, mut start) = (Vec::new(), secret.start);
+    for (at, _) in text[secret.clone()].match_indices("${") {
+        let reference = secret.start + at;
+        let name = &text[reference + "${".len()..secret.end];
+        let length = name.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        if length > 0 && name[length..].starts_with('}') {
+            parts.push(start..reference);
+            start = reference + "${}".len() + length;
+        }
+    }
+    parts.push(start..secret.end);
+    parts
+}
+
+/// The passwords, and the tokens of NATS, in all that looks like a URL.
+fn passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("://").filter_map(|(scheme, _)| {
         let start = scheme + "://".len();
         let rest = &text[start..];
         let end = rest.find(|c: char| c.is_whitespace() || "\"'".contains(c)).unwrap_or(rest.len());
-        let Some(at) = rest[..end].rfind('@') else { continue };
+        let at = rest[..end].rfind('@')?;
         let before = match rest[..at].find(':') {
             Some(colon) => colon + 1,
             None if is_of_nats(&text[..scheme]) => 0,
-            None => continue,
+            None => return None,
         };
-        let password = start + before..start + at;
-        let stars = "*".repeat(password.len());
-        shown.to_mut().replace_range(password, &stars);
-    }
-    shown
+        Some(start + before..start + at)
+    })
 }
 
 /// Whether a scheme is one in whose URLs a token stands where others have a user.
@@ -49,26 +69,6 @@ fn parameters(text: &str) -> impl Iterator<Item = Range<usize>> {
         let start = at + name.len();
         let rest = &text[start..];
         start..start + rest.find(|c: char| c.is_whitespace() || "&\"'".contains(c)).unwrap_or(rest.len())
-    })
-}
-
-/// The strings behind `api_key =` and `secret_key =`, and behind `key =` near a `hash` or in the table of a sink for Swift.
-fn keys(text: &str) -> impl Iterator<Item = Range<usize>> {
-    text.match_indices("key").filter_map(move |(at, name)| {
-        let value = text[at + name.len()..].trim_start_matches(['"', '\'', ' ', '\t']).strip_prefix('=')?.trim_start();
-        let quote = value.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
-        let start = text.len() - value.len() + 1;
-        let length = text[start..].find([quote, '\n'])?;
-        // What stands for a variable is no secret.
-        if text[start..].starts_with("${") {
-            return None;
-        }
-        if text[..at].ends_with("api_") || text[..at].ends_with("secret_") || is_of_swift(text, at) {
-            return Some(start..start + length);
-        }
-        let lines_before = text[..at].rsplit('\n').take(NEAR_LINES + 1);
-        let lines_behind = text[at..].split('\n').take(NEAR_LINES + 1);
-        lines_before.chain(lines_behind).any(|line| line.contains("hash")).then_some(start..start + length)
     })
 }
 
@@ -145,40 +145,6 @@ fn behind_host(url: &str) -> Option<usize> {
     (behind < url.len()).then_some(behind)
 }
 
-/// What stands behind the names in a list `headers`.
-fn header_values(text: &str) -> impl Iterator<Item = Range<usize>> {
-    listed(text, "headers").filter_map(|header| {
-        let colon = text[header.clone()].find(':')?;
-        Some(header.start + colon + 1..header.end)
-    })
-}
-
-/// The strings in lists of this name.
-fn listed<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> {
-    let lists = text.match_indices(name).filter_map(move |(at, _)| {
-        let value = text[at + name.len()..].trim_start().strip_prefix('=')?.trim_start().strip_prefix('[')?;
-        let start = text.len() - value.len();
-        Some(start..start + value.find(']').unwrap_or(value.len()))
-    });
-    lists.flat_map(|list| {
-        let mut start = list.start;
-        let parts = text[list].split(['"', '\'']).map(move |part| {
-            let place = start..start + part.len();
-            start = place.end + 1;
-            place
-        });
-        // What lies between two quotes is every second part.
-        parts.skip(1).step_by(2)
-    })
-}
-
-/// Whether the table that a place is in says that it is of this kind.
-fn is_of_swift(text: &str, at: usize) -> bool {
-    let begin = text[..at].rfind("\n[").unwrap_or(0);
-    let end = text[at..].find("\n[").map_or(text.len(), |end| at + end);
-    ["\"swift\"", "'swift'"].iter().any(|kind| text[begin..end].contains(kind))
-}
-
 #[cfg(test)]
 mod tests {
     use super::hidden;
@@ -195,17 +161,11 @@ mod tests {
             ("url = \"tls://ann:s3cret@h\"", "url = \"tls://ann:******@h\""),
             ("://", "://"),
             ("p://u@h/d?password=s3cret&x=1", "p://u@h/d?password=******&x=1"),
-            ("{ hash = '/c', key = \"TOP'S\", digits = 99 }", "{ hash = '/c', key = \"*****\", digits = 99 }"),
-            ("key = 'ab'\ndigits = 1\nhash = \"/c\"", "key = '**'\ndigits = 1\nhash = \"/c\""),
-            ("kind = \"redis\"\nkey = \"{type}\"", "kind = \"redis\"\nkey = \"{type}\""),
-            ("{ hash = '/c', key = '${KEY}' }", "{ hash = '/c', key = '${KEY}' }"),
+            ("[sinks.a]\nkind = \"redis\"\nkey = \"{type}\"", "[sinks.a]\nkind = \"redis\"\nkey = \"{type}\""),
             ("api_key = \"TOPS\"\nindex = 'a'", "api_key = \"****\"\nindex = 'a'"),
             ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
-            ("hash = 1\nkey = \"", "hash = 1\nkey = \""),
-            ("secret = \"whsec_TOPS\"", "secret = \"whsec_****\""),
-            ("secrets = [\"TOPS\", 'whsec_ab']", "secrets = [\"****\", '********']"),
-            ("headers = [\"X-Key: TOPS\", 'b:c']\nurl = \"a:b\"", "headers = [\"X-Key:*****\", 'b:*']\nurl = \"a:b\""),
-            ("headers = [\"a:", "headers = [\"a:"),
+            ("api_key = \"TOPS${KEY}$${K}S${\"", "api_key = \"****${KEY}*${K}***\""),
+            ("# whsec_TOPS", "# whsec_****"),
             ("url = \"https://h.example:1/T/OPS?x\" # a/b", "url = \"https://h.example:1/*******\" # a/*"),
             ("url = 'https:/h/TOPS'\nx = 'a/b'", "url = 'https:/******'\nx = 'a/b'"),
             ("\"url\" = \"HTTP://h?TOPS\"", "\"url\" = \"HTTP://h?****\""),
@@ -214,13 +174,118 @@ mod tests {
             ("url = \"redis://h/0\"\nurl = \"http://h/\"", "url = \"redis://h/0\"\nurl = \"http://h/\""),
             ("url = ['http://[::1]/a']\n[x/y]", "url = ['http://[::1]/*']\n[x/y]"),
             ("curl = \"http://a/b\"", "curl = \"http://a/b\""),
-            ("secret_key = \"ab\"\naccess_key = \"id\"", "secret_key = \"**\"\naccess_key = \"id\""),
-            (
-                "[a]\nkey = \"x\"\n[b]\nkey = \"ab\"\nkind = \"swift\"\n[c]\nkey = \"x\"",
-                "[a]\nkey = \"x\"\n[b]\nkey = \"**\"\nkind = \"swift\"\n[c]\nkey = \"x\"",
-            ),
         ] {
-            assert_eq!(hidden(text), shown);
+            let within = |text: &str| format!("[log]\n{text}");
+            assert_eq!(hidden(&within(text), true), within(shown));
+        }
+    }
+
+    /// A configuration with a secret in each wrong shape and place: whatever is shown of it, the secret isn't.
+    #[test]
+    fn a_secret_is_hidden_in_every_shape_and_place() {
+        let values = [
+            "\"TOPS\"",
+            "'TOPS'",
+            "TOPS",
+            "[\"a: b\", \"TOPS\"]",
+            "[\n  \"TOPS\",\n]",
+            "{ a = \"TOPS\" }",
+            "[[\"a\", \"TOPS\"], { a = [\"TOPS\"] }]",
+            "\"\"\"\nTOPS\n\"\"\"",
+            "'''TOPS'''",
+            "\"TOPS",
+            "\"\"\"TOPS",
+            "[\"a\", \"TOPS\"",
+            "\"a\" \"TOPS\"",
+            "a # TOPS",
+            "\n\"TOPS\"",
+            "\"\\\"TOPS\"",
+        ];
+        let mut texts = Vec::new();
+        for value in values {
+            texts.extend(with_keys(value));
+            texts.push(format!("[sinks.es.headers]\nX-Name = {value}"));
+            texts.push(format!("[sinks.es]\nconflict = {{ token = {value} }}"));
+            texts.push(format!("[sinks]\nes = {value}"));
+            texts.push(format!("[types.a]\ntransform = {value}"));
+            texts.push(format!("password = {value}"));
+            texts.push(format!("[gateway]\nauth_token = {value}"));
+        }
+        texts.extend(OTHER_SHAPES.map(str::to_owned));
+        for text in texts {
+            let shown = hidden(&text, true);
+            assert!(!shown.contains("TOPS"), "{text}\n{shown}");
+            assert_eq!((shown.len(), shown.lines().count()), (text.len(), text.lines().count()), "nothing moves: {text}");
+        }
+    }
+
+    fn with_keys(value: &str) -> Vec<String> {
+        let keys = ["api_key", "\"api_key\"", "key", "secret_key", "secrets", "headers", "kee", "password", "API_KEY"];
+        let all = keys.into_iter().flat_map(|key| {
+            [
+                format!("[sinks.es]\nkind = \"x\"\n{key} = {value}\nindex = \"a\""),
+                format!("[sink.es]\n{key} = {value}"),
+                format!("[sinks.pg.shards.a]\n{key} = {value}"),
+                format!("[[sinks.es]]\n{key} = {value}"),
+                format!("[sinks.es]\nroutes = [\"a\"\n{key} = {value}"),
+                format!("sinks.es.{key} = {value}"),
+                format!("sinks = {{ es = {{ kind = \"x\", {key} = {value} }} }}"),
+                format!("[sinks]\nes = {{ {key} = {value} }}"),
+                format!("[types.a]\ntransform = [{{ hash = \"/c\", {key} = {value} }}]"),
+                format!("[types.a]\ntransform = [\n{{ hash = \"/c\" {key} = {value} }}]"),
+                format!("[[types.a.transform]]\nhash = \"/c\"\n{key} = {value}"),
+                format!("types = {{ a = {{ transform = {{ hash = {{ {key} = {value} }} }} }} }}"),
+            ]
+        });
+        all.collect()
+    }
+
+    const OTHER_SHAPES: [&str; 18] = [
+        "[sinks.es]\napi_key: \"TOPS\"",
+        "[sinks.es]\napi_key:TOPS",
+        "[sinks.es]\napi_key \"TOPS\"",
+        "[sinks.es]\n\"TOPS\"",
+        "[sinks.es]\n# api_key = \"TOPS\"",
+        "[sinks.es]\nheaders = [\"Authorization Bearer TOPS\", \"X-Key: TOPS\"]",
+        "[sinks.es]\nurl = \"ann:TOPS@db/x\"",
+        "[sinks.es]\nurl = \"postgres://ann:a TOPS@db/x\"",
+        "[sinks.es]\nurl = \"redis://:TOPS\"",
+        "[sinks.es]\nurl = \"nats://TOPS@h\"",
+        "[sinks.es]\nurl = [\"nats://TOPS@h\", \"nats://a:TOPS@h\"]",
+        "[sinks.es]\nsentinels = [\"ann:TOPS@h:1\"]",
+        "[gateway.tls]\nkey = \"-----BEGIN PRIVATE KEY----- TOPS\"",
+        "FOREBAY_SINKS_ES_API_KEY=TOPS",
+        "FOREBAY_SINKS_HOOK_HEADERS=X-Key TOPS,Y: TOPS",
+        "FOREBAY_SINKS_S_KEY=\nTOPS",
+        "FOREBAY_SINKS_PG_URL=ann:TOPS@db",
+        "FOREBAY_SINKS_PG_URL=postgres://ann:a TOPS@db",
+    ];
+
+    #[test]
+    fn what_is_no_secret_is_shown() {
+        for text in [
+            "[gateway]\nlisten = \"1\"\n[gateway.tls]\nkey = \"server.key\" # mine\n",
+            "[types.access]\nschema = \"a.json\"\ncolour = 1\ntransform = [{ lower = \"/a\" }, { set = \"/b\", value = { c = 1 } }]",
+            "[sinks.local]\nkind = \"sqlite\"\npath = \"a.db\"\nmax_backlog = 5\n[sinks.b.columns]\nname = \"/name\"",
+            "[sinks.pg]\nurl = \"postgres://ann@db:5432/x\"\n[sinks.pg.shards.a]\nvalues = [\"a\", 1]\nurl = \"postgres://b\"",
+            "[tables.a]\npath = \"a.csv\"\nkey = \"code\"",
+            "FOREBAY_SINKS_LOCAL_PATH=a.db",
+            "FOREBAY_SINKS_PG_URL=postgres://db/x",
+            "FOREBAY_LISTEN=x",
+            "--listen x",
+        ] {
+            assert_eq!(hidden(text, true), text);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics_and_nothing_moves(
+            text in "([a-z\u{e9}]|sinks|key|url|://|\\$\\{A\\}|@|[\\[\\]{}=\"'#,.:\\\\ ]|\n|\"\"\"){0,40}"
+        ) {
+            let shown = hidden(&text, true);
+            proptest::prop_assert_eq!(shown.len(), text.len());
+            proptest::prop_assert_eq!(shown.matches('\n').count(), text.matches('\n').count());
         }
     }
 }

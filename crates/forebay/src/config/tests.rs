@@ -51,6 +51,7 @@ fn every_case_is_shown_as_expected() {
     let mut wrong = String::new();
     for case in cases {
         let shown = run_case(&case);
+        assert!(!shown.contains("TOPSECRET"), "{shown}");
         let expected = case.join("expected.txt");
         if std::env::var_os("FOREBAY_TEST_BLESS").is_some() {
             fs::write(&expected, &shown).unwrap();

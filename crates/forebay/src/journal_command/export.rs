@@ -1,7 +1,8 @@
 //! `forebay journal export`: the payloads of all events as NDJSON, in the order of their positions.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use event::TypeName;
@@ -10,13 +11,19 @@ use journal::{DataDirectory, Inspected, Record};
 use super::{EXIT_DAMAGED, JournalError, inspect, shards};
 use crate::output::Output;
 
+/// Payloads may be private.
+const OWNER_ONLY: u32 = 0o600;
+
 pub(super) fn run(directory: &DataDirectory, output: Option<&Path>) -> Result<u8, JournalError> {
     // As other programs have it, and `forebay load` too.
     let output = output.filter(|path| *path != Path::new("-"));
     let name = output.unwrap_or(Path::new("standard output"));
     let failed = |source| JournalError::Io { path: name.into(), source };
     let target: Box<dyn Write> = match output {
-        Some(path) => Box::new(File::create_new(path).map_err(failed)?),
+        Some(path) => {
+            let mut options = OpenOptions::new();
+            Box::new(options.write(true).create_new(true).mode(OWNER_ONLY).open(path).map_err(failed)?)
+        }
         None => Box::new(Output::lock()),
     };
     let mut target = BufWriter::new(target);

@@ -50,7 +50,7 @@ impl Stand {
 
     fn post(&self, path: &str, headers: &str, body: &str) -> (u16, Value) {
         let length = body.len();
-        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n");
+        let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n");
         let (status, body) = exchange(self.server().intake, &format!("{head}{headers}\r\n{body}"));
         (status, serde_json::from_str(&body).unwrap_or_default())
     }
@@ -215,7 +215,7 @@ fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
         use std::io::{Read, Write};
         let mut stream = std::net::TcpStream::connect(intake).unwrap();
         stream.set_read_timeout(Some(HANGS)).unwrap();
-        stream.write_all(format!("POST /ingest/event/b HTTP/1.1\r\nHost: x\r\n{request}").as_bytes()).unwrap();
+        stream.write_all(format!("POST /ingest/event/b HTTP/1.1\r\nHost: localhost\r\n{request}").as_bytes()).unwrap();
         let mut answer = String::new();
         // The end of the connection is all that it is told.
         let _ = stream.read_to_string(&mut answer);

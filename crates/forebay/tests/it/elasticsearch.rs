@@ -108,7 +108,7 @@ const ENVELOPES: &str = r#"{
 }"#;
 
 fn get(server: &Server, target: &str) -> (u16, String) {
-    exchange(server.intake, &format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+    exchange(server.intake, &format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
 /// What the payloads of an answer say, in its order.

@@ -27,7 +27,7 @@ impl Said {
 
 /// Asks, on a connection that is closed then.
 fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Said {
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n");
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
     let bytes = raw(address, &request);
     let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
@@ -121,9 +121,9 @@ fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
     assert_eq!(ask(server.intake, "POST", path, "").status, 405);
     // One request after the other on a connection: each answer ends where it says.
     let more = format!(
-        "GET {path} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {etag}\r\n\r\nHEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n"
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {etag}\r\n\r\nHEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
     );
-    let last = format!("GET {path} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-2\r\nConnection: close\r\n\r\n");
+    let last = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-2\r\nConnection: close\r\n\r\n");
     let answers = raw(server.intake, &(more.clone() + &more + &last));
     let text = String::from_utf8_lossy(&answers);
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("HTTP/1.1 ")).collect();
@@ -255,7 +255,7 @@ fn put_large(folder: &Folder, number: usize, bytes: &[u8]) -> String {
 fn begin(address: SocketAddr, path: &str) -> (TcpStream, u16) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).unwrap();
     (stream, std::str::from_utf8(&first[9..]).unwrap().parse().unwrap())

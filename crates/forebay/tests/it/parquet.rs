@@ -46,7 +46,7 @@ fn a_table_has_what_is_known_of_each_event_and_payloads_as_they_were_sent() {
     for payload in payloads {
         let length = payload.len();
         let request = format!(
-            "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept: application/json\r\n\
+            "POST /ingest/event/access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: application/json\r\n\
              Content-Length: {length}\r\n\r\n{payload}"
         );
         let (status, answer) = exchange(stand.server().intake, &request);

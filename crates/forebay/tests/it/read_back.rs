@@ -43,7 +43,7 @@ fn field(body: &str, name: &str) -> String {
 }
 
 fn ask(server: &Server, method: &str, target: &str, headers: &str) -> (u16, String) {
-    let text = format!("{method} {target} HTTP/1.1\r\nHost: x.example\r\n{headers}Connection: close\r\n\r\n");
+    let text = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n");
     exchange(server.intake, &text)
 }
 
@@ -61,7 +61,7 @@ fn page(server: &Server, query: &str) -> Page {
 fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     let text = format!(
-        "POST {path} HTTP/1.1\r\nHost: x\r\nAccept: application/json\r\n{headers}Connection: close\r\n\
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n{headers}Connection: close\r\n\
          Content-Length: {length}\r\n\r\n{body}"
     );
     let (status, answer) = exchange(server.intake, &text);

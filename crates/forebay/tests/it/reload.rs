@@ -96,7 +96,7 @@ fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
     assert_eq!((stand.post("a", "1"), stand.post("b", "2")), (200, 404));
     let mut open = TcpStream::connect(stand.server().intake).unwrap();
     open.set_read_timeout(Some(HANGS)).unwrap();
-    let preflight = "OPTIONS /ingest/event HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n\r\n";
+    let preflight = "OPTIONS /ingest/event HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n\r\n";
     let mut asked = || {
         open.write_all(preflight.as_bytes()).unwrap();
         let mut answer = Vec::new();
@@ -156,7 +156,7 @@ fn a_request_that_has_begun_goes_on() {
     let begin = |type_name: &str| {
         let mut client = TcpStream::connect(stand.server().intake).unwrap();
         client.set_read_timeout(Some(HANGS)).unwrap();
-        let head = format!("POST /ingest/event/{type_name} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1");
+        let head = format!("POST /ingest/event/{type_name} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n1");
         client.write_all(head.as_bytes()).unwrap();
         client
     };

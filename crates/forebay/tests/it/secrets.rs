@@ -84,7 +84,7 @@ fn no_refusal_shows_a_token_or_a_key() {
     commands(&stand, &server, &secrets, &mut shown);
     wrong_files(&stand, &secrets, &mut shown);
 
-    let metrics = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n", secrets.admin);
+    let metrics = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n", secrets.admin);
     let metrics = ask(&mut stand.pair.connect(server.admin).unwrap(), &metrics);
     assert!(metrics.contains("forebay_refusals_total{code=\"unauthorized\"} "), "{metrics}");
     shown.add(metrics.as_bytes());
@@ -111,7 +111,7 @@ fn requests(stand: &Stand, server: &Server, secrets: &Secrets, shown: &mut Shown
                 let body = format!("{{\"token\": \"{token}\"");
                 let length = body.len();
                 let request = format!(
-                    "POST {path}?token={token} HTTP/1.1\r\nHost: x\r\n{field} {token}\r\nConnection: close\r\n\
+                    "POST {path}?token={token} HTTP/1.1\r\nHost: localhost\r\n{field} {token}\r\nConnection: close\r\n\
                      Content-Length: {length}\r\n\r\n{body}"
                 );
                 shown.add(ask(&mut stand.pair.connect(address).unwrap(), &request).as_bytes());

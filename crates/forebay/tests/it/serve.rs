@@ -62,7 +62,7 @@ fn a_second_process_is_refused_and_harms_nothing() {
 #[test]
 fn a_server_without_descriptors_turns_clients_away_and_goes_on() {
     let folder = Folder::new();
-    let server = Server::start_with_descriptors(&folder.data(), 56);
+    let server = Server::start_with_descriptors(&folder.data(), 56, Some(50_000), &folder.path("log"));
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     server.wait_delivered();
     let mut open: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(server.intake).unwrap()).collect();
@@ -71,13 +71,95 @@ fn a_server_without_descriptors_turns_clients_away_and_goes_on() {
     let ended = last.read(&mut [0]);
     assert!(matches!(&ended, Ok(0)) || ended.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
     let mut first = open.remove(0);
-    first.write_all(b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n2").unwrap();
+    first.write_all(b"POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n2").unwrap();
     assert!(first.read(&mut [0; 100]).unwrap() > 0, "who is in is served");
     drop((open, first));
     server.wait("forebay_http_accept_errors_total", |errors| errors > 0);
     assert_eq!(server.post("/ingest/event", "3").0, 200);
     server.wait_delivered();
     assert_eq!(payloads(&folder.data()), ["1", "2", "3"]);
+}
+
+/// Of 300 descriptors 150 are for connections, and half of those for one client, as without a limit.
+#[test]
+fn a_client_cannot_take_every_connection_of_a_server_with_few_descriptors() {
+    let folder = Folder::new();
+    let server = Server::start_with_descriptors(&folder.data(), 300, None, &folder.path("log"));
+    let log = std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(log.contains("only 150 of 50000 connections can be open at a time, 75 of them from one client"), "{log}");
+    let open: Vec<TcpStream> = (0..160).map(|_| TcpStream::connect(server.intake).unwrap()).collect();
+    server.wait("forebay_http_connections_refused_total", |refused| refused == 160 - 75);
+    assert!(server.metrics().contains("\nforebay_http_connections 75\n"));
+    drop(open);
+}
+
+/// Clients that take no answers hold the connections of the admin port only until they would keep others out.
+#[test]
+fn a_client_cannot_take_every_connection_of_the_admin_port() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let mut open: Vec<TcpStream> = (0..33).map(|_| TcpStream::connect(server.admin).unwrap()).collect();
+    let mut last = open.pop().unwrap();
+    last.set_read_timeout(Some(HANGS)).unwrap();
+    assert!(matches!(last.read(&mut [0]), Ok(0)), "one too many is closed at once");
+    for mut stream in open {
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        assert!(stream.read(&mut [0; 100]).unwrap() > 0, "who is in is served");
+    }
+    let is_served = || {
+        let mut stream = TcpStream::connect(server.admin).unwrap();
+        stream.set_read_timeout(Some(HANGS)).unwrap();
+        let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+        asked.and_then(|()| stream.read(&mut [0; 100])).is_ok_and(|read| read > 0)
+    };
+    assert!(wait_until(is_served), "and leaves room");
+}
+
+#[test]
+fn pages_of_strangers_reach_neither_port() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let code = |address, request: &str, headers: &str| {
+        let (status, body) =
+            exchange(address, &format!("{request} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: 1\r\n\r\n1"));
+        (status, body.contains("\"code\":\"page\""))
+    };
+    let rebound = "Host: evil.example:8080\r\n";
+    let foreign = "Host: 127.0.0.1\r\nOrigin: http://evil.example\r\nContent-Type: text/plain\r\n";
+    let null = "Host: 127.0.0.1\r\nOrigin: null\r\n";
+    for (address, request) in [
+        (server.intake, "POST /ingest/event"),
+        (server.intake, "POST /ingest/batch/a"),
+        (server.intake, "GET /events"),
+        (server.intake, "GET /ip"),
+        (server.admin, "GET /metrics"),
+        (server.admin, "GET /api/routes"),
+        (server.admin, "POST /api/reload"),
+        (server.admin, "GET /"),
+    ] {
+        for headers in [rebound, foreign, null] {
+            assert_eq!(code(address, request, headers), (403, true), "{request} {headers}");
+        }
+        assert_ne!(code(address, request, "Host: localhost\r\nOrigin: http://localhost\r\n").0, 403, "{request}");
+        let health = code(address, "GET /healthz", "Host: evil.example\r\nOrigin: null\r\n");
+        assert_eq!(health, (200, false));
+    }
+}
+
+#[test]
+fn a_proxy_may_call_a_port_on_loopback_by_an_allowed_name() {
+    let folder = Folder::new();
+    let mut command = forebay();
+    command.env("FOREBAY_GATEWAY_ALLOWED_HOSTS", "events.example, other.example");
+    let server = Server::start_by(command, &folder.data());
+    let post = |host: &str, origin: &str| {
+        let head = format!("POST /ingest/event HTTP/1.1\r\nHost: {host}\r\n{origin}Connection: close\r\nContent-Length: 1\r\n");
+        exchange(server.intake, &format!("{head}\r\n1")).0
+    };
+    assert_eq!([post("events.example", ""), post("Other.example:443", ""), post("evil.example", "")], [200, 200, 403]);
+    assert_eq!(post("events.example", "Origin: https://events.example\r\n"), 200, "TLS ends at the proxy");
+    assert_eq!(post("events.example", "Origin: https://evil.example\r\n"), 403);
 }
 
 #[test]
@@ -117,6 +199,11 @@ fn the_journal_can_be_looked_into() {
     let piped = piped.output().unwrap();
     assert_eq!(piped.stdout, b"{\"b\" : 1,  \"a\":2}\n", "{piped:?}");
     assert!(!folder.path("-").exists());
+    let mut written = forebay();
+    written.args(["journal", "export", "--output", &folder.text("out.ndjson"), "--data"]).arg(&data);
+    assert_eq!(written.output().unwrap().status.code(), Some(0));
+    let mode = std::fs::metadata(folder.path("out.ndjson")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "payloads may be private");
     let (code, text) = journal("verify");
     assert!(code == 0 && text.starts_with("ok: 1 segment(s), 2 block(s), 1 record(s)"), "{text}");
     assert!(journal("dump").1.contains("type access"));
@@ -140,7 +227,7 @@ fn what_a_repair_of_the_journal_took_out_may_come_again() {
     let data = folder.data();
     let body = "{\"number\": 77}";
     let request = format!(
-        "POST /ingest/event HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept: application/json\r\n\
+        "POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: application/json\r\n\
          Idempotency-Key: k\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );

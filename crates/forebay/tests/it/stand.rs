@@ -29,7 +29,7 @@ impl Stand {
     }
 
     pub(crate) fn get(&self, path: &str) -> (u16, Value) {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         let (status, answer) = exchange(self.server().intake, &request);
         (status, serde_json::from_str(&answer).unwrap_or_default())
     }

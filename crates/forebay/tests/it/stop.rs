@@ -24,7 +24,7 @@ fn end(client: &mut TcpStream, rest: &str) -> String {
 fn stopping(folder: &Folder) -> (Server, TcpStream, TcpStream) {
     let log = folder.path("log");
     let server = Server::start_with(&folder.data(), &[], &log);
-    let post = begin(&server, "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1");
+    let post = begin(&server, "POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n1");
     let ready = begin(&server, "GET /readyz HTTP/1.1\r\nHost: ");
     server.wait("forebay_http_in_flight_bytes", |bytes| bytes > 0);
     server.wait("forebay_http_connections", |connections| connections >= 2);

@@ -133,9 +133,19 @@ impl Server {
         Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
-    /// Starts it with a limit on its file descriptors.
-    pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32) -> Self {
-        Self::spawn(after(&format!("ulimit -n {descriptors}")), data, "127.0.0.1:0", "127.0.0.1:0")
+    /// Starts it with a limit on its file descriptors, and perhaps on a client's connections; its log goes to `log`.
+    pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32, per_client: Option<u32>, log: &Path) -> Self {
+        let mut command = after(&format!("ulimit -n {descriptors}"));
+        command.stderr(std::fs::File::create(log).unwrap());
+        if let Some(connections) = per_client {
+            command.env("FOREBAY_GATEWAY_MAX_CONNECTIONS_PER_CLIENT", connections.to_string());
+        }
+        Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
+    /// Starts it by this command.
+    pub(crate) fn start_by(command: Command, data: &Path) -> Self {
+        Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
     fn spawn(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
@@ -194,7 +204,7 @@ impl Server {
         let length = body.len();
         exchange(
             self.intake,
-            &format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"),
+            &format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"),
         )
     }
 
@@ -202,14 +212,14 @@ impl Server {
     pub(crate) fn post_with_key(&self, key: &str, body: &str) -> u16 {
         let length = body.len();
         let request = format!(
-            "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: {key}\r\n\
+            "POST /ingest/event/access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nIdempotency-Key: {key}\r\n\
              Content-Length: {length}\r\n\r\n{body}"
         );
         exchange(self.intake, &request).0
     }
 
     pub(crate) fn metrics(&self) -> String {
-        exchange(self.admin, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").1
+        exchange(self.admin, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").1
     }
 
     /// The sum of all series that begin like this.

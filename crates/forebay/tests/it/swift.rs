@@ -107,7 +107,7 @@ fn who_waits_for_stored_has_an_object_and_a_store_that_is_away_is_waited_for() {
     let body = "{\"a\" :\t1.0e0}";
     let request = |number: usize| {
         format!(
-            "POST /ingest/event/some.type HTTP/1.1\r\nHost: x\r\nConnection: close\r\nForebay-Ack: stored\r\n\
+            "POST /ingest/event/some.type HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nForebay-Ack: stored\r\n\
              Idempotency-Key: {number}\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         )

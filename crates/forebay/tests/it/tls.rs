@@ -86,8 +86,8 @@ pub(crate) fn ask(stream: &mut (impl Read + Write), request: &str) -> String {
     head + std::str::from_utf8(&body).unwrap()
 }
 
-const POST: &str = "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1";
-const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+const POST: &str = "POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n1";
+const METRICS: &str = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()

@@ -219,7 +219,7 @@ fn a_trial_and_a_post_come_to_the_same_bytes_ids_and_refusals() {
         let told: Told<'_> = serde_json::from_str(&told).unwrap();
         let length = event.len();
         let post = format!(
-            "POST /ingest/event/{type_name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-From: here\r\nAccept: application/json\r\n\
+            "POST /ingest/event/{type_name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-From: here\r\nAccept: application/json\r\n\
              Content-Length: {length}\r\n\r\n{event}"
         );
         let (status, answer) = exchange(stand.server.intake, &post);

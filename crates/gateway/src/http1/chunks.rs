@@ -112,13 +112,13 @@ impl Chunks {
 }
 
 /// A `tchar` (RFC 9110 §5.6.2).
-pub(super) const fn is_of_name(byte: u8) -> bool {
+pub(crate) const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }
 
 /// What a field's value may hold (RFC 9110 §5.5).
-pub(super) const fn is_of_value(byte: u8) -> bool {
+pub(crate) const fn is_of_value(byte: u8) -> bool {
     byte == b'\t' || byte >= b' ' && byte != 0x7f
 }
 

@@ -61,6 +61,13 @@ pub(crate) struct Head<'a> {
     pub(crate) expects_continue: bool,
 }
 
+impl<'a> Head<'a> {
+    /// The host that the request goes to, with its port if there is one; `None` only with HTTP/1.0.
+    pub(crate) fn host(&self) -> Option<&'a [u8]> {
+        self.target.authority.map(str::as_bytes).or(self.fields.host)
+    }
+}
+
 /// What stands at the start of the bytes that are there.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once, and nearly always a head")]

@@ -19,3 +19,5 @@ pub(crate) mod serving;
 mod socket;
 mod stream;
 pub(crate) mod target;
+
+pub(crate) use chunks::{is_of_name, is_of_value};

@@ -23,6 +23,8 @@ pub(crate) struct Response {
     pub(crate) lines: &'static str,
     /// Lines of this answer alone, as they are sent.
     pub(crate) fields: Option<Box<str>>,
+    /// Whether another `Origin` may get another answer.
+    pub(crate) varies: bool,
     /// Lines about who may read it, as they are sent.
     pub(crate) cors: Option<Arc<str>>,
     pub(crate) body: Vec<u8>,
@@ -69,6 +71,7 @@ impl Response {
             allow: None,
             lines: "",
             fields: None,
+            varies: false,
             cors: None,
             body: Vec::new(),
             behind: None,
@@ -109,6 +112,9 @@ impl Response {
             text(&["allow: ", methods, "\r\n"]);
         }
         text(&[self.lines, self.fields.as_deref().unwrap_or_default()]);
+        if self.varies {
+            text(&["vary: origin\r\n"]);
+        }
         if let Some(lines) = &self.cors {
             text(&[lines]);
         }
@@ -142,11 +148,12 @@ mod tests {
             retry_after: Some(7),
             allow: Some("GET"),
             lines: "w: z\r\n",
+            varies: true,
             cors: Some("x: y\r\n".into()),
             ..Response::with_body(StatusCode::NOT_FOUND, "a/b", b"what".to_vec())
         };
         let head = "before HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\ndate: D\r\ncontent-type: a/b\r\n\
-                    retry-after: 7\r\nallow: GET\r\nw: z\r\nx: y\r\nconnection: close\r\n\r\n";
+                    retry-after: 7\r\nallow: GET\r\nw: z\r\nvary: origin\r\nx: y\r\nconnection: close\r\n\r\n";
         assert_eq!(written(&full, Persistence::Close, true), head);
         assert_eq!(written(&full, Persistence::Close, false), head.to_owned() + "what");
         let methods = "before HTTP/1.1 204 No Content\r\ndate: D\r\nallow: GET\r\n\r\n";

@@ -13,6 +13,7 @@ use crate::admission::Admission;
 use crate::cors::Cors;
 use crate::counters::GatewayCounters;
 use crate::http1::connection::Look;
+use crate::pages::Hosts;
 use crate::places::Place;
 use crate::proxies::TrustedProxies;
 use crate::read::{ObjectReaders, ReadRoom};
@@ -53,6 +54,8 @@ pub(crate) struct Rules {
     pub(crate) objects: ObjectReaders,
     /// Who is believed to say whose requests it sends.
     pub(crate) proxies: TrustedProxies,
+    /// By which names this server may be called without a token.
+    pub(crate) hosts: Hosts,
     /// Whose web pages may ask, if any.
     pub(crate) cors: Option<Cors>,
     /// How long clients wait at most that want their events to be stored.

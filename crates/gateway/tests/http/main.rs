@@ -15,6 +15,7 @@ mod fairness;
 #[path = "../../../sink/tests/free_port/mod.rs"]
 mod free_port;
 mod json_parsing;
+mod pages;
 mod probes;
 mod schemas;
 mod stand;

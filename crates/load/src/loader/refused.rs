@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,6 +13,8 @@ use super::body::Piece;
 use super::verdict::{RefusedLine, Verdict};
 use super::{LoadError, Notify};
 
+/// Lines may be private.
+const OWNER_ONLY: u32 = 0o600;
 /// How many lines of a kind are shown: whoever sees these knows what is wrong.
 pub(super) const SHOWN: u64 = 10;
 /// What is said of the others.
@@ -76,7 +79,9 @@ impl Row<'_> {
 impl RefusedFile {
     /// Opens the file to append: what a crashed run found still stands there.
     pub(super) fn open(path: &Path) -> Result<Self, LoadError> {
-        let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| failed(path, error))?;
+        let mut options = OpenOptions::new();
+        let options = options.create(true).append(true).mode(OWNER_ONLY);
+        let file = options.open(path).map_err(|error| failed(path, error))?;
         Ok(Self { path: path.to_owned(), file: Mutex::new(file) })
     }
 

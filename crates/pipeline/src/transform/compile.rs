@@ -70,6 +70,13 @@ pub(super) const OPERATIONS: &[Known] = &[
     known("explode", &["to"], whole::explode),
 ];
 
+/// Whether some step has this key.
+#[must_use]
+pub fn knows_key(key: &str) -> bool {
+    let has = |known: &Known| known.name == key || known.keys.contains(&key);
+    EVERYWHERE.contains(&key) || OPERATIONS.iter().any(has)
+}
+
 pub(super) fn compile(specs: &[StepSpec], tables: &Tables) -> Result<Vec<Step>, Vec<Mistake>> {
     let (mut steps, mut mistakes) = (Vec::new(), Vec::new());
     let mut around = Around { tables, windows: 0 };

@@ -43,8 +43,8 @@ impl Kind {
 
     fn begins_with(self) -> Vec<u8> {
         match self {
-            Self::Head => b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nX: ".into(),
-            Self::Body => b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n\"".into(),
+            Self::Head => b"POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nX: ".into(),
+            Self::Body => b"POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n\"".into(),
             Self::Reader => post("/ingest/batch", &[], "{\n".repeat(REFUSED_LINES).as_bytes()).repeat(REQUESTS),
             Self::Idle => Vec::new(),
         }

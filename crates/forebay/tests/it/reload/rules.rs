@@ -21,7 +21,7 @@ fn begin(stand: &Stand, type_name: &str, headers: &str) -> TcpStream {
     let mut client = TcpStream::connect(stand.server().intake).unwrap();
     client.set_read_timeout(Some(HANGS)).unwrap();
     let head = format!(
-        "POST /ingest/batch/{type_name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\
+        "POST /ingest/batch/{type_name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\
          Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{{\"x\":1}}\n\r\n"
     );
     client.write_all(head.as_bytes()).unwrap();
