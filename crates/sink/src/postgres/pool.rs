@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::config::PostgresConfig;
 use super::failure::Failure;
 use super::partitions::Days;
+use super::pooler::Pooler;
 use super::session::Session;
 use super::table::Table;
 use super::transaction;
@@ -26,6 +27,8 @@ pub struct Connections {
     pub idle: Duration,
     /// None is used for longer, so that servers behind one name share the work by and by.
     pub lifetime: Duration,
+    /// What is between Forebay and the server.
+    pub pooler: Pooler,
 }
 
 impl Connections {
@@ -37,7 +40,7 @@ impl Connections {
 
 impl Default for Connections {
     fn default() -> Self {
-        Self { max: None, idle: Self::IDLE, lifetime: Self::LIFETIME }
+        Self { max: None, idle: Self::IDLE, lifetime: Self::LIFETIME, pooler: Pooler::default() }
     }
 }
 
@@ -57,8 +60,8 @@ impl Open {
         Ok(Self { session, table, days: Days::default() })
     }
 
-    /// Stores a batch, of which everything up to `stored` is there.
-    pub(super) async fn write(&mut self, batch: &Batch, stored: u64) -> Result<Report, Failure> {
+    /// Stores a batch, of which everything up to the first number is there; the second is how many probes it may take.
+    pub(super) async fn write(&mut self, batch: &Batch, stored: (u64, usize)) -> Result<Report, Failure> {
         let Self { session, table, days } = self;
         let (talk, driver) = session.parts();
         let work = async {
@@ -73,7 +76,7 @@ impl Open {
         &mut self,
         config: &PostgresConfig,
         batch: &Batch,
-        stored: u64,
+        stored: (u64, usize),
     ) -> Result<Report, Failure> {
         match self.write(batch, stored).await {
             Err(failure) if failure.may_be_of_an_older_table() => {

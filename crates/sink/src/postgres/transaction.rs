@@ -10,8 +10,9 @@ use futures_util::SinkExt;
 use futures_util::future::try_join;
 use tokio_postgres::types::ToSql;
 
-use super::careful;
+use super::careful::{self, Findings, Suspect};
 use super::failure::Failure;
+use super::pooler;
 use super::row::{COPY_HEADER, COPY_TRAILER, put_row};
 use super::session::Talk;
 use super::table::Table;
@@ -60,23 +61,42 @@ async fn begin(talk: &Talk, table: &Table, lane: &Lane) -> Result<u64, Failure> 
             talk.wait(lock()).await?.ok_or(Failure::Odd("a lane's cursor was added and isn't there"))?
         }
     };
+    if row.try_get::<_, i32>(1)? != talk.process {
+        return Err(Failure::Unfit(pooler::NOT_KEPT.to_owned()));
+    }
     // The server's integers have a sign: the bits are kept as they are, and only this program compares them.
     Ok(row.try_get::<_, i64>(0)?.cast_unsigned())
 }
 
-/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`.
-pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, at_least: u64) -> Result<Report, Failure> {
+/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`. If the server refuses
+/// all of it, `probes` of its records are tried one by one.
+pub(super) async fn write(
+    talk: &Talk,
+    table: &Table,
+    batch: &Batch,
+    (at_least, probes): (u64, usize),
+) -> Result<Report, Failure> {
     // Revisions are compared with what is there: a COPY can't.
     if is_new_only(batch) {
         match attempt(talk, table, batch, at_least, Way::Copy).await {
-            Err(failure) if failure.of_a_row().is_some() => talk.order("rollback").await?,
+            Err(failure) if failure.blame().is_some() => talk.order("rollback").await?,
             Ok(None) => {}
             Ok(Some(report)) => return Ok(report),
             Err(failure) => return Err(failure),
         }
     }
-    let report = attempt(talk, table, batch, at_least, Way::Careful).await?;
-    report.ok_or(Failure::Odd("a batch that was looked at row by row has no outcome"))
+    match attempt(talk, table, batch, at_least, Way::Careful(probes)).await {
+        Err(Failure::Unsteady(words)) if batch.len() > 1 => {
+            // A table may refuse a record for what else is in its transaction: fewer at a time may pass.
+            talk.order("rollback").await?;
+            let half = batch.first_records(batch.len() / 2);
+            match Box::pin(write(talk, table, &half, (at_least, probes))).await? {
+                Report::Stored => Err(Failure::InPart),
+                Report::Withheld { .. } | Report::Except { .. } => Err(Failure::Unsteady(words)),
+            }
+        }
+        done => done?.ok_or(Failure::Odd("a batch that was looked at row by row has no outcome")),
+    }
 }
 
 fn is_new_only(batch: &Batch) -> bool {
@@ -87,8 +107,8 @@ fn is_new_only(batch: &Batch) -> bool {
 enum Way {
     /// All rows as new ones.
     Copy,
-    /// With a look at what is there.
-    Careful,
+    /// With a look at what is there, and so many probes.
+    Careful(usize),
 }
 
 /// One transaction; `None` where nothing was written, and another way must be tried.
@@ -105,15 +125,15 @@ async fn attempt(
         let lost = Failure::LostTail { position: cursor, stored: at_least };
         return if cursor < at_least { Err(lost) } else { Ok(Some(Report::Stored)) };
     }
-    let refused = match way {
-        Way::Copy if copy(talk, table, batch, cursor).await? => Vec::new(),
+    let found = match way {
+        Way::Copy if copy(talk, table, batch, cursor).await? => Findings::default(),
         Way::Copy => {
             talk.order("rollback").await?;
             return Ok(None);
         }
-        Way::Careful => careful::write(talk, table, beyond(batch, cursor)).await?,
+        Way::Careful(probes) => careful::write(talk, table, beyond(batch, cursor), probes).await?,
     };
-    if refused.is_empty() {
+    if found.is_empty() {
         // Both are sent at once, and done in this order.
         let ((), is_same) = try_join(set_cursor(talk, table, batch), table.is_same(talk)).await?;
         if !is_same {
@@ -127,7 +147,19 @@ async fn attempt(
         return Err(Failure::Altered);
     }
     talk.order("rollback").await?;
+    let refused = still_refused(talk, table, batch, found).await?.into_refusals(batch);
     Ok(Some(Report::Withheld { refused }))
+}
+
+/// What stays refused: each suspect is tried by itself, in a transaction that has nothing else in it.
+async fn still_refused(talk: &Talk, table: &Table, batch: &Batch, found: Findings) -> Result<Findings, Failure> {
+    let Findings { refused, suspects } = found;
+    let Some(words) = suspects.first().map(Suspect::words) else { return Ok(Findings { refused, suspects }) };
+    talk.order(BEGIN).await?;
+    let suspects = careful::refused_again(talk, table, batch, suspects).await?;
+    talk.order("rollback").await?;
+    let found = Findings { refused, suspects };
+    if found.is_empty() { Err(Failure::Unsteady(words)) } else { Ok(found) }
 }
 
 async fn set_cursor(talk: &Talk, table: &Table, batch: &Batch) -> Result<(), Failure> {
