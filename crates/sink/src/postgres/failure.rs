@@ -20,6 +20,8 @@ pub(super) enum Failure {
         /// How many records were tried.
         tried: usize,
     },
+    /// The server doesn't begin a COPY. The connection can't be used any more: its driver loses count of the answers.
+    NoCopy(tokio_postgres::Error),
     /// The server refused a record and then took it, or refused it for another reason. Its words.
     Unsteady(String),
     /// A part of the batch was stored, up to where the cursor is.
@@ -77,6 +79,14 @@ impl Failure {
         format!("{} ({}){detail}{}", error.message(), error.code().code(), hint(error))
     }
 
+    /// The same failure of a COPY that the server doesn't begin.
+    pub(super) fn of_copy(self) -> Self {
+        match self {
+            Self::Driver(error) if error.as_db_error().is_some() => Self::NoCopy(error),
+            other => other,
+        }
+    }
+
     /// The same failure of each of `tried` records, with none that passes.
     pub(super) fn of_all(self, tried: usize) -> Self {
         match self {
@@ -121,7 +131,7 @@ impl Failure {
     pub(super) fn into_sink_error(self, config: &PostgresConfig) -> SinkError {
         let place = format!("PostgreSQL {}, table {}", config.server, config.table);
         match self {
-            Self::Driver(error) => of_driver(&place, &error),
+            Self::Driver(error) | Self::NoCopy(error) => of_driver(&place, &error),
             Self::NoRowPasses { error, tried } => of_all(of_driver(&place, &error), tried),
             Self::Unsteady(words) => unavailable(format!(
                 "{place}: an event was refused and then not for the same reason, and the batch is sent again: {words}"

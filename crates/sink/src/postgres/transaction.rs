@@ -68,16 +68,22 @@ async fn begin(talk: &Talk, table: &Table, lane: &Lane) -> Result<u64, Failure> 
     Ok(row.try_get::<_, i64>(0)?.cast_unsigned())
 }
 
-/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`. If the server refuses
-/// all of it, `probes` of its records are tried one by one.
-pub(super) async fn write(
-    talk: &Talk,
-    table: &Table,
-    batch: &Batch,
-    (at_least, probes): (u64, usize),
-) -> Result<Report, Failure> {
+/// How a batch is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How {
+    /// Up to where the lane was seen to be stored.
+    pub(super) at_least: u64,
+    /// How many records are tried one by one if the server refuses all of them.
+    pub(super) probes: usize,
+    /// Whether the table takes a COPY: one with row-level security doesn't.
+    pub(super) copies: bool,
+}
+
+/// Writes what of `batch` lies beyond its lane's cursor, all or nothing.
+pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, how: How) -> Result<Report, Failure> {
+    let How { at_least, probes, copies } = how;
     // Revisions are compared with what is there: a COPY can't.
-    if is_new_only(batch) {
+    if copies && is_new_only(batch) {
         match attempt(talk, table, batch, at_least, Way::Copy).await {
             Err(failure) if failure.blame().is_some() => talk.order("rollback").await?,
             Ok(None) => {}
@@ -86,11 +92,16 @@ pub(super) async fn write(
         }
     }
     match attempt(talk, table, batch, at_least, Way::Careful(probes)).await {
-        Err(Failure::Unsteady(words)) if batch.len() > 1 => {
-            // A table may refuse a record for what else is in its transaction: fewer at a time may pass.
+        // A table may refuse a record for what else is in its transaction: fewer at a time may pass.
+        Err(Failure::Unsteady(words)) => {
             talk.order("rollback").await?;
-            let half = batch.first_records(batch.len() / 2);
-            match Box::pin(write(talk, table, &half, (at_least, probes))).await? {
+            let cursor = read_cursor(talk, table, batch.lane()).await?;
+            let waiting = beyond(batch, cursor).len();
+            if waiting < 2 {
+                return Err(Failure::Unsteady(words));
+            }
+            let half = batch.first_records(batch.len() - waiting + waiting / 2);
+            match Box::pin(write(talk, table, &half, how)).await? {
                 Report::Stored => Err(Failure::InPart),
                 Report::Withheld { .. } | Report::Except { .. } => Err(Failure::Unsteady(words)),
             }
@@ -180,7 +191,8 @@ async fn copy(talk: &Talk, table: &Table, batch: &Batch, cursor: u64) -> Result<
     if batch.is_empty() {
         return Ok(true);
     }
-    let mut sink = Box::pin(talk.wait(talk.client.copy_in::<_, Bytes>(&table.copy)).await?);
+    let begun = talk.wait(talk.client.copy_in::<_, Bytes>(&table.copy)).await;
+    let mut sink = Box::pin(begun.map_err(Failure::of_copy)?);
     let (mut index, mut count) = (0, 0);
     let mut rows = COPY_HEADER.to_vec();
     while index < batch.len() {
