@@ -34,6 +34,7 @@ const SERVICES: &[Service] = &[
         package: "postgresql",
         purpose: "a store to test the sink for PostgreSQL on",
     },
+    Service { program: "pgbouncer", package: "pgbouncer", purpose: "a pooler before it, in tests" },
     Service { program: "redis-server", package: "redis-server", purpose: "a store to test the sink for Redis on" },
     Service { program: "java", package: "default-jre-headless", purpose: "runs OpenSearch, a store to test sinks on" },
     Service { program: "mvn", package: "maven", purpose: "fetches it" },

@@ -25,6 +25,9 @@ use crate::rules::Rules;
 use crate::way::{Fill, Way};
 use crate::{LaneState, LaneStatus, Ledger, Options};
 
+/// How soon an event that comes to a batch which the store takes nothing of leads to another attempt.
+const NEXT_AFTER: Duration = Duration::from_millis(500);
+
 /// A lane with all that it needs.
 pub(crate) struct Lane {
     pub(crate) name: event::Lane,
@@ -68,6 +71,17 @@ impl Run {
         self.way.fill(|stretch| self.assembly.add(stretch, &mut self.rules, &self.known))
     }
 
+    /// The batch without the dead letters that were made of it.
+    fn unburied(&self) -> Batch {
+        let batch = self.assembly.batch();
+        if self.known.buried.is_empty() {
+            return batch.clone();
+        }
+        let is_buried = |(_, record): &(usize, sink::Record<'_>)| self.known.buried.contains(&record.sequence);
+        let buried: Vec<usize> = batch.records().enumerate().filter(is_buried).map(|(index, _)| index).collect();
+        batch.without(&buried)
+    }
+
     /// Whether the store has all of the batch without being asked: it keeps no cursor, or stands beyond.
     fn needs_no_write(&self) -> bool {
         self.assembly.batch().is_empty() && (!self.fenced || self.assembly.batch().last() <= self.known.fence)
@@ -106,8 +120,9 @@ impl Lane {
             }
             let undecided = run.assembly.take_undecided();
             self.bury_undecided(&mut run.way, &undecided).await?;
-            if self.is_due(&run, fill) {
-                self.write(&mut run).await?;
+            if self.is_due(&run, fill) && !self.write(&mut run).await? {
+                // The events that came in the meantime go with it.
+                continue;
             }
             match fill {
                 Fill::Full => {}
@@ -242,6 +257,15 @@ impl Lane {
         race(sleep(pause), changed(&mut self.halt)).await;
     }
 
+    /// The same; `next` ends the pause a little after it is done.
+    async fn wait_or(&mut self, reason: &str, next: impl Future<Output = ()>) {
+        let early = async {
+            next.await;
+            sleep(NEXT_AFTER).await;
+        };
+        race(self.wait(reason), early).await;
+    }
+
     /// Waits for something to do: events, and some more behind the first; the time to move the store's cursor; or
     /// the order to stop.
     async fn idle(&mut self, run: &Run) {
@@ -307,18 +331,20 @@ impl Lane {
         fill == Fill::Full || (fill == Fill::CaughtUp && has_records) || (!has_records && (old || run.needs_no_write()))
     }
 
-    /// Brings the batch to its end and begins the next.
-    async fn write(&mut self, run: &mut Run) -> Result<(), Turn> {
+    /// Brings the batch to its end and begins the next: whether it did, or the batch is to have later events first.
+    async fn write(&mut self, run: &mut Run) -> Result<bool, Turn> {
         self.status.set_oldest(run.assembly.oldest());
         if !run.needs_no_write() {
-            self.write_until_stored(run).await?;
+            if !self.write_until_stored(run).await? {
+                return Ok(false);
+            }
             run.store_at = run.store_at.max(run.assembly.batch().last());
             self.status.batches.add(1);
             self.status.batch_records.record(run.assembly.batch().len() as u64);
         }
         self.backoff.reset();
         self.settle(run);
-        Ok(())
+        Ok(true)
     }
 
     fn settle(&self, run: &mut Run) {
@@ -342,8 +368,10 @@ impl Lane {
         self.status.set_oldest(None);
     }
 
-    async fn write_until_stored(&mut self, run: &mut Run) -> Result<(), Turn> {
-        let mut batch = run.assembly.batch().clone();
+    /// Writes the batch until the store has all of it that it takes. `false` if a fenced store takes none of it: later events may show
+    /// whether the events or the store are at fault.
+    async fn write_until_stored(&mut self, run: &mut Run) -> Result<bool, Turn> {
+        let mut batch = run.unburied();
         let mut alone = Alone::default();
         loop {
             let started = Instant::now();
@@ -352,7 +380,7 @@ impl Lane {
             match answer {
                 Ok(Report::Stored) => {
                     self.has_touched();
-                    return self.delivering();
+                    return Ok(self.delivering());
                 }
                 Ok(Report::Withheld { refused }) if !refused.is_empty() => {
                     self.bury(run, &batch, &refused).await?;
@@ -363,25 +391,34 @@ impl Lane {
                     let retry = alone.judge(&batch, retry, &self.options);
                     let refused = merge(refused, retry.given_up);
                     self.bury(run, &batch, &refused).await?;
-                    let Some(first) = retry.again.first() else { return self.delivering() };
+                    let Some(first) = retry.again.first() else { return Ok(self.delivering()) };
                     let reason = first.reason.clone();
                     batch = only(&batch, &retry.again);
                     self.wait(&reason).await;
                 }
                 Err(error) => {
                     alone.outage();
-                    self.wait(&error.to_string()).await;
+                    let needs_more = run.fenced && matches!(error, SinkError::Misconfigured(_));
+                    if needs_more && run.way.has_ended() {
+                        self.wait_or(&error.to_string(), run.way.reader.ready()).await;
+                    } else {
+                        self.wait(&error.to_string()).await;
+                    }
                     if self.has_stored(run).await? {
-                        return self.delivering();
+                        return Ok(self.delivering());
+                    }
+                    if needs_more {
+                        return Ok(false);
                     }
                 }
             }
         }
     }
 
-    fn delivering(&self) -> Result<(), Turn> {
+    /// Says so: the batch was written.
+    fn delivering(&self) -> bool {
         self.enter(LaneState::Delivering);
-        Ok(())
+        true
     }
 
     /// After a failed call: whether the store has the batch all the same.

@@ -220,6 +220,16 @@ impl Batch {
         Self { entries: Arc::new(entries), payload_bytes, ..self.clone() }
     }
 
+    /// The run of positions up to the last of the first `count` records, at least one.
+    #[cfg(feature = "postgres")]
+    #[must_use]
+    pub(crate) fn first_records(&self, count: usize) -> Self {
+        let entries: Vec<Entry> = self.entries.iter().take(count.max(1)).copied().collect();
+        let payload_bytes = entries.iter().map(|entry| entry.payload.length as usize).sum();
+        let last = entries.last().map_or(self.last, |entry| entry.sequence);
+        Self { last, entries: Arc::new(entries), payload_bytes, ..self.clone() }
+    }
+
     fn record(&self, entry: &Entry) -> Record<'_> {
         let block = &self.blocks[entry.block as usize];
         let bytes = |span: Span| &block[span.start as usize..][..span.length as usize];

@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use crate::exact::Verifier;
 use crate::explained::explained;
 use crate::{HTTP_11, PROVIDER};
 
@@ -34,17 +35,18 @@ pub enum TrustError {
 }
 
 impl ClientTls {
-    /// Trusts the authorities of a PEM file, and no others.
+    /// Trusts the authorities of a PEM file, and servers that show one of its certificates themselves.
     ///
     /// # Errors
     /// There is none, or one can't be read.
     pub fn trusting(pem: &[u8]) -> Result<Self, TrustError> {
-        let mut roots = RootCertStore::empty();
+        let (mut roots, mut named) = (RootCertStore::empty(), Vec::new());
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            let added = certificate.ok().and_then(|certificate| roots.add(certificate).ok());
-            added.ok_or(TrustError::WrongCertificate)?;
+            let certificate = certificate.map_err(|_| TrustError::WrongCertificate)?;
+            named.push(certificate.clone());
+            roots.add(certificate).map_err(|_| TrustError::WrongCertificate)?;
         }
-        if roots.is_empty() { Err(TrustError::NoCertificate) } else { Self::with(roots) }
+        if roots.is_empty() { Err(TrustError::NoCertificate) } else { Self::with(roots, named) }
     }
 
     /// Trusts whom this machine trusts.
@@ -55,17 +57,20 @@ impl ClientTls {
         let mut roots = RootCertStore::empty();
         // Some lists have certificates that nobody can read any more: the others count.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() { Err(TrustError::NoSystemRoots) } else { Self::with(roots) }
+        if roots.is_empty() { Err(TrustError::NoSystemRoots) } else { Self::with(roots, Vec::new()) }
     }
 
     pub(crate) fn config(&self) -> &ClientConfig {
         &self.0
     }
 
-    fn with(roots: RootCertStore) -> Result<Self, TrustError> {
+    fn with(roots: RootCertStore, named: Vec<CertificateDer<'static>>) -> Result<Self, TrustError> {
+        let verifier = Verifier::new(roots, named)?;
         let builder = ClientConfig::builder_with_provider(PROVIDER.clone());
         let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| TrustError::Unusable)?;
-        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        // "Dangerous" is what a verifier leaves out: this one is rustls' own, and more for certificates that were named.
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+        let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![HTTP_11.into()];
         Ok(Self(Arc::new(config)))
     }

@@ -31,6 +31,16 @@ pub(crate) fn explained(error: io::Error) -> io::Error {
     }
 }
 
+/// The option of commands that names authorities.
+const CA_OPTION: &str = "--ca FILE";
+
+/// What [`explained`] says to a command, said to the author of a configuration.
+#[must_use]
+pub fn in_configuration(told: &str) -> String {
+    let setting = if told.contains(CA_OPTION) { "; in this configuration: the setting `ca`" } else { "" };
+    format!("{told}{setting}")
+}
+
 /// What is wrong with a certificate, and what to do.
 fn of_certificate(wrong: &CertificateError) -> String {
     match wrong {

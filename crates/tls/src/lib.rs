@@ -5,6 +5,7 @@
 
 mod accept;
 mod client;
+mod exact;
 mod explained;
 mod identity;
 mod metered;
@@ -12,6 +13,8 @@ mod over;
 mod server;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trust_tests;
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,6 +22,7 @@ use rustls::crypto::{CryptoProvider, ring};
 
 pub use accept::Accepted;
 pub use client::{ClientStream, ClientTls, TrustError};
+pub use explained::in_configuration;
 pub use identity::{Identity, IdentityError};
 pub use metered::Metered;
 pub use server::ServerTls;

@@ -89,6 +89,29 @@ fn a_record_that_alone_is_not_taken_dies_after_an_hour() {
 }
 
 #[test]
+fn events_that_a_fenced_store_does_not_take_alone_are_judged_with_later_ones() {
+    run(async {
+        let mut world = World::new(14);
+        world.fenced.doubt_id(id(1));
+        world.fenced.doubt_id(id(2));
+        world.start();
+        world.append(0, "other", 1).await;
+        seconds(1_000).await;
+        assert_eq!(counts(&row(&world, "other", FENCED)), (0, 0, 0, 1), "nothing tells whose fault it is");
+        world.append(0, "other", 1).await;
+        seconds(1_000).await;
+        assert_eq!(counts(&row(&world, "other", FENCED)), (0, 0, 0, 2));
+        world.append(0, "other", 1).await;
+        seconds(1).await;
+        assert_eq!(counts(&row(&world, "other", FENCED)), (1, 2, 0, 0), "the third is asked for at once");
+        world.append(0, "other", 3).await;
+        world.settle().await;
+        assert_eq!(counts(&row(&world, "other", FENCED)), (4, 2, 0, 0));
+        world.check_all().await;
+    });
+}
+
+#[test]
 fn a_store_that_is_down_for_long_is_tried_for_ever() {
     run(async {
         let mut world = World::new(5);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ::sink::TableName;
 use ::sink::postgres::{
-    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, PostgresConfig, QualifiedName,
-    Server, UnknownKind,
+    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, PostgresConfig,
+    QualifiedName, Server, UnknownKind,
 };
 
 use event::limits;
@@ -34,6 +34,7 @@ pub(super) const KEYS: &[&str] = &[
     "max_connections",
     "idle_timeout",
     "max_lifetime",
+    "pooler",
     shards::BY,
     shards::TABLE,
 ];
@@ -119,6 +120,17 @@ pub(super) fn connections(reader: &mut Reader<'_>, section: &Section<'_>, otherw
         max: reader.integer(section, "max_connections", count).map(|found| found.value).or(otherwise.max),
         idle: reader.text(section, "idle_timeout", age).map_or(otherwise.idle, |found| found.value),
         lifetime: reader.text(section, "max_lifetime", age).map_or(otherwise.lifetime, |found| found.value),
+        pooler: reader.text(section, "pooler", pooler).map_or(otherwise.pooler, |found| found.value),
+    }
+}
+
+fn pooler(text: &str) -> Result<Pooler, Wrong> {
+    match text {
+        "session" => Ok(Pooler::Session),
+        _ => Err(Wrong::new(
+            "is no kind of pooler that can be used",
+            "wanted \"session\", for a pooler that keeps a session's server",
+        )),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) const BY: &str = "shard_by";
 /// The table of the databases.
 pub(super) const TABLE: &str = "shards";
 /// Their settings; the others are those of the sink.
-const KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime"];
+const KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
 
 /// The databases of a sink beside the common one.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ pub enum HttpFailureKind {
     #[error("no connection: {0}")]
     Connect(io::Error),
     /// Nobody vouches for the server: nothing was sent.
-    #[error("{0}; in this configuration: the setting `ca`")]
+    #[error("{}", tls::in_configuration(&.0.to_string()))]
     Untrusted(io::Error),
     /// The server took no connection for so long: nothing was sent.
     #[error("no connection within {0:?}")]

@@ -109,6 +109,12 @@ impl MemoryHandle {
         self.state().refused_ids.insert(id);
     }
 
+    /// Refuses the event `id` for good, until [`Self::heal`]. A fenced store that takes none of a batch can't tell such an event's fault
+    /// from its own, and fails as `Misconfigured`.
+    pub fn doubt_id(&self, id: EventId) {
+        self.state().doubted_ids.insert(id);
+    }
+
     /// Refuses events of type `name` for good, until [`Self::heal`].
     pub fn refuse_type(&self, name: &str) {
         self.state().refused_types.insert(name.into());

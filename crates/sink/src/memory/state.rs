@@ -61,6 +61,8 @@ pub(super) struct State {
     pub(super) refused_ids: HashSet<EventId>,
     pub(super) refused_types: HashSet<String>,
     pub(super) retried_ids: HashSet<EventId>,
+    /// Refused, and only known to be if another record of the batch isn't.
+    pub(super) doubted_ids: HashSet<EventId>,
 }
 
 /// What becomes of one record.
@@ -113,6 +115,7 @@ impl State {
         self.refused_ids.clear();
         self.refused_types.clear();
         self.retried_ids.clear();
+        self.doubted_ids.clear();
     }
 
     /// Fails if this call was told to.
@@ -167,6 +170,10 @@ impl State {
             return Ok(Report::Stored);
         }
         undo.into_iter().rev().for_each(|change| self.roll_back(change));
+        let tried = batch.records().filter(|record| record.sequence > cursor);
+        if !self.doubted_ids.is_empty() && tried.count() == refused.len() {
+            return Err(SinkError::Misconfigured("the memory store was told to take none of these events".into()));
+        }
         match retry.into_iter().next() {
             Some(retry) => Err(SinkError::Unavailable(retry.reason)),
             None => Ok(Report::Withheld { refused }),
@@ -195,7 +202,8 @@ impl State {
     }
 
     fn outcome(&self, record: &Record<'_>) -> Outcome {
-        if self.refused_ids.contains(&record.id) || self.refused_types.contains(record.type_name) {
+        let is_refused = [&self.refused_ids, &self.doubted_ids].iter().any(|ids| ids.contains(&record.id));
+        if is_refused || self.refused_types.contains(record.type_name) {
             return Outcome::Refuse(format!("the memory store was told to refuse event {}", record.id).into());
         }
         if self.retried_ids.contains(&record.id) {

@@ -14,6 +14,19 @@ use crate::claim::OF_ANOTHER;
 pub(super) enum Failure {
     /// The server said so, or the connection broke.
     Driver(tokio_postgres::Error),
+    /// The server refuses each record that was tried, and its code leaves open whether the rows or the table are at fault.
+    NoRowPasses {
+        /// What it said of the last.
+        error: tokio_postgres::Error,
+        /// How many records were tried.
+        tried: usize,
+    },
+    /// The server doesn't begin a COPY. The connection can't be used any more: its driver loses count of the answers.
+    NoCopy(tokio_postgres::Error),
+    /// The server refused a record and then took it, or refused it for another reason. Its words.
+    Unsteady(String),
+    /// A part of the batch was stored, up to where the cursor is.
+    InPart,
     /// No answer for so long.
     Silent(Duration),
     /// The sink was closed meanwhile.
@@ -46,15 +59,43 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl Failure {
-    /// Why a row isn't taken, if the server may refuse one for what is in it, so that its neighbours may pass.
-    pub(super) fn of_a_row(&self) -> Option<String> {
+    /// What may be at fault; none if no row can be.
+    pub(super) fn blame(&self) -> Option<Blame> {
         let Self::Driver(error) = self else { return None };
-        let error = error.as_db_error()?;
-        if !is_of_a_row(error.code()) {
-            return None;
+        blame(error.as_db_error()?.code())
+    }
+
+    /// Whether both have the same code of the server.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let code = |failure: &Self| match failure {
+            Self::Driver(error) => error.code().cloned(),
+            _ => None,
+        };
+        code(self).is_some() && code(self) == code(other)
+    }
+
+    /// The server's words about a row: the message and its code, the detail and the hint.
+    pub(super) fn words(&self) -> String {
+        let Self::Driver(error) = self else { return String::new() };
+        let Some(error) = error.as_db_error() else { return error.to_string() };
+        let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
+        format!("{} ({}){detail}{}", error.message(), error.code().code(), hint(error))
+    }
+
+    /// The same failure of a COPY that the server doesn't begin.
+    pub(super) fn of_copy(self) -> Self {
+        match self {
+            Self::Driver(error) if error.as_db_error().is_some() => Self::NoCopy(error),
+            other => other,
         }
-        let detail = error.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
-        Some(format!("{}{detail}", error.message()))
+    }
+
+    /// The same failure of each of `tried` records, with none that passes.
+    pub(super) fn of_all(self, tried: usize) -> Self {
+        match self {
+            Self::Driver(error) => Self::NoRowPasses { error, tried },
+            other => other,
+        }
     }
 
     /// Whether the user isn't allowed to do what was asked.
@@ -75,7 +116,7 @@ impl Failure {
         match self {
             Self::Altered => true,
             // Names and types, and what a type's own function says to a form that it doesn't know.
-            Self::Driver(error) => {
+            Self::Driver(error) | Self::NoRowPasses { error, .. } => {
                 error.code().is_some_and(|code| ["42", "XX"].contains(&code.code().get(..2).unwrap_or("")))
             }
             _ => false,
@@ -98,7 +139,12 @@ impl Failure {
     pub(super) fn into_sink_error(self, config: &PostgresConfig) -> SinkError {
         let place = format!("PostgreSQL {}, table {}", config.server, config.table);
         match self {
-            Self::Driver(error) => of_driver(&place, &error),
+            Self::Driver(error) | Self::NoCopy(error) => of_driver(&place, &error),
+            Self::NoRowPasses { error, tried } => of_all(of_driver(&place, &error), tried),
+            Self::Unsteady(words) => unavailable(format!(
+                "{place}: an event was refused and then not for the same reason, and the batch is sent again: {words}"
+            )),
+            Self::InPart => unavailable(format!("{place}: a part of the batch is stored, and the rest is sent again")),
             Self::Silent(limit) => unavailable(format!(
                 "{place}: no answer for {limit:?}: look at the server and at the network; nothing is lost meanwhile"
             )),
@@ -131,27 +177,45 @@ fn unavailable(reason: String) -> SinkError {
     SinkError::Unavailable(reason.into())
 }
 
-/// Classes of errors that concern a connection, a transaction, the server or the table, whatever row is written.
-const NOT_OF_A_ROW: [&str; 25] = [
-    "00", "01", "02", "03", // no errors, and a statement that isn't done
-    "08", "0A", "0B", "0L", "0P", // connections, what the server can't do, who may grant
-    "24", "25", "26", "28", "2B", "2D", // cursors, transactions, names of statements, who may log in
-    "34", "3B", "3D", "3F", // names, savepoints
-    "40", // serialization and deadlocks
-    "53", "55", "57", "58", // resources, locks, an operator, the system
-    "72", // a snapshot that is too old
-];
-/// More of them, of which the first letter tells: configuration files, foreign servers, the server's own faults.
-const NOT_OF_A_ROW_BY_LETTER: [char; 3] = ['F', 'H', 'X'];
+/// What may be at fault where the server refuses a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// What is in the row, by the code alone.
+    Row,
+    /// The row or the table: only a neighbour that passes can tell.
+    RowOrTable,
+}
 
-/// Whether a row may be at fault. Triggers and constraints raise what their authors chose, so it is whatever isn't known
-/// to be something else: what one row raises may hold up no other.
-fn is_of_a_row(code: &SqlState) -> bool {
-    let code = code.code();
-    let Some(class) = code.get(..2) else { return false };
-    // Rights and names: the table, not a row. A policy and a view's `with check option` look at rows.
-    let is_of_the_table = class == "42";
-    !is_of_the_table && !NOT_OF_A_ROW.contains(&class) && !code.starts_with(NOT_OF_A_ROW_BY_LETTER)
+/// Classes of errors that may pass whatever row is written: the connection, the state of a transaction, serialization and deadlocks,
+/// resources, locks, an operator, the system.
+const NEVER_OF_A_ROW: [&str; 7] = ["08", "25", "40", "53", "55", "57", "58"];
+/// Classes that name a value of the row: data exceptions and violated constraints.
+const OF_A_ROW: [&str; 2] = ["22", "23"];
+
+/// Triggers, policies and extensions raise what their authors chose, so no other class tells by itself.
+fn blame(code: &SqlState) -> Option<Blame> {
+    let class = code.code().get(..2)?;
+    if NEVER_OF_A_ROW.contains(&class) {
+        return None;
+    }
+    Some(if OF_A_ROW.contains(&class) { Blame::Row } else { Blame::RowOrTable })
+}
+
+fn hint(error: &DbError) -> String {
+    error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default()
+}
+
+/// What a lane waits for that has found no event to pass: a person, or the next event.
+fn of_all(error: SinkError, tried: usize) -> SinkError {
+    let (SinkError::Unavailable(told) | SinkError::Misconfigured(told)) = error;
+    let none = if tried == 1 { "the only event".to_owned() } else { format!("each of {tried} events") };
+    SinkError::Misconfigured(
+        format!(
+            "{told}. The server refuses {none} that was tried: the lane waits until the table takes it, or until a later event passes \
+             and shows that the table isn't at fault"
+        )
+        .into(),
+    )
 }
 
 /// Sorts an error that concerns a whole call.
@@ -160,7 +224,7 @@ fn of_driver(place: &str, error: &tokio_postgres::Error) -> SinkError {
         return of_connection(place, error);
     };
     let (message, code) = (said.message(), said.code());
-    let told = format!("{place}: {message} ({})", code.code());
+    let told = format!("{place}: {message} ({}){}", code.code(), hint(said));
     let Some(advice) = advice(code) else { return unavailable(told) };
     SinkError::Misconfigured(format!("{told}: {advice}").into())
 }
@@ -179,9 +243,9 @@ fn advice(code: &SqlState) -> Option<&'static str> {
         ),
         // A table that vanished is made again with the next try.
         "42" => Some("make the table what the manual says, or name another in `table`"),
-        class if class == "0A" || is_of_a_row(code) => {
-            Some("the table doesn't take what is written to it; look at its triggers and constraints")
-        }
+        _ if blame(code).is_some() => Some(
+            "the table doesn't take what is written to it; look at its triggers, constraints and generated columns",
+        ),
         _ => None,
     }
 }
@@ -199,9 +263,7 @@ fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {
         source = inner.source();
     }
     if untrusted {
-        return SinkError::Misconfigured(
-            format!("{told}; in this configuration: the setting `ca`, or sslmode=disable in `url`").into(),
-        );
+        return SinkError::Misconfigured(format!("{}, or sslmode=disable in `url`", tls::in_configuration(&told)).into());
     }
     unavailable(told)
 }
@@ -211,18 +273,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_row_may_raise_is_told_from_what_it_can_not() {
-        let of_a_row = |code: &str| is_of_a_row(&SqlState::from_code(code));
-        for code in ["22P02", "23514", "P0001", "P0004", "54000", "21000", "44000", "ZZ001", "45000", "99999", "38001"]
-        {
-            assert!(of_a_row(code), "{code}");
+    fn no_outage_is_a_rows_fault_and_only_a_value_is_for_sure() {
+        let blame = |code: &str| blame(&SqlState::from_code(code));
+        for code in ["22P02", "22P05", "23514", "23502"] {
+            assert_eq!(blame(code), Some(Blame::Row), "{code}");
         }
-        for code in ["08006", "25006", "26000", "28P01", "3D000", "40001", "40P01", "42501", "42P01", "53100", "53300"]
-        {
-            assert!(!of_a_row(code), "{code}");
+        for code in ["P0001", "ZZ001", "45000", "42501", "42P01", "0A000", "XX000", "26000", "3D000", "HV00N", "54000"] {
+            assert_eq!(blame(code), Some(Blame::RowOrTable), "{code}");
         }
-        for code in ["55P03", "57014", "57P01", "58030", "XX000", "XX001", "F0000", "HV00N", "72000", "0A000"] {
-            assert!(!of_a_row(code), "{code}");
+        for code in ["08006", "25006", "25P02", "40001", "40P01", "53100", "53300", "55P03", "57014", "57P01", "58030"] {
+            assert_eq!(blame(code), None, "{code}");
         }
     }
 }

@@ -28,7 +28,14 @@ pub(super) struct Lanes {
 struct Seat {
     /// Up to where the lane was seen to be stored: a server that has less is another one, or an older copy.
     stored: u64,
+    /// How many attempts in a row have found no record that the server takes.
+    fruitless: u32,
 }
+
+/// So many records are tried by themselves if the server refuses a whole batch, and twice as many with each attempt, up to a limit:
+/// most of a backlog may be at fault, and the others are to be found.
+const PROBES: usize = 2;
+const PROBES_DOUBLED_MAX: u32 = 5;
 
 impl Lanes {
     pub(super) fn new(config: &PostgresConfig) -> Self {
@@ -52,7 +59,7 @@ impl Lanes {
             let (talk, driver) = lent.open.session.parts();
             let held = driver.run(transaction::read(talk, &lent.open.table, lane)).await?;
             self.pool.give_back(lent);
-            *seat = Seat { stored: held.position };
+            seat.stored = held.position;
             Ok(held)
         })
         .await
@@ -72,7 +79,7 @@ impl Lanes {
             let exchange = transaction::exchange_claim(talk, &lent.open.table, lane, claim, takeover);
             let held = driver.run(exchange).await?;
             self.pool.give_back(lent);
-            *seat = Seat { stored: held.position };
+            seat.stored = held.position;
             Ok(held)
         })
         .await
@@ -84,7 +91,14 @@ impl Lanes {
             let mut seat = seat.lock().await;
             // Given back at the end only: a call that fails or is dropped on the way leaves no connection in an unknown state.
             let mut lent = self.pool.take(config).await?;
-            let report = lent.open.write_as_it_is_now(config, batch, seat.stored).await?;
+            let probes = PROBES << seat.fruitless.min(PROBES_DOUBLED_MAX);
+            let written = lent.open.write_as_it_is_now(config, batch, (seat.stored, probes)).await;
+            seat.fruitless = match &written {
+                Err(Failure::NoRowPasses { .. }) => seat.fruitless.saturating_add(1),
+                Err(_) => seat.fruitless,
+                Ok(_) => 0,
+            };
+            let report = written?;
             self.pool.give_back(lent);
             if report == Report::Stored {
                 seat.stored = seat.stored.max(batch.last());

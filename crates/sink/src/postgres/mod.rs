@@ -15,6 +15,7 @@ mod page;
 mod partitions;
 mod places;
 mod pool;
+mod pooler;
 mod reader;
 mod row;
 mod session;
@@ -35,6 +36,7 @@ pub use config::{
 };
 pub use kind::{Kind, UnknownKind};
 pub use pool::Connections;
+pub use pooler::Pooler;
 
 use crate::read_thread::ReadThread;
 use crate::{Batch, Claim, Held, Report, SinkError, Takeover};

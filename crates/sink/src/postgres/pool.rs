@@ -12,9 +12,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::config::PostgresConfig;
 use super::failure::Failure;
 use super::partitions::Days;
+use super::pooler::Pooler;
 use super::session::Session;
 use super::table::Table;
-use super::transaction;
+use super::transaction::{self, How};
 use crate::{Batch, Report};
 
 /// How many connections write to a database, and how long each is used.
@@ -26,6 +27,8 @@ pub struct Connections {
     pub idle: Duration,
     /// None is used for longer, so that servers behind one name share the work by and by.
     pub lifetime: Duration,
+    /// What is between Forebay and the server.
+    pub pooler: Pooler,
 }
 
 impl Connections {
@@ -37,7 +40,7 @@ impl Connections {
 
 impl Default for Connections {
     fn default() -> Self {
-        Self { max: None, idle: Self::IDLE, lifetime: Self::LIFETIME }
+        Self { max: None, idle: Self::IDLE, lifetime: Self::LIFETIME, pooler: Pooler::default() }
     }
 }
 
@@ -47,6 +50,8 @@ pub(super) struct Open {
     pub(super) session: Session,
     pub(super) table: Table,
     pub(super) days: Days,
+    /// Whether the table takes a COPY.
+    copies: bool,
 }
 
 impl Open {
@@ -54,31 +59,39 @@ impl Open {
         let mut session = Session::open(config).await?;
         let (talk, driver) = session.parts();
         let table = driver.run(Table::open(talk, config)).await?;
-        Ok(Self { session, table, days: Days::default() })
+        Ok(Self { session, table, days: Days::default(), copies: true })
     }
 
-    /// Stores a batch, of which everything up to `stored` is there.
-    pub(super) async fn write(&mut self, batch: &Batch, stored: u64) -> Result<Report, Failure> {
-        let Self { session, table, days } = self;
+    /// Stores a batch, of which everything up to `at_least` is there.
+    async fn write(&mut self, batch: &Batch, (at_least, probes): (u64, usize)) -> Result<Report, Failure> {
+        let Self { session, table, days, copies } = self;
         let (talk, driver) = session.parts();
+        let how = How { at_least, probes, copies: *copies };
         let work = async {
             days.prepare(talk, table, batch).await?;
-            transaction::write(talk, table, batch, stored).await
+            transaction::write(talk, table, batch, how).await
         };
         driver.run(work).await
     }
 
-    /// The same, also to a table that was altered since it was looked at.
+    /// The same, also to a table that takes no COPY, or was altered since it was looked at.
     pub(super) async fn write_as_it_is_now(
         &mut self,
         config: &PostgresConfig,
         batch: &Batch,
-        stored: u64,
+        how: (u64, usize),
     ) -> Result<Report, Failure> {
-        match self.write(batch, stored).await {
+        let written = match self.write(batch, how).await {
+            Err(Failure::NoCopy(_)) => {
+                *self = Self { copies: false, ..Self::new(config).await? };
+                self.write(batch, how).await
+            }
+            written => written,
+        };
+        match written {
             Err(failure) if failure.may_be_of_an_older_table() => {
                 let is_another = self.look_again(config).await?;
-                if is_another { self.write(batch, stored).await } else { Err(failure) }
+                if is_another { self.write(batch, how).await } else { Err(failure) }
             }
             done => done,
         }

@@ -17,6 +17,7 @@ use tokio_postgres::{Client, Connection, Socket};
 use super::config::PostgresConfig;
 use super::failure::Failure;
 use super::pool::Connections;
+use super::pooler;
 
 /// How much longer than the server's own limit is waited for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,6 +40,8 @@ type Wire = Pin<Box<Connection<Socket, Secured>>>;
 /// What a piece of work has of a connection, while the connection is driven.
 pub(super) struct Talk {
     pub(super) client: Client,
+    /// The server's process.
+    pub(super) process: i32,
     limit: Duration,
 }
 
@@ -97,18 +100,12 @@ impl Driver<'_> {
 }
 
 impl Session {
-    /// Connects to the first of the servers that takes writes.
+    /// Connects to the first of the servers that takes writes, and sets what the connection is to have.
     pub(super) async fn open(config: &PostgresConfig) -> Result<Self, Failure> {
-        let secure = Secure { ca: config.ca.clone(), host: String::new() };
-        let most = config.server.connect_max();
-        let connecting = timeout(most, config.server.driver().connect(secure));
-        let (client, connection) = connecting.await.map_err(|_| Failure::Silent(most))??;
-        let now = Instant::now();
-        let talk = Talk { client, limit: config.timeout.saturating_add(PATIENCE) };
-        let (wire, limits) = (Box::pin(connection), config.connections);
-        let mut session = Self { talk, wire, limits, opened: now, used: now };
+        let mut session = Self::connect(config).await?;
+        session.talk.process = pooler::find_process(config, &mut session).await?;
         let milliseconds = config.timeout.as_millis();
-        let idle = limits.idle.saturating_add(IDLE_MARGIN).as_millis();
+        let idle = session.limits.idle.saturating_add(IDLE_MARGIN).as_millis();
         // The server gives up by itself what nobody waits for any more, and lets go of the lane's cursor.
         // Before version 14 it doesn't end idle sessions, and has no such setting.
         let manners = format!(
@@ -119,6 +116,17 @@ impl Session {
         let (talk, driver) = session.parts();
         driver.run(talk.order(&manners)).await?;
         Ok(session)
+    }
+
+    /// The same without any settings.
+    pub(super) async fn connect(config: &PostgresConfig) -> Result<Self, Failure> {
+        let secure = Secure { ca: config.ca.clone(), host: String::new() };
+        let most = config.server.connect_max();
+        let connecting = timeout(most, config.server.driver().connect(secure));
+        let (client, connection) = connecting.await.map_err(|_| Failure::Silent(most))??;
+        let now = Instant::now();
+        let talk = Talk { client, process: 0, limit: config.timeout.saturating_add(PATIENCE) };
+        Ok(Self { talk, wire: Box::pin(connection), limits: config.connections, opened: now, used: now })
     }
 
     /// What work needs of the connection, and what drives it meanwhile.

@@ -11,8 +11,9 @@ use futures_util::future::try_join;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::careful;
+use super::careful::{self, Findings, Suspect};
 use super::failure::Failure;
+use super::pooler;
 use super::row::{COPY_HEADER, COPY_TRAILER, put_row};
 use super::session::Talk;
 use super::table::Table;
@@ -90,22 +91,52 @@ async fn begin(talk: &Talk, table: &Table, lane: &Lane) -> Result<(u64, Option<C
             talk.wait(lock()).await?.ok_or(Failure::Odd("a lane's cursor was added and isn't there"))?
         }
     };
+    if row.try_get::<_, i32>(2)? != talk.process {
+        return Err(Failure::Unfit(pooler::NOT_KEPT.to_owned()));
+    }
     place_in(&row)
 }
 
-/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`.
-pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, at_least: u64) -> Result<Report, Failure> {
+/// How a batch is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How {
+    /// Up to where the lane was seen to be stored.
+    pub(super) at_least: u64,
+    /// How many records are tried one by one if the server refuses all of them.
+    pub(super) probes: usize,
+    /// Whether the table takes a COPY: one with row-level security doesn't.
+    pub(super) copies: bool,
+}
+
+/// Writes what of `batch` lies beyond its lane's cursor, all or nothing.
+pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, how: How) -> Result<Report, Failure> {
+    let How { at_least, probes, copies } = how;
     // Revisions are compared with what is there: a COPY can't.
-    if is_new_only(batch) {
+    if copies && is_new_only(batch) {
         match attempt(talk, table, batch, at_least, Way::Copy).await {
-            Err(failure) if failure.of_a_row().is_some() => talk.order("rollback").await?,
+            Err(failure) if failure.blame().is_some() => talk.order("rollback").await?,
             Ok(None) => {}
             Ok(Some(report)) => return Ok(report),
             Err(failure) => return Err(failure),
         }
     }
-    let report = attempt(talk, table, batch, at_least, Way::Careful).await?;
-    report.ok_or(Failure::Odd("a batch that was looked at row by row has no outcome"))
+    match attempt(talk, table, batch, at_least, Way::Careful(probes)).await {
+        // A table may refuse a record for what else is in its transaction: fewer at a time may pass.
+        Err(Failure::Unsteady(words)) => {
+            talk.order("rollback").await?;
+            let cursor = read_cursor(talk, table, batch.lane()).await?;
+            let waiting = beyond(batch, cursor).len();
+            if waiting < 2 {
+                return Err(Failure::Unsteady(words));
+            }
+            let half = batch.first_records(batch.len() - waiting + waiting / 2);
+            match Box::pin(write(talk, table, &half, how)).await? {
+                Report::Stored => Err(Failure::InPart),
+                Report::Withheld { .. } | Report::Except { .. } => Err(Failure::Unsteady(words)),
+            }
+        }
+        done => done?.ok_or(Failure::Odd("a batch that was looked at row by row has no outcome")),
+    }
 }
 
 fn is_new_only(batch: &Batch) -> bool {
@@ -116,8 +147,8 @@ fn is_new_only(batch: &Batch) -> bool {
 enum Way {
     /// All rows as new ones.
     Copy,
-    /// With a look at what is there.
-    Careful,
+    /// With a look at what is there, and so many probes.
+    Careful(usize),
 }
 
 /// One transaction; `None` where nothing was written, and another way must be tried.
@@ -138,15 +169,15 @@ async fn attempt(
         let lost = Failure::LostTail { position: cursor, stored: at_least };
         return if cursor < at_least { Err(lost) } else { Ok(Some(Report::Stored)) };
     }
-    let refused = match way {
-        Way::Copy if copy(talk, table, batch, cursor).await? => Vec::new(),
+    let found = match way {
+        Way::Copy if copy(talk, table, batch, cursor).await? => Findings::default(),
         Way::Copy => {
             talk.order("rollback").await?;
             return Ok(None);
         }
-        Way::Careful => careful::write(talk, table, beyond(batch, cursor)).await?,
+        Way::Careful(probes) => careful::write(talk, table, beyond(batch, cursor), probes).await?,
     };
-    if refused.is_empty() {
+    if found.is_empty() {
         // Both are sent at once, and done in this order.
         let place = (batch.last(), batch.claim());
         let ((), is_same) = try_join(set_cursor(talk, table, batch.lane(), place), table.is_same(talk)).await?;
@@ -161,7 +192,19 @@ async fn attempt(
         return Err(Failure::Altered);
     }
     talk.order("rollback").await?;
+    let refused = still_refused(talk, table, batch, found).await?.into_refusals(batch);
     Ok(Some(Report::Withheld { refused }))
+}
+
+/// What stays refused: each suspect is tried by itself, in a transaction that has nothing else in it.
+async fn still_refused(talk: &Talk, table: &Table, batch: &Batch, found: Findings) -> Result<Findings, Failure> {
+    let Findings { refused, suspects } = found;
+    let Some(words) = suspects.first().map(Suspect::words) else { return Ok(Findings { refused, suspects }) };
+    talk.order(BEGIN).await?;
+    let suspects = careful::refused_again(talk, table, batch, suspects).await?;
+    talk.order("rollback").await?;
+    let found = Findings { refused, suspects };
+    if found.is_empty() { Err(Failure::Unsteady(words)) } else { Ok(found) }
 }
 
 async fn set_cursor(
@@ -187,7 +230,8 @@ async fn copy(talk: &Talk, table: &Table, batch: &Batch, cursor: u64) -> Result<
     if batch.is_empty() {
         return Ok(true);
     }
-    let mut sink = Box::pin(talk.wait(talk.client.copy_in::<_, Bytes>(&table.copy)).await?);
+    let begun = talk.wait(talk.client.copy_in::<_, Bytes>(&table.copy)).await;
+    let mut sink = Box::pin(begun.map_err(Failure::of_copy)?);
     let (mut index, mut count) = (0, 0);
     let mut rows = COPY_HEADER.to_vec();
     while index < batch.len() {

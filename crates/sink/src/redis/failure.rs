@@ -84,7 +84,7 @@ impl Failure {
                 Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
             },
             Self::Connection(error) if is_of_trust(&error) => {
-                misconfigured(format!("{error}; in this configuration: the setting `ca`"))
+                misconfigured(tls::in_configuration(&error.to_string()))
             }
             Self::Connection(error) => unavailable(error.to_string()),
             Self::Silent(limit) => unavailable(format!(

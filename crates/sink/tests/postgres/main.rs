@@ -9,6 +9,8 @@ mod events;
 mod faults;
 #[path = "../free_port/mod.rs"]
 mod free_port;
+mod poisoned;
+mod pooled;
 #[path = "../postgres_server/mod.rs"]
 mod postgres_server;
 mod reading;

@@ -227,7 +227,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// The account to run as, where the server would refuse: it doesn't run as root.
-fn account() -> Option<(u32, u32)> {
+pub fn account() -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;
     if fs::metadata("/proc/self").ok()?.uid() != 0 {
         return None;
