@@ -54,7 +54,7 @@ fn answer_all(mut client: TcpStream, answer: &str) {
 }
 
 fn client(silence_max: Duration) -> HttpClient {
-    HttpClient::new(HttpOptions { ca: None, connect_timeout: Duration::from_secs(20), silence_max })
+    HttpClient::new(HttpOptions { ca: None, connect_timeout: Duration::from_secs(20), silence_max, waits_for_retry_after: true })
 }
 
 fn patient() -> HttpClient {
