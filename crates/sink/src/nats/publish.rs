@@ -88,14 +88,18 @@ fn of_batch(batch: &str, number: usize) -> String {
 /// The headers of the cursor.
 fn headers(frame: &Frame<'_>, of_batch: &str) -> String {
     let mut lines = format!(
-        "{}: {}\r\n{}: {}\r\nNats-Expected-Stream: {}\r\nNats-Expected-Last-Subject-Sequence: {}\r\nNats-Rollup: sub\r\n",
+        "{}: {}\r\n{}: {}\r\nNats-Expected-Stream: {}\r\n{}: {}\r\nNats-Rollup: sub\r\n",
         cursor::POSITION,
         frame.last,
         cursor::FIRST,
         frame.first,
         frame.stream,
+        cursor::BEFORE,
         frame.before.sequence
     );
+    if !frame.before.beyond.is_empty() {
+        lines.push_str(&format!("{}: {}\r\n", cursor::STORED, cursor::ranges(&frame.before.beyond)));
+    }
     if frame.has_age {
         lines.push_str("Nats-TTL: never\r\n");
     }

@@ -30,7 +30,7 @@ pub(super) async fn write(
 ) -> Result<Report, Failure> {
     let cursor = match seat.cursor.take() {
         Some(cursor) => cursor,
-        None => seat.checked(cursor::read(session, &config.stream, batch.lane()).await?)?,
+        None => seat.checked(cursor::read(session, &config.stream, batch.lane(), (seat.stored, false)).await?)?,
     };
     let (rows, refused) = rows(standing, config, batch, &cursor);
     if !refused.is_empty() {
@@ -114,7 +114,7 @@ impl Writing<'_> {
             Outcome::Known | Outcome::TooLarge if count > 1 => self.size = count / 2,
             Outcome::Known if !self.is_known => self.is_known = true,
             Outcome::Moved => {
-                self.cursor = self.read().await?;
+                self.cursor = self.read(false).await?;
                 let cursor = &self.cursor;
                 self.rows.retain(|row| cursor.lacks(row.sequence));
                 self.is_known = false;
@@ -129,8 +129,8 @@ impl Writing<'_> {
 
     async fn stored(&mut self, count: usize, last: u64, sequence: u64) -> Result<(), Failure> {
         if self.standing.is_doubted {
-            let cursor = self.read().await?;
-            if !cursor.beyond.is_empty() {
+            let cursor = self.read(true).await?;
+            if cursor.position < last {
                 return Err(Failure::Torn { first: cursor.position + 1, last });
             }
         }
@@ -146,8 +146,9 @@ impl Writing<'_> {
         Ok(())
     }
 
-    async fn read(&mut self) -> Result<Cursor, Failure> {
-        self.seat.checked(cursor::read(self.session, &self.config.stream, self.batch.lane()).await?)
+    async fn read(&mut self, is_new: bool) -> Result<Cursor, Failure> {
+        let known = (self.seat.stored, is_new);
+        self.seat.checked(cursor::read(self.session, &self.config.stream, self.batch.lane(), known).await?)
     }
 }
 
