@@ -13,7 +13,9 @@ pub mod percent;
 mod position;
 pub mod read;
 pub mod rfc3339;
+mod visible;
 
 pub use id::{EventId, IdGenerator, KeyedIds};
 pub use name::{InvalidTypeName, TypeName};
 pub use position::{InvalidPosition, Lane, Origin, Position};
+pub use visible::visible;

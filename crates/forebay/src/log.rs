@@ -88,6 +88,8 @@ struct Line<'a> {
 
 fn line(level: Level, message: &str, is_json: bool) -> String {
     let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+    // A message may have several lines. Nothing in one is obeyed by the terminal that shows it.
+    let message = &*message.split('\n').map(event::visible).collect::<Vec<_>>().join("\n");
     if !is_json {
         return format!("{time} {level:5} {message}\n");
     }

@@ -1,7 +1,10 @@
 //! What every sink promises delivery.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
+
+use event::visible;
 
 /// Why a store didn't take something, in words for a person: what happened, where, and what to do.
 pub type Reason = Arc<str>;
@@ -57,6 +60,36 @@ pub enum SinkError {
     Misconfigured(Reason),
 }
 
+impl Report {
+    /// With what stores say made harmless: every report of every store goes through here.
+    pub(crate) fn visible(mut self) -> Self {
+        let (refused, retry): (&mut [Refusal], &mut [Retry]) = match &mut self {
+            Self::Stored => (&mut [], &mut []),
+            Self::Withheld { refused } => (refused, &mut []),
+            Self::Except { refused, retry } => (refused, retry),
+        };
+        refused.iter_mut().for_each(|refusal| make_visible(&mut refusal.reason));
+        retry.iter_mut().for_each(|retry| make_visible(&mut retry.reason));
+        self
+    }
+}
+
+impl SinkError {
+    /// With what stores say made harmless: every failure of every store goes through here.
+    pub(crate) fn visible(mut self) -> Self {
+        let (Self::Unavailable(reason) | Self::Misconfigured(reason)) = &mut self;
+        make_visible(reason);
+        self
+    }
+}
+
+/// A store chooses its words, and some quote what clients sent: what they would do to a terminal or a log becomes visible instead.
+pub(crate) fn make_visible(reason: &mut Reason) {
+    if let Cow::Owned(shown) = visible(reason) {
+        *reason = shown.into();
+    }
+}
+
 /// Where a lane's cursor lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
@@ -77,4 +110,26 @@ pub struct Traits {
     pub fenced: bool,
     /// Whether it keeps what it stores on a disk of this machine, as a rule the journal's.
     pub on_this_disk: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_store_says_has_no_effect_on_a_terminal_or_a_log() {
+        let (words, shown) = ("red \u{1b}[31m\nforged", "red \\u001b[31m\\nforged");
+        let (reason, index) = (Reason::from(words), 3);
+        let refused = vec![Refusal { index, reason: reason.clone() }];
+        let retry = vec![Retry { index, reason: reason.clone() }];
+        for report in [Report::Withheld { refused: refused.clone() }, Report::Except { refused, retry }] {
+            let (Report::Withheld { refused } | Report::Except { refused, .. }) = report.clone().visible() else { panic!() };
+            assert_eq!((refused[0].index, &*refused[0].reason), (index, shown));
+            if let Report::Except { retry, .. } = report.visible() {
+                assert_eq!(&*retry[0].reason, shown);
+            }
+        }
+        assert_eq!(SinkError::Unavailable(reason.clone()).visible().to_string(), shown);
+        assert_eq!(SinkError::Misconfigured(reason).visible().to_string(), shown);
+    }
 }

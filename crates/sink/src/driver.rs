@@ -9,6 +9,7 @@ use event::read::{Page, Query, ReadError};
 use crate::object::directory::{Directory, Files, OsFiles};
 #[cfg(feature = "objects-over-http")]
 use crate::object::over_http::OverHttp;
+use crate::contract::make_visible;
 use crate::{
     Batch, Claim, Cursor, DirectoryConfig, Held, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite,
     SqliteConfig, Takeover, Traits,
@@ -127,7 +128,7 @@ impl Sink {
     /// # Errors
     /// [`SinkError`] says whether it may pass or a person must act.
     pub async fn connect(&self) -> Result<(), SinkError> {
-        match self {
+        let done = match self {
             Self::Null => Ok(()),
             Self::Memory(memory) => memory.connect(),
             Self::Sqlite(sqlite) => sqlite.connect().await,
@@ -145,7 +146,8 @@ impl Sink {
             // A receiver can't be asked for anything but to take a message.
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(()),
-        }
+        };
+        done.map_err(SinkError::visible)
     }
 
     /// Up to where the store holds what `lane` had for it.
@@ -161,7 +163,7 @@ impl Sink {
     /// # Errors
     /// [`SinkError`] where the store doesn't answer.
     pub async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
-        match self {
+        let done = match self {
             Self::Null | Self::Objects(_) => Ok(None),
             Self::Memory(memory) => memory.held(lane),
             Self::Sqlite(sqlite) => sqlite.held(lane).await.map(Some),
@@ -175,7 +177,8 @@ impl Sink {
             Self::Redis(redis) => redis.held(lane).await.map(Some),
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(None),
-        }
+        };
+        done.map_err(SinkError::visible)
     }
 
     /// Exchanges the claim that the store holds on `lane` for `claim`, together with the cursor, and gives what the store holds then:
@@ -184,7 +187,7 @@ impl Sink {
     /// # Errors
     /// [`SinkError`] where the call failed: whether it took effect is unknown.
     pub async fn claim(&self, lane: &Lane, claim: Claim, takeover: Takeover) -> Result<Option<Held>, SinkError> {
-        match self {
+        let done = match self {
             Self::Null | Self::Objects(_) => Ok(None),
             Self::Memory(memory) => memory.claim(lane, claim, &takeover),
             Self::Sqlite(sqlite) => sqlite.claim(lane, claim, takeover).await.map(Some),
@@ -198,7 +201,8 @@ impl Sink {
             Self::Redis(redis) => redis.claim(lane, claim, &takeover).await.map(Some),
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(None),
-        }
+        };
+        done.map_err(SinkError::visible)
     }
 
     /// Stores `batch`, or says which of its records it can't store. A lane has one write in flight at a time,
@@ -209,7 +213,7 @@ impl Sink {
     /// [`SinkError`] where the call failed as a whole: whether it took effect is unknown, and the same batch
     /// is to be sent again.
     pub async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
-        match self {
+        let done = match self {
             Self::Null => Ok(Report::Stored),
             Self::Memory(memory) => memory.write(batch).await,
             Self::Sqlite(sqlite) => sqlite.write(batch).await,
@@ -224,7 +228,8 @@ impl Sink {
             Self::Redis(redis) => redis.write(batch).await,
             #[cfg(feature = "webhook")]
             Self::Webhook(webhook) => webhook.write(batch).await,
-        }
+        };
+        done.map(Report::visible).map_err(SinkError::visible)
     }
 
     /// Reads what is stored. No write waits for it, and it doesn't wait for any: it opens by itself what it needs.
@@ -232,7 +237,7 @@ impl Sink {
     /// # Errors
     /// [`ReadError`] says whether to ask again later.
     pub async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        match self {
+        let done = match self {
             Self::Null => Err(ReadError::Unavailable("a sink that keeps nothing can't be read".into())),
             Self::Objects(_) => Err(ReadError::Unavailable("a store of objects can't be read back".into())),
             Self::Memory(memory) => memory.read(&query),
@@ -247,7 +252,14 @@ impl Sink {
             Self::Redis(_) => Err(ReadError::Unavailable("a sink for Redis can't be read back".into())),
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Err(ReadError::Unavailable("a web hook can't be read back".into())),
-        }
+        };
+        done.map_err(|error| match error {
+            ReadError::Unavailable(mut reason) => {
+                make_visible(&mut reason);
+                ReadError::Unavailable(reason)
+            }
+            other => other,
+        })
     }
 
     /// Whether what is stored can be read back.
@@ -274,7 +286,7 @@ impl Sink {
     /// # Errors
     /// [`SinkError`] where the store couldn't be left tidy. What was answered `Stored` is stored all the same.
     pub async fn close(&self) -> Result<(), SinkError> {
-        match self {
+        let done = match self {
             Self::Null | Self::Memory(_) | Self::Objects(_) => Ok(()),
             Self::Sqlite(sqlite) => sqlite.close().await,
             #[cfg(feature = "elasticsearch")]
@@ -302,7 +314,8 @@ impl Sink {
                 webhook.close();
                 Ok(())
             }
-        }
+        };
+        done.map_err(SinkError::visible)
     }
 
     /// Whether both share one connection: closing the one closes the other.

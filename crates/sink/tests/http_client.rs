@@ -54,7 +54,7 @@ fn answer_all(mut client: TcpStream, answer: &str) {
 }
 
 fn client(silence_max: Duration) -> HttpClient {
-    HttpClient::new(HttpOptions { ca: None, connect_timeout: Duration::from_secs(20), silence_max })
+    HttpClient::new(HttpOptions { ca: None, connect_timeout: Duration::from_secs(20), silence_max, waits_for_retry_after: true })
 }
 
 fn patient() -> HttpClient {
@@ -190,4 +190,144 @@ async fn an_answer_that_ends_too_soon_is_none_and_a_body_in_its_middle_may_be_si
     let answer = client(Duration::from_secs(2)).send(request(address, empty())).await.unwrap();
     let failure = answer.bytes(9).await.unwrap_err();
     assert!(matches!(failure.kind, HttpFailureKind::Silent(_)), "{failure}");
+}
+
+/// A server that goes on for ever with what it begins with, a piece each so often.
+fn endless(first: &'static str, piece: &'static str, pause: Duration) -> SocketAddr {
+    let (address, _) = server(move |_, mut client| {
+        let _ = read(&mut client);
+        let mut sent = client.write_all(first.as_bytes());
+        while sent.is_ok() {
+            std::thread::sleep(pause);
+            sent = client.write_all(piece.as_bytes());
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn interim_answers_and_slow_heads_extend_no_deadline() {
+    const INTERIM: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+    let often = Duration::from_millis(50);
+    for (first, piece) in [
+        (INTERIM, INTERIM),
+        ("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 102 Processing\r\n\r\n"),
+        ("HTTP/1.1 200 OK\r\n", "A: b\r\n"),
+        ("HTTP/1.1 200 OK\r\nA: ", "b"),
+    ] {
+        let begun = std::time::Instant::now();
+        let address = endless(first, piece, often);
+        let failure = client(Duration::from_secs(1)).send(request(address, full("body"))).await.map(drop).unwrap_err();
+        assert!(matches!(failure.kind, HttpFailureKind::Silent(_)), "{failure}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?} for {piece:?}", begun.elapsed());
+    }
+    // Some before the answer are nothing bad.
+    let answer: String = INTERIM.repeat(3) + FIVE;
+    let (address, _) = server(move |_, client| answer_all(client, &answer));
+    assert_eq!(patient().send(request(address, empty())).await.unwrap().bytes(5).await.unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn what_comes_before_an_answer_is_bounded_in_bytes() {
+    // As fast as they can be sent.
+    const MANY: &str = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
+    let address = endless(MANY, MANY, Duration::ZERO);
+    let failure = patient().send(request(address, empty())).await.map(drop).unwrap_err();
+    assert!(matches!(failure.kind, HttpFailureKind::Broken(_)), "{failure}");
+    assert!(failure.to_string().contains("more than 65536 bytes and no final answer"), "{failure}");
+    assert!(!failure.is_unsent());
+}
+
+#[tokio::test]
+async fn another_protocol_is_no_answer() {
+    let (address, _) =
+        server(|_, client| answer_all(client, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"));
+    let failure = patient().send(request(address, full("body"))).await.map(drop).unwrap_err();
+    assert!(matches!(failure.kind, HttpFailureKind::Interim(status) if status == 101), "{failure}");
+    assert!(!failure.is_unsent(), "what it did isn't known");
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_is_given_up() {
+    let often = Duration::from_millis(50);
+    for (first, piece, is_slow) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", "b", true),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nb\r\n", true),
+        // Neither is a frame of the body.
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "b", false),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n", false),
+    ] {
+        let begun = std::time::Instant::now();
+        let answer = client(Duration::from_secs(1)).send(request(endless(first, piece, often), empty())).await.unwrap();
+        let failure = answer.bytes(1_000_000).await.unwrap_err();
+        let is_told = if is_slow {
+            matches!(failure.kind, HttpFailureKind::TooSlow)
+        } else {
+            matches!(failure.kind, HttpFailureKind::Silent(_))
+        };
+        assert!(is_told && begun.elapsed() < Duration::from_secs(10), "{failure} after {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_takes_a_request_byte_by_byte_is_given_up() {
+    let (address, _) = server(|_, mut client| {
+        let mut byte = [0; 16];
+        while client.read(&mut byte).is_ok_and(|count| count > 0) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    // More than what buffers on the way take.
+    let body = vec![b'x'; 64 * 1024 * 1024];
+    let begun = std::time::Instant::now();
+    let failure = client(Duration::from_secs(1)).send(request(address, full(body))).await.map(drop).unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(20), "{failure} after {:?}", begun.elapsed());
+}
+
+/// Others of the same thread go on meanwhile.
+#[tokio::test]
+async fn endless_interim_answers_hold_up_no_other_work() {
+    const MANY: &str = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
+    let (bad, (good, _)) = (endless(MANY, MANY, Duration::ZERO), server(|_, client| answer_all(client, FIVE)));
+    let (of_bad, of_good) = (client(Duration::from_secs(60)), patient());
+    let attacked = async {
+        for _ in 0..20 {
+            of_bad.send(request(bad, empty())).await.map(drop).unwrap_err();
+        }
+    };
+    let served = async {
+        for _ in 0..20 {
+            of_good.send(request(good, empty())).await.unwrap().bytes(5).await.unwrap();
+        }
+    };
+    let both = async { tokio::join!(attacked, served) };
+    tokio::time::timeout(Duration::from_secs(30), both).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_asks_to_be_left_alone_is_sent_nothing_meanwhile_by_those_who_can_wait() {
+    let (address, connections) = server(|number, mut client| {
+        let _ = read(&mut client);
+        let answer = if number == 1 {
+            let at = "Wed, 21 Oct 2015 07:28:02 GMT\r\nDate: Wed, 21 Oct 2015 07:28:00 GMT";
+            format!("HTTP/1.1 503 Slow Down\r\nConnection: close\r\nRetry-After: {at}\r\nContent-Length: 0\r\n\r\n")
+        } else {
+            FIVE.to_owned()
+        };
+        let _ = client.write_all(answer.as_bytes());
+    });
+    let (waits, begun) = (patient(), std::time::Instant::now());
+    assert_eq!(waits.send(request(address, empty())).await.unwrap().status().as_u16(), 503);
+    assert!(tokio::time::timeout(Duration::from_millis(100), waits.send(request(address, empty()))).await.is_err());
+    assert_eq!(connections.load(Ordering::SeqCst), 1);
+    let reads = HttpClient::new(HttpOptions {
+        ca: None,
+        connect_timeout: Duration::from_secs(20),
+        silence_max: Duration::from_secs(60),
+        waits_for_retry_after: false,
+    });
+    reads.send(request(address, empty())).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(2), "one who is waited for is answered at once");
+    assert_eq!(waits.send(request(address, empty())).await.unwrap().status().as_u16(), 200);
+    assert!(begun.elapsed() >= Duration::from_millis(1_900));
 }

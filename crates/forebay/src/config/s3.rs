@@ -6,6 +6,7 @@ use ::sink::object::over_http::s3::S3Config;
 
 use super::objects_over_http::{self, container, secret, url, word};
 use super::reader::{Reader, Wrong};
+use super::report::Mistake;
 use super::section::Section;
 use super::store::{ca, timeout};
 
@@ -47,9 +48,18 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
         reader.required(section, "access_key", "add the id of the key that requests are signed with", word);
     let help = "add the secret of the key, best as secret_key = \"${S3_SECRET}\"";
     let secret_key = reader.required(section, "secret_key", help, secret);
-    let is_in_host = reader.boolean(section, "path_style").is_some_and(|found| !found.value);
+    let path_style = reader.boolean(section, "path_style");
+    let is_in_host = path_style.as_ref().is_some_and(|found| !found.value);
     let rules = objects_over_http::rules(reader, section);
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    let has_dots = bucket.as_ref().is_some_and(|bucket| bucket.to_string().contains('.'));
+    let is_secure = url.as_ref().is_some_and(|url| url.to_string().starts_with("https://"));
+    // With an authority of its own a service may have a certificate that names the bucket.
+    if let Some(found) = path_style.filter(|_| is_in_host && has_dots && is_secure && ca.is_none()) {
+        let title = format!("`{}` can't be false for a bucket with dots", section.key_path("path_style"));
+        let label = "a certificate for *.HOST doesn't cover a name with more dots: take it out, or name another bucket";
+        reader.push(Mistake::new(title, found.spot, label.to_owned()));
+    }
     Some(S3Config {
         url: url?,
         is_in_host,

@@ -71,7 +71,7 @@ struct Shared {
 
 impl Elasticsearch {
     pub(crate) fn new(config: ElasticsearchConfig) -> Self {
-        let (server, limiter) = (Server::new(&config), Limiter::new(config.requests_max));
+        let (server, limiter) = (Server::new(&config, true), Limiter::new(config.requests_max));
         let shared = Shared {
             config,
             server,

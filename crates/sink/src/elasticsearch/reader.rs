@@ -27,7 +27,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(config: ElasticsearchConfig, written: Arc<AtomicU64>) -> Self {
-        let server = Server::new(&config);
+        let server = Server::new(&config, false);
         Self { config, server, written, refreshed: None, fields: None }
     }
 

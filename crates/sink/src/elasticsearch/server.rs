@@ -67,11 +67,13 @@ struct Version {
 }
 
 impl Server {
-    pub(super) fn new(config: &ElasticsearchConfig) -> Self {
+    /// Connections of their own. `waits_for_retry_after` is for those who write: a read is answered at once.
+    pub(super) fn new(config: &ElasticsearchConfig, waits_for_retry_after: bool) -> Self {
         let options = HttpOptions {
             ca: config.ca.clone(),
             connect_timeout: CONNECT_TIMEOUT.min(config.timeout),
             silence_max: config.timeout,
+            waits_for_retry_after,
         };
         let endpoints: Vec<Node> = config.nodes.as_slice().iter().map(|node| Node::new(node, config)).collect();
         let nodes = Nodes::new(endpoints.len());

@@ -6,12 +6,13 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
 use http::{HeaderMap, Response, StatusCode};
-use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
+use tokio::time::Instant;
 
 use super::failure::{HttpFailure, HttpFailureKind};
 use super::link::Link;
 use super::origin::Origin;
+use super::pace::Pace;
 use super::pool::Pool;
 
 /// An answer whose body is still to be read. Dropped before its end it takes its connection with it.
@@ -21,6 +22,7 @@ pub struct Answer {
     origin: Origin,
     link: Option<Link>,
     silence_max: Duration,
+    pace: Pace,
     pool: Arc<Pool>,
 }
 
@@ -33,7 +35,7 @@ impl Answer {
         pool: Arc<Pool>,
     ) -> Self {
         let (head, body) = response.into_parts();
-        Self { head, body, origin, link: Some(link), silence_max, pool }
+        Self { head, body, origin, link: Some(link), silence_max, pace: Pace::new(silence_max), pool }
     }
 
     /// The status.
@@ -51,18 +53,21 @@ impl Answer {
     /// The next bytes of the body, as they come; none after its end.
     ///
     /// # Errors
-    /// [`HttpFailure`] where the connection breaks or nothing comes any more.
+    /// [`HttpFailure`] if the connection breaks, or nothing comes any more, or too slowly.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpFailure> {
         loop {
             let Some(link) = &mut self.link else { return Ok(None) };
-            let frame = link.drive(self.body.frame(), self.silence_max).await;
-            let frame = frame.and_then(|frame| frame.transpose().map_err(HttpFailureKind::from));
+            let begun = Instant::now();
+            let frame = link.frame(&mut self.body, self.silence_max).await;
             match frame.map_err(|kind| self.origin.failure(kind))? {
                 // Trailers say nothing that is asked for.
-                Some(frame) => match frame.into_data() {
-                    Ok(data) => return Ok(Some(data)),
-                    Err(_) => continue,
-                },
+                Some(frame) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    if !self.pace.keeps_up(begun.elapsed(), data.len()) {
+                        return Err(self.origin.failure(HttpFailureKind::TooSlow));
+                    }
+                    return Ok(Some(data));
+                }
                 None => self.give_back().await,
             }
         }

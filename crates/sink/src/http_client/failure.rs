@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use http::StatusCode;
+
 /// A request without an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {kind}")]
@@ -35,9 +37,15 @@ pub enum HttpFailureKind {
     /// The connection broke, or what came isn't HTTP: what the server did isn't known.
     #[error("the connection broke: {0}")]
     Broken(String),
-    /// Nothing came and nothing went for so long: what the server did isn't known.
+    /// No answer came for so long: what the server did isn't known.
     #[error("no answer for {0:?}: look at the server and at the network; nothing is lost meanwhile")]
     Silent(Duration),
+    /// The body of the answer comes too slowly.
+    #[error("its answer comes too slowly: look at the server and at the network; nothing is lost meanwhile")]
+    TooSlow,
+    /// The server changed the protocol instead of answering: what it did isn't known.
+    #[error("it answered {0}, which is no answer to a request: does the URL name an HTTP server?")]
+    Interim(StatusCode),
     /// The answer has more bytes than were wanted.
     #[error("its answer has more than {0} bytes")]
     TooLong(usize),

@@ -7,12 +7,14 @@ use std::task::Poll;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::{Request, Response};
-use hyper::body::Incoming;
+use http_body_util::BodyExt;
+use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::failure::{HttpFailure, HttpFailureKind};
 use super::origin::Origin;
@@ -53,7 +55,7 @@ impl Link {
             })
         })?;
         let activity = Activity::new();
-        let watched = TokioIo::new(Watched { stream, activity: Arc::clone(&activity) });
+        let watched = TokioIo::new(Watched::new(stream, Arc::clone(&activity), options.silence_max));
         let (sender, driver) = http1::handshake(watched).await.map_err(|error| failure(error.into()))?;
         Ok(Self { sender, driver: Box::pin(driver), has_ended: false, activity, thread: thread::current().id() })
     }
@@ -65,29 +67,43 @@ impl Link {
         origin: &Origin,
         silence_max: Duration,
     ) -> Result<Response<Incoming>, Unanswered> {
+        self.activity.begin_head();
         let sent = self.sender.try_send_request(request);
-        let answered = self.drive(sent, silence_max).await.map_err(|kind| Err(origin.failure(kind)))?;
-        answered.map_err(|mut error| match error.take_message() {
+        let activity = Arc::clone(&self.activity);
+        let answered = self.drive(sent, activity.silence(silence_max), silence_max).await;
+        self.activity.end_head();
+        answered.map_err(|kind| Err(origin.failure(kind)))?.map_err(|mut error| match error.take_message() {
             Some(request) => Ok(Box::new(request)),
             None => Err(origin.failure(error.into_error().into())),
         })
     }
 
-    /// Drives the connection until `work` is done, or nothing comes and goes any more.
-    pub(super) async fn drive<T>(
+    /// Waits for the next frame of an answer's body: for so long, whatever comes that isn't one.
+    pub(super) async fn frame(
+        &mut self,
+        body: &mut Incoming,
+        silence_max: Duration,
+    ) -> Result<Option<Frame<Bytes>>, HttpFailureKind> {
+        let frame = self.drive(body.frame(), sleep(silence_max), silence_max).await?;
+        Ok(frame.transpose()?)
+    }
+
+    /// Drives the connection until `work` is done, or `deadline` ends.
+    async fn drive<T>(
         &mut self,
         work: impl Future<Output = T>,
+        deadline: impl Future<Output = ()>,
         silence_max: Duration,
     ) -> Result<T, HttpFailureKind> {
         self.activity.touch();
-        let Self { driver, has_ended, activity, .. } = self;
+        let Self { driver, has_ended, .. } = self;
         let mut work = pin!(work);
         let driven = poll_fn(|cx| {
             // How it ends is told to who waits for an answer or for a part of one.
             *has_ended = *has_ended || driver.as_mut().poll(cx).is_ready();
             work.as_mut().poll(cx)
         });
-        match select(driven, pin!(activity.silence(silence_max))).await {
+        match select(driven, pin!(deadline)).await {
             Either::Left((done, _)) => Ok(done),
             Either::Right(_) => Err(HttpFailureKind::Silent(silence_max)),
         }

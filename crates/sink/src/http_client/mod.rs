@@ -1,5 +1,5 @@
 //! A small client of HTTP/1.1 for stores that speak it: absolute URLs, TLS, connections that are used again, bounded
-//! answers and time-outs. It follows no redirects, asks no proxy of the environment, and repeats only what certainly
+//! answers and deadlines. It follows no redirects, asks no proxy of the environment, and repeats only what certainly
 //! wasn't sent.
 //!
 //! Whoever calls also drives the connection: there are no tasks, and a call that is dropped takes its connection with it.
@@ -8,7 +8,9 @@ mod answer;
 mod failure;
 mod link;
 mod origin;
+mod pace;
 mod pool;
+mod retry_after;
 mod watched;
 #[cfg(any(feature = "elasticsearch", feature = "webhook"))]
 mod words;
@@ -20,18 +22,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::{HeaderValue, Request, Uri};
+use http::{HeaderValue, Request, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::Incoming;
 
 pub use answer::Answer;
 pub use failure::{HttpFailure, HttpFailureKind};
 pub use origin::{Endpoint, InvalidEndpoint, Origin};
+#[cfg(feature = "webhook")]
+pub(crate) use retry_after::retry_after;
 #[cfg(any(feature = "elasticsearch", feature = "webhook"))]
 pub(crate) use words::shortened;
 
 use link::Link;
 use pool::Pool;
+use retry_after::Pauses;
 
 /// Why a body of a request couldn't be made.
 pub type BodyError = Box<dyn Error + Send + Sync>;
@@ -65,8 +71,10 @@ pub struct HttpOptions {
     pub ca: Option<PathBuf>,
     /// How long a server may take to accept a connection, TLS included.
     pub connect_timeout: Duration,
-    /// How long nothing may come or go, while a request is sent or an answer waited for.
+    /// How long the server may take nothing of a request, send no final head after it, or send nothing of a body.
     pub silence_max: Duration,
+    /// Whether requests wait as long as the server asked for with `Retry-After`. Without it they are sent all the same.
+    pub waits_for_retry_after: bool,
 }
 
 /// A client with the connections that it has open. Cheap to clone: the clones share them.
@@ -74,13 +82,14 @@ pub struct HttpOptions {
 pub struct HttpClient {
     options: Arc<HttpOptions>,
     pool: Arc<Pool>,
+    pauses: Arc<Pauses>,
 }
 
 impl HttpClient {
     /// A client without connections.
     #[must_use]
     pub fn new(options: HttpOptions) -> Self {
-        Self { options: Arc::new(options), pool: Arc::default() }
+        Self { options: Arc::new(options), pool: Arc::default(), pauses: Arc::default() }
     }
 
     /// Sends a request to the server of its URL, which must be absolute, and waits for the answer's head. `Host` is set by the URL, and
@@ -94,16 +103,19 @@ impl HttpClient {
         request.headers_mut().insert(HOST, host);
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         *request.uri_mut() = path.parse().map_err(|_| origin.failure(HttpFailureKind::Url))?;
+        if self.options.waits_for_retry_after {
+            self.pauses.wait(&origin).await;
+        }
         while let Some(mut link) = self.pool.take(&origin).await {
             // The server may have closed it just now: what it hadn't begun to send isn't lost.
             match link.send(request, &origin, self.options.silence_max).await {
-                Ok(response) => return Ok(self.answer(origin, link, response)),
+                Ok(response) => return self.answer(origin, link, response),
                 Err(unsent) => request = *unsent?,
             }
         }
         let mut link = Link::open(&origin, &self.options).await?;
         match link.send(request, &origin, self.options.silence_max).await {
-            Ok(response) => Ok(self.answer(origin, link, response)),
+            Ok(response) => self.answer(origin, link, response),
             Err(Ok(_)) => Err(origin.failure(HttpFailureKind::Closed)),
             Err(Err(failure)) => Err(failure),
         }
@@ -114,8 +126,13 @@ impl HttpClient {
         self.pool.clear();
     }
 
-    fn answer(&self, origin: Origin, link: Link, response: http::Response<hyper::body::Incoming>) -> Answer {
-        Answer::new(origin, link, response, self.options.silence_max, Arc::clone(&self.pool))
+    fn answer(&self, origin: Origin, link: Link, response: Response<Incoming>) -> Result<Answer, HttpFailure> {
+        let status = response.status();
+        if status.is_informational() {
+            return Err(origin.failure(HttpFailureKind::Interim(status)));
+        }
+        self.pauses.note(&origin, status, response.headers());
+        Ok(Answer::new(origin, link, response, self.options.silence_max, Arc::clone(&self.pool)))
     }
 }
 

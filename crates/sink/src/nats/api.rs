@@ -3,6 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use event::rfc3339;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -32,6 +33,9 @@ pub(super) struct ApiError {
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct StreamInfo {
     pub(super) config: StreamConfig,
+    /// The server's clock.
+    #[serde(default)]
+    ts: String,
 }
 
 /// How a stream is set up, as far as it matters here.
@@ -47,6 +51,8 @@ pub(super) struct StreamConfig {
     pub(super) max_bytes: i64,
     /// Nanoseconds.
     pub(super) max_age: i64,
+    /// Nanoseconds for which the server drops a message whose id it has had.
+    duplicate_window: i64,
     pub(super) max_msg_size: i64,
     pub(super) no_ack: bool,
     pub(super) sealed: bool,
@@ -65,6 +71,9 @@ pub(super) struct Stored {
     pub(super) seq: u64,
     #[serde(default)]
     hdrs: String,
+    /// When it was stored, by the server's clock.
+    #[serde(default)]
+    time: String,
 }
 
 impl Stored {
@@ -136,6 +145,17 @@ async fn message(session: &mut Session, stream: &StreamName, which: &Value) -> R
     }
 }
 
+/// Whether a message is so new that its neighbours can't have aged, and that the server still knows their ids.
+pub(super) async fn is_recent(session: &mut Session, stream: &StreamName, message: &Stored) -> Result<bool, Failure> {
+    let subject = format!("$JS.API.STREAM.INFO.{stream}");
+    let info = asked::<StreamInfo>(session, &subject, b"").await?.map_err(Failure::JetStream)?;
+    let times = (rfc3339::parse(&info.ts), rfc3339::parse(&message.time));
+    let (Ok(now), Ok(stored_at)) = times else { return Ok(false) };
+    let nanoseconds = now.saturating_sub(stored_at).saturating_mul(1_000);
+    let StreamConfig { duplicate_window, max_age, .. } = info.config;
+    Ok(nanoseconds < duplicate_window && (max_age == 0 || nanoseconds < max_age))
+}
+
 #[derive(Deserialize)]
 struct AccountInfo {
     limits: AccountLimits,
@@ -197,7 +217,7 @@ mod tests {
     #[test]
     fn headers_of_a_stored_message_are_found_by_their_names() {
         let hdrs = STANDARD.encode("NATS/1.0\r\nForebay-Cursor: 12\r\nNats-Batch-Id: x\r\n\r\n");
-        let stored = Stored { seq: 1, hdrs };
+        let stored = Stored { seq: 1, hdrs, time: String::new() };
         assert_eq!(stored.header("Forebay-Cursor").as_deref(), Some("12"));
         assert_eq!((stored.header("Forebay"), stored.header("Nats-Batch-Sequence")), (None, None));
     }

@@ -93,7 +93,7 @@ impl Lanes {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
             let mut link = self.take(config, &mut seat).await?;
-            let cursor = cursor::read(&mut link.session, &config.stream, lane).await?;
+            let cursor = cursor::read(&mut link.session, &config.stream, lane, (0, false)).await?;
             Ok(seat.stand_at(link, cursor))
         })
         .await

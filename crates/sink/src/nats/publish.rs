@@ -96,19 +96,19 @@ fn of_batch(batch: &str, number: usize) -> String {
 /// The headers of the cursor.
 fn headers(frame: &Frame<'_>, of_batch: &str) -> String {
     let mut lines = format!(
-        "{}: {}\r\n{}: {}\r\nNats-Expected-Stream: {}\r\nNats-Expected-Last-Subject-Sequence: {}\r\nNats-Rollup: sub\r\n",
+        "{}: {}\r\n{}: {}\r\nNats-Expected-Stream: {}\r\n{}: {}\r\nNats-Rollup: sub\r\n",
         cursor::POSITION,
         frame.last,
         cursor::FIRST,
         frame.first,
         frame.stream,
+        cursor::BEFORE,
         frame.before.sequence
     );
     // Writing to a string can't fail.
     let _ = frame.claim.map(|claim| write!(lines, "{}: {claim}\r\n", cursor::CLAIM));
     if !frame.beyond.is_empty() {
-        let beyond: Vec<String> = frame.beyond.iter().map(ToString::to_string).collect();
-        let _ = write!(lines, "{}: {}\r\n", cursor::BEYOND, beyond.join(","));
+        let _ = write!(lines, "{}: {}\r\n", cursor::STORED, cursor::ranges(frame.beyond));
     }
     if frame.has_age {
         lines.push_str("Nats-TTL: never\r\n");

@@ -34,7 +34,7 @@ pub(super) async fn write(
 ) -> Result<Report, Failure> {
     let cursor = match seat.cursor.take() {
         Some(cursor) => cursor,
-        None => seat.checked(cursor::read(session, &config.stream, batch.lane()).await?)?,
+        None => seat.checked(cursor::read(session, &config.stream, batch.lane(), (seat.stored, false)).await?)?,
     };
     if !Claim::admits(cursor.claim, batch) {
         return Err(Failure::Claimed);
@@ -66,7 +66,7 @@ pub(super) async fn claim(
     takeover: &Takeover,
 ) -> Result<Cursor, Failure> {
     for _ in 0..MOVES_MAX {
-        let before = cursor::read(session, &config.stream, lane).await?;
+        let before = cursor::read(session, &config.stream, lane, (0, false)).await?;
         if !takeover.replaces(before.claim, claim) {
             return Ok(before);
         }
@@ -151,8 +151,7 @@ impl Writing<'_> {
             first: self.cursor.position + 1,
             last,
             claim: self.batch.claim(),
-            // A part that was stored by then is known by the batch that it belongs to.
-            beyond: &BTreeSet::new(),
+            beyond: &self.cursor.beyond,
         };
         let sent = if self.is_known { &[] } else { &self.rows[..count] };
         match publish(self.session, &frame, sent).await? {
@@ -161,7 +160,7 @@ impl Writing<'_> {
             Outcome::Known | Outcome::TooLarge if count > 1 => self.size = count / 2,
             Outcome::Known if !self.is_known => self.is_known = true,
             Outcome::Moved => {
-                self.cursor = self.read().await?;
+                self.cursor = self.read(false).await?;
                 let cursor = &self.cursor;
                 self.rows.retain(|row| cursor.lacks(row.sequence));
                 self.is_known = false;
@@ -176,8 +175,8 @@ impl Writing<'_> {
 
     async fn stored(&mut self, count: usize, last: u64, sequence: u64) -> Result<(), Failure> {
         if self.standing.is_doubted {
-            let cursor = self.read().await?;
-            if !cursor.beyond.is_empty() {
+            let cursor = self.read(true).await?;
+            if cursor.position < last {
                 return Err(Failure::Torn { first: cursor.position + 1, last });
             }
         }
@@ -194,8 +193,10 @@ impl Writing<'_> {
         Ok(())
     }
 
-    async fn read(&mut self) -> Result<Cursor, Failure> {
-        let cursor = self.seat.checked(cursor::read(self.session, &self.config.stream, self.batch.lane()).await?)?;
+    async fn read(&mut self, is_new: bool) -> Result<Cursor, Failure> {
+        let known = (self.seat.stored, is_new);
+        let cursor = cursor::read(self.session, &self.config.stream, self.batch.lane(), known).await?;
+        let cursor = self.seat.checked(cursor)?;
         if Claim::admits(cursor.claim, self.batch) { Ok(cursor) } else { Err(Failure::Claimed) }
     }
 }

@@ -33,6 +33,7 @@ pub use lines::Lines;
 pub use manifest::Manifest;
 pub use prefix::{InvalidPrefix, Prefix};
 
+use crate::contract::make_visible;
 use crate::{Batch, Reason, Refusal, Report, SinkError};
 use content::OnePart;
 use directory::Directory;
@@ -81,11 +82,15 @@ impl ObjectStore {
     /// Why an event with this payload can't be stored, if it can't. It must be left out of every manifest.
     #[must_use]
     pub fn refusal(&self, payload: &[u8]) -> Option<Reason> {
-        match self {
+        let mut refusal = match self {
             Self::Directory(directory) => directory.refusal(payload),
             #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.refusal(payload),
+        };
+        if let Some(reason) = &mut refusal {
+            make_visible(reason);
         }
+        refusal
     }
 
     /// Begins lines of an object of events of `shard` that are made while these are gathered, unless the store must have its objects made
@@ -124,11 +129,12 @@ impl ObjectStore {
     /// # Errors
     /// [`SinkError`] where it isn't known to be there: the same manifest with the same events is to be sent again.
     pub async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
-        match self {
+        let put = match self {
             Self::Directory(directory) => directory.put(manifest, parts).await,
             #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.put(manifest, parts).await,
-        }
+        };
+        put.map_err(SinkError::visible)
     }
 
     /// The same store for those who read, which nobody waits for who writes.

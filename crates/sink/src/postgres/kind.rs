@@ -81,6 +81,11 @@ impl Kind {
         KINDS.map(|(_, name, ..)| name).join(", ")
     }
 
+    /// All types.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        KINDS.iter().map(|(kind, ..)| *kind)
+    }
+
     /// As it stands in SQL.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -106,9 +111,9 @@ impl Kind {
             Self::Json => out.put_slice(raw.as_bytes()),
             Self::Text | Self::Varchar => out.put_slice(text(raw)?.as_bytes()),
             Self::Boolean => out.put_u8(u8::from(self.parsed::<bool>(raw)?)),
-            Self::Smallint => out.put_i16(self.parsed(raw)?),
-            Self::Integer => out.put_i32(self.parsed(raw)?),
-            Self::Bigint => out.put_i64(self.parsed(raw)?),
+            Self::Smallint => out.put_i16(self.whole(raw)?),
+            Self::Integer => out.put_i32(self.whole(raw)?),
+            Self::Bigint => out.put_i64(self.whole(raw)?),
             Self::Real => out.put_f32(self.finite::<f32>(raw, |number| number.is_finite())?),
             Self::Double => out.put_f64(self.finite::<f64>(raw, |number| number.is_finite())?),
             Self::Numeric => numeric::put(&text(raw)?, out).ok_or_else(|| self.not_one(raw))?,
@@ -123,6 +128,12 @@ impl Kind {
 
     fn parsed<T: FromStr>(self, raw: &str) -> Result<T, String> {
         text(raw)?.parse().map_err(|_| self.not_one(raw))
+    }
+
+    /// A whole number by its value.
+    fn whole<T: TryFrom<i128>>(self, raw: &str) -> Result<T, String> {
+        let number = numeric::whole(&text(raw)?).and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| self.not_one(raw))
     }
 
     fn finite<T: FromStr>(self, raw: &str, is_finite: impl Fn(&T) -> bool) -> Result<T, String> {

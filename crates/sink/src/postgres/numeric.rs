@@ -41,6 +41,31 @@ pub(super) fn put(text: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
+/// The whole number that `text` is by its value, whatever its form: `1.0`, `1E+2` and `120e-1` are some. Exact; `None` where it is no
+/// number, has a fraction, or is too large.
+pub(super) fn whole(text: &str) -> Option<i128> {
+    let (is_negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
+        None => (rest, 0),
+    };
+    let (before, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
+    if before.is_empty() || mantissa.ends_with('.') || !is_number(before) || !is_number(behind) {
+        return None;
+    }
+    let digits = [before, behind].concat();
+    let (digits, zeros) = match digits.trim_end_matches('0') {
+        "" => return Some(0),
+        trimmed => (trimmed.trim_start_matches('0'), digits.len() - trimmed.len()),
+    };
+    // The digits times ten to the power of this.
+    let power = i64::try_from(zeros).ok()?.checked_sub(i64::try_from(behind.len()).ok()?)?.checked_add(exponent)?;
+    let power = u32::try_from(power).ok()?;
+    let number = digits.parse::<i128>().ok()?.checked_mul(10_i128.checked_pow(power)?)?;
+    Some(if is_negative { -number } else { number })
+}
+
 /// Four decimal digits each; the point lies between two of them.
 fn groups(digits: &[u8], before: i64) -> Vec<u16> {
     // The first group has as many digits as bring the point to a border.
@@ -55,4 +80,32 @@ fn groups(digits: &[u8], before: i64) -> Vec<u16> {
         groups.pop();
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_read_by_value_and_exactly() {
+        for (text, number) in [
+            ("0", 0),
+            ("-0.000e99999", 0),
+            ("1.0", 1),
+            ("1E+2", 100),
+            ("120e-1", 12),
+            ("-1.5e1", -15),
+            ("0.001e3", 1),
+            ("9007199254740993.0", 9_007_199_254_740_993),
+            ("-9223372036854775808", i128::from(i64::MIN)),
+            ("92233720368547758070e-1", i128::from(i64::MAX)),
+            ("00012", 12),
+            ("10000000000000000000000000000000000000000e-38", 100),
+        ] {
+            assert_eq!(whole(text), Some(number), "{text}");
+        }
+        for text in ["", "-", "1.5", "1e-1", "1e99999", "1e9999999999999999999999", "1.", ".5", "0x10", "+1", "1 ", "true", "1_0", "1e", "NaN"] {
+            assert_eq!(whole(text), None, "{text}");
+        }
+    }
 }

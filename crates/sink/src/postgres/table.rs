@@ -54,6 +54,20 @@ impl Field {
             Content::Member(_) => true,
         }
     }
+
+    /// Those types in words.
+    fn possible_types(&self) -> String {
+        if self.content == Content::EventTime {
+            // A part of the key that is rounded wouldn't be found again.
+            return "timestamptz, without a precision".to_owned();
+        }
+        let names: Vec<&str> = Kind::all().filter(|kind| self.may_be(*kind)).map(Kind::name).collect();
+        match names.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => String::new(),
+        }
+    }
 }
 
 /// The columns that a new table gets.
@@ -254,7 +268,10 @@ fn with_types(mut fields: Vec<Field>, found: &[Found]) -> Result<Vec<Field>, Fai
         let rounds = field.content == Content::EventTime && column.type_name != "timestamp with time zone";
         match Kind::of_oid(column.oid).filter(|kind| field.may_be(*kind) && !rounds) {
             Some(kind) => (field.kind, field.declared) = (kind, column.type_name.clone()),
-            None => wrong.push(format!("column {} can't be {}", field.name, column.type_name)),
+            None => {
+                let (name, is) = (&field.name, &column.type_name);
+                wrong.push(format!("column {name} can't be {is} (it can be {})", field.possible_types()));
+            }
         }
     }
     let needed = found.iter().filter(|found| found.is_needed);

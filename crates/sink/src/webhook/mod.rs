@@ -52,6 +52,8 @@ impl Webhook {
             ca: config.ca.clone(),
             connect_timeout: CONNECT_TIMEOUT.min(config.timeout),
             silence_max: config.timeout,
+            // The whole sink waits, not each request.
+            waits_for_retry_after: false,
         });
         let turns = Semaphore::new(config.requests_max.get());
         let shared = Shared { config, client, turns, pause: Pause::default(), closed: watch::Sender::new(0) };

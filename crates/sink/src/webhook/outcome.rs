@@ -2,15 +2,11 @@
 
 use std::time::Duration;
 
-use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 
 use super::config::HookUrl;
-use crate::http_client::HttpFailure;
+use crate::http_client::{HttpFailure, retry_after};
 use crate::{Reason, SinkError};
-
-/// Whoever wants to be left alone for longer is asked again after this.
-const PAUSE_MAX: Duration = Duration::from_secs(300);
 
 /// What became of one message.
 #[derive(Debug)]
@@ -46,19 +42,13 @@ impl Outcome {
             400 | 413 | 414 | 415 | 422 | 431 => Self::Refused(reason()),
             // One message alone may bring its receiver down: it must not hold up the others for ever.
             408 | 409 | 425 | 500 => Self::NotYet(reason()),
-            _ => Self::Away(Failure::Status(status, words, pause(headers))),
+            _ => Self::Away(Failure::Status(status, words, retry_after(headers))),
         }
     }
 }
 
 fn answered(who: &str, status: StatusCode, words: &str) -> String {
     if words.is_empty() { format!("{who} answered {status}") } else { format!("{who} answered {status}: {words}") }
-}
-
-/// How long `Retry-After` asks for, where it names seconds (RFC 9110 §10.2.3).
-fn pause(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds).min(PAUSE_MAX))
 }
 
 impl Failure {
@@ -126,19 +116,5 @@ mod tests {
             assert_eq!(matches!(error, SinkError::Misconfigured(_)), acts, "{error}");
             assert!(error.to_string().contains("words") && !error.to_string().contains("s3cret"), "{error}");
         }
-    }
-
-    #[test]
-    fn a_receiver_is_left_alone_as_long_as_it_asks_for_and_not_for_ever() {
-        let pause_of = |text: &'static str| {
-            let headers = HeaderMap::from_iter([(RETRY_AFTER, http::HeaderValue::from_static(text))]);
-            let Outcome::Away(failure) = Outcome::of(StatusCode::SERVICE_UNAVAILABLE, &headers, String::new()) else {
-                panic!("503")
-            };
-            failure.pause()
-        };
-        assert_eq!(pause_of("7"), Some(Duration::from_secs(7)));
-        assert_eq!(pause_of("86400"), Some(PAUSE_MAX));
-        assert_eq!(pause_of("Wed, 21 Oct 2015 07:28:00 GMT"), None);
     }
 }

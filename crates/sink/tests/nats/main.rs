@@ -15,3 +15,4 @@ mod proxy;
 mod refusals;
 mod stand;
 mod streams;
+mod torn;

@@ -132,6 +132,25 @@ async fn an_answer_without_a_token_or_a_url_is_no_answer() {
     }
 }
 
+#[tokio::test]
+async fn a_wrong_auth_url_is_named() {
+    for (code, is_final) in [(404, true), (405, true), (300, true), (403, true), (503, false), (429, false)] {
+        let stand_in = StandIn::start(move |_| status(code));
+        let auth = tempauth(stand_in.address, "test:tester");
+        let config = SwiftConfig {
+            auth: auth.clone(),
+            container: "events".parse().unwrap(),
+            rules: rules(Codec::None, ""),
+            ca: None,
+            timeout: std::time::Duration::from_secs(20),
+        };
+        let sink = Sink::new(SinkConfig::Swift(config));
+        let reason = if is_final { misconfigured(&sink).await } else { unavailable(&sink).await };
+        assert!(reason.contains(&auth.url().to_string()) && !reason.contains("is gone"), "{reason}");
+        assert!(reason.contains("token"), "{reason}");
+    }
+}
+
 fn s3(stand_in: &StandIn, region: &str) -> Sink {
     let url = format!("http://{}", stand_in.address).parse().unwrap();
     Sink::new(SinkConfig::S3(S3Config {

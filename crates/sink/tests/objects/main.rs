@@ -4,6 +4,7 @@
 mod ahead;
 mod answers;
 mod apart;
+mod aws;
 mod conformance;
 #[path = "../postgres/events.rs"]
 #[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]

@@ -66,11 +66,25 @@ async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
         assert!(reason.contains(words) && !reason.contains("guessed") && !reason.contains("testing"), "{reason}");
         assert!(sink.connect().await.is_err());
     }
+    let nowhere = Auth::TempAuth {
+        url: format!("http://{place}/nothing/v1.0").parse().unwrap(),
+        user: "test:tester".to_owned(),
+        key: "testing".into(),
+    };
+    let answer = Sink::new(SinkConfig::Swift(stand.swift(nowhere))).write(&plain(0, 1, 5)).await;
+    let reason = misconfigured(&answer);
+    assert!(reason.contains("/nothing/v1.0") && reason.contains("set `auth`"), "{reason}");
     let config = stand.s3(format!("http://{place}").parse().unwrap());
+    let unknown = sink::object::over_http::s3::S3Config { access_key: "nobody".into(), ..config.clone() };
+    let elsewhere = sink::object::over_http::s3::S3Config { region: "eu-x".into(), ..config.clone() };
+    for (config, word) in [(unknown, "`access_key`"), (elsewhere, "set region = \"us-east-1\"")] {
+        let answer = Sink::new(SinkConfig::S3(config)).write(&plain(0, 1, 5)).await;
+        assert!(misconfigured(&answer).contains(word), "{answer:?}");
+    }
     let wrong = sink::object::over_http::s3::S3Config { secret_key: "guessed".into(), ..config };
     let answer = Sink::new(SinkConfig::S3(wrong.clone())).write(&plain(0, 1, 5)).await;
     let reason = misconfigured(&answer);
-    assert!(reason.contains("403") && !reason.contains("guessed"), "{reason}");
+    assert!(reason.contains("`secret_key` isn't the secret") && !reason.contains("guessed"), "{reason}");
     assert!(!format!("{wrong:?}").contains("guessed"));
     assert_eq!(stand.events(), []);
 }

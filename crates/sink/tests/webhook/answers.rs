@@ -83,3 +83,18 @@ async fn a_receiver_that_asks_for_it_is_left_alone() {
     assert_eq!(sink.write(&batch).await, Ok(Report::Stored));
     assert!(begun.elapsed() > Duration::from_millis(900), "{:?}", begun.elapsed());
 }
+
+#[tokio::test]
+async fn what_a_receiver_says_has_no_effect_on_a_terminal_or_a_log() {
+    let words = "\u{1b}[2J\u{9b}31m\nforged \u{202e}txt";
+    for (status, is_refused) in [(422, true), (503, false)] {
+        let receiver = StandIn::start(move |_| (status, Vec::new(), words.as_bytes().to_vec()));
+        let said = match sink_to(&receiver).write(&plain(0, 1, 1)).await {
+            Ok(Report::Except { refused, .. }) if is_refused => refused[0].reason.to_string(),
+            Err(error) if !is_refused => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert!(said.contains("\\u001b[2J\\u009b31m forged \\u202etxt"), "{said:?}");
+        assert!(!said.chars().any(char::is_control), "{said:?}");
+    }
+}

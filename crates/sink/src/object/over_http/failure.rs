@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 
+use super::refusal::{Consequence, Refusal};
 use crate::http_client::HttpFailure;
 use crate::{Reason, SinkError};
 
@@ -14,16 +15,18 @@ pub(super) enum Failure {
     Answered {
         /// What it was asked to do, as in "store object x".
         doing: String,
-        status: StatusCode,
-        /// The store's own words, cut short.
-        said: String,
+        refusal: Refusal,
+    },
+    /// The service that gives tokens gave none.
+    NoToken {
+        /// The URL that was asked.
+        url: String,
+        why: Box<Self>,
     },
     /// Its answer has not what the protocol says.
     Unclear { doing: String, missing: String },
     /// A name, key or URL has characters that a request can't have.
     Unsendable,
-    /// Who asks isn't known there.
-    Stranger { said: String },
     /// The object's name is taken by other bytes.
     Taken { object: String },
     /// What the store has isn't what was sent.
@@ -47,16 +50,13 @@ impl Failure {
     pub(super) fn into_sink_error(self, store: &str) -> SinkError {
         match self {
             Self::Http(failure) => http(&failure, store),
-            Self::Answered { doing, status, said } => answered(store, &doing, status, &said),
+            Self::Answered { doing, refusal } => answered(store, &doing, &refusal),
+            Self::NoToken { url, why } => no_token(store, &url, *why),
             Self::Unclear { doing, missing } => misconfigured(format!(
                 "{store}: what answered when asked to {doing} left out {missing}: look whether the URL is that of such a store"
             )),
             Self::Unsendable => misconfigured(format!(
                 "{store} can't be asked: a name, key or URL of its configuration has characters that don't go in a request"
-            )),
-            Self::Stranger { said } => misconfigured(format!(
-                "{store} doesn't accept who asks{}: look at the user and the key, and at the clock of this machine",
-                said_in(&said)
             )),
             Self::Taken { object } => misconfigured(format!(
                 "{store} has an object {object} already, and it isn't what the journal gives: it was changed, or the data \
@@ -82,24 +82,37 @@ fn http(failure: &HttpFailure, store: &str) -> SinkError {
     if failure.is_misconfigured() { misconfigured(reason) } else { unavailable(reason) }
 }
 
-fn answered(store: &str, doing: &str, status: StatusCode, said: &str) -> SinkError {
-    let advice = match status.as_u16() {
-        403 => "its user may not do that: grant it, or configure another one",
-        404 => "what objects are kept in is gone: it is made anew where that is allowed",
-        301 | 302 | 307 | 308 => "it is in another place: configure the URL and region that the store has",
-        408 | 409 | 422 | 425 | 429 | 498 | 499 | 503 => "it is tried again",
-        413 => {
-            "it is larger than the store takes, or over a quota: raise that, or set a lower max_bytes. It is tried again"
-        }
-        507 => "the store is full: make room",
-        500..=599 => "look at its log. It is tried again",
-        _ => "look whether the URL is that of such a store",
-    };
+fn answered(store: &str, doing: &str, refusal: &Refusal) -> SinkError {
+    let Refusal { status, said, .. } = refusal;
+    if *status == StatusCode::UNAUTHORIZED {
+        return misconfigured(format!(
+            "{store} doesn't accept who asks{}: look at the user and the key, and at the clock of this machine",
+            said_in(said)
+        ));
+    }
+    let Consequence { advice, is_final } = refusal.consequence();
     let words = format!("{store} answered {status} when asked to {doing}{}: {advice}", said_in(said));
-    // A person ends these; everything else may pass.
-    match status.as_u16() {
-        408 | 404 | 409 | 412 | 413 | 422 | 425 | 429 | 498 | 499 | 500..=599 => unavailable(words),
-        _ => misconfigured(words),
+    if is_final { misconfigured(words) } else { unavailable(words) }
+}
+
+fn no_token(store: &str, url: &str, why: Failure) -> SinkError {
+    const ADVICE: &str = "set `auth` to the URL of the service that gives tokens: it ends with /auth/v1.0, or with /v3 for Keystone";
+    match why {
+        Failure::Answered { refusal: Refusal { status: StatusCode::NOT_FOUND, said, .. }, .. } => {
+            misconfigured(format!("{store}: nothing gives tokens at {url}, which answered 404 Not Found{}: {ADVICE}", said_in(&said)))
+        }
+        Failure::Answered { refusal, .. } if refusal.status == StatusCode::FORBIDDEN => {
+            misconfigured(format!("{store}: {url} gives no token to this user (403{}): look at the user and the key", said_in(&refusal.said)))
+        }
+        Failure::Answered { refusal, .. } if refusal.status != StatusCode::UNAUTHORIZED => {
+            let Refusal { status, said, .. } = &refusal;
+            let words = format!("{store}: {url} answered {status} when asked to give a token{}", said_in(said));
+            if refusal.may_pass() { unavailable(format!("{words}: it is tried again")) } else { misconfigured(format!("{words}: {ADVICE}")) }
+        }
+        Failure::Unclear { missing, .. } => {
+            misconfigured(format!("{store}: {url} was asked for a token, and its answer left out {missing}: {ADVICE}"))
+        }
+        other => other.into_sink_error(store),
     }
 }
 

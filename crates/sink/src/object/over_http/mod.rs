@@ -13,6 +13,7 @@ mod failure;
 mod md5_pair;
 mod put;
 mod read;
+mod refusal;
 #[cfg(feature = "s3")]
 pub mod s3;
 mod secret;
@@ -39,8 +40,18 @@ use service::Service;
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-fn client(ca: Option<PathBuf>, silence_max: Duration) -> HttpClient {
-    HttpClient::new(HttpOptions { ca, connect_timeout: CONNECT_TIMEOUT, silence_max })
+/// What a service is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// Objects are stored. Nobody waits for an answer, so requests wait as long as the store asks for.
+    Storing,
+    /// Objects are given to readers, who are answered at once.
+    Reading,
+}
+
+fn client(ca: Option<PathBuf>, silence_max: Duration, use_of: Use) -> HttpClient {
+    let waits_for_retry_after = use_of == Use::Storing;
+    HttpClient::new(HttpOptions { ca, connect_timeout: CONNECT_TIMEOUT, silence_max, waits_for_retry_after })
 }
 
 /// A store of objects over HTTP. Cheap to clone.
@@ -50,12 +61,12 @@ pub struct OverHttp(Arc<Shared>);
 struct Shared {
     store: Store,
     /// Makes the service anew, with connections and a token of its own: these belong to the thread that uses them.
-    service: Box<dyn Fn() -> Service + Send + Sync>,
+    service: Box<dyn Fn(Use) -> Service + Send + Sync>,
 }
 
 impl OverHttp {
-    fn new(service: impl Fn() -> Service + Send + Sync + 'static, rules: ObjectRules) -> Self {
-        Self(Arc::new(Shared { store: Store::new(service(), rules), service: Box::new(service) }))
+    fn new(service: impl Fn(Use) -> Service + Send + Sync + 'static, rules: ObjectRules) -> Self {
+        Self(Arc::new(Shared { store: Store::new(service(Use::Storing), rules), service: Box::new(service) }))
     }
 
     /// A container of Swift. Nothing is asked before the first call.
@@ -63,7 +74,7 @@ impl OverHttp {
     #[must_use]
     pub fn swift(config: swift::SwiftConfig) -> Self {
         let rules = config.rules.clone();
-        Self::new(move || Service::Swift(swift::Swift::new(config.clone())), rules)
+        Self::new(move |use_of| Service::Swift(swift::Swift::new(config.clone(), use_of)), rules)
     }
 
     /// A bucket of S3. Nothing is asked before the first call.
@@ -71,7 +82,7 @@ impl OverHttp {
     #[must_use]
     pub fn s3(config: s3::S3Config) -> Self {
         let rules = config.rules.clone();
-        Self::new(move || Service::S3(s3::S3::new(config.clone())), rules)
+        Self::new(move |use_of| Service::S3(s3::S3::new(config.clone(), use_of)), rules)
     }
 
     pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
@@ -101,7 +112,7 @@ impl OverHttp {
 
     /// The same store for those who read.
     pub(super) fn to_read(&self) -> ReadOverHttp {
-        ReadOverHttp::new((self.0.service)())
+        ReadOverHttp::new((self.0.service)(Use::Reading))
     }
 }
 

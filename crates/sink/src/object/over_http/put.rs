@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use http::{HeaderValue, Method, StatusCode, header};
@@ -13,6 +15,7 @@ use super::body::Body;
 use super::coded::{Coded, Digests};
 use super::digesting::Digesting;
 use super::failure::Failure;
+use super::refusal::{REFUSAL_BYTES_MAX, Refusal};
 use super::service::Service;
 use crate::Reason;
 use crate::http_client::Answer;
@@ -22,10 +25,8 @@ use crate::object::{Manifest, ObjectRules, Parts};
 
 /// A body of which a server that doesn't want it may not read all.
 const LARGE_BYTES: u64 = 8 * 1024 * 1024;
-/// Bytes that are read of a refusal.
-const REFUSAL_BYTES_MAX: usize = 16 * 1024;
-/// Characters of it that are shown.
-const SAID_MAX: usize = 200;
+/// Where S3 says the SHA-256 of an object, in base64.
+pub(super) const CHECKSUM: &str = "x-amz-checksum-sha256";
 const DESCRIPTION: HeaderValue = HeaderValue::from_static("application/json");
 /// Parts of payloads that are sent at once.
 const PARTS_IN_FLIGHT: usize = 4;
@@ -231,6 +232,9 @@ impl Store {
         while let Some(piece) = given.chunk().await? {
             sha256.update(&piece);
             bytes += piece.len() as u64;
+            if bytes > digests.bytes {
+                return Ok(There::Other);
+            }
         }
         let found: [u8; 32] = sha256.finalize().into();
         let is_same = bytes == digests.bytes && found == digests.sha256;
@@ -242,10 +246,13 @@ pub(super) fn length(answer: &Answer) -> Option<u64> {
     answer.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Whether the answer's entity tag is the MD5 of the bytes, as it is of every object that was stored as a whole and not encrypted.
+/// Whether the answer names a digest of the bytes: the MD5 as its entity tag, as of every object that was stored as a whole and isn't
+/// encrypted with keys of KMS, or the SHA-256 that S3 keeps.
 fn has_digest(answer: &Answer, digests: Digests) -> bool {
-    let tag = answer.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
+    let text = |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let tag = text(header::ETAG.as_str());
     tag.is_some_and(|tag| tag.trim_matches('"').eq_ignore_ascii_case(&hexadecimal(&digests.md5)))
+        || text(CHECKSUM).is_some_and(|checksum| checksum == STANDARD.encode(digests.sha256))
 }
 
 /// Takes an answer that is of no use but for its status.
@@ -264,53 +271,5 @@ pub(super) async fn expect_success(answer: Answer, doing: impl Fn() -> String) -
     if answer.status().is_success() {
         return Ok(answer);
     }
-    let status = answer.status();
-    let said = said(answer).await;
-    if status == StatusCode::UNAUTHORIZED {
-        return Err(Failure::Stranger { said });
-    }
-    Err(Failure::Answered { doing: doing(), status, said })
-}
-
-/// The words of a refusal, without the tags that they stand between.
-async fn said(answer: Answer) -> String {
-    // Where its words can't be read, the status must do.
-    let text = answer.bytes(REFUSAL_BYTES_MAX).await.unwrap_or_default();
-    plain(&String::from_utf8_lossy(&text))
-}
-
-fn plain(text: &str) -> String {
-    let (mut words, mut is_tag) = (String::new(), false);
-    for character in text.chars() {
-        match character {
-            '<' => is_tag = true,
-            '>' => {
-                is_tag = false;
-                words.push(' ');
-            }
-            _ if is_tag => {}
-            _ if character.is_control() => words.push(' '),
-            _ => words.push(character),
-        }
-    }
-    let words: Vec<&str> = words.split_whitespace().collect();
-    words.join(" ").chars().take(SAID_MAX).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refusals_are_shown_without_tags() {
-        for (text, shown) in [
-            ("<html><h1>Forbidden</h1><p>Access was denied.</p></html>", "Forbidden Access was denied."),
-            ("<?xml version='1.0'?>\n<Error><Code>NoSuchBucket</Code></Error>", "NoSuchBucket"),
-            ("plain\r\n\u{1b}[31mtext", "plain [31mtext"),
-            ("", ""),
-        ] {
-            assert_eq!(plain(text), shown);
-        }
-        assert_eq!(plain(&"é".repeat(300)).chars().count(), SAID_MAX);
-    }
+    Err(Failure::Answered { doing: doing(), refusal: Refusal::of(answer).await })
 }

@@ -263,7 +263,7 @@ impl Drop for Shared {
 }
 
 fn of_store(error: SinkError) -> ReadError {
-    let (SinkError::Unavailable(reason) | SinkError::Misconfigured(reason)) = error;
+    let (SinkError::Unavailable(reason) | SinkError::Misconfigured(reason)) = error.visible();
     ReadError::Unavailable(reason)
 }
 

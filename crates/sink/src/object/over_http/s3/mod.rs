@@ -4,17 +4,21 @@ mod signature;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use event::rfc3339;
-use http::{HeaderName, HeaderValue, Method, Request, header};
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 
 use super::ask::Ask;
 use super::body::Body as AskBody;
 use super::coded::Digests;
 use super::escaped::escaped;
 use super::failure::Failure;
-use super::{Container, Secret, client};
+use super::put::CHECKSUM;
+use super::{Container, Secret, Use, client};
 use crate::http_client::{Answer, Body, Endpoint, HttpClient, host_of};
 use crate::object::ObjectRules;
 use crate::object::description::hexadecimal;
@@ -24,6 +28,9 @@ use signature::{Signed, Signer};
 const USUAL_REGION: &str = "us-east-1";
 const DATE: &str = "x-amz-date";
 const CONTENT_SHA256: &str = "x-amz-content-sha256";
+const CONTENT_MD5: &str = "content-md5";
+const CHECKSUM_MODE: &str = "x-amz-checksum-mode";
+const ENCRYPTION: &str = "x-amz-server-side-encryption";
 
 /// Which bucket, and who asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,22 +59,41 @@ pub struct S3Config {
 pub(super) struct S3 {
     config: S3Config,
     client: HttpClient,
+    /// Whether the bucket encrypts with keys of KMS, so that no entity tag is an MD5. Then requests ask for a checksum to be kept, which
+    /// spares reading objects back. Other stores that speak this protocol may refuse the headers, so nothing else gets them.
+    hides_md5: AtomicBool,
 }
 
 impl S3 {
-    pub(super) fn new(config: S3Config) -> Self {
-        let client = client(config.ca.clone(), config.timeout);
-        Self { config, client }
+    pub(super) fn new(config: S3Config, use_of: Use) -> Self {
+        let client = client(config.ca.clone(), config.timeout, use_of);
+        Self { config, client, hides_md5: AtomicBool::new(false) }
     }
 
     pub(super) fn name(&self) -> String {
         format!("bucket {} of S3 ({})", self.config.bucket, self.config.url)
     }
 
+    /// Sends a request. The answer to `HEAD` has no body, which is where S3 names the cause of a refusal: then `GET` asks for it.
     pub(super) async fn send(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
+        let (is_head, object) = (ask.method == Method::HEAD, ask.object);
+        let answer = self.send_once(ask).await?;
+        if !is_head || is_explained(answer.status()) {
+            return Ok(answer);
+        }
+        let explained = self.send_once(Ask::of(Method::GET, object)).await?;
+        Ok(if explained.status().is_success() { answer } else { explained })
+    }
+
+    async fn send_once(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = rfc3339::format(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
-        Ok(self.client.send(self.request(ask, &now)?).await?)
+        let answer = self.client.send(self.request(ask, &now)?).await?;
+        let encryption = answer.headers().get(ENCRYPTION).and_then(|value| value.to_str().ok());
+        if encryption.is_some_and(|encryption| encryption.starts_with("aws:kms")) {
+            self.hides_md5.store(true, Ordering::Relaxed);
+        }
+        Ok(answer)
     }
 
     /// To make the bucket.
@@ -95,25 +121,53 @@ impl S3 {
             (false, None) => format!("/{}", config.bucket.as_str()),
             (false, Some(object)) => format!("/{}/{object}", config.bucket.as_str()),
         };
+        let digests = ask.digests;
         let mut request = Request::new(ask.body.into_client());
         *request.uri_mut() = self.base()?.url(&path)?;
         *request.method_mut() = ask.method;
         *request.headers_mut() = ask.headers;
-        let host = host_of(request.uri())?;
-        let (digest, date) = (hexadecimal(&ask.digests.sha256), signature::date(now));
-        let signed = Signed {
-            method: request.method().as_str(),
-            path: request.uri().path(),
-            headers: &[("host", &host), (CONTENT_SHA256, &digest), (DATE, &date)],
-            sha256: &digest,
-        };
-        let signer = Signer { access_key: &config.access_key, secret_key: &config.secret_key, region: &config.region };
-        let authorization = signer.authorization(&date, &signed);
-        for (name, value) in [(CONTENT_SHA256, digest), (DATE, date), (header::AUTHORIZATION.as_str(), authorization)] {
+        let (digest, date) = (hexadecimal(&digests.sha256), signature::date(now));
+        let mut added = vec![(CONTENT_SHA256, digest.clone()), (DATE, date.clone())];
+        if request.method() == Method::PUT {
+            // AWS takes no object without a checksum header into a bucket with Object Lock. This one all stores know.
+            added.push((CONTENT_MD5, STANDARD.encode(digests.md5)));
+        }
+        if self.hides_md5.load(Ordering::Relaxed) {
+            match *request.method() {
+                Method::PUT => added.push((CHECKSUM, STANDARD.encode(digests.sha256))),
+                Method::HEAD => added.push((CHECKSUM_MODE, "ENABLED".to_owned())),
+                _ => {}
+            }
+        }
+        for (name, value) in added {
             let value = HeaderValue::try_from(value).map_err(|_| Failure::Unsendable)?;
             request.headers_mut().insert(HeaderName::from_static(name), value);
         }
+        let authorization = self.authorization(&request, &digest, &date)?;
+        request.headers_mut().insert(header::AUTHORIZATION, authorization);
         Ok(request)
+    }
+
+    /// Signs the host, and all headers of which AWS says so: those with a meaning for the store, and those that describe the body.
+    fn authorization(&self, request: &Request<Body>, digest: &str, date: &str) -> Result<HeaderValue, Failure> {
+        let host = host_of(request.uri())?;
+        let mut headers = vec![("host", host.as_str())];
+        for (name, value) in request.headers() {
+            let name = name.as_str();
+            if name.starts_with("x-amz-") || name == CONTENT_MD5 || name == header::CONTENT_TYPE.as_str() {
+                headers.push((name, value.to_str().map_err(|_| Failure::Unsendable)?));
+            }
+        }
+        headers.sort_unstable();
+        let S3Config { access_key, secret_key, region, .. } = &self.config;
+        let signed = Signed {
+            method: request.method().as_str(),
+            path: request.uri().path(),
+            headers: &headers,
+            sha256: digest,
+        };
+        let authorization = Signer { access_key, secret_key, region }.authorization(date, &signed);
+        HeaderValue::try_from(authorization).map_err(|_| Failure::Unsendable)
     }
 
     fn base(&self) -> Result<Endpoint, Failure> {
@@ -124,6 +178,12 @@ impl S3 {
         let shown = url.to_string().replacen("://", &format!("://{}.", self.config.bucket), 1);
         shown.parse().map_err(|_| Failure::Unsendable)
     }
+}
+
+/// Whether a status says enough without words.
+fn is_explained(status: StatusCode) -> bool {
+    status.is_success()
+        || matches!(status, StatusCode::NOT_FOUND | StatusCode::NOT_MODIFIED | StatusCode::PRECONDITION_FAILED)
 }
 
 impl fmt::Debug for S3 {
@@ -166,7 +226,7 @@ mod tests {
             (true, None, "https://events.s3.example.org:9000/"),
             (true, Some("a/b=c"), "https://events.s3.example.org:9000/a/b%3Dc"),
         ] {
-            let s3 = S3::new(S3Config { is_in_host, ..config.clone() });
+            let s3 = S3::new(S3Config { is_in_host, ..config.clone() }, Use::Storing);
             let request = s3.request(Ask::of(Method::GET, object), "2026-11-21T13:00:00.000000Z").unwrap();
             assert_eq!(request.uri().to_string(), url);
             assert_eq!(request.headers()[DATE], "20261121T130000Z");

@@ -40,7 +40,7 @@ impl Signer<'_> {
         debug_assert!(signed.headers.is_sorted(), "the server sorts them");
         let names: Vec<&str> = signed.headers.iter().map(|(name, _)| *name).collect();
         let names = names.join(";");
-        let headers: String = signed.headers.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
+        let headers: String = signed.headers.iter().map(|(name, value)| format!("{name}:{}\n", single_spaced(value))).collect();
         let canonical = format!("{}\n{}\n\n{headers}\n{names}\n{}", signed.method, signed.path, signed.sha256);
         let day = date.get(..8).unwrap_or_default();
         let scope = format!("{day}/{}/{SERVICE}/{END}", self.region);
@@ -50,6 +50,11 @@ impl Signer<'_> {
         let signature = hexadecimal(&mac(&key, &text));
         format!("{ALGORITHM} Credential={}/{scope},SignedHeaders={names},Signature={signature}", self.access_key)
     }
+}
+
+/// As servers compare values: without blanks around them, and with one for several.
+fn single_spaced(value: &str) -> String {
+    value.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn mac(key: &[u8], text: &str) -> Vec<u8> {

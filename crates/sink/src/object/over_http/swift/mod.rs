@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use super::ask::Ask;
 use super::escaped::escaped;
 use super::failure::Failure;
-use super::{Container, Secret, client};
+use super::{Container, Secret, Use, client};
 use crate::http_client::{Answer, Body, Endpoint, HttpClient};
 use crate::object::ObjectRules;
 use crate::object::description::hexadecimal;
@@ -113,8 +113,8 @@ pub(super) struct Swift {
 }
 
 impl Swift {
-    pub(super) fn new(config: SwiftConfig) -> Self {
-        let client = client(config.ca.clone(), config.timeout);
+    pub(super) fn new(config: SwiftConfig, use_of: Use) -> Self {
+        let client = client(config.ca.clone(), config.timeout, use_of);
         Self { config, client, session: Mutex::default() }
     }
 
@@ -150,7 +150,8 @@ impl Swift {
                 keystone::log_in(&self.client, url, identity, region.as_deref()).await
             }
         };
-        Ok(held.insert(Arc::new(session?)).clone())
+        let session = session.map_err(|why| Failure::NoToken { url: self.config.auth.url().to_string(), why: Box::new(why) })?;
+        Ok(held.insert(Arc::new(session)).clone())
     }
 
     fn request(&self, ask: Ask<'_>, session: &Session) -> Result<Request<Body>, Failure> {
