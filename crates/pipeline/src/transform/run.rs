@@ -70,7 +70,7 @@ impl Run<'_, '_> {
 
     fn fail<O: Observer>(&mut self, step: &Step, failure: Failure, observer: &mut O) -> Result<(), StepError> {
         // What has cost all that it may is refused, or a step that hides something could be passed by.
-        let on_error = if self.budget.is_exhausted() { OnError::Refuse } else { step.on_error };
+        let on_error = if failure.is_final || self.budget.is_exhausted() { OnError::Refuse } else { step.on_error };
         match on_error {
             OnError::Refuse => {
                 observer.step(step, || Did::Refused(failure.detail.clone()), self.tree);

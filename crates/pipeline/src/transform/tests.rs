@@ -1,5 +1,6 @@
 //! What holds for all steps: nothing panics, what comes out is JSON, and nothing changes that no step touches.
 
+mod hiding;
 mod hostile;
 mod mistakes;
 mod properties;

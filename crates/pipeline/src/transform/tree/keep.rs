@@ -18,6 +18,9 @@ impl Tree {
         if shape == Shape::Closed {
             return false;
         }
+        if shape == Shape::Object {
+            ways.iter().filter_map(|way| way.first()).for_each(|step| drop(self.sole_member(of, &step.name)));
+        }
         let (mut kept, mut changed) = (false, false);
         self.retain(of, |tree, number, id| {
             let onward = tree.onward(shape, number, id, ways);
