@@ -352,16 +352,21 @@ impl Encoder {
         let payload = known.storable(payload)?;
         let own = own_id(&self.envelope.source, known, &payload)?;
         let id = own.unwrap_or_else(|| self.made_id(sent));
-        self.push(sent, id, own.is_some(), &payload);
+        let content = own.map(|_| self.content_of(sent));
+        self.push(sent, id, content, &payload);
         Ok(())
     }
 
-    /// Adds a record; its id may be the client's own.
-    pub(super) fn push(&mut self, sent: &Sent<'_>, id: EventId, is_own: bool, payload: &str) {
-        let content = is_own.then(|| match sent.bytes {
+    /// The hash of what was sent as one record.
+    fn content_of(&self, sent: &Sent<'_>) -> u64 {
+        match sent.bytes {
             SentBytes::These(bytes) => self.content.of(bytes),
             SentBytes::Hash(hash) => hash,
-        });
+        }
+    }
+
+    /// Adds a record. If its id is the client's own, `content` is the hash of the bytes that a repeated event is compared by.
+    pub(super) fn push(&mut self, sent: &Sent<'_>, id: EventId, content: Option<u64>, payload: &str) {
         if let Some(content) = content {
             self.batch.own.push(Own { number: self.batch.records.len(), id, content });
         }

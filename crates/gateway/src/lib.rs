@@ -33,6 +33,7 @@ mod headers;
 mod http1;
 mod intake;
 mod listener;
+mod part_ids;
 mod patience;
 mod places;
 mod problem;

@@ -12,6 +12,7 @@ mod explode;
 mod extract;
 mod mistake;
 mod options;
+mod origin;
 mod outcome;
 mod reach;
 mod run;
@@ -30,7 +31,7 @@ mod window;
 
 pub use context::Context;
 pub use mistake::{Mistake, Spot};
-pub use outcome::{Filtered, Outcome, Several, StepError};
+pub use outcome::{Element, Filtered, Outcome, Part, Several, StepError};
 pub use spec::{Setting, StepSpec};
 pub use tables::{InvalidTable, Tables};
 pub use trace::{Did, Traced};

@@ -73,6 +73,7 @@ use access::{Scopes, TokenSet};
 use event::TypeName;
 use toml::de::DeTable;
 
+use crate::text_file;
 use crate::tls_files::TlsFiles;
 use crate::token_file::{TokenFile, TokenFileError};
 pub(crate) use admin::Admin;
@@ -200,6 +201,7 @@ pub(crate) fn load(
 pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Report> {
     let mut report = Report::default();
     let (name, bytes) = inputs.file.unwrap_or(("no file", b""));
+    let bytes = text_file::content(bytes);
     let text = String::from_utf8_lossy(bytes);
     let source = report.source(name, &*text);
     if let Err(error) = std::str::from_utf8(bytes) {

@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::change::{Change, Made};
 use super::context::{Context, Fact};
-use super::explode::Explode;
+use super::explode::{Explode, Exploded};
 use super::extract::Extract;
 use super::sample::Sample;
 use super::tree::{EditError, Tree};
@@ -150,7 +150,7 @@ pub(super) enum Verdict {
     GoesOn,
     IsFiltered,
     /// It becomes these.
-    Becomes(Vec<String>),
+    Becomes(Exploded),
 }
 
 impl Run<'_, '_> {

@@ -1,6 +1,7 @@
 //! Strings of JSON: from their escapes to characters and back.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Writes a string with quotes and what must be escaped.
 pub(super) fn write_string(text: &str, out: &mut String) {
@@ -80,12 +81,17 @@ pub(super) fn members(json: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The elements of an array, as they are written.
 pub(super) fn elements(json: &str) -> impl Iterator<Item = &str> {
+    element_places(json).map_while(|place| json.get(place))
+}
+
+/// The bytes of each element of an array.
+pub(super) fn element_places(json: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = json.as_bytes();
     let mut next = if json.starts_with('[') { super::scan::first_part(bytes, 0) } else { None };
     std::iter::from_fn(move || {
         let value = next?;
         let end = super::scan::value_end(bytes, value);
         next = super::scan::next_part(bytes, end);
-        json.get(value..end)
+        Some(value..end)
     })
 }
