@@ -67,6 +67,8 @@ pub struct TakenEvent {
     pub id: Option<EventId>,
     /// Its payload.
     pub payload: String,
+    /// Why the time in it cannot be read, if so: it counts as happened when it is received.
+    pub time_unread: Option<String>,
 }
 
 /// Why a payload would be refused: what its sender would be answered.
@@ -211,7 +213,8 @@ impl Rehearsal {
             Made::One(payload) => {
                 let payload = self.storable(payload)?;
                 let id = own(&payload)?.or_else(keyed);
-                Ok(End { taken: vec![TakenEvent { id, payload }], ..End::default() })
+                let time_unread = self.rules.time_of(&payload)?.err();
+                Ok(End { taken: vec![TakenEvent { id, payload, time_unread }], ..End::default() })
             }
             Made::Several(Several { events, filtered }) => {
                 let ids = PartIds::new(&self.rules);
@@ -219,7 +222,8 @@ impl Rehearsal {
                     let payload = self.storable(part.payload.clone())?;
                     let given = ids.given((&around.source, &self.name), part, &payload)?;
                     let derived = || keyed().map(|whole| KeyedIds::of_event(whole).id(part.number));
-                    Ok(TakenEvent { id: given.map(|given| given.id).or_else(derived), payload })
+                    let time_unread = self.rules.time_of(&payload)?.err();
+                    Ok(TakenEvent { id: given.map(|given| given.id).or_else(derived), payload, time_unread })
                 };
                 let taken = events.iter().map(take).collect::<Result<_, Refused>>()?;
                 Ok(End { taken, filtered, refused: None })

@@ -23,8 +23,8 @@ mod step;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod text;
-mod time;
+pub(crate) mod text;
+pub(crate) mod time;
 mod trace;
 mod tree;
 mod window;

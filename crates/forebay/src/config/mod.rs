@@ -12,6 +12,7 @@ mod duration;
 #[cfg(feature = "elasticsearch")]
 mod elasticsearch;
 mod environment;
+mod event_time;
 mod event_type;
 mod file;
 mod gateway;

@@ -131,17 +131,18 @@ impl Encoder {
         let mut taken = Vec::with_capacity(events.len());
         for part in events {
             let event = known.storable(&part.payload)?;
-            taken.push((part.number, ids.given((&self.envelope.source, &known.name), part, &event)?, event));
+            let given = ids.given((&self.envelope.source, &known.name), part, &event)?;
+            taken.push((part.number, given, known.time_of(&event)?, event));
         }
         let parent = self.made_id(sent);
         let mut whole = None;
-        for (number, given, event) in taken {
+        for (number, given, time, event) in taken {
             let id = given.as_ref().map_or_else(|| self.id_of_part(number, parent), |given| given.id);
             let content = given.map(|given| match given.element {
                 Some(element) => self.content.of(element.as_bytes()),
                 None => *whole.get_or_insert_with(|| self.content_of(sent)),
             });
-            self.push(sent, id, content, &event);
+            self.push(sent, (id, content), time, &event);
         }
         filtered.iter().for_each(|by| self.stepping.take_out(sent.slot, *by));
         self.filtered += u64::from(events.is_empty());

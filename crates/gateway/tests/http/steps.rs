@@ -514,7 +514,7 @@ fn a_first_copy_beside_a_line_that_became_several_is_no_duplicate() {
 fn an_element_with_an_id_of_its_own_is_stored_once_wherever_it_is() {
     for steps in [
         r#"[{"explode": "/batch", "to": ""}]"#,
-        r#"[{"set": "/batch", "to": "batch"}, {"explode": "/batch"}, {"move": "/batch", "to": ""}, {"set": "/x", "value": 1}]"#,
+        r#"[{"explode": "/batch"}, {"move": "/batch", "to": ""}, {"set": "/x", "value": 1}]"#,
     ] {
         let stand = stand(TypeRules { id: id_at("/id"), ..rules(steps) });
         let body = |ids: &[&str], at: u32| {
@@ -549,7 +549,7 @@ fn an_element_with_an_id_of_its_own_is_stored_once_wherever_it_is() {
 #[test]
 fn an_element_without_an_id_gets_one_of_the_request() {
     let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/batch", "to": ""}]"#) });
-    let post = |key: &str, body: &str| stand.post("/ingest/event/t", format!("Idempotency-Key: {key}\r\n").as_str(), body);
+    let post = |key: &str, body: &str| stand.post("/ingest/event/t", &format!("Idempotency-Key: {key}\r\n"), body);
     for (key, body, status, stored) in [
         ("a", r#"{"batch":[{"id":1},{"n":1}]}"#, 200, 2),
         ("a", r#"{"batch":[{"id":1},{"n":1}]}"#, 200, 2),
@@ -577,12 +577,7 @@ fn events_of_an_element_have_ids_that_are_derived_from_the_elements() {
 /// The same where the pool of workers takes them, and where it is only tried.
 #[test]
 fn ids_of_elements_are_the_same_on_every_path() {
-    let all = r#"[{"set": "/n", "to": "size(pad.split(''))", "when": "pad != null"}, {"explode": "/batch", "to": ""}]"#;
-    let all = if serde_json::from_str::<Vec<StepSpec>>(all).is_ok_and(|specs| Transform::compile(&specs, &Tables::default()).is_ok()) {
-        all
-    } else {
-        r#"[{"redact": "/pad", "what": ["email"], "when": "pad != null"}, {"explode": "/batch", "to": ""}]"#
-    };
+    let all = r#"[{"redact": "/pad", "what": ["email"], "when": "pad != null"}, {"explode": "/batch", "to": ""}]"#;
     let rules = TypeRules { id: id_at("/id"), ..rules(all) };
     let small = r#"{"batch":[{"id":"m1"},{"id":"m2"}]}"#;
     let large = format!(r#"{{"pad":"{}","batch":[{{"id":"m2"}},{{"id":"m3"}}]}}"#, "a@b.org ".repeat(60_000));

@@ -45,7 +45,7 @@ pub(super) fn read_string(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The characters of a string, or a number or boolean as it is written; `None` for others.
-pub(super) fn scalar(json: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn scalar(json: &str) -> Option<Cow<'_, str>> {
     match json.as_bytes().first()? {
         b'"' => read_string(json),
         b'[' | b'{' | b'n' => None,

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::expression::Expression;
 use crate::pointer::JsonPointer;
-use crate::{Values, event_time, json};
+use crate::{TimeRule, Values, json};
 
 const SECRET: &str = "ann@example.org";
 const STEPS: &[(&str, &str)] = &[
@@ -140,7 +140,7 @@ fn every_reader_takes_the_last_member_of_a_name() {
         let pointer: JsonPointer = "/at/t".parse().unwrap();
         let last = "\"2026-01-01T00:00:00Z\"";
         assert_eq!(pointer.lookup(payload), Some(last));
-        assert_eq!(event_time(&pointer, payload), event::rfc3339::parse("2026-01-01T00:00:00Z").ok());
+        assert_eq!(TimeRule::from(pointer).read(payload), event::rfc3339::parse("2026-01-01T00:00:00Z").map(Some));
         assert_eq!("at.t == '2026-01-01T00:00:00Z'".parse::<Expression>().unwrap().holds(payload), Ok(true));
         let mut values = Values::default();
         let view = values.read(payload);

@@ -19,7 +19,9 @@ impl Tree {
             return false;
         }
         if shape == Shape::Object {
-            ways.iter().filter_map(|way| way.first()).for_each(|step| drop(self.sole_member(of, &step.name)));
+            for step in ways.iter().filter_map(|way| way.first()) {
+                self.sole_member(of, &step.name);
+            }
         }
         let (mut kept, mut changed) = (false, false);
         self.retain(of, |tree, number, id| {
