@@ -128,7 +128,7 @@ struct StoredJson<'t> {
     id: Option<String>,
     /// Why the time in it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    time_unread: Option<&'t str>,
+    time_unread: Option<String>,
     #[serde(flatten)]
     ways: Ways<'t>,
     payload: Option<Box<RawValue>>,
@@ -145,7 +145,7 @@ impl<'t> TrialJson<'t> {
         let Rehearsed { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
         let stored = |taken: &TakenEvent| StoredJson {
             id: taken.id.map(|id| id.to_string()),
-            time_unread: taken.time_unread.as_deref(),
+            time_unread: taken.time_unread.clone(),
             ways: trial.ways(taken),
             payload: raw(&taken.payload),
         };

@@ -486,7 +486,7 @@ fn lines_to_be_sent_alone_are_listed_first() {
 fn of_a_line_that_is_refused_nothing_is_stored() {
     let stand = stand(TypeRules { id: id_at("/items/id"), ..rules(r#"[{"explode": "/items"}]"#) });
     assert_eq!(stand.post("/ingest/event/t", "", r#"{"items":[{"id":1},{"id":2}]}"#).status, 200);
-    let line = r#"{"items":[{"id":9},{"id":2}]}"#;
+    let line = r#"{"items":[{"id":9},{"id":2,"x":1}]}"#;
     let answer = stand.post("/ingest/batch/t", NDJSON, line);
     assert_eq!((answer.status, &answer.json()["accepted"]), (422, &0.into()), "{}", answer.json());
     assert_eq!(stand.stored().len(), 2);

@@ -54,7 +54,7 @@ pub(crate) fn scalar(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// What a value is, in words.
-pub(super) fn kind(json: &str) -> &'static str {
+pub(crate) fn kind(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'"') => "a string",
         Some(b'[') => "an array",

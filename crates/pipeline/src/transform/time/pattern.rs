@@ -5,7 +5,7 @@ use super::{NO_OFFSET, SECOND, Zone};
 
 /// A pattern such as `%d.%m.%Y %H:%M:%S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::transform) struct TimePattern {
+pub(crate) struct TimePattern {
     parts: Vec<Part>,
 }
 
