@@ -462,7 +462,14 @@ impl TypeTable {
     }
 
     fn known(&self, name: TypeName, id: TypeId, rules: &Arc<TypeRules>) -> Known {
-        Known { name, id, gate: self.types.gate(id), rules: rules.clone(), standing: Standing::Taken, types: self.types.clone() }
+        Known {
+            name,
+            id,
+            gate: self.types.gate(id),
+            rules: rules.clone(),
+            standing: Standing::Taken,
+            types: self.types.clone(),
+        }
     }
 
     /// A type that was seen before, in another life too, needs no further room.

@@ -24,8 +24,21 @@ use super::table::LookupTables;
 use super::transform::{self, TypeTransform};
 
 /// The settings of `[types.X]`.
-pub(super) const KEYS: &[&str] =
-    &["id", "time", "time_format", "time_zone", "time_unreadable", "schema", "schema_formats", "transform", "text", aggregate::TABLE, "ack_memory", "read", "routes"];
+pub(super) const KEYS: &[&str] = &[
+    "id",
+    "time",
+    "time_format",
+    "time_zone",
+    "time_unreadable",
+    "schema",
+    "schema_formats",
+    "transform",
+    "text",
+    aggregate::TABLE,
+    "ack_memory",
+    "read",
+    "routes",
+];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";

@@ -142,8 +142,7 @@ impl Report {
                 elsewhere = Some(self.snippet(at.source, &[mark]));
             }
         }
-        let mut group =
-            level.primary_title(mistake.title.as_str()).element(self.snippet(mistake.at.source, &here));
+        let mut group = level.primary_title(mistake.title.as_str()).element(self.snippet(mistake.at.source, &here));
         if let Some(snippet) = elsewhere {
             group = group.element(snippet);
         }

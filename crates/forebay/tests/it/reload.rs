@@ -307,8 +307,7 @@ fn the_log_can_be_json_and_leave_out_what_matters_less() {
 
 #[test]
 fn a_mistake_within_a_character_of_several_bytes_changes_nothing() {
-    const TYPED: &str =
-        "[types.a]\nroutes = [\"one\"]\nschema = \"a.json\"\n[sinks.one]\nkind = \"sqlite\"\n";
+    const TYPED: &str = "[types.a]\nroutes = [\"one\"]\nschema = \"a.json\"\n[sinks.one]\nkind = \"sqlite\"\n";
     let stand = Stand::new(ONE);
     for wrong in ["{\u{201c}type\u{201d}: 1}", "{\u{a0}\"type\": \"object\"}", "{\"type\": é}", "é"] {
         stand.folder.write("a.json", wrong);

@@ -133,10 +133,9 @@ impl Part {
             Self::Is(character) => return text.strip_prefix(character),
             Self::DayName => return Some(blanks().trim_start_matches(char::is_alphabetic)),
             Self::Fraction => {
-                let with_point = if text.starts_with(['.', ',']) { text.to_owned() } else { format!(".{text}") };
-                let (microsecond, left) = read_fraction(&with_point);
+                let (microsecond, rest) = read_microseconds(text.strip_prefix(['.', ',']).unwrap_or(text));
                 read.microsecond = microsecond;
-                return text.get(text.len() - left.len()..);
+                return Some(rest);
             }
             Self::Offset => {
                 let (minutes, rest) = read_offset(blanks())?;
@@ -213,14 +212,18 @@ fn read_digits(text: &str, most: usize) -> Option<(i64, &str)> {
 
 /// `.25` in microseconds, and what follows; without a point and a digit it is nothing.
 pub(super) fn read_fraction(text: &str) -> (i64, &str) {
-    let Some(fraction) = text.strip_prefix(['.', ',']) else { return (0, text) };
-    let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
-    if count == 0 {
-        return (0, text);
+    match text.strip_prefix(['.', ',']).filter(|fraction| fraction.starts_with(|first: char| first.is_ascii_digit())) {
+        Some(fraction) => read_microseconds(fraction),
+        None => (0, text),
     }
-    let digits = fraction.bytes().take(count).chain(std::iter::repeat(b'0'));
+}
+
+/// The digits behind the point of a second, and what follows.
+fn read_microseconds(text: &str) -> (i64, &str) {
+    let count = text.bytes().take_while(u8::is_ascii_digit).count();
+    let digits = text.bytes().take(count).chain(std::iter::repeat(b'0'));
     let microseconds = digits.take(6).fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
-    (microseconds, &fraction[count..])
+    (microseconds, &text[count..])
 }
 
 /// `Z`, `+01:00`, `+0100` or `+01` in minutes, and what follows.
