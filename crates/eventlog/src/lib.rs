@@ -20,6 +20,7 @@ mod shard_counters;
 mod taken;
 mod turn;
 mod type_registry;
+mod unread_times;
 mod wall_clock;
 
 pub use accepted::{Accepted, AcceptedCounts, FilterStep};
@@ -33,6 +34,7 @@ pub use shard::{Append, AppendError, Shard};
 pub use shard_counters::ShardCounters;
 pub use taken::Taken;
 pub use type_registry::{Gate, TypeId, Types};
+pub use unread_times::UnreadTimes;
 pub use wall_clock::unix_microseconds;
 
 pub use journal::disk::SharedDisk;

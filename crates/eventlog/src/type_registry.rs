@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use event::TypeName;
 
+use crate::unread_times::UnreadTimes;
+
 /// A type's number within this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(u32);
@@ -39,6 +41,7 @@ impl Gate {
 #[derive(Debug, Default)]
 pub struct Types {
     known: RwLock<Known>,
+    unread_times: UnreadTimes,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +72,12 @@ impl Types {
     #[must_use]
     pub fn gate(&self, id: TypeId) -> Gate {
         self.known.read().unwrap_or_else(PoisonError::into_inner).gates[id.index()].clone()
+    }
+
+    /// The events whose times could not be read.
+    #[must_use]
+    pub const fn unread_times(&self) -> &UnreadTimes {
+        &self.unread_times
     }
 
     /// All types with their gates.

@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use crate::text_file;
+
 /// A folder that files are read from.
 #[derive(Debug)]
 pub(crate) struct Folder<'f> {
@@ -45,7 +47,7 @@ impl<'f> Folder<'f> {
         if metadata.len() > bytes_max as u64 {
             return Err(format!("it has more than {bytes_max} bytes"));
         }
-        fs::read_to_string(&file).map_err(|error| said(&error))
+        text_file::read(&file).map_err(|error| said(&error))
     }
 
     /// The file itself, where links lead to it.

@@ -31,6 +31,7 @@ mod schema_command;
 mod schema_files;
 mod serve;
 mod test_command;
+mod text_file;
 mod tls_files;
 mod tls_watch;
 mod token_command;

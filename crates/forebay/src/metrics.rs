@@ -59,6 +59,7 @@ impl Metrics {
         let (rows, filtered) = self.ledger.snapshot_with_filtered();
         ledger(&mut text, &rows);
         self::filtered(&mut text, &filtered);
+        unread_times(&mut text, &self.log);
         dead_letters(&mut text, &rows, &self.dead_letters);
         text.counter("forebay_ledger_errors_total", "Times that the ledger didn't add up: a bug.", |series| {
             series.count(&[], self.ledger.errors().get());
@@ -185,6 +186,15 @@ fn filtered(text: &mut Exposition, steps: &[(FilterStep, u64)]) {
         for (FilterStep { type_name, step, operation }, events) in steps {
             let step = step.to_string();
             series.count(&[("type", type_name.as_str()), ("step", &step), ("operation", operation)], *events);
+        }
+    });
+}
+
+fn unread_times(text: &mut Exposition, log: &EventLog) {
+    let help = "Events whose time could not be read, by type: they count as happened when they were received.";
+    text.counter("forebay_event_times_unread_total", help, |series| {
+        for (type_name, events) in log.types().unread_times().counts() {
+            series.count(&[("type", type_name.as_str())], events);
         }
     });
 }

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use crate::cli::{SchemaCommand, SchemaDiff, SchemaInfer};
 use crate::output::Output;
 use crate::schema_files::{SchemaError, SchemaFolder};
+use crate::text_file;
 
 /// Bytes of samples that are an array: it is read as a whole.
 const ARRAY_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -129,6 +130,11 @@ fn first_byte(input: &mut impl BufRead) -> io::Result<(Option<u8>, u64)> {
         let buffer = input.fill_buf()?;
         if buffer.is_empty() {
             return Ok((None, blank_lines));
+        }
+        let mark = buffer.len() - text_file::content(buffer).len();
+        if mark > 0 {
+            input.consume(mark);
+            continue;
         }
         if let Some(at) = buffer.iter().position(|byte| !byte.is_ascii_whitespace()) {
             let first = buffer[at];

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use access::Tokens;
 use delivery::{Delivery, Options, Reporter, Saved, SinkSetup};
-use eventlog::{EventLog, LogOptions};
+use eventlog::{EventLog, LogOptions, Types};
 use gateway::{Gateway, GatewayOptions};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
@@ -135,6 +135,7 @@ async fn serve(configuration: Configuration, inputs: Inputs) -> Result<u8, Serve
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
+    tokio::spawn(tell_unread_times(running.log.types().clone()));
     tls.follow();
     let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
     tokio::spawn(admin::serve(admin, running.admin.clone()));
@@ -315,6 +316,19 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Logs the first event of each type whose time cannot be read. The others are counted.
+async fn tell_unread_times(types: Arc<Types>) {
+    loop {
+        for (name, reason) in types.unread_times().news().await {
+            log::warning(format_args!(
+                "the time of an event of type {name} cannot be read ({reason}): it counts as happened when it was received. Others of \
+                 the type are counted in forebay_event_times_unread_total. See time_format and time_zone, or refuse them with \
+                 time_unreadable = \"refuse\""
+            ));
         }
     }
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tls::{Identity, IdentityError};
 
+use crate::text_file;
+
 /// A chain of certificates takes a few kilobytes. What is larger is something else, and may have no end.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -102,5 +104,5 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large for certificates or a key"));
     }
-    Ok(bytes)
+    Ok(text_file::content(&bytes).to_vec())
 }

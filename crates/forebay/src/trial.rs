@@ -51,6 +51,7 @@ impl<'c> Bench<'c> {
     pub(crate) fn new(name: TypeName, config: &'c TypeConfig) -> Self {
         let rules = TypeRules {
             id: config.id.clone(),
+            time: config.time.clone(),
             schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
             steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
             texts: config.texts,
@@ -125,6 +126,9 @@ struct StepJson<'t> {
 struct StoredJson<'t> {
     /// Nothing where an id is made when it is taken.
     id: Option<String>,
+    /// Why the time in it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_unread: Option<String>,
     #[serde(flatten)]
     ways: Ways<'t>,
     payload: Option<Box<RawValue>>,
@@ -141,6 +145,7 @@ impl<'t> TrialJson<'t> {
         let Rehearsed { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
         let stored = |taken: &TakenEvent| StoredJson {
             id: taken.id.map(|id| id.to_string()),
+            time_unread: taken.time_unread.clone(),
             ways: trial.ways(taken),
             payload: raw(&taken.payload),
         };

@@ -165,7 +165,11 @@ fn as_text(received: &[u8], trial: &Trial<'_>) -> String {
 fn end_as_text(end: &End, trial: &Trial<'_>) -> String {
     let stored = |taken: &TakenEvent| {
         let id = taken.id.map_or_else(|| "a new id".to_owned(), |id| format!("the id {id}"));
-        format!("stored    {}\n          with {id}, in {}\n", taken.payload, trial.ways(taken))
+        let unread = taken.time_unread.as_ref().map(|why| {
+            format!("          its time cannot be read ({why}): it counts as happened when it is received\n")
+        });
+        let unread = unread.unwrap_or_default();
+        format!("stored    {}\n          with {id}, in {}\n{unread}", taken.payload, trial.ways(taken))
     };
     let mut text: String = end.taken.iter().map(stored).collect();
     for Filtered { step, operation } in &end.filtered {

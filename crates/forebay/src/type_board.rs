@@ -112,7 +112,7 @@ impl TypeJson {
         Self {
             r#type: name.to_owned(),
             id: id.as_ref().map(ToString::to_string),
-            time: time.as_ref().map(ToString::to_string),
+            time: time.as_ref().map(|rule| rule.pointer().to_string()),
             ack_memory: *ack_memory,
             routes: routes.iter().map(RouteJson::of).collect(),
             text: TextJson::of(*texts),

@@ -29,6 +29,8 @@ pub enum Code {
     Transform,
     /// There is something in the payload that a store of its type can't take.
     Unstorable,
+    /// The time in the payload cannot be read, and its type refuses such events.
+    Time,
     /// The key, or the id in the payload, can't be one.
     Key,
     /// The key, or the id in the payload, came before with other bytes.
@@ -101,6 +103,7 @@ impl Code {
         Self::Schema,
         Self::Transform,
         Self::Unstorable,
+        Self::Time,
         Self::Key,
         Self::IdReused,
         Self::AckMemory,
@@ -146,6 +149,7 @@ impl Code {
             Self::Schema => "schema",
             Self::Transform => "transform",
             Self::Unstorable => "unstorable",
+            Self::Time => "time",
             Self::Key => "key",
             Self::IdReused => "id_reused",
             Self::AckMemory => "ack_memory",
@@ -203,7 +207,9 @@ impl Code {
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::IdReused => StatusCode::CONFLICT,
             Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Schema | Self::Transform | Self::Unstorable | Self::AckMemory => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Schema | Self::Transform | Self::Unstorable | Self::Time | Self::AckMemory => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             Self::DeadLetter => StatusCode::FAILED_DEPENDENCY,
             Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
@@ -230,6 +236,7 @@ impl Code {
             Self::TooManyTypes => "There are too many types",
             Self::Schema => "The payload doesn't follow the schema of its type",
             Self::Transform => "The payload can't be transformed",
+            Self::Time => "The time of the event can't be read",
             Self::Unstorable => "The payload has what a store can't take",
             Self::Key => "The key can't be used",
             Self::IdReused => "The id was used for something else",

@@ -13,7 +13,6 @@ use event::limits::REFUSALS_LISTED_MAX;
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{Batch, ContentHash, Given, Line, Own, Record};
 use pipeline::batch::{Form, Item};
-use pipeline::event_time;
 use pipeline::json;
 use pipeline::pointer::{JsonPointer, scalar_text};
 use pipeline::{RefusalCode, Values};
@@ -144,11 +143,17 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    pub(crate) fn record<'a>(&'a self, known: &'a Known, id: EventId, payload: &'a str) -> Record<'a> {
+    /// An event with its id, and the time that it says of itself.
+    pub(crate) fn record<'a>(
+        &'a self,
+        known: &'a Known,
+        (id, event_time): (EventId, Option<i64>),
+        payload: &'a str,
+    ) -> Record<'a> {
         Record {
             id,
             received_at: self.received_at,
-            event_time: known.rules.time.as_ref().and_then(|at| event_time(at, payload)),
+            event_time,
             type_name: known.name.as_str(),
             source: &self.source,
             client: Some(self.client),
@@ -351,22 +356,33 @@ impl Encoder {
         let known = self.types.get(sent.slot);
         let payload = known.storable(payload)?;
         let own = own_id(&self.envelope.source, known, &payload)?;
+        let (content, time) = (own.map(|_| self.content_of(sent)), known.time_of(&payload)?);
         let id = own.unwrap_or_else(|| self.made_id(sent));
-        self.push(sent, id, own.is_some(), &payload);
+        self.push(sent, (id, content), time, &payload);
         Ok(())
     }
 
-    /// Adds a record; its id may be the client's own.
-    pub(super) fn push(&mut self, sent: &Sent<'_>, id: EventId, is_own: bool, payload: &str) {
-        let content = is_own.then(|| match sent.bytes {
+    /// The hash of what was sent as one record.
+    fn content_of(&self, sent: &Sent<'_>) -> u64 {
+        match sent.bytes {
             SentBytes::These(bytes) => self.content.of(bytes),
             SentBytes::Hash(hash) => hash,
-        });
+        }
+    }
+
+    /// Adds a record. If its id is the client's own, `content` is the hash of the bytes that a repeated event is compared by.
+    pub(super) fn push(
+        &mut self,
+        sent: &Sent<'_>,
+        (id, content): (EventId, Option<u64>),
+        time: Option<i64>,
+        payload: &str,
+    ) {
         if let Some(content) = content {
             self.batch.own.push(Own { number: self.batch.records.len(), id, content });
         }
         self.batch.lines.push(Line { number: sent.line, type_id: self.types.get(sent.slot).id });
-        self.encode(id, content, sent.slot, payload);
+        self.encode((id, time), content, sent.slot, payload);
     }
 
     pub(super) fn made_id(&mut self, sent: &Sent<'_>) -> EventId {
@@ -384,10 +400,10 @@ impl Encoder {
         }
     }
 
-    fn encode(&mut self, id: EventId, content: Option<u64>, slot: Slot, payload: &str) {
+    fn encode(&mut self, (id, time): (EventId, Option<i64>), content: Option<u64>, slot: Slot, payload: &str) {
         let known = self.types.get(slot);
         let request_start = self.batch.records.is_empty();
-        let record = self.envelope.record(known, id, payload);
+        let record = self.envelope.record(known, (id, time), payload);
         self.batch.records.push(&Record { request_start, request_end: false, content, ..record });
         let type_id = known.id;
         self.first_id.get_or_insert(id);

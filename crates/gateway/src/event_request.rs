@@ -142,9 +142,10 @@ fn append_checked<'w>(
     }
     let payload = known.storable(payload.payload())?;
     let given = given_id(wishes, envelope, known, &payload)?;
+    let time = known.time_of(&payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let content = given.map(|_| worker.content_hash().of(bytes));
-    let record = Record { content, ..envelope.record(known, id, &payload) };
+    let record = Record { content, ..envelope.record(known, (id, time), &payload) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
     Ok(Came::Done(Done::One(Appended { taken, id, slot })))
 }

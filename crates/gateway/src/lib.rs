@@ -34,6 +34,7 @@ mod http1;
 mod intake;
 mod listener;
 mod pages;
+mod part_ids;
 mod patience;
 mod places;
 mod problem;

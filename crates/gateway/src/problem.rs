@@ -6,6 +6,7 @@ use event::TypeName;
 use http::StatusCode;
 use pipeline::batch::BodyError;
 use pipeline::json::JsonError;
+use pipeline::pointer::JsonPointer;
 use pipeline::schema::{Violation, Violations};
 use pipeline::storable::Flaw;
 use pipeline::transform::StepError;
@@ -168,6 +169,12 @@ impl Problem {
         let detail = format!("the payload has {flaw}, which isn't taken for type {type_name}");
         let Flaw { offset, pointer, .. } = flaw;
         Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(Code::Unstorable, detail) }
+    }
+
+    /// The time of an event cannot be read.
+    pub(crate) fn of_time(pointer: &JsonPointer, reason: &str) -> Self {
+        let detail = format!("the time of the event cannot be read: {reason}");
+        Self::new(Code::Time, detail).with_pointer(pointer.as_str())
     }
 
     pub(crate) fn of_body(error: BodyError) -> Refused {

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use event::limits::TRACED_STEPS_MAX;
 use event::{EventId, KeyedIds, TypeName};
 use pipeline::schema::Violation;
-use pipeline::transform::{Context, Filtered, Outcome, Scratch, Several, Traced, Windows};
+use pipeline::transform::{Context, Filtered, Outcome, Part, Scratch, Several, Traced, Windows};
 use serde::{Serialize, Serializer};
 
 use crate::encoder::id_at;
+use crate::part_ids::PartIds;
 use crate::problem::{Problem, Refused};
 use crate::request::check_key;
 use crate::type_table::TypeRules;
@@ -66,6 +67,8 @@ pub struct TakenEvent {
     pub id: Option<EventId>,
     /// Its payload.
     pub payload: String,
+    /// Why the time in it cannot be read, if so: it counts as happened when it is received.
+    pub time_unread: Option<String>,
 }
 
 /// Why a payload would be refused: what its sender would be answered.
@@ -210,16 +213,19 @@ impl Rehearsal {
             Made::One(payload) => {
                 let payload = self.storable(payload)?;
                 let id = own(&payload)?.or_else(keyed);
-                Ok(End { taken: vec![TakenEvent { id, payload }], ..End::default() })
+                let time_unread = self.rules.time_of(&payload)?.err();
+                Ok(End { taken: vec![TakenEvent { id, payload, time_unread }], ..End::default() })
             }
             Made::Several(Several { events, filtered }) => {
-                let part = |(number, payload): (u32, String)| {
-                    let payload = self.storable(payload)?;
-                    let whole = own(&payload)?.or_else(keyed);
-                    let id = whole.map(|whole| KeyedIds::of_event(whole).id(number));
-                    Ok(TakenEvent { id, payload })
+                let ids = PartIds::new(&self.rules);
+                let take = |part: &Part| {
+                    let payload = self.storable(part.payload.clone())?;
+                    let given = ids.given((&around.source, &self.name), part, &payload)?;
+                    let derived = || keyed().map(|whole| KeyedIds::of_event(whole).id(part.number));
+                    let time_unread = self.rules.time_of(&payload)?.err();
+                    Ok(TakenEvent { id: given.map(|given| given.id).or_else(derived), payload, time_unread })
                 };
-                let taken = events.into_iter().map(part).collect::<Result<_, Refused>>()?;
+                let taken = events.iter().map(take).collect::<Result<_, Refused>>()?;
                 Ok(End { taken, filtered, refused: None })
             }
         }

@@ -89,8 +89,9 @@ pub(crate) fn conclude<'w>(
     let known = types.get(slot);
     let payload = if stepped.is_storable { Cow::Borrowed(payload) } else { known.storable(payload)? };
     let given = given_id(wishes, envelope, known, &payload)?;
+    let time = known.time_of(&payload)?;
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
-    let record = Record { content: given.map(|_| content()), ..envelope.record(known, id, &payload) };
+    let record = Record { content: given.map(|_| content()), ..envelope.record(known, (id, time), &payload) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
     if let Taken::New(_) = taken {
         stepped.windows.keep();

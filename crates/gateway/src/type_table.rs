@@ -13,7 +13,7 @@ use pipeline::json::{self, JsonErrorKind};
 use pipeline::pointer::JsonPointer;
 use pipeline::schema::Schema;
 use pipeline::storable::{self, Flaws};
-use pipeline::{Values, View};
+use pipeline::{TimeRule, Values, View};
 
 use crate::code::Code;
 use crate::effort::{self, Much, Work};
@@ -67,8 +67,8 @@ impl TextRule {
 pub struct TypeRules {
     /// Where an event's id stands in its payload.
     pub id: Option<JsonPointer>,
-    /// Where the time stands at which it happened.
-    pub time: Option<JsonPointer>,
+    /// Where the time is at which it happened, and how it is read.
+    pub time: Option<TimeRule>,
     /// What their payloads must be, if anything is said of it.
     pub schema: Option<Arc<Schema>>,
     /// The steps that they are taken through, if there are any.
@@ -115,6 +115,19 @@ pub struct GatewayTypes {
 }
 
 impl TypeRules {
+    /// The time that an event says of itself, or why it cannot be read.
+    ///
+    /// # Errors
+    /// It cannot be read, and such events are refused.
+    pub(crate) fn time_of(&self, payload: &str) -> Result<Result<Option<i64>, String>, Problem> {
+        let Some(rule) = &self.time else { return Ok(Ok(None)) };
+        match rule.read(payload) {
+            Err(reason) if rule.refuses() => Err(Problem::of_time(rule.pointer(), &reason)),
+            Err(reason) => Ok(Err(format!("{}: {reason}", rule.pointer()))),
+            read => Ok(read),
+        }
+    }
+
     /// Whether events come to the same by both. Schemas and steps that are the same are one: whoever reads a configuration again keeps
     /// those that haven't changed. Whom to ask for events is no rule for those that come.
     pub(crate) fn are_as(&self, other: &Self) -> bool {
@@ -135,6 +148,7 @@ pub(crate) struct Known {
     pub(crate) gate: Gate,
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) standing: Standing,
+    types: Arc<Types>,
 }
 
 /// What a newer configuration says of a type that was met.
@@ -226,6 +240,17 @@ impl Known {
     /// They can't, and it isn't to be repaired.
     pub(crate) fn storable<'p>(&self, payload: &'p str) -> Result<Cow<'p, str>, Problem> {
         self.rules.texts.storable(&self.name, payload)
+    }
+
+    /// The time that an event of the type says of itself. One that cannot be read is counted, and is none.
+    ///
+    /// # Errors
+    /// It cannot be read, and the type refuses such events.
+    pub(crate) fn time_of(&self, payload: &str) -> Result<Option<i64>, Problem> {
+        Ok(self.rules.time_of(payload)?.unwrap_or_else(|reason| {
+            self.types.unread_times().add(&self.name, &reason);
+            None
+        }))
     }
 
     /// What is said of a type that was taken when the request began.
@@ -437,7 +462,14 @@ impl TypeTable {
     }
 
     fn known(&self, name: TypeName, id: TypeId, rules: &Arc<TypeRules>) -> Known {
-        Known { name, id, gate: self.types.gate(id), rules: rules.clone(), standing: Standing::Taken }
+        Known {
+            name,
+            id,
+            gate: self.types.gate(id),
+            rules: rules.clone(),
+            standing: Standing::Taken,
+            types: self.types.clone(),
+        }
     }
 
     /// A type that was seen before, in another life too, needs no further room.

@@ -18,6 +18,6 @@ pub mod storable;
 pub mod transform;
 mod values;
 
-pub use event_time::event_time;
+pub use event_time::TimeRule;
 pub use refusal::{Refusal, RefusalCode};
 pub use values::{Values, View};

@@ -75,7 +75,7 @@ impl Step {
 
 impl JsonPointer {
     /// The pointer to the whole value.
-    pub(crate) const WHOLE: Self = Self { text: String::new(), steps: Vec::new() };
+    pub const WHOLE: Self = Self { text: String::new(), steps: Vec::new() };
 
     /// The pointer as text.
     #[must_use]

@@ -49,7 +49,7 @@ fn result(steps: &str, event: &str) -> String {
         Ok(Outcome::Changed(event)) => format!("`{event}`"),
         Ok(Outcome::Filtered(_)) => "filtered".to_owned(),
         Ok(Outcome::Several(several)) => {
-            several.events.iter().map(|(_, event)| format!("`{event}`")).collect::<Vec<_>>().join(" ")
+            several.events.iter().map(|part| format!("`{}`", part.payload)).collect::<Vec<_>>().join(" ")
         }
         Err(error) => format!("error: {error}"),
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use event::TypeName;
+use pipeline::TimeRule;
 use pipeline::aggregate::{Definition, Emit, Late, Rules, TimeBasis};
-use pipeline::pointer::JsonPointer;
 use pipeline::schema::Reach;
 
 use super::event_type::first_readable;
@@ -52,7 +52,7 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
-    (time, mut reach): (Option<&JsonPointer>, Option<&mut Reach<'_>>),
+    (time, mut reach): (Option<&TimeRule>, Option<&mut Reach<'_>>),
 ) -> Vec<(AggregateConfig, Spot)> {
     let tables = reader.table(section, TABLE);
     let tables = reader.tables(&tables);
@@ -82,13 +82,13 @@ fn read_one(
     of: &Section<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
-    time: Option<&JsonPointer>,
+    time: Option<&TimeRule>,
 ) -> Option<AggregateConfig> {
     reader.check_keys(section, KEYS);
     let name = name(reader, of, section);
     let mistakes_before = reader.mistakes();
     let mut definition = definition(reader, section);
-    definition.event_time = time.map(|pointer| pointer.as_str().to_owned());
+    definition.event_time = time.cloned();
     let list = route::written(reader, section);
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
     let routes = route::resolve(reader, section, names, sinks);

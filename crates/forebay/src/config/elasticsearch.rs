@@ -13,6 +13,7 @@ use super::report::Mistake;
 use super::section::{Found, Section};
 use super::store::{ca, requests, timeout};
 use super::{file, size};
+use crate::text_file;
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -91,7 +92,7 @@ fn index(text: &str) -> Result<IndexPattern, Wrong> {
 fn template(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<Template> {
     let Found { value: path, spot } = file::read(reader, section, "template", folder, "wanted the path of a file")?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let body = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+    let body = text_file::read(&path).map_err(|error| error.to_string());
     match body.and_then(|body| Template::new(&name, body).map_err(|error| error.to_string())) {
         Ok(template) => Some(template),
         Err(why) => {

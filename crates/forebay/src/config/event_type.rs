@@ -5,11 +5,13 @@ use std::path::Path;
 
 use event::TypeName;
 use gateway::TextRule;
+use pipeline::TimeRule;
 use pipeline::pointer::JsonPointer;
 use pipeline::schema::Reach;
 use pipeline::storable::Flaws;
 
 use super::aggregate::{self, AggregateConfig};
+use super::event_time;
 use super::pointer;
 use super::reach;
 use super::reader::{Reader, Wrong};
@@ -22,8 +24,21 @@ use super::table::LookupTables;
 use super::transform::{self, TypeTransform};
 
 /// The settings of `[types.X]`.
-pub(super) const KEYS: &[&str] =
-    &["id", "time", "schema", "schema_formats", "transform", "text", aggregate::TABLE, "ack_memory", "read", "routes"];
+pub(super) const KEYS: &[&str] = &[
+    "id",
+    "time",
+    "time_format",
+    "time_zone",
+    "time_unreadable",
+    "schema",
+    "schema_formats",
+    "transform",
+    "text",
+    aggregate::TABLE,
+    "ack_memory",
+    "read",
+    "routes",
+];
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
@@ -33,8 +48,8 @@ const OTHERS: &str = "*";
 pub(crate) struct TypeConfig {
     /// The JSON pointer to an event's id within its payload.
     pub(crate) id: Option<JsonPointer>,
-    /// The JSON pointer to the time at which an event happened.
-    pub(crate) time: Option<JsonPointer>,
+    /// Where the time is at which an event happened, and how it is read.
+    pub(crate) time: Option<TimeRule>,
     /// What their payloads must be, if anything is said of it.
     pub(crate) schema: Option<TypeSchema>,
     /// The steps that they are taken through.
@@ -129,7 +144,8 @@ fn read_one(
         reach::pointer(reader, section, ("id", id.as_ref()), reach);
         reach::pointer(reader, section, ("time", time.as_ref()), reach);
     }
-    let (id, time) = (id.map(|found| found.value), time.map(|found| found.value));
+    let id = id.map(|found| found.value);
+    let time = event_time::read(reader, section, time.map(|found| found.value));
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
 
     let mistakes_before = reader.mistakes();
@@ -174,7 +190,7 @@ fn read_aggregates(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
-    events: (Option<&JsonPointer>, Option<&mut Reach<'_>>),
+    events: (Option<&TimeRule>, Option<&mut Reach<'_>>),
 ) -> (Vec<AggregateConfig>, Vec<Spot>) {
     if section.name() != OTHERS {
         return aggregate::read(reader, section, sinks, events).into_iter().unzip();

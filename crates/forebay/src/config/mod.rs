@@ -12,6 +12,7 @@ mod duration;
 #[cfg(feature = "elasticsearch")]
 mod elasticsearch;
 mod environment;
+mod event_time;
 mod event_type;
 mod file;
 mod gateway;
@@ -75,6 +76,7 @@ use access::Scopes;
 use event::TypeName;
 use toml::de::DeTable;
 
+use crate::text_file;
 use crate::tls_files::TlsFiles;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
 pub(crate) use admin::Admin;
@@ -202,6 +204,7 @@ pub(crate) fn load(
 pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Report> {
     let mut report = Report::default();
     let (name, bytes) = inputs.file.unwrap_or(("no file", b""));
+    let bytes = text_file::content(bytes);
     let text = String::from_utf8_lossy(bytes);
     let source = report.source(name, &*text);
     if let Err(error) = std::str::from_utf8(bytes) {

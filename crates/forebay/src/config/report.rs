@@ -132,18 +132,17 @@ impl Report {
             Severity::Mistake => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let mut snippet =
-            self.snippet(&mistake.at).annotation(annotation(AnnotationKind::Primary, &mistake.at, &mistake.label));
+        let mut here = vec![Mark { kind: AnnotationKind::Primary, at: &mistake.at.span, label: &mistake.label }];
         let mut elsewhere = None;
         if let Some((at, label)) = &mistake.also {
-            let annotation = annotation(AnnotationKind::Context, at, label);
+            let mark = Mark { kind: AnnotationKind::Context, at: &at.span, label };
             if at.source == mistake.at.source {
-                snippet = snippet.annotation(annotation);
+                here.push(mark);
             } else {
-                elsewhere = Some(self.snippet(at).annotation(annotation));
+                elsewhere = Some(self.snippet(at.source, &[mark]));
             }
         }
-        let mut group = level.primary_title(mistake.title.as_str()).element(snippet);
+        let mut group = level.primary_title(mistake.title.as_str()).element(self.snippet(mistake.at.source, &here));
         if let Some(snippet) = elsewhere {
             group = group.element(snippet);
         }
@@ -153,11 +152,15 @@ impl Report {
         }
     }
 
-    fn snippet(&self, spot: &Spot) -> Snippet<'_, Annotation<'_>> {
-        let source = &self.sources[spot.source.0];
+    /// A part of a source with marks. Every mark is moved to whole characters of the text, because the renderer panics on others.
+    fn snippet<'a>(&'a self, source_id: SourceId, marks: &[Mark<'a>]) -> Snippet<'a, Annotation<'a>> {
+        let source = &self.sources[source_id.0];
         // The configuration comes first, then the files that it names and the variables.
-        let is_configuration = spot.source == SourceId(0) || source.name == "environment";
-        Snippet::source(secrets::hidden(&source.text, is_configuration)).path(source.name.as_str())
+        let is_configuration = source_id == SourceId(0) || source.name == "environment";
+        let shown = secrets::hidden(&source.text, is_configuration);
+        let annotations: Vec<_> =
+            marks.iter().map(|mark| mark.kind.span(whole_characters(&shown, mark.at)).label(mark.label)).collect();
+        Snippet::source(shown).path(source.name.as_str()).annotations(annotations)
     }
 
     fn summary(&self) -> String {
@@ -177,8 +180,17 @@ impl Report {
     }
 }
 
-fn annotation<'a>(kind: AnnotationKind, spot: &Spot, label: &'a str) -> Annotation<'a> {
-    kind.span(spot.span.clone()).label(label)
+/// Bytes of a source that are underlined.
+struct Mark<'a> {
+    kind: AnnotationKind,
+    at: &'a Range<usize>,
+    label: &'a str,
+}
+
+/// The bytes of the characters that the span touches; the end of the text, if it lies beyond.
+fn whole_characters(text: &str, span: &Range<usize>) -> Range<usize> {
+    let start = text.floor_char_boundary(span.start.min(text.len()));
+    start..text.ceil_char_boundary(span.end.clamp(start, text.len()))
 }
 
 impl fmt::Display for Report {
@@ -188,3 +200,55 @@ impl fmt::Display for Report {
 }
 
 impl std::error::Error for Report {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rendered(text: &str, span: Range<usize>, also: Range<usize>) -> String {
+        let mut report = Report::default();
+        let source = report.source("a.json", text);
+        let other = report.source("b.json", text);
+        for coloured in [false, true] {
+            for also_in in [source, other] {
+                let mistake = Mistake::new("wrong", Spot { source, span: span.clone() }, "here");
+                report.push(mistake.also(Spot { source: also_in, span: also.clone() }, "there"));
+            }
+            let _ = report.render(coloured);
+        }
+        report.render(false)
+    }
+
+    #[test]
+    fn a_mistake_within_a_character_is_shown_at_that_character() {
+        let shown = rendered("{\n  é: 1\n}", 5..6, 0..1);
+        assert!(shown.contains("a.json:2:3") && shown.contains("é: 1"), "{shown}");
+    }
+
+    #[test]
+    fn a_mistake_in_any_line_and_beyond_the_end_is_shown() {
+        let long = format!("\u{feff}{{\"a\":\t\"{}\"\r\n", "é„x".repeat(20_000));
+        for text in ["", "\r\n", "\u{feff}", "a\tb", "é", "\0", long.as_str()] {
+            for start in [0, 1, 2, 3, text.len() / 2, text.len().saturating_sub(1), text.len(), text.len() + 9] {
+                for end in [0, start, start + 1, start + 2, usize::MAX] {
+                    assert!(rendered(text, start..end, end..start).contains("a.json"));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_and_every_span_is_shown(
+            text in "([a-z\"{}:=é„\u{feff}\u{a0}\u{200d}\u{1f600}\t\r\n ]|\\PC|\\x00|\\x1b){0,40}",
+            bytes in prop::collection::vec(any::<u8>(), 0..40),
+            (start, end, also_start, also_end) in (0_usize..90, 0_usize..90, 0_usize..90, 0_usize..90),
+        ) {
+            for text in [text, String::from_utf8_lossy(&bytes).into_owned()] {
+                prop_assert!(rendered(&text, start..end, also_start..also_end).contains("wrong"));
+            }
+        }
+    }
+}

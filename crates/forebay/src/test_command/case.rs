@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folding::Folding;
 use crate::config::{Configuration, TypeConfig};
+use crate::text_file;
 use crate::trial::Bench;
 use crate::try_command::{at, type_of};
 
@@ -330,5 +331,5 @@ fn optional(folder: &Path, name: &str) -> Result<Option<String>, CaseError> {
 }
 
 fn read(path: &Path) -> Result<String, CaseError> {
-    fs::read_to_string(path).map_err(|source| CaseError::File { path: path.to_owned(), source })
+    text_file::read(path).map_err(|source| CaseError::File { path: path.to_owned(), source })
 }

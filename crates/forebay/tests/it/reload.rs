@@ -304,3 +304,19 @@ fn the_log_can_be_json_and_leave_out_what_matters_less() {
     assert_eq!(stand.stop("-TERM"), Some(0));
     assert_eq!(stand.log(), "");
 }
+
+#[test]
+fn a_mistake_within_a_character_of_several_bytes_changes_nothing() {
+    const TYPED: &str = "[types.a]\nroutes = [\"one\"]\nschema = \"a.json\"\n[sinks.one]\nkind = \"sqlite\"\n";
+    let stand = Stand::new(ONE);
+    for wrong in ["{\u{201c}type\u{201d}: 1}", "{\u{a0}\"type\": \"object\"}", "{\"type\": é}", "é"] {
+        stand.folder.write("a.json", wrong);
+        let (status, body) = stand.reload(TYPED);
+        assert_eq!(status, 422, "{body}");
+        assert!(body.contains("a.json"), "{body}");
+        assert_eq!(stand.post("a", "{}"), 200);
+    }
+    stand.folder.write("a.json", "\u{feff}{\"type\": \"object\"}");
+    stand.accepts(&format!("\u{feff}{TYPED}"));
+    assert_eq!((stand.post("a", "{}"), stand.post("a", "1")), (200, 422));
+}

@@ -137,3 +137,54 @@ fn a_trial_finds_the_type_as_a_request_does() {
     };
     assert!(code == Some(0) && printed.contains("type      other\n"), "{printed}");
 }
+
+const TIMES: &str = r#"
+[types.t]
+time = "/at"
+routes = ["local"]
+[types.strict]
+time = "/at"
+time_format = "unix"
+time_unreadable = "refuse"
+routes = ["local"]
+[types.strict.aggregate.hits]
+window = "1m"
+measures = { n = "count" }
+routes = ["local"]
+[sinks.local]
+kind = "sqlite"
+"#;
+
+#[test]
+fn a_time_that_cannot_be_read_is_counted_logged_once_shown_and_refused_where_the_type_says_so() {
+    let stand = Stand::new(TIMES);
+    let post = |path: &str, body: &str| stand.server().post(path, body);
+    let unread = || stand.server().metric("forebay_event_times_unread_total{type=\"t\"}");
+    for form in ["2026-11-21T10:00:30+0000", "2026-11-21T10:00Z", "2026-11-21 10:00:30+00", "2026-11-21T10:00:30,5Z"] {
+        assert_eq!(post("/ingest/event/t", &format!(r#"{{"at":"{form}"}}"#)).0, 200);
+    }
+    assert_eq!(post("/ingest/event/t", r#"{"at":null}"#).0, 200);
+    assert!(!stand.server().metrics().contains("forebay_event_times_unread_total{"));
+    for unreadable in ["\"not a time\"", "7", "\"2026-11-21T10:00:30\""] {
+        assert_eq!(post("/ingest/event/t", &format!(r#"{{"at":{unreadable}}}"#)).0, 200);
+    }
+    assert_eq!(post("/ingest/batch/t", "{\"at\":{}}\n").0, 200);
+    assert_eq!(unread(), 4);
+    let log = || std::fs::read_to_string(stand.folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("the time of an event of type t cannot be read")), "{}", log());
+    assert_eq!(log().matches("cannot be read").count(), 1, "{}", log());
+
+    assert_eq!(post("/ingest/event/strict", r#"{"at":1.7951688e9}"#).0, 200);
+    let (status, body) = post("/ingest/event/strict", r#"{"at":"soon"}"#);
+    assert_eq!(status, 422);
+    assert!(body.contains("\"code\":\"time\"") && body.contains("\"pointer\":\"/at\""), "{body}");
+    assert_eq!(post("/ingest/batch/strict", "{\"at\":1}\n{\"at\":\"soon\"}\n").0, 207);
+    let admin = stand.server().admin;
+    let tried = |of: &str, body: &str| {
+        let head = format!("POST /api/try/{of} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {}", body.len());
+        exchange(admin, &format!("{head}\r\nConnection: close\r\n\r\n{body}")).1
+    };
+    assert!(tried("t", r#"{"at":"not a time"}"#).contains("\"time_unread\":\"/at: the value is no time"));
+    assert!(!tried("t", r#"{"at":"2026-11-21T10:00Z"}"#).contains("time_unread"));
+    assert!(tried("strict", r#"{"at":"soon"}"#).contains("\"code\":\"time\""));
+}

@@ -22,15 +22,29 @@ impl Encoder {
     /// Sorts out what the log has met before: the first copies of duplicates are given, the lines that weren't taken refused.
     pub(crate) fn take_met(&mut self) -> Vec<Earlier> {
         let (again, refused) = (std::mem::take(&mut self.batch.again), std::mem::take(&mut self.batch.refused));
-        let mut repeated: Vec<u32> = again.iter().map(|(number, _)| self.batch.line_of(*number)).collect();
-        repeated.dedup();
-        self.duplicates += repeated.len() as u64;
-        self.accepted -= (repeated.len() + refused.len()) as u64;
+        let repeated = self.repeated_lines(&again);
+        self.duplicates += repeated;
+        self.accepted -= repeated + refused.len() as u64;
         refused.into_iter().for_each(|(line, cause)| self.refuse_met(line, cause));
         // They stand among those that were refused before the log was asked.
         self.refused.sort_by_key(Refusal::line);
         self.shorten_list();
         again.into_iter().map(|(_, earlier)| earlier).collect()
+    }
+
+    /// How many lines came before as a whole. `again` has the records that did, in their order.
+    fn repeated_lines(&self, again: &[(u32, Earlier)]) -> u64 {
+        if again.is_empty() {
+            return 0;
+        }
+        let mut again = again.iter().map(|(number, _)| *number as usize).peekable();
+        let (mut repeated, mut end) = (0, 0);
+        for line in self.batch.lines.chunk_by(|one, next| one.number == next.number) {
+            end += line.len();
+            let records = std::iter::from_fn(|| again.next_if(|number| *number < end)).count();
+            repeated += u64::from(records == line.len());
+        }
+        repeated
     }
 
     fn refuse_met(&mut self, line: u32, cause: Cause) {

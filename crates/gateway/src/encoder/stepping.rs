@@ -7,8 +7,9 @@ use event::{EventId, KeyedIds, TypeName, id};
 use pipeline::View;
 use pipeline::transform::{Filtered, Outcome, Scratch, Several, Windows};
 
-use super::{Encoder, Ids, Sent, SentBytes, Stop, own_id};
+use super::{Encoder, Ids, Sent, SentBytes, Stop};
 use crate::code::Code;
+use crate::part_ids::PartIds;
 use crate::problem::Problem;
 use crate::type_cache::Slot;
 use crate::type_steps::Ran;
@@ -124,29 +125,36 @@ impl Encoder {
     /// Adds what one record has become: all of it, or nothing.
     fn put_several(&mut self, sent: &Sent<'_>, several: &Several) -> Result<(), Problem> {
         let Several { events, filtered } = several;
-        self.check_room(events.len(), events.iter().map(|(_, event)| event.len()).sum())?;
+        self.check_room(events.len(), events.iter().map(|part| part.payload.len()).sum())?;
         let known = self.types.get(sent.slot);
+        let ids = PartIds::new(&known.rules);
         let mut taken = Vec::with_capacity(events.len());
-        for (number, event) in events {
-            let event = known.storable(event)?;
-            taken.push((*number, own_id(&self.envelope.source, known, &event)?, event));
+        for part in events {
+            let event = known.storable(&part.payload)?;
+            let given = ids.given((&self.envelope.source, &known.name), part, &event)?;
+            taken.push((part.number, given, known.time_of(&event)?, event));
         }
         let parent = self.made_id(sent);
-        for (number, own, event) in taken {
-            let id = self.id_of_part(number, own, parent);
-            self.push(sent, id, own.is_some(), &event);
+        let mut whole = None;
+        for (number, given, time, event) in taken {
+            let id = given.as_ref().map_or_else(|| self.id_of_part(number, parent), |given| given.id);
+            let content = given.map(|given| match given.element {
+                Some(element) => self.content.of(element.as_bytes()),
+                None => *whole.get_or_insert_with(|| self.content_of(sent)),
+            });
+            self.push(sent, (id, content), time, &event);
         }
         filtered.iter().for_each(|by| self.stepping.take_out(sent.slot, *by));
         self.filtered += u64::from(events.is_empty());
         Ok(())
     }
 
-    /// The id of a part is derived from what the whole is known by, so that it is the same when the whole comes again. Ids
+    /// The id of a part without an own one is derived from the request's key, so that it is the same if the request is repeated. Ids
     /// that are made here are counted up instead: they never come again, and stand side by side.
-    fn id_of_part(&self, number: u32, own: Option<EventId>, parent: EventId) -> EventId {
-        match (&self.ids, own) {
-            (Ids::Generated(first), None) => id::numbered(*first, self.batch.records.len() + 1),
-            (_, own) => KeyedIds::of_event(own.unwrap_or(parent)).id(number),
+    fn id_of_part(&self, number: u32, parent: EventId) -> EventId {
+        match &self.ids {
+            Ids::Generated(first) => id::numbered(*first, self.batch.records.len() + 1),
+            Ids::Keyed(_) => KeyedIds::of_event(parent).id(number),
         }
     }
 

@@ -486,7 +486,7 @@ fn lines_to_be_sent_alone_are_listed_first() {
 fn of_a_line_that_is_refused_nothing_is_stored() {
     let stand = stand(TypeRules { id: id_at("/items/id"), ..rules(r#"[{"explode": "/items"}]"#) });
     assert_eq!(stand.post("/ingest/event/t", "", r#"{"items":[{"id":1},{"id":2}]}"#).status, 200);
-    let line = r#"{"items":[{"id":9},{"id":2}]}"#;
+    let line = r#"{"items":[{"id":9},{"id":2,"x":1}]}"#;
     let answer = stand.post("/ingest/batch/t", NDJSON, line);
     assert_eq!((answer.status, &answer.json()["accepted"]), (422, &0.into()), "{}", answer.json());
     assert_eq!(stand.stored().len(), 2);
@@ -507,4 +507,94 @@ fn a_first_copy_beside_a_line_that_became_several_is_no_duplicate() {
     let json = stand.post("/ingest/batch/t", NDJSON, body).json();
     assert_eq!((&json["accepted"], &json["duplicates"]), (&2.into(), &2.into()), "{json}");
     assert_eq!(stand.stored().len(), 3);
+}
+
+/// Clients that send arrays repeat what was not answered together with what is new.
+#[test]
+fn an_element_with_an_id_of_its_own_is_stored_once_wherever_it_is() {
+    for steps in [
+        r#"[{"explode": "/batch", "to": ""}]"#,
+        r#"[{"explode": "/batch"}, {"move": "/batch", "to": ""}, {"set": "/x", "value": 1}]"#,
+    ] {
+        let stand = stand(TypeRules { id: id_at("/id"), ..rules(steps) });
+        let body = |ids: &[&str], at: u32| {
+            let elements: Vec<_> = ids.iter().map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
+            format!(r#"{{"batch":[{}],"sentAt":{at}}}"#, elements.join(","))
+        };
+        let post = |body: String| stand.post("/ingest/event/t", ACCEPT, body);
+        let ids = |stand: &Stand| stand.stored().into_iter().map(|event| event.id).collect::<Vec<_>>();
+        let id = |text: &str| KeyedIds::new("", &TypeName::new("t").unwrap(), text.as_bytes()).id(0).to_string();
+        for (elements, at, duplicate) in [
+            (&["m1", "m2"][..], 1, false),
+            (&["m1", "m2", "m3"], 2, false),
+            (&["m2", "m4"], 3, false),
+            (&["m4", "m1"], 4, true),
+        ] {
+            let answer = post(body(elements, at));
+            assert_eq!((answer.status, &answer.json()["duplicate"]), (200, &duplicate.into()), "{elements:?}");
+        }
+        assert_eq!(ids(&stand), ["m1", "m2", "m3", "m4"].map(id));
+        // One of them with other bytes: nothing is stored of the event, nor of the line.
+        let changed = r#"{"batch":[{"id":"m5"},{"id":"m1","x":2}]}"#;
+        assert_eq!(post(changed.to_owned()).code(), "id_reused");
+        let lines = format!("{changed}\n{}\n{}\n", body(&["m1", "m6"], 5), body(&["m1", "m2"], 6));
+        let answer = stand.post("/ingest/batch/t", NDJSON, lines);
+        let json = answer.json();
+        assert_eq!((answer.status, &json["accepted"], &json["duplicates"]), (207, &1.into(), &1.into()), "{json}");
+        assert_eq!((&json["refused"][0]["line"], &json["refused"][0]["code"]), (&1.into(), &"id_reused".into()));
+        assert_eq!(ids(&stand)[4..], [id("m6")]);
+    }
+}
+
+#[test]
+fn an_element_without_an_id_gets_one_of_the_request() {
+    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/batch", "to": ""}]"#) });
+    let post = |key: &str, body: &str| stand.post("/ingest/event/t", &format!("Idempotency-Key: {key}\r\n"), body);
+    for (key, body, status, stored) in [
+        ("a", r#"{"batch":[{"id":1},{"n":1}]}"#, 200, 2),
+        ("a", r#"{"batch":[{"id":1},{"n":1}]}"#, 200, 2),
+        ("b", r#"{"batch":[{"n":1},{"id":1}]}"#, 200, 3),
+        ("b", r#"{"batch":[{"n":2},{"id":1}]}"#, 409, 3),
+    ] {
+        assert_eq!((post(key, body).status, stand.stored().len()), (status, stored), "{key} {body}");
+    }
+}
+
+#[test]
+fn events_of_an_element_have_ids_that_are_derived_from_the_elements() {
+    let steps = r#"[{"explode": "/a", "to": ""}, {"explode": "/b"}]"#;
+    let stand = stand(TypeRules { id: id_at("/id"), ..rules(steps) });
+    for (body, stored) in [
+        (r#"{"a":[{"id":1,"b":[1,2]},{"id":2,"b":[3]}]}"#, 3),
+        (r#"{"a":[{"id":2,"b":[3]},{"id":1,"b":[1,2]},{"id":3,"b":[4]}]}"#, 4),
+    ] {
+        assert_eq!(stand.post("/ingest/event/t", "", body).status, 200);
+        assert_eq!(stand.stored().len(), stored, "{body}");
+    }
+    assert_eq!(stand.post("/ingest/event/t", "", r#"{"a":[{"id":1,"b":[1]}]}"#).status, 409);
+}
+
+/// The same where the pool of workers takes them, and where it is only tried.
+#[test]
+fn ids_of_elements_are_the_same_on_every_path() {
+    let all = r#"[{"redact": "/pad", "what": ["email"], "when": "pad != null"}, {"explode": "/batch", "to": ""}]"#;
+    let rules = TypeRules { id: id_at("/id"), ..rules(all) };
+    let small = r#"{"batch":[{"id":"m1"},{"id":"m2"}]}"#;
+    let large = format!(r#"{{"pad":"{}","batch":[{{"id":"m2"}},{{"id":"m3"}}]}}"#, "a@b.org ".repeat(60_000));
+    let mut tried: Vec<_> = Vec::new();
+    for body in [small, large.as_str()] {
+        let around = gateway::Around::default();
+        let mut dry = gateway::Rehearsal::new(TypeName::new("t").unwrap(), rules.clone());
+        tried.extend(dry.run(body.as_bytes(), &around).end.taken.into_iter().filter_map(|event| event.id));
+    }
+    tried.sort();
+    tried.dedup();
+    let stand = stand(rules);
+    assert_eq!(stand.post("/ingest/event/t", "", small).status, 200);
+    assert_eq!(stand.post("/ingest/event/t", "", large.as_str()).status, 200);
+    assert_eq!(stand.post("/ingest/batch/t", NDJSON, format!("{small}\n{large}\n")).status, 200);
+    let mut stored: Vec<_> = stand.stored().into_iter().map(|event| event.id).collect();
+    stored.sort();
+    assert_eq!(stored, tried.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(stored.len(), 3);
 }

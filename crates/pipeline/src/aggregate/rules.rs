@@ -13,7 +13,7 @@ use super::accumulator::Kind;
 use super::measure::{Measure, Read};
 use super::reading::Reading;
 use super::window::{Span, microseconds};
-use crate::event_time;
+use crate::TimeRule;
 use crate::pointer::JsonPointer;
 
 /// Members of a result that no measure can be called.
@@ -59,8 +59,8 @@ pub struct Definition {
     pub window: String,
     /// Which time counts.
     pub time: TimeBasis,
-    /// The JSON pointer to an event's own time, RFC 3339, for events that come without it.
-    pub event_time: Option<String>,
+    /// How an event's own time is read, for events that come without it.
+    pub event_time: Option<TimeRule>,
     /// JSON pointers.
     pub group_by: Vec<String>,
     /// Names with measures such as `sum:/bytes`, in the order of the result.
@@ -114,7 +114,7 @@ pub struct Rules {
     pub(super) name: TypeName,
     pub(super) span: Span,
     pub(super) time: TimeBasis,
-    event_time: Option<JsonPointer>,
+    event_time: Option<TimeRule>,
     pub(super) group_by: Vec<String>,
     /// Where the groups' values are among what is read.
     pub(super) group_pointers: Vec<usize>,
@@ -144,7 +144,6 @@ impl Rules {
     pub fn new(name: TypeName, definition: &Definition) -> Result<Self, Vec<Mistake>> {
         let mut draft = Draft::default();
         let span = draft.read("window", Span::parse(&definition.window));
-        let event_time = draft.event_time(definition.event_time.as_deref());
         let group_pointers = draft.group_by(&definition.group_by);
         let measures = draft.measures(&definition.measures);
         let default = if definition.time == TimeBasis::Event { AGGREGATE_LATENESS } else { Duration::ZERO };
@@ -172,7 +171,7 @@ impl Rules {
             name,
             span,
             time: definition.time,
-            event_time,
+            event_time: definition.event_time.clone(),
             group_by: definition.group_by.clone(),
             group_pointers,
             measures,
@@ -215,8 +214,8 @@ impl Rules {
     /// The time that an event says of itself, where the pointer leads to one.
     #[must_use]
     pub fn time_of(&self, payload: &str) -> Option<i64> {
-        let at = self.event_time.as_ref().filter(|_| self.time == TimeBasis::Event)?;
-        event_time(at, payload)
+        let rule = self.event_time.as_ref().filter(|_| self.time == TimeBasis::Event)?;
+        rule.read(payload).ok().flatten()
     }
 
     /// Bytes for the groups of all windows.
@@ -270,11 +269,6 @@ impl Draft {
             self.mistake(setting, format!("at most {most}"));
         }
         microseconds(length.min(AGGREGATE_LATENESS_MAX))
-    }
-
-    fn event_time(&mut self, pointer: Option<&str>) -> Option<JsonPointer> {
-        let parsed = pointer?.parse::<JsonPointer>().map_err(|error| error.to_string());
-        self.read("time", parsed)
     }
 
     fn group_by(&mut self, pointers: &[String]) -> Vec<usize> {

@@ -23,6 +23,21 @@ impl Expression {
         found
     }
 
+    /// Every place that is read of a document, and whether all within it is read too.
+    pub(crate) fn reads(&self) -> Vec<(JsonPointer, bool)> {
+        let mut found = Vec::new();
+        self.gather_reads(&self.root, &mut found);
+        found
+    }
+
+    /// The recursion is as deep as expressions may be.
+    fn gather_reads(&self, node: &Node, found: &mut Vec<(JsonPointer, bool)>) {
+        match self.place(node) {
+            Some(pointer) => found.push((pointer, !matches!(node.kind, NodeKind::HasField(_) | NodeKind::Has(..)))),
+            None => node.kind.children().for_each(|child| self.gather_reads(child, found)),
+        }
+    }
+
     fn gather_needed(&self, node: &Node, found: &mut Vec<(Range<usize>, JsonPointer)>) {
         let mut add = |node: &Node| {
             let place = self.place(node).filter(|pointer| !pointer.as_str().is_empty());

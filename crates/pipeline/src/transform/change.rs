@@ -62,6 +62,11 @@ impl Change {
         }
     }
 
+    /// Whether it makes a value unreadable in its place.
+    pub(super) const fn hides(&self) -> bool {
+        matches!(self, Self::Hash(_) | Self::Mask(_) | Self::Redact(_) | Self::Replace(_) | Self::Truncate(_))
+    }
+
     /// Writes what becomes of a value that isn't null.
     pub(super) fn apply(&self, json: &str, out: &mut String, budget: &mut Budget) -> Result<Made, String> {
         match self {

@@ -12,6 +12,7 @@ use super::options::Options;
 use super::spec::StepSpec;
 use super::step::{OnError, Operation, Step};
 use super::tables::Tables;
+use crate::expression::Expression;
 use crate::nearest::nearest;
 
 /// Reads an operation out of its keys; none where that went wrong, which was told.
@@ -110,7 +111,8 @@ fn step(options: &mut Options<'_>, around: &mut Around<'_>) -> Option<Step> {
     let on_error = options.choice("on_error", &words).unwrap_or_default();
     let known = known?;
     let operation = (known.read)(options, around)?;
-    Some(Step { number: options.step, name: known.name, when, on_error, operation })
+    let unambiguous = when.as_ref().filter(|_| operation.hides()).map(Expression::reads).unwrap_or_default();
+    Some(Step { number: options.step, name: known.name, when, unambiguous, on_error, operation })
 }
 
 /// TOML has no key twice, but whoever else makes a step may.

@@ -1,5 +1,8 @@
 //! One event made several: one for each element of an array.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use event::limits::{EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
 use super::step::{Failure, Run, Verdict, failure};
@@ -13,6 +16,15 @@ pub(super) struct Explode {
     pub(super) to: JsonPointer,
 }
 
+/// The events that were made of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Exploded {
+    pub(super) array: Arc<str>,
+    /// For each event the bytes of its element.
+    pub(super) places: Vec<Range<usize>>,
+    pub(super) events: Vec<String>,
+}
+
 impl Run<'_, '_> {
     /// Each event is a copy with an element in the place of the array.
     pub(super) fn explode(&mut self, explode: &Explode) -> Result<Verdict, Failure> {
@@ -24,14 +36,15 @@ impl Run<'_, '_> {
         if text::elements(json).nth(EXPLODE_MAX).is_some() {
             return Err(Failure::at(at, format!("the array has more than {EXPLODE_MAX} elements")));
         }
-        let json = json.to_owned();
-        self.budget.spend(json.len()).map_err(|detail| Failure::at(at, detail))?;
+        let array: Arc<str> = json.into();
+        self.budget.spend(array.len()).map_err(|detail| Failure::at(at, detail))?;
         if at != to {
             self.tree.remove(at);
         }
         let (mut events, mut bytes) = (Vec::new(), 0);
-        for element in text::elements(&json) {
-            self.tree.put(to, element).map_err(|error| failure(to, &error))?;
+        let places: Vec<_> = text::element_places(&array).collect();
+        for place in &places {
+            self.tree.put(to, &array[place.clone()]).map_err(|error| failure(to, &error))?;
             let mut event = String::new();
             self.tree.write_document(&mut event);
             bytes += event.len();
@@ -44,6 +57,6 @@ impl Run<'_, '_> {
             }
             events.push(event);
         }
-        Ok(Verdict::Becomes(events))
+        Ok(Verdict::Becomes(Exploded { array, places, events }))
     }
 }

@@ -1,6 +1,8 @@
 //! What becomes of an event.
 
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// What a transform makes of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +20,54 @@ pub enum Outcome<'s> {
 /// The events that one has become.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Several {
-    /// Those that go on, each with its number, from 0: their ids are derived from it. The numbers of those that don't are left
-    /// out, so that an id doesn't depend on what becomes of the others.
-    pub events: Vec<(u32, String)>,
+    /// Those that go on.
+    pub events: Vec<Part>,
     /// Those that go no further.
     pub filtered: Vec<Filtered>,
+}
+
+/// One of the events that one has become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 0, among all that the event became. Those that go no further are counted too, so that an id that is derived
+    /// from the number doesn't depend on what becomes of the others.
+    pub number: u32,
+    /// The event itself.
+    pub payload: String,
+    /// The elements that it was made of, the outermost first.
+    pub(super) elements: Vec<Origin>,
+}
+
+/// An element of which `explode` made an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// The step, from 1.
+    pub(super) step: usize,
+    pub(super) array: Arc<str>,
+    pub(super) place: Range<usize>,
+    /// The number of the first event that was made of it.
+    pub(super) first: u32,
+}
+
+/// The element that an event was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element<'p> {
+    /// Its bytes as `explode` found them.
+    pub text: &'p str,
+    /// The event's number among those that were made of the element, if a later `explode` made several of it.
+    pub number: Option<u32>,
+}
+
+impl Part {
+    /// The element that the first of these steps made this event of which was done, see [`super::Transform::elements_with`].
+    #[must_use]
+    pub fn element(&self, steps: &[usize]) -> Option<Element<'_>> {
+        let found = steps.iter().find_map(|step| self.elements.iter().position(|element| element.step == *step))?;
+        let Origin { array, place, first, .. } = self.elements.get(found)?;
+        let is_innermost = found + 1 == self.elements.len();
+        let number = if is_innermost { None } else { Some(self.number - first) };
+        Some(Element { text: array.get(place.clone())?, number })
+    }
 }
 
 /// Which step took an event out.

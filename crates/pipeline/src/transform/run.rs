@@ -2,7 +2,8 @@
 
 use event::limits::{EVENT_BYTES_MAX, EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
-use super::outcome::{Filtered, Several, StepError};
+use super::explode::Exploded;
+use super::outcome::{Filtered, Origin, Part, Several, StepError};
 use super::step::{Failure, OnError, Run, Step, Verdict};
 use super::text;
 use super::trace::{Did, Observer};
@@ -24,6 +25,8 @@ pub(super) enum End {
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) several: Several,
+    /// The elements that the next event is made of.
+    elements: Vec<Origin>,
     count: u32,
     bytes: usize,
 }
@@ -51,12 +54,12 @@ impl Run<'_, '_> {
                     observer.step(step, || Did::Filtered, self.tree);
                     return Ok(End::Filtered(step.filtered()));
                 }
-                Some(Verdict::Becomes(events)) => {
-                    observer.exploded(step, &events);
-                    if events.is_empty() {
+                Some(Verdict::Becomes(exploded)) => {
+                    observer.exploded(step, &exploded.events);
+                    if exploded.events.is_empty() {
                         return Ok(End::Filtered(step.filtered()));
                     }
-                    return self.parts(step, &steps[place + 1..], events, gathered, observer);
+                    return self.parts(step, &steps[place + 1..], &exploded, gathered, observer);
                 }
             }
         }
@@ -70,7 +73,7 @@ impl Run<'_, '_> {
 
     fn fail<O: Observer>(&mut self, step: &Step, failure: Failure, observer: &mut O) -> Result<(), StepError> {
         // What has cost all that it may is refused, or a step that hides something could be passed by.
-        let on_error = if self.budget.is_exhausted() { OnError::Refuse } else { step.on_error };
+        let on_error = if failure.is_final || self.budget.is_exhausted() { OnError::Refuse } else { step.on_error };
         match on_error {
             OnError::Refuse => {
                 observer.step(step, || Did::Refused(failure.detail.clone()), self.tree);
@@ -104,11 +107,13 @@ impl Run<'_, '_> {
         &mut self,
         step: &Step,
         rest: &[Step],
-        events: Vec<String>,
+        Exploded { array, places, events }: &Exploded,
         gathered: &mut Gathered,
         observer: &mut O,
     ) -> Result<End, StepError> {
-        for (number, event) in events.iter().enumerate() {
+        for (number, (event, place)) in events.iter().zip(places).enumerate() {
+            let (array, first) = (array.clone(), gathered.count);
+            gathered.elements.push(Origin { step: step.number, array, place: place.clone(), first });
             let (mark, gone_on) = (self.windows.mark(), gathered.several.events.len());
             // It is read, and written once more.
             self.budget.spend_copy(2 * event.len()).map_err(|detail| step.error(Failure::new(detail)))?;
@@ -116,7 +121,8 @@ impl Run<'_, '_> {
             observer.enter(number);
             let end = self.steps(rest, gathered, observer);
             observer.leave();
-            match end? {
+            let end = end?;
+            match end {
                 End::Whole => {
                     let mut event = String::new();
                     self.tree.write_document(&mut event);
@@ -130,6 +136,7 @@ impl Run<'_, '_> {
                 End::Exploded if gathered.several.events.len() == gone_on => self.windows.forget_since(mark),
                 End::Exploded => {}
             }
+            gathered.elements.pop();
         }
         Ok(End::Exploded)
     }
@@ -142,7 +149,7 @@ impl Gathered {
         if self.bytes > TRANSFORM_BYTES_MAX {
             return Err(format!("the events that this makes have more than {TRANSFORM_BYTES_MAX} bytes together"));
         }
-        self.several.events.push((self.count, event));
+        self.several.events.push(Part { number: self.count, payload: event, elements: self.elements.clone() });
         self.advance()
     }
 

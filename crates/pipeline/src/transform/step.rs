@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::change::{Change, Made};
 use super::context::{Context, Fact};
-use super::explode::Explode;
+use super::explode::{Explode, Exploded};
 use super::extract::Extract;
 use super::sample::Sample;
 use super::tree::{EditError, Tree};
@@ -18,6 +18,8 @@ pub(super) struct Step {
     pub(super) number: usize,
     pub(super) name: &'static str,
     pub(super) when: Option<Expression>,
+    /// What a step that hides reads for its condition: each place, and whether all within it is read. A name may not occur twice there.
+    pub(super) unambiguous: Vec<(JsonPointer, bool)>,
     pub(super) on_error: OnError,
     pub(super) operation: Operation,
 }
@@ -79,6 +81,15 @@ pub(super) enum Operation {
 }
 
 impl Operation {
+    /// Whether it removes a value from its place, or makes it unreadable there.
+    pub(super) const fn hides(&self) -> bool {
+        match self {
+            Self::Drop(_) | Self::Keep(_) | Self::Rename { .. } | Self::Move { .. } => true,
+            Self::Change { change, .. } => change.hides(),
+            _ => false,
+        }
+    }
+
     /// Whether it may take an event out.
     pub(super) const fn may_filter(&self) -> bool {
         matches!(self, Self::Filter(_) | Self::Sample(_) | Self::Dedupe { .. } | Self::Explode(_))
@@ -92,6 +103,9 @@ pub(super) enum Source {
     Computed(Expression),
     Fact(Fact),
 }
+
+/// How a step reads a value.
+type Get = for<'t> fn(&'t mut Tree, &JsonPointer) -> Result<Option<&'t str>, EditError>;
 
 /// One document on its way through the steps.
 pub(super) struct Run<'r, 'c> {
@@ -110,15 +124,17 @@ pub(super) struct Run<'r, 'c> {
 pub(super) struct Failure {
     pub(super) pointer: Option<String>,
     pub(super) detail: String,
+    /// The event is refused, whatever the step says of failures.
+    pub(super) is_final: bool,
 }
 
 impl Failure {
     pub(super) fn new(detail: impl Into<String>) -> Self {
-        Self { pointer: None, detail: detail.into() }
+        Self { pointer: None, detail: detail.into(), is_final: false }
     }
 
     pub(super) fn at(pointer: &JsonPointer, detail: impl Into<String>) -> Self {
-        Self { pointer: Some(pointer.as_str().to_owned()), detail: detail.into() }
+        Self { pointer: Some(pointer.as_str().to_owned()), ..Self::new(detail) }
     }
 }
 
@@ -134,14 +150,28 @@ pub(super) enum Verdict {
     GoesOn,
     IsFiltered,
     /// It becomes these.
-    Becomes(Vec<String>),
+    Becomes(Exploded),
 }
 
 impl Run<'_, '_> {
     /// Whether the step is to be done on this event.
     pub(super) fn applies(&mut self, step: &Step) -> Result<bool, Failure> {
         self.budget.spend_step().map_err(Failure::new)?;
+        self.check_names(&step.unambiguous)?;
         step.when.as_ref().map_or(Ok(true), |when| self.holds(when))
+    }
+
+    /// Fails if a name occurs twice in what a condition reads: another parser may take another of the members than the condition does.
+    fn check_names(&mut self, places: &[(JsonPointer, bool)]) -> Result<(), Failure> {
+        for (place, with_parts) in places {
+            let is_ambiguous = self.tree.is_ambiguous(place, *with_parts).map_err(|error| failure(place, &error))?;
+            self.spend_search()?;
+            if is_ambiguous {
+                let detail = "a name occurs twice in what the condition of this step reads";
+                return Err(Failure { is_final: true, ..Failure::at(place, detail) });
+            }
+        }
+        Ok(())
     }
 
     fn holds(&mut self, expression: &Expression) -> Result<bool, Failure> {
@@ -170,7 +200,7 @@ impl Run<'_, '_> {
             Operation::Set { at, value, only_missing } => self.set(at, value, *only_missing)?,
             Operation::Rename { at, name } => self.tree.rename(at, name).map_err(|error| failure(at, &error))?,
             Operation::Move { at, to } => self.relocate(at, to)?,
-            Operation::Copy { at, to } => self.copy(at, to)?,
+            Operation::Copy { at, to } => self.copy(at, to, Tree::get)?,
             Operation::Drop(pointers) => pointers.iter().try_for_each(|at| {
                 self.tree.remove(at);
                 self.spend_search()
@@ -217,8 +247,8 @@ impl Run<'_, '_> {
         Ok(found.filter(|json| *json != "null"))
     }
 
-    fn copy(&mut self, at: &JsonPointer, to: &JsonPointer) -> Result<(), Failure> {
-        let Some(json) = self.tree.get(at).map_err(|error| failure(at, &error))? else { return Ok(()) };
+    fn copy(&mut self, at: &JsonPointer, to: &JsonPointer, get: Get) -> Result<(), Failure> {
+        let Some(json) = get(self.tree, at).map_err(|error| failure(at, &error))? else { return Ok(()) };
         self.budget.spend(json.len()).map_err(|detail| Failure::at(at, detail))?;
         self.made.clear();
         self.made.push_str(json);
@@ -227,7 +257,7 @@ impl Run<'_, '_> {
 
     /// Where the new place is around the old one, the old one is gone when the new one is there.
     fn relocate(&mut self, at: &JsonPointer, to: &JsonPointer) -> Result<(), Failure> {
-        self.copy(at, to)?;
+        self.copy(at, to, Tree::get_sole)?;
         if !at.is_within(to) {
             self.tree.remove(at);
         }
@@ -245,7 +275,8 @@ impl Run<'_, '_> {
     }
 
     fn change_one(&mut self, at: &JsonPointer, to: &JsonPointer, change: &Change) -> Result<(), Failure> {
-        let found = self.tree.get(at).map_err(|error| failure(at, &error))?;
+        let get: Get = if change.hides() { Tree::get_sole } else { Tree::get };
+        let found = get(self.tree, at).map_err(|error| failure(at, &error))?;
         let Some(json) = found.filter(|json| *json != "null") else { return Ok(()) };
         let bytes = json.len().saturating_mul(change.weight());
         self.budget.spend(bytes).map_err(|detail| Failure::at(at, detail))?;

@@ -1,5 +1,6 @@
 //! What holds for all steps: nothing panics, what comes out is JSON, and nothing changes that no step touches.
 
+mod hiding;
 mod hostile;
 mod mistakes;
 mod properties;
@@ -26,7 +27,10 @@ fn run(steps: &str, event: &str) -> Result<String, String> {
         Ok(Outcome::Unchanged) => Ok(format!("= {event}")),
         Ok(Outcome::Changed(changed)) => Ok(changed.to_owned()),
         Ok(Outcome::Filtered(by)) => Ok(format!("filtered by {} ({})", by.step, by.operation)),
-        Ok(Outcome::Several(several)) => Ok(format!("{:?}", several.events)),
+        Ok(Outcome::Several(several)) => {
+            let events: Vec<_> = several.events.iter().map(|part| (part.number, &part.payload)).collect();
+            Ok(format!("{events:?}"))
+        }
         Err(error) => Err(error.to_string()),
     }
 }

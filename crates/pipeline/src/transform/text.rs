@@ -1,6 +1,7 @@
 //! Strings of JSON: from their escapes to characters and back.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Writes a string with quotes and what must be escaped.
 pub(super) fn write_string(text: &str, out: &mut String) {
@@ -44,7 +45,7 @@ pub(super) fn read_string(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The characters of a string, or a number or boolean as it is written; `None` for others.
-pub(super) fn scalar(json: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn scalar(json: &str) -> Option<Cow<'_, str>> {
     match json.as_bytes().first()? {
         b'"' => read_string(json),
         b'[' | b'{' | b'n' => None,
@@ -53,7 +54,7 @@ pub(super) fn scalar(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// What a value is, in words.
-pub(super) fn kind(json: &str) -> &'static str {
+pub(crate) fn kind(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'"') => "a string",
         Some(b'[') => "an array",
@@ -80,12 +81,17 @@ pub(super) fn members(json: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The elements of an array, as they are written.
 pub(super) fn elements(json: &str) -> impl Iterator<Item = &str> {
+    element_places(json).map_while(|place| json.get(place))
+}
+
+/// The bytes of each element of an array.
+pub(super) fn element_places(json: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = json.as_bytes();
     let mut next = if json.starts_with('[') { super::scan::first_part(bytes, 0) } else { None };
     std::iter::from_fn(move || {
         let value = next?;
         let end = super::scan::value_end(bytes, value);
         next = super::scan::next_part(bytes, end);
-        json.get(value..end)
+        Some(value..end)
     })
 }

@@ -11,8 +11,8 @@ pub(super) use pattern::TimePattern;
 use super::text;
 
 /// The form in which a time is written.
-#[derive(Clone, Debug)]
-pub(super) enum TimeFormat {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TimeFormat {
     /// RFC 3339, also with a blank in the place of `T` and without an offset.
     Rfc3339,
     /// Units since 1970, so many in a second.
@@ -20,9 +20,12 @@ pub(super) enum TimeFormat {
     Pattern(TimePattern),
 }
 
+/// Why a time is not read whose offset from UTC is unknown.
+const NO_OFFSET: &str = "the time has no offset from UTC, and no zone is configured";
+
 /// The zone of a time that doesn't say one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Zone {
+pub(crate) struct Zone {
     /// How far its clocks are ahead of UTC.
     pub(super) minutes: i64,
 }
@@ -44,7 +47,7 @@ const RANGE: std::ops::RangeInclusive<i64> = -62_167_219_200 * SECOND..=253_402_
 
 impl TimeFormat {
     /// A name, or a pattern such as `%d.%m.%Y %H:%M`.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Ok(match text {
             "rfc3339" => Self::Rfc3339,
             "unix" => Self::Unix(1),
@@ -62,10 +65,13 @@ impl TimeFormat {
         })
     }
 
-    /// Microseconds since 1970.
-    pub(super) fn read(&self, text: &str, zone: &Zone) -> Result<i64, String> {
+    /// Microseconds since 1970. The zone is that of a time which doesn't say one.
+    pub(crate) fn read(&self, text: &str, zone: Option<Zone>) -> Result<i64, String> {
         let time = match self {
-            Self::Rfc3339 => read_rfc3339(text, zone).ok_or("the value is no time such as 2026-11-21T13:00:00Z")?,
+            Self::Rfc3339 => {
+                let (local, said) = read_rfc3339(text).ok_or("the value is no time such as 2026-11-21T13:00:00Z")?;
+                said.or(zone).ok_or(NO_OFFSET)?.to_utc(local)
+            }
             Self::Unix(units) => {
                 read_unix(text, *units).ok_or("the value is no number of units since 1970 that is a time")?
             }
@@ -76,9 +82,9 @@ impl TimeFormat {
 }
 
 impl Zone {
-    pub(super) const UTC: Self = Self { minutes: 0 };
+    pub(crate) const UTC: Self = Self { minutes: 0 };
 
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "UTC" | "Z" | "GMT" => Some(Self::UTC),
             _ => pattern::read_offset(text).filter(|(_, rest)| rest.is_empty()).map(|(minutes, _)| Self { minutes }),
@@ -120,7 +126,9 @@ pub(super) fn rfc3339(time: i64) -> String {
     out
 }
 
-fn read_rfc3339(text: &str, zone: &Zone) -> Option<i64> {
+/// What the clocks show, and the zone, if the text says it. RFC 3339, and what ISO 8601 allows besides: no seconds, a comma before the
+/// fraction, a blank for the `T`, an offset without its colon or its minutes.
+fn read_rfc3339(text: &str) -> Option<(i64, Option<Zone>)> {
     let (date, rest) = text.split_at_checked(10)?;
     let mut parts = date.split('-').map(pattern::digits);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
@@ -128,7 +136,7 @@ fn read_rfc3339(text: &str, zone: &Zone) -> Option<i64> {
         return None;
     }
     if rest.is_empty() {
-        return Some(zone.to_utc(Civil::new(year, month, day, 0)?.time()));
+        return Some((Civil::new(year, month, day, 0)?.time(), None));
     }
     let rest = rest.strip_prefix(['T', 't', ' '])?;
     let (clock, rest) = rest.split_at_checked(5)?;
@@ -144,25 +152,43 @@ fn read_rfc3339(text: &str, zone: &Zone) -> Option<i64> {
     let (microsecond, rest) = pattern::read_fraction(rest);
     let local = Civil::new(year, month, day, calendar::seconds(hour, minute, second)?)?.time() + microsecond;
     match rest.trim_start() {
-        "" => Some(zone.to_utc(local)),
+        "" => Some((local, None)),
         offset => match pattern::read_offset(offset)? {
-            (minutes, "") => Some(Zone { minutes }.to_utc(local)),
+            (minutes, "") => Some((local, Some(Zone { minutes }))),
             _ => None,
         },
     }
 }
 
+/// Digits that microseconds of any time have at most.
+const DIGITS_MAX: i64 = 19;
+
+/// A number of units since 1970, however JSON writes it: `1795168800`, `1.7951688e9`.
 fn read_unix(text: &str, units: i64) -> Option<i64> {
-    let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let (is_negative, number) = text.strip_prefix('-').map_or((false, text), |number| (true, number));
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (number, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 19 || !is_digits(whole) || !is_digits(fraction) {
+    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) {
         return None;
     }
-    let (whole, units) = (whole.parse::<i128>().ok()?, i128::from(units));
-    let scale = i128::from(SECOND);
-    let fraction: i128 = format!("{fraction:0<6.6}").parse().ok()?;
-    let time = (whole * scale + fraction) / units;
+    let zeros = whole.bytes().chain(fraction.bytes()).take_while(|digit| *digit == b'0').count();
+    let digits = whole.bytes().chain(fraction.bytes()).skip(zeros);
+    if digits.clone().next().is_none() {
+        return Some(0);
+    }
+    // So many of the digits are whole microseconds.
+    let length = |count: usize| i64::try_from(count).ok();
+    let count = length(whole.len())? - length(zeros)? + i64::from(exponent) + 6 - i64::from(units.ilog10());
+    if count > DIGITS_MAX {
+        return None;
+    }
+    let count = usize::try_from(count).unwrap_or(0);
+    let digits = digits.chain(std::iter::repeat(b'0')).take(count);
+    let time = digits.fold(0_i128, |value, digit| value * 10 + i128::from(digit - b'0'));
     i64::try_from(if is_negative { -time } else { time }).ok()
 }
 
@@ -173,7 +199,7 @@ mod tests {
     use super::*;
 
     fn read(format: &str, text: &str) -> Option<String> {
-        TimeFormat::parse(format).unwrap().read(text, &Zone { minutes: 60 }).ok().map(rfc3339)
+        TimeFormat::parse(format).unwrap().read(text, Some(Zone { minutes: 60 })).ok().map(rfc3339)
     }
 
     #[test]
@@ -185,13 +211,24 @@ mod tests {
             ("rfc3339", "2026-11-21", "2026-11-20T23:00:00Z"),
             ("rfc3339", "2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z"),
             ("rfc3339", "1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"),
-            ("rfc3339", "2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
+            ("rfc3339", "2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
+            ("rfc3339", "2026-11-21T13:00:30+0000", "2026-11-21T13:00:30Z"),
+            ("rfc3339", "2026-11-21T13:00Z", "2026-11-21T13:00:00Z"),
+            ("rfc3339", "2026-11-21 13:00:30+00", "2026-11-21T13:00:30Z"),
+            ("rfc3339", "2026-11-21T13:00:30,000Z", "2026-11-21T13:00:30Z"),
+            ("rfc3339", "2026-11-21T13:00:30.1234567 -05:00", "2026-11-21T18:00:30.123456Z"),
             ("rfc3339", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"),
             ("rfc2822", "Sat, 21 Nov 2026 13:00:00 -0800", "2026-11-21T21:00:00Z"),
             ("rfc2822", "Sat, 21 Nov 2026 13:00:00 GMT", "2026-11-21T13:00:00Z"),
             ("clf", "17/May/2015:10:05:03 +0000", "2015-05-17T10:05:03Z"),
             ("unix", "1431857103", "2015-05-17T10:05:03Z"),
             ("unix", "-0.5", "1969-12-31T23:59:59.500Z"),
+            ("unix", "1.7951688e9", "2026-11-20T10:00:00Z"),
+            ("unix", "1795168800.0", "2026-11-20T10:00:00Z"),
+            ("unix", "17951688000E-1", "2026-11-20T10:00:00Z"),
+            ("unix_ms", "1.7951688e+12", "2026-11-20T10:00:00Z"),
+            ("unix_us", "1795168800000001", "2026-11-20T10:00:00.000001Z"),
+            ("unix", "0e-999999999", "1970-01-01T00:00:00Z"),
             ("unix_ms", "1431857103250", "2015-05-17T10:05:03.250Z"),
             ("unix_ns", "1431857103000001999", "2015-05-17T10:05:03.000001Z"),
             ("%d.%m.%Y %H:%M", "21.11.2026 13:00", "2026-11-21T12:00:00Z"),
@@ -214,7 +251,24 @@ mod tests {
             ),
             ("rfc3339", &["é026-11-21", "2026-11-21T13:00:00Zx", "+026-11-21", "0000-01-01T00:00:00+01:00"]),
             ("%s", &["999999999999999", "1234567890123456", "-1"]),
-            ("unix", &["", "-", "1e9", "99999999999999999999", "12345678901234567", "x"]),
+            (
+                "unix",
+                &[
+                    "",
+                    "-",
+                    "1e",
+                    "1e12",
+                    "1e2147483648",
+                    "1e-2147483649",
+                    "99999999999999999999",
+                    "12345678901234567",
+                    "x",
+                ],
+            ),
+            (
+                "rfc3339",
+                &["10000-01-01T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:61Z"],
+            ),
             ("%d %b %Y", &["31 Feb 2026", "1 Foo 2026", "1 Jan", "1 Jan 2026 x"]),
         ] {
             for text in texts {
@@ -229,10 +283,10 @@ mod tests {
     proptest! {
         #[test]
         fn a_time_is_read_as_it_was_written(time in RANGE) {
-            prop_assert_eq!(TimeFormat::Rfc3339.read(&rfc3339(time), &Zone::UTC), Ok(time));
+            prop_assert_eq!(TimeFormat::Rfc3339.read(&rfc3339(time), None), Ok(time));
             let mut micros = String::new();
             TimeText::Unix(1_000_000).write(time, &mut micros);
-            prop_assert_eq!(TimeFormat::Unix(1_000_000).read(&micros, &Zone::UTC), Ok(time));
+            prop_assert_eq!(TimeFormat::Unix(1_000_000).read(&micros, None), Ok(time));
             for (units, each) in [(1_i128, 1_000_000_i128), (1_000, 1_000)] {
                 let mut text = String::new();
                 TimeText::Unix(i64::try_from(units).unwrap()).write(time, &mut text);
@@ -244,10 +298,10 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(format in "(%[YmdHMSfbzyIpejas]|\\PC){0,6}", text in "([0-9:. +-]|\\PC){0,24}") {
+        fn no_text_panics(format in "(%[YmdHMSfbzyIpejas]|\\PC){0,6}", text in "([0-9:. eE+-]|\\PC){0,24}") {
             for format in [format.as_str(), "rfc3339", "rfc2822", "unix", "unix_ns"] {
                 if let Ok(format) = TimeFormat::parse(format) {
-                    let _ = format.read(&text, &Zone { minutes: -90 });
+                    let _ = (format.read(&text, Some(Zone { minutes: -90 })), format.read(&text, None));
                 }
             }
         }

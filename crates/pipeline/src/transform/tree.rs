@@ -7,6 +7,7 @@
 mod edit;
 mod keep;
 mod parts;
+mod sole;
 mod write;
 
 use std::cell::Cell;

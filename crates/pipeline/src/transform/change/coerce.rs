@@ -33,7 +33,7 @@ impl Coerce {
             Kind::Boolean => out.push_str(boolean(json)?),
             Kind::Time { format, zone, write } => {
                 let Some(text) = text::scalar(json) else { return unfit(json, "a string or a number") };
-                let time = format.read(text.trim(), zone)?;
+                let time = format.read(text.trim(), Some(*zone))?;
                 write.write(time, out);
             }
         }
@@ -73,13 +73,28 @@ fn integer(number: &str) -> Result<String, String> {
     if !number.contains(['e', 'E']) && fraction.bytes().all(|digit| digit == b'0') {
         return Ok(whole.to_owned());
     }
-    let value: f64 = number.parse().map_err(|_| "the value is no number".to_owned())?;
-    // Beyond it a double doesn't say which integer is meant.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= EXACT {
-        return Ok(format!("{value}"));
+    with_exponent(number).ok_or_else(|| "the number has a fraction, or is too large".to_owned())
+}
+
+/// Digits that an integer may have which is written with an exponent.
+const DIGITS_MAX: usize = 64;
+
+/// The integer that a number with an exponent is, as `1E+2`: digit by digit, so that none is lost.
+fn with_exponent(number: &str) -> Option<String> {
+    let (sign, number) = number.strip_prefix('-').map_or(("", number), |number| ("-", number));
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole, fraction].concat();
+    let kept = digits.trim_start_matches('0');
+    if kept.is_empty() {
+        return Some("0".to_owned());
     }
-    Err("the number has a fraction, or is too large".to_owned())
+    let zeros = i64::try_from(digits.len() - kept.len()).ok()?;
+    let count = i64::try_from(whole.len()).ok()? - zeros + i64::from(exponent.parse::<i32>().ok()?);
+    let count = usize::try_from(count).ok().filter(|count| *count <= DIGITS_MAX)?;
+    let has_fraction = kept.get(count..).is_some_and(|rest| rest.bytes().any(|digit| digit != b'0'));
+    let whole = kept.get(..count).unwrap_or(kept);
+    (!has_fraction && count > 0).then(|| format!("{sign}{whole:0<count$}"))
 }
 
 fn boolean(json: &str) -> Result<&'static str, String> {

@@ -121,7 +121,7 @@ fn checked(outcome: Result<Outcome<'_>, StepError>, event: &str) -> Result<Resul
         Ok(Outcome::Unchanged) => vec![event.to_owned()],
         Ok(Outcome::Changed(changed)) => vec![changed.to_owned()],
         Ok(Outcome::Filtered(_)) => vec![],
-        Ok(Outcome::Several(several)) => several.events.into_iter().map(|(_, event)| event).collect(),
+        Ok(Outcome::Several(several)) => several.events.into_iter().map(|part| part.payload).collect(),
         Err(error) => return Ok(Err(error.to_string())),
     };
     for event in &events {

@@ -187,7 +187,7 @@ proptest! {
         let stored = match transform.run(event, &Context::UNKNOWN, &mut windows, &mut scratch) {
             Ok(Outcome::Unchanged) => vec![event.to_owned()],
             Ok(Outcome::Changed(changed)) => vec![changed.to_owned()],
-            Ok(Outcome::Several(several)) => several.events.into_iter().map(|(_, event)| event).collect(),
+            Ok(Outcome::Several(several)) => several.events.into_iter().map(|part| part.payload).collect(),
             Ok(Outcome::Filtered(_)) | Err(_) => Vec::new(),
         };
         for stored in stored {

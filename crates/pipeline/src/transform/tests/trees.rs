@@ -169,7 +169,7 @@ fn a_value_of_a_part_of_which_nothing_goes_on_is_not_remembered() {
     let mut left = |event: &str| {
         let outcome = transform.run(event, &Context::UNKNOWN, &mut windows, &mut scratch).unwrap();
         let Outcome::Several(several) = outcome else { panic!("it is exploded") };
-        let left = several.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>();
+        let left = several.events.iter().map(|part| part.payload.clone()).collect::<Vec<_>>();
         windows.keep();
         left
     };

@@ -52,8 +52,8 @@ impl Civil {
     }
 }
 
-/// The second of the day. The sixtieth second of a minute, which a leap second is, is the first of the next.
+/// The second of the day. A leap second, the sixtieth of a minute, counts as the one before, so that it stays in its day.
 pub(super) fn seconds(hour: i64, minute: i64, second: i64) -> Option<i64> {
     let is_clock = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
-    is_clock.then_some(hour * 3600 + minute * 60 + second)
+    is_clock.then_some(hour * 3600 + minute * 60 + if second < 60 { second } else { 59 })
 }

@@ -1,11 +1,11 @@
 //! Times by a pattern, in the notation of `strftime`.
 
 use super::calendar::{Civil, seconds};
-use super::{SECOND, Zone};
+use super::{NO_OFFSET, SECOND, Zone};
 
 /// A pattern such as `%d.%m.%Y %H:%M:%S`.
-#[derive(Clone, Debug)]
-pub(in crate::transform) struct TimePattern {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TimePattern {
     parts: Vec<Part>,
 }
 
@@ -86,7 +86,7 @@ impl TimePattern {
     }
 
     /// Microseconds since 1970.
-    pub(in crate::transform) fn read(&self, text: &str, zone: &Zone) -> Result<i64, String> {
+    pub(in crate::transform) fn read(&self, text: &str, zone: Option<Zone>) -> Result<i64, String> {
         let (mut read, mut rest) = (Read::default(), text);
         for part in &self.parts {
             rest = part.read(rest, &mut read).ok_or("the value doesn't have the form of the format")?;
@@ -94,6 +94,7 @@ impl TimePattern {
         if !rest.trim().is_empty() {
             return Err("the value goes on where the format ends".to_owned());
         }
+        let Some(zone) = read.zone(zone) else { return Err(NO_OFFSET.to_owned()) };
         read.time(zone).ok_or_else(|| "there is no such day or hour".to_owned())
     }
 }
@@ -132,10 +133,9 @@ impl Part {
             Self::Is(character) => return text.strip_prefix(character),
             Self::DayName => return Some(blanks().trim_start_matches(char::is_alphabetic)),
             Self::Fraction => {
-                let with_point = if text.starts_with(['.', ',']) { text.to_owned() } else { format!(".{text}") };
-                let (microsecond, left) = read_fraction(&with_point);
+                let (microsecond, rest) = read_microseconds(text.strip_prefix(['.', ',']).unwrap_or(text));
                 read.microsecond = microsecond;
-                return text.get(text.len() - left.len()..);
+                return Some(rest);
             }
             Self::Offset => {
                 let (minutes, rest) = read_offset(blanks())?;
@@ -174,7 +174,13 @@ impl Part {
 }
 
 impl Read {
-    fn time(&self, zone: &Zone) -> Option<i64> {
+    /// The zone that the text says, or else the given one. Units since 1970 need none.
+    fn zone(&self, given: Option<Zone>) -> Option<Zone> {
+        let said = self.offset.map(|minutes| Zone { minutes });
+        said.or(given).or(self.unix.map(|_| Zone::UTC))
+    }
+
+    fn time(&self, zone: Zone) -> Option<i64> {
         if let Some(unix) = self.unix {
             return unix.checked_mul(SECOND)?.checked_add(self.microsecond);
         }
@@ -188,7 +194,6 @@ impl Read {
             Some(day) => Civil::of_day(self.year?, day, second)?,
             None => Civil::new(self.year?, self.month?, self.day?, second)?,
         };
-        let zone = self.offset.map_or(*zone, |minutes| Zone { minutes });
         Some(zone.to_utc(civil.time() + self.microsecond))
     }
 }
@@ -205,12 +210,20 @@ fn read_digits(text: &str, most: usize) -> Option<(i64, &str)> {
     Some((digits(&text[..count])?, &text[count..]))
 }
 
-/// `.25` in microseconds, and what follows; without a point it is nothing.
+/// `.25` in microseconds, and what follows; without a point and a digit it is nothing.
 pub(super) fn read_fraction(text: &str) -> (i64, &str) {
-    let Some(fraction) = text.strip_prefix(['.', ',']) else { return (0, text) };
-    let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
-    let microseconds = digits(&format!("{:0<6.6}", &fraction[..count])).unwrap_or(0);
-    (microseconds, &fraction[count..])
+    match text.strip_prefix(['.', ',']).filter(|fraction| fraction.starts_with(|first: char| first.is_ascii_digit())) {
+        Some(fraction) => read_microseconds(fraction),
+        None => (0, text),
+    }
+}
+
+/// The digits behind the point of a second, and what follows.
+fn read_microseconds(text: &str) -> (i64, &str) {
+    let count = text.bytes().take_while(u8::is_ascii_digit).count();
+    let digits = text.bytes().take(count).chain(std::iter::repeat(b'0'));
+    let microseconds = digits.take(6).fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    (microseconds, &text[count..])
 }
 
 /// `Z`, `+01:00`, `+0100` or `+01` in minutes, and what follows.

@@ -77,7 +77,7 @@ impl Tree {
     }
 
     /// Says of all that is around a part that it was changed, down to the last of the way.
-    fn make_stale(&mut self, way: &[Step]) {
+    pub(super) fn make_stale(&mut self, way: &[Step]) {
         let mut at = NodeId::ROOT;
         self.make_one_stale(at);
         for step in way {
@@ -96,7 +96,7 @@ impl Tree {
     /// Takes away what stands at the pointer, with all members of that name; the whole document can't be taken away.
     pub(in super::super) fn remove(&mut self, pointer: &JsonPointer) {
         let Some((last, way)) = pointer.steps().split_last() else { return };
-        let Some(at) = self.follow(way) else { return };
+        let Some(at) = self.follow_sole(way) else { return };
         if self.part(at, last).is_none() {
             return;
         }
@@ -110,7 +110,7 @@ impl Tree {
     /// Gives the member at the pointer another name, where it stands. Other members of the new name go.
     pub(in super::super) fn rename(&mut self, pointer: &JsonPointer, name: &str) -> Result<(), EditError> {
         let Some((last, way)) = pointer.steps().split_last() else { return Ok(()) };
-        let Some(at) = self.follow(way) else { return Ok(()) };
+        let Some(at) = self.follow_sole(way) else { return Ok(()) };
         if self.open(at) != Shape::Object || last.name == name {
             return Ok(());
         }
@@ -165,7 +165,7 @@ impl Tree {
         Ok(id)
     }
 
-    fn remove_members(&mut self, of: NodeId, name: &str, but: Option<NodeId>) {
+    pub(super) fn remove_members(&mut self, of: NodeId, name: &str, but: Option<NodeId>) {
         let tag = Tag::of(name.as_bytes());
         self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(id, name, tag));
     }

@@ -18,6 +18,11 @@ impl Tree {
         if shape == Shape::Closed {
             return false;
         }
+        if shape == Shape::Object {
+            for step in ways.iter().filter_map(|way| way.first()) {
+                self.sole_member(of, &step.name);
+            }
+        }
         let (mut kept, mut changed) = (false, false);
         self.retain(of, |tree, number, id| {
             let onward = tree.onward(shape, number, id, ways);

@@ -19,7 +19,7 @@ fn read(line: &str, out: &mut String) -> Option<()> {
     let (_ident, rest) = word(rest)?;
     let (user, rest) = word(rest)?;
     let (time, rest) = rest.strip_prefix('[')?.split_once(']')?;
-    let time = TimeFormat::parse("clf").ok()?.read(time, &Zone::UTC).ok()?;
+    let time = TimeFormat::parse("clf").ok()?.read(time, Some(Zone::UTC)).ok()?;
     let (request, rest) = quoted(rest)?;
     let (status, rest) = word(rest.trim_start())?;
     let (bytes, rest) = word(rest)?;

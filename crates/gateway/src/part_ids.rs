@@ -1,0 +1,51 @@
+//! The ids of the events that `explode` makes of one.
+
+use event::{EventId, KeyedIds, TypeName};
+use pipeline::pointer::JsonPointer;
+use pipeline::transform::{Element, Part};
+
+use crate::encoder::id_at;
+use crate::problem::Problem;
+use crate::type_table::TypeRules;
+
+/// How the events of one type get their ids from what clients sent.
+pub(crate) struct PartIds<'r> {
+    pointer: Option<&'r JsonPointer>,
+    /// The steps of `explode` in whose elements the ids are.
+    steps: Vec<usize>,
+}
+
+/// An id that a client gave.
+pub(crate) struct GivenId<'p> {
+    pub(crate) id: EventId,
+    /// The element that has the id: a repeated event is compared by its bytes. `None` if the id is that of the whole event: then all
+    /// bytes of the whole are compared.
+    pub(crate) element: Option<&'p str>,
+}
+
+impl<'r> PartIds<'r> {
+    pub(crate) fn new(rules: &'r TypeRules) -> Self {
+        let pointer = rules.id.as_ref();
+        let steps = pointer.zip(rules.steps.as_ref()).map(|(at, steps)| steps.transform().elements_with(at));
+        Self { pointer, steps: steps.unwrap_or_default() }
+    }
+
+    /// The id that a client gave one of the events, with this payload, of a source and a type. An id within an element is the event's own,
+    /// wherever the element is in its array. From the id of the whole event those of its parts are derived.
+    ///
+    /// # Errors
+    /// The value at the pointer cannot be an id.
+    pub(crate) fn given<'p>(
+        &self,
+        of: (&str, &TypeName),
+        part: &'p Part,
+        payload: &str,
+    ) -> Result<Option<GivenId<'p>>, Problem> {
+        let Some(id) = id_at(self.pointer, of, payload)? else { return Ok(None) };
+        let derived = |number| KeyedIds::of_event(id).id(number);
+        Ok(Some(match part.element(&self.steps) {
+            Some(Element { text, number }) => GivenId { id: number.map_or(id, derived), element: Some(text) },
+            None => GivenId { id: derived(part.number), element: None },
+        }))
+    }
+}
