@@ -2,13 +2,14 @@
 //!
 //! Whatever a sink answers, no event is dropped: it is stored, a dead letter, or sent again.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use event::limits::DELIVERY_RECORDS_MAX;
 use eventlog::Shard;
-use sink::{Batch, Cursor, Refusal, Report, Retry, Sink, SinkError};
+use sink::{Batch, Cursor, Refusal, Report, RetryScope, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -21,6 +22,7 @@ use crate::ledger::Tally;
 use crate::objects::Sending;
 use crate::place::NoPlace;
 use crate::race::{First, changed, race};
+use crate::retries::{Retries, left, probe, rest};
 use crate::rules::Rules;
 use crate::way::{Fill, Way};
 use crate::{LaneState, LaneStatus, Ledger, Options};
@@ -49,10 +51,11 @@ pub(crate) enum Turn {
 }
 
 /// A lane's way through the log since it took its place.
-struct Run {
-    way: Way,
-    assembly: Assembly,
-    rules: Rules,
+pub(crate) struct Run {
+    pub(crate) way: Way,
+    pub(crate) assembly: Assembly,
+    pub(crate) rules: Rules,
+    pub(crate) retries: Retries,
     known: Known,
     fenced: bool,
     /// Where a fenced store stands, as far as this lane has brought it: elsewhere it is another store.
@@ -61,6 +64,10 @@ struct Run {
 }
 
 impl Run {
+    pub(crate) const fn is_fenced(&self) -> bool {
+        self.fenced
+    }
+
     fn fill(&mut self) -> std::io::Result<Fill> {
         self.rules.begin_turn();
         self.way.fill(|stretch| self.assembly.add(stretch, &mut self.rules, &self.known))
@@ -107,6 +114,7 @@ impl Lane {
             if self.is_due(&run, fill) {
                 self.write(&mut run).await?;
             }
+            self.retry_set_aside(&mut run).await?;
             match fill {
                 Fill::Full => {}
                 Fill::Pause | Fill::Midway => tokio::task::yield_now().await,
@@ -116,6 +124,20 @@ impl Lane {
             }
         }
         Ok(())
+    }
+
+    /// Takes in what has come since the batch was begun, while there is room.
+    pub(crate) async fn fill_more(&mut self, run: &mut Run) -> Result<(), Turn> {
+        loop {
+            let filled = run.fill();
+            let Some(fill) = self.judge_fill(&mut run.way, filled).await else { return Ok(()) };
+            if fill == Fill::Midway {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let undecided = run.assembly.take_undecided();
+            return self.bury_undecided(&mut run.way, &undecided).await;
+        }
     }
 
     /// How far it was filled; `None` after a pause, where the journal can't be read.
@@ -177,6 +199,7 @@ impl Lane {
                         way: Way::new(self.shard.lane(after)),
                         assembly: Assembly::new(self.name.clone(), after + 1),
                         rules: Rules::new(self.ledger.clone(), self.name.clone()),
+                        retries: Retries::new(self.backoff.another()),
                         known,
                         fenced: cursor != Cursor::Delivery,
                         store_at,
@@ -226,12 +249,17 @@ impl Lane {
         }
     }
 
-    /// Pauses after a failed attempt. The order to stop ends one pause early.
-    pub(crate) async fn wait(&mut self, reason: &str) {
+    /// An attempt has failed: says how long to pause.
+    pub(crate) fn begin_wait(&mut self, reason: &str) -> Duration {
         self.status.retries.add(1);
         self.status.contacts.interrupted();
         self.enter(LaneState::Waiting(reason.to_owned()));
-        let pause = self.backoff.next();
+        self.backoff.next()
+    }
+
+    /// Pauses after a failed attempt. The order to stop ends one pause early.
+    pub(crate) async fn wait(&mut self, reason: &str) {
+        let pause = self.begin_wait(reason);
         race(sleep(pause), changed(&mut self.halt)).await;
     }
 
@@ -250,7 +278,7 @@ impl Lane {
                 sleep(self.options.linger).await;
             }
         };
-        let touch_at = self.touch_at();
+        let touch_at = self.touch_at().into_iter().chain(self.retry_at(run)).min();
         let due = async {
             match touch_at {
                 Some(at) => sleep_until(at).await,
@@ -309,7 +337,12 @@ impl Lane {
             self.status.batch_records.record(run.assembly.batch().len() as u64);
         }
         self.backoff.reset();
+        let batch = run.assembly.batch().clone();
+        let dead = (0..batch.len()).filter(|at| batch.get(*at).is_some_and(|one| run.known.buried.contains(&one.sequence)));
+        let dead = if run.known.buried.is_empty() { BTreeSet::new() } else { dead.collect() };
         self.settle(run);
+        // Also those that were set aside with it.
+        self.supersede(&batch, &dead);
         Ok(())
     }
 
@@ -337,28 +370,43 @@ impl Lane {
     async fn write_until_stored(&mut self, run: &mut Run) -> Result<(), Turn> {
         let mut batch = run.assembly.batch().clone();
         let mut alone = Alone::default();
+        let (mut has_passed, mut is_refused) = (false, false);
         loop {
+            let part = if is_refused { probe(&batch) } else { batch.clone() };
             let started = Instant::now();
-            let answer = self.sink.write(&batch).await;
+            let answer = self.sink.write(&part).await;
             self.status.write_time.record(started.elapsed());
             match answer {
                 Ok(Report::Stored) => {
                     self.has_touched();
-                    return self.delivering();
+                    self.supersede(&part, &BTreeSet::new());
+                    if part.len() == batch.len() {
+                        return self.delivering();
+                    }
+                    batch = rest(&batch, &part, &[]);
+                    (has_passed, is_refused) = (true, false);
                 }
                 Ok(Report::Withheld { refused }) if !refused.is_empty() => {
-                    self.bury(run, &batch, &refused).await?;
+                    self.bury(run, &part, &refused).await?;
                     batch = batch.without(&indices(&refused));
                 }
                 Ok(Report::Withheld { .. }) => self.wait("the sink withheld a batch and named no record").await,
-                Ok(Report::Except { refused, retry }) => {
-                    let retry = alone.judge(&batch, retry, &self.options);
+                Ok(Report::Except { refused, mut retry }) => {
+                    self.supersede(&part, &left(&refused, &retry));
+                    has_passed |= refused.len() + retry.len() < part.len();
+                    if has_passed {
+                        retry = self.set_aside(run, &part, retry).await?;
+                    }
+                    let retry = alone.judge(&part, retry, &self.options);
                     let refused = merge(refused, retry.given_up);
-                    self.bury(run, &batch, &refused).await?;
-                    let Some(first) = retry.again.first() else { return self.delivering() };
-                    let reason = first.reason.clone();
-                    batch = only(&batch, &retry.again);
-                    self.wait(&reason).await;
+                    self.bury(run, &part, &refused).await?;
+                    batch = rest(&batch, &part, &retry.again);
+                    is_refused = !has_passed && retry.again.iter().all(|retry| retry.scope == RetryScope::Record);
+                    match retry.again.first() {
+                        None if batch.is_empty() => return self.delivering(),
+                        None => {}
+                        Some(first) => batch = self.wait_for_neighbours(run, batch, &first.reason, is_refused).await?,
+                    }
                 }
                 Err(error) => {
                     alone.outage();
@@ -366,6 +414,7 @@ impl Lane {
                     if self.has_stored(run).await? {
                         return self.delivering();
                     }
+                    batch = self.grow(run, batch).await?;
                 }
             }
         }
@@ -435,12 +484,4 @@ fn merge(mut refused: Vec<Refusal>, given_up: Vec<Refusal>) -> Vec<Refusal> {
     refused.extend(given_up);
     refused.sort_by_key(|refusal| refusal.index);
     refused
-}
-
-/// The batch with just these records.
-fn only(batch: &Batch, kept: &[Retry]) -> Batch {
-    let mut kept = kept.iter().peekable();
-    let left_out: Vec<usize> =
-        (0..batch.len()).filter(|index| kept.next_if(|retry| retry.index == *index).is_none()).collect();
-    batch.without(&left_out)
 }

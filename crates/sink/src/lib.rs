@@ -32,7 +32,7 @@ mod table_name;
 pub mod webhook;
 
 pub use batch::{Batch, Record, Write};
-pub use contract::{Cursor, Reason, Refusal, Report, Retry, SinkError, Traits};
+pub use contract::{Cursor, Reason, Refusal, Report, Retry, RetryScope, SinkError, Traits};
 pub use driver::{Sink, SinkConfig};
 pub use memory::MemoryHandle;
 pub use object::directory::DirectoryConfig;

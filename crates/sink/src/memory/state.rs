@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use event::{EventId, Lane};
 
-use crate::{Batch, Reason, Record, Refusal, Report, Retry, SinkError, Write};
+use crate::{Batch, Reason, Record, Refusal, Report, Retry, RetryScope, SinkError, Write};
 
 /// An event as the memory store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl State {
                 Outcome::Done => {}
                 Outcome::Store(revision) => undo.push(self.store(&record, revision)),
                 Outcome::Refuse(reason) => refused.push(Refusal { index, reason }),
-                Outcome::Retry(reason) => retry.push(Retry { index, reason }),
+                Outcome::Retry(reason) => retry.push(Retry { index, reason, scope: RetryScope::Record }),
             }
         }
         (refused, retry)
