@@ -56,7 +56,7 @@ pub(crate) struct Run {
     pub(crate) assembly: Assembly,
     pub(crate) rules: Rules,
     pub(crate) retries: Retries,
-    known: Known,
+    pub(crate) known: Known,
     fenced: bool,
     /// Where a fenced store stands, as far as this lane has brought it: elsewhere it is another store.
     store_at: u64,
@@ -64,10 +64,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) const fn is_fenced(&self) -> bool {
-        self.fenced
-    }
-
     fn fill(&mut self) -> std::io::Result<Fill> {
         self.rules.begin_turn();
         self.way.fill(|stretch| self.assembly.add(stretch, &mut self.rules, &self.known))
@@ -405,7 +401,11 @@ impl Lane {
                     match retry.again.first() {
                         None if batch.is_empty() => return self.delivering(),
                         None => {}
-                        Some(first) => batch = self.wait_for_neighbours(run, batch, &first.reason, is_refused).await?,
+                        Some(first) => {
+                            let waited = self.wait_for_neighbours(run, batch, &first.reason, is_refused).await?;
+                            (batch, has_passed) = (waited.0, has_passed || waited.1);
+                            is_refused &= !has_passed;
+                        }
                     }
                 }
                 Err(error) => {

@@ -9,13 +9,17 @@ use eventlog::Settled;
 use sink::{Batch, Record, Refusal, Report, Retry, RetryScope};
 use tokio::time::{Instant, sleep};
 
+use crate::assembly::Assembly;
 use crate::backoff::Backoff;
 use crate::dead_letters::{BuryError, Letter, Resent};
 use crate::lane::{Lane, Run, Turn};
 use crate::race::{changed, race};
+use crate::way::{Fill, Way};
 
 /// A batch of which nothing was taken is sent again as so many of its records at most, from both of its ends.
 const PROBE_RECORDS: usize = 64;
+/// So many of the newest events are tried, or fewer if they don't fit into a batch.
+const NEWEST: [u64; 4] = [64, 16, 4, 1];
 /// With new events a batch of which nothing was taken is sent again after this.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 const MOVED: &str = "it was set aside, and the store of its sink is of another kind now, which doesn't take it out of order: replay it";
@@ -93,33 +97,34 @@ impl Lane {
         batch: &Batch,
         retry: Vec<Retry>,
     ) -> Result<Vec<Retry>, Turn> {
-        let (of_records, of_store): (Vec<Retry>, Vec<Retry>) =
+        let (mut of_records, of_store): (Vec<Retry>, Vec<Retry>) =
             retry.into_iter().partition(|retry| retry.scope == RetryScope::Record);
-        if of_records.is_empty() || run.is_fenced() {
+        if of_records.is_empty() || !self.sets_aside() {
             return Ok(merged(of_records, of_store));
         }
         let found = of_records.iter().filter_map(|retry| Some((batch.get(retry.index)?.sequence, &*retry.reason)));
         let reasons: Vec<(u64, &str)> = found.collect();
-        loop {
+        let count = loop {
             match self.write_aside(run, &reasons) {
-                Ok(true) => break,
-                Ok(false) => {
-                    self.retry_set_aside(run).await?;
-                    return Ok(merged(of_records.into_iter().map(without_room).collect(), of_store));
-                }
+                Ok(count) => break count,
                 Err(BuryError::Later(reason)) => self.wait(&reason).await,
                 Err(BuryError::Failed(reason)) => return Err(Turn::Stop(reason)),
             }
-        }
+        };
+        let in_place: Vec<Retry> = of_records.split_off(count).into_iter().map(without_room).collect();
         for record in of_records.iter().filter_map(|retry| batch.get(retry.index)) {
             if let Some(slot) = run.rules.slot_of(record.type_name, record.sequence) {
                 run.assembly.is_set_aside(slot);
             }
         }
-        Ok(of_store)
+        if !in_place.is_empty() {
+            // What is taken of the others makes room.
+            self.retry_set_aside(run).await?;
+        }
+        Ok(merged(in_place, of_store))
     }
 
-    fn write_aside(&self, run: &Run, reasons: &[(u64, &str)]) -> Result<bool, BuryError> {
+    fn write_aside(&self, run: &Run, reasons: &[(u64, &str)]) -> Result<usize, BuryError> {
         let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
         let with_reason = |(sequence, record)| {
             let at = sequences.binary_search(&sequence).ok()?;
@@ -143,25 +148,50 @@ impl Lane {
         }
     }
 
-    /// A batch when some of it will come in: waits until the store may take it, or for neighbours that it may take.
+    /// Waits until the store may take a batch, or for neighbours that it may take. Gives back the batch, and whether the store has taken
+    /// a neighbour.
     pub(crate) async fn wait_for_neighbours(
         &mut self,
         run: &mut Run,
         batch: Batch,
         reason: &str,
         is_refused: bool,
-    ) -> Result<Batch, Turn> {
+    ) -> Result<(Batch, bool), Turn> {
         let pause = self.begin_wait(reason);
-        let mut halt = self.halt.clone();
+        let is_full = run.way.rest.is_some();
         let more = async {
-            if !is_refused || run.way.rest.is_some() {
+            if !is_refused || is_full {
                 return std::future::pending().await;
             }
             run.way.reader.ready().await;
             sleep(PROBE_EVERY).await;
         };
-        race(race(sleep(pause), more), changed(&mut halt)).await;
-        if is_refused { self.grow(run, batch).await } else { Ok(batch) }
+        race(race(sleep(pause), more), changed(&mut self.halt)).await;
+        Ok(match (is_refused, is_full) {
+            (false, _) => (batch, false),
+            (true, false) => (self.grow(run, batch).await?, false),
+            (true, true) => (batch, self.takes_newest(run).await),
+        })
+    }
+
+    /// Whether the store takes any of the newest events. If all of a full batch is to blame, they tell it from a store that takes nothing.
+    /// Their lane sends them again in their turn.
+    async fn takes_newest(&self, run: &Run) -> bool {
+        let Some(batch) = NEWEST.into_iter().find_map(|count| self.newest(run, count)) else { return false };
+        match self.sink.write(&batch).await {
+            Ok(Report::Stored) => true,
+            Ok(Report::Except { refused, retry }) => refused.len() + retry.len() < batch.len(),
+            Ok(Report::Withheld { .. }) | Err(_) => false,
+        }
+    }
+
+    /// So many of the newest events that lie behind the batch, if they fit into one.
+    fn newest(&self, run: &Run, count: u64) -> Option<Batch> {
+        let after = self.shard.durable().saturating_sub(count).max(run.assembly.batch().last());
+        let (mut way, mut rules) = (Way::new(self.shard.lane(after)), run.rules.again());
+        let mut assembly = Assembly::new(self.name.clone(), after + 1);
+        let filled = way.fill(|stretch| assembly.add(stretch, &mut rules, &run.known)).ok()?;
+        (filled != Fill::Full && !assembly.batch().is_empty()).then(|| assembly.batch().clone())
     }
 
     /// Adds to a batch what has come since, if its store tells one record's failure from another's.

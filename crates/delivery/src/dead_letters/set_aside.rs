@@ -118,9 +118,14 @@ impl SetAside {
         self.events.range((shard, 0)..=(shard, u64::MAX)).map(|((_, sequence), event)| (*sequence, event))
     }
 
-    fn has_room_for(&self, records: &[Record<'_>]) -> bool {
-        let bytes: usize = records.iter().map(|record| record.payload.len()).sum();
-        self.events.is_empty() || (self.events.len() + records.len() <= COUNT_MAX && self.bytes + bytes <= BYTES_MAX)
+    /// How many of these there is room for, from the first on.
+    fn room_for(&self, events: &[Letter<'_>]) -> usize {
+        let (mut count, mut bytes) = (self.events.len(), self.bytes);
+        let fits = |event: &&Letter<'_>| {
+            (count, bytes) = (count + 1, bytes + event.record.payload.len());
+            count == 1 || (count <= COUNT_MAX && bytes <= BYTES_MAX)
+        };
+        events.iter().take_while(fits).count()
     }
 }
 
@@ -174,20 +179,21 @@ impl DeadLetters {
         self.aside_count.load(Ordering::Relaxed) > 0 && self.aside().of_shard(shard).next().is_some()
     }
 
-    /// Makes events of one shard durable as set aside; `false` if that is no room for them.
-    pub(crate) fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<bool, BuryError> {
+    /// Makes events of one shard durable as set aside, as many as there is room for, and says how many of them are set aside.
+    pub(crate) fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, BuryError> {
         // The journal tells how many there are.
         self.look()?;
+        let events = &events[..self.aside().room_for(events)];
+        if events.is_empty() {
+            return Ok(0);
+        }
         let is_new = |event: &&Letter<'_>| !self.aside().events.contains_key(&(shard, event.sequence));
         let records: Vec<Record<'_>> =
             events.iter().filter(is_new).map(|event| event.in_shard(shard, Some(Settled::SetAside))).collect();
-        if !self.aside().has_room_for(&records) {
-            return Ok(false);
-        }
         self.append(&records, |_, _| false)?;
         self.refused_for_now(shard, events.iter().map(|event| (event.sequence, event.reason)), true);
         self.tell();
-        Ok(true)
+        Ok(events.len())
     }
 
     /// Opens the journal if there is one.

@@ -29,8 +29,10 @@ enum Step {
         fenced: bool,
         writes: usize,
     },
+    /// An event that comes soon is refused for now.
     RetryNext {
         fenced: bool,
+        ahead: u64,
     },
     Heal,
     Kill,
@@ -86,7 +88,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (1_u64..3000).prop_map(Step::Milliseconds),
         2 => (any::<bool>(), 1_usize..5).prop_map(|(fenced, calls)| Step::Fail { fenced, calls }),
         2 => (any::<bool>(), 1_usize..3).prop_map(|(fenced, writes)| Step::LoseAnswers { fenced, writes }),
-        1 => any::<bool>().prop_map(|fenced| Step::RetryNext { fenced }),
+        3 => (any::<bool>(), 0_u64..40).prop_map(|(fenced, ahead)| Step::RetryNext { fenced, ahead }),
         1 => Just(Step::Heal),
         2 => Just(Step::Kill),
         1 => (0_u8..2).prop_map(|generation| Step::DamageLedger { generation }),
@@ -117,7 +119,7 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         Step::Milliseconds(count) => tokio::time::sleep(std::time::Duration::from_millis(count)).await,
         Step::Fail { fenced, calls } => store(fenced).fail_next(calls),
         Step::LoseAnswers { fenced, writes } => store(fenced).lose_answers(writes),
-        Step::RetryNext { fenced } => store(fenced).retry_id(id(world.next_number())),
+        Step::RetryNext { fenced, ahead } => store(fenced).retry_id(id(world.next_number() + ahead)),
         Step::Heal => {
             world.fenced.heal();
             world.keyed.heal();
