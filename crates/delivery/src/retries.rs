@@ -190,8 +190,16 @@ impl Lane {
         let after = self.shard.durable().saturating_sub(count).max(run.assembly.batch().last());
         let (mut way, mut rules) = (Way::new(self.shard.lane(after)), run.rules.again());
         let mut assembly = Assembly::new(self.name.clone(), after + 1);
-        let filled = way.fill(|stretch| assembly.add(stretch, &mut rules, &run.known)).ok()?;
-        (filled != Fill::Full && !assembly.batch().is_empty()).then(|| assembly.batch().clone())
+        loop {
+            rules.begin_turn();
+            match way.fill(|stretch| assembly.add(stretch, &mut rules, &run.known)).ok()? {
+                Fill::CaughtUp => break,
+                Fill::Full => return None,
+                // There are few.
+                Fill::Pause | Fill::Midway => {}
+            }
+        }
+        (!assembly.batch().is_empty()).then(|| assembly.batch().clone())
     }
 
     /// Adds to a batch what has come since, if its store tells one record's failure from another's.
