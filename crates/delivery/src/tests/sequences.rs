@@ -273,15 +273,25 @@ fn any_sequence_keeps_every_event_once() {
 
 /// Refusals, and a crash at each moment after them.
 fn refusals_and_crashes(mutation: Option<Mutation>) -> bool {
+    let append = Step::Append { shard: 0, type_index: 0, count: 5, refused: Some(2) };
+    crashes_after(&[append], mutation)
+}
+
+/// Refusals for now, and a crash at each moment after them.
+fn retries_and_crashes(mutation: Option<Mutation>) -> bool {
+    let append = Step::Append { shard: 0, type_index: 1, count: 5, refused: None };
+    crashes_after(&[Step::RetryNext { fenced: false, ahead: 2 }, append], mutation)
+}
+
+fn crashes_after(first: &[Step], mutation: Option<Mutation>) -> bool {
     (1..40_u64).any(|pause| {
-        let append = Step::Append { shard: 0, type_index: 0, count: 5, refused: Some(2) };
-        let steps = [
-            append,
+        let then = [
             Step::Milliseconds(pause * 40),
             Step::Kill,
             Step::Milliseconds(50),
             Step::PowerFailure { operations: 1 },
         ];
+        let steps = [first, &then].concat();
         std::panic::catch_unwind(|| play(&steps, pause, mutation)).is_err()
     })
 }
@@ -290,6 +300,12 @@ fn refusals_and_crashes(mutation: Option<Mutation>) -> bool {
 fn a_cursor_that_passes_a_dead_letter_that_is_not_durable_is_noticed() {
     assert!(refusals_and_crashes(Some(Mutation::UnsyncedDead)));
     assert!(!refusals_and_crashes(None), "and nothing else is");
+}
+
+#[test]
+fn a_cursor_that_passes_an_event_set_aside_that_is_not_durable_is_noticed() {
+    assert!(retries_and_crashes(Some(Mutation::UnsyncedDead)));
+    assert!(!retries_and_crashes(None), "and nothing else is");
 }
 
 #[test]
