@@ -46,7 +46,7 @@ mod tests {
     use std::sync::Arc;
 
     use event::{EventId, Lane, Origin};
-    use sink::{Record, Write};
+    use sink::{Record, RetryScope, Write};
 
     use super::*;
     use crate::Reporter;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     fn given_up(alone: &mut Alone, options: &Options, records: u64, left: usize) -> usize {
-        let retry = (0..left).map(|index| Retry { index, reason: "busy".into() }).collect();
+        let retry = (0..left).map(|index| Retry { index, reason: "busy".into(), scope: RetryScope::Store }).collect();
         alone.judge(&batch(records), retry, options).given_up.len()
     }
 

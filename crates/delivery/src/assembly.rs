@@ -21,6 +21,8 @@ pub(crate) struct Known {
     pub(crate) buried: BTreeSet<u64>,
     /// Events that were, and that the store has taken after all.
     pub(crate) replayed: BTreeSet<u64>,
+    /// Events that are set aside: they are counted when they have their ends.
+    pub(crate) aside: BTreeSet<u64>,
 }
 
 impl Known {
@@ -128,6 +130,8 @@ impl Assembly {
             }
             if known.buried.contains(&sequence) {
                 self.by_slot.of(slot).dead += 1;
+            } else if known.aside.contains(&sequence) {
+                // It stays pending.
             } else if let Some(outcome) = self.leave_out(slot, sequence, record, rules, known) {
                 *outcome += 1;
             } else if sequence <= known.fence {
@@ -186,6 +190,13 @@ impl Assembly {
         debug_assert!(outcomes.stored > 0, "an event that dies was counted");
         outcomes.stored = outcomes.stored.saturating_sub(1);
         outcomes.dead += 1;
+    }
+
+    /// An event that counted as stored is set aside: it is pending.
+    pub(crate) fn is_set_aside(&mut self, slot: usize) {
+        let outcomes = self.by_slot.of(slot);
+        debug_assert!(outcomes.stored > 0, "an event that is set aside was counted");
+        outcomes.stored = outcomes.stored.saturating_sub(1);
     }
 
     pub(crate) fn tally(&self, rules: &Rules) -> Tally {

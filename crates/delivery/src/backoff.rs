@@ -17,6 +17,11 @@ impl Backoff {
         Self { random: seed, ceiling: FIRST, max }
     }
 
+    /// Another one with pauses of its own.
+    pub(crate) const fn another(&mut self) -> Self {
+        Self::new(self.next_random(), self.max)
+    }
+
     /// Something went well: the next pause is short again.
     pub(crate) const fn reset(&mut self) {
         self.ceiling = FIRST;

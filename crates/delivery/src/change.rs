@@ -170,6 +170,10 @@ impl Engine {
             return Err(ChangeError::NothingHeld(nothing_held(name, only)));
         }
         self.save(book, before)?;
+        for dead in self.dead.iter().filter(|dead| dead.sink() == name) {
+            // If it fails, its lane does it before it sends any of them again.
+            let _ = dead.release_given_up();
+        }
         Ok(given_up)
     }
 

@@ -11,12 +11,13 @@ mod offline;
 mod reading;
 mod refused;
 mod replay;
+mod set_aside;
 mod watch;
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::limits::RESERVE_BYTES;
@@ -34,6 +35,7 @@ pub use office::{DeadError, DeadLetterOffice};
 pub use offline::read_dead_letters;
 pub(crate) use offline::sinks_with_letters;
 pub(crate) use replay::{Clerk, SinkSlot, clerk};
+pub(crate) use set_aside::Resent;
 pub use replay::{DeadAction, DeadOutcome};
 
 use crate::options::Reporter;
@@ -41,6 +43,7 @@ use crate::status::DeadCounters;
 use crate::{Ledger, SinkName};
 use index::Index;
 use news::News;
+use set_aside::SetAside;
 
 const DIRECTORY: &str = "dead";
 /// Small, so that the first dead letter and each start cost little.
@@ -80,8 +83,8 @@ pub(crate) struct Letter<'a> {
 }
 
 impl<'a> Letter<'a> {
-    fn in_shard(&self, shard: u16) -> Record<'a> {
-        let dead = Dead { shard, sequence: self.sequence, reason: self.reason, settled: None };
+    fn in_shard(&self, shard: u16, settled: Option<Settled>) -> Record<'a> {
+        let dead = Dead { shard, sequence: self.sequence, reason: self.reason, settled };
         Record { dead: Some(dead), ..self.record }
     }
 }
@@ -121,6 +124,12 @@ pub(crate) struct DeadLetters {
     reporter: Arc<dyn Reporter>,
     pub(crate) counters: Arc<DeadCounters>,
     news: Mutex<News>,
+    /// Locked after the journal.
+    aside: Mutex<SetAside>,
+    /// How many events are set aside.
+    aside_count: AtomicUsize,
+    /// The same of events that are set aside.
+    aside_news: Mutex<News>,
     /// There is a journal: an event was refused once.
     was_used: AtomicBool,
     #[cfg(test)]
@@ -158,6 +167,9 @@ impl DeadLetters {
             reporter,
             counters: Arc::default(),
             news: Mutex::default(),
+            aside: Mutex::default(),
+            aside_count: AtomicUsize::new(0),
+            aside_news: Mutex::default(),
             was_used: AtomicBool::new(false),
             #[cfg(test)]
             forgetful: false.into(),
@@ -194,7 +206,7 @@ impl DeadLetters {
     /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
     /// already aren't written again.
     pub(crate) fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), BuryError> {
-        let records: Vec<Record<'_>> = letters.iter().map(|letter| letter.in_shard(shard)).collect();
+        let records: Vec<Record<'_>> = letters.iter().map(|letter| letter.in_shard(shard, None)).collect();
         self.append(&records, Index::is_dead)?;
         let mut news = self.news();
         letters.iter().for_each(|letter| news.add(letter.record.type_name, letter.reason));
@@ -207,8 +219,21 @@ impl DeadLetters {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says which types have new letters, where it is time to.
+    fn aside_news(&self) -> MutexGuard<'_, News> {
+        self.aside_news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says which types have new letters, and new events that are set aside, if it is time to.
     pub(crate) fn tell(&self) {
+        let told = self.aside_news().tell();
+        for (type_name, count) in told {
+            let ids = self.aside_ids(&type_name);
+            self.reporter.report(&format!(
+                "sink {}: {count} event(s) of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
+                 They are sent again, and become dead letters after an hour; `forebay route list` shows why",
+                self.sink
+            ));
+        }
         let told = self.news().tell();
         for (type_name, count) in told {
             self.report(&format!(
@@ -275,7 +300,8 @@ impl DeadLetters {
     }
 
     fn commit(&self, journal: &mut Journal) -> Result<(), BuryError> {
-        let recounts = journal.commit()?;
+        let recounts = journal.commit(&self.aside)?;
+        self.aside_count.store(self.aside().count(), Ordering::Relaxed);
         self.ledger.count_dead(&self.sink, journal.durable, &recounts);
         Ok(())
     }
@@ -349,7 +375,11 @@ impl DeadLetters {
         };
         let OpenShard { appender, committer, segments, durable, mut findings } = open_shard(&options)?;
         let reader = Reader::new(segments.clone(), 1);
-        let (index, recounts) = read_index(reader, durable, counted, &mut findings).map_err(later)?;
+        let mut aside = SetAside::default();
+        let read = read_index(reader, durable, counted, &mut aside, &mut findings).map_err(later)?;
+        let (index, recounts) = read;
+        self.aside_count.store(aside.count(), Ordering::Relaxed);
+        *self.aside() = aside;
         for finding in findings {
             self.reporter.report(&format!("dead letters of sink {}: {finding}", self.sink));
         }
@@ -374,7 +404,8 @@ impl DeadLetters {
         if journal.index.any_settled() {
             journal.index.forget_settled(oldest, journal.kept_from);
         }
-        let needed = journal.index.first_needed().unwrap_or(u64::MAX).min(journal.kept_from.unwrap_or(u64::MAX));
+        let firsts = [journal.index.first_needed(), self.aside().first_needed(counted), journal.kept_from];
+        let needed = firsts.into_iter().flatten().min().unwrap_or(u64::MAX);
         let freed = journal.segments.free_up_to(needed.saturating_sub(1).min(counted).min(journal.durable))?;
         journal.freed_at = Some(now);
         Ok(freed)
@@ -391,7 +422,7 @@ impl DeadLetters {
 
 impl Journal {
     /// Makes the open block durable, and says what the ledger should know of it.
-    fn commit(&mut self) -> Result<Vec<Recount>, BuryError> {
+    fn commit(&mut self, aside: &Mutex<SetAside>) -> Result<Vec<Recount>, BuryError> {
         let block = self.appender.take();
         if block.is_empty() {
             return Ok(Vec::new());
@@ -400,7 +431,12 @@ impl Journal {
         match self.committer.commit(block, unix_microseconds()) {
             Ok(block) => {
                 self.durable = block.header().end() - 1;
-                Ok(block.records().filter_map(|(at, record)| self.index.note(at, &record)).collect())
+                let mut aside = aside.lock().unwrap_or_else(PoisonError::into_inner);
+                let note = |(at, record): (u64, Record<'_>)| {
+                    let ended = aside.note(at, &record);
+                    self.index.note(at, &record).or(ended)
+                };
+                Ok(block.records().filter_map(note).collect())
             }
             Err(error @ CommitError::NoSpace { .. }) => {
                 self.appender.rewind(first);
@@ -417,13 +453,15 @@ fn read_index(
     mut reader: Reader,
     last: u64,
     counted: u64,
+    aside: &mut SetAside,
     findings: &mut Vec<Finding>,
 ) -> io::Result<(Index, Vec<Recount>)> {
     let mut index = Index::default();
     let mut recounts = Vec::new();
     while let Some(stretch) = reader.read(last)? {
         stretch.for_each_record(|at, record| {
-            recounts.extend(index.note(at, record).filter(|_| at > counted));
+            let ended = aside.note(at, record);
+            recounts.extend(index.note(at, record).or(ended).filter(|_| at > counted));
         });
         let known =
             |new: &Finding| findings.iter().any(|old| (old.generation, old.offset) == (new.generation, new.offset));

@@ -118,8 +118,15 @@ impl Engine {
             backoffs: 0,
             _witness: witness,
         };
+        let rows = engine.ledger.snapshot();
         for name in sinks_with_letters(directory).map_err(StartError::DeadLetters)? {
-            engine.find_dead(&name).mark_used();
+            let dead = engine.find_dead(&name);
+            dead.mark_used();
+            let rows = rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == name);
+            if rows.clone().any(|row| row.removed && row.pending > 0) {
+                // No lane does it. If it can't be read now, whoever asks for letters is told.
+                let _ = dead.look();
+            }
         }
         engine.adopt(setup.sinks);
         engine.crew.adopt(setup.aggregates);

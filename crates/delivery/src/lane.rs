@@ -2,13 +2,14 @@
 //!
 //! Whatever a sink answers, no event is dropped: it is stored, a dead letter, or sent again.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use event::limits::DELIVERY_RECORDS_MAX;
 use eventlog::Shard;
-use sink::{Batch, Claim, Cursor, Held, Refusal, Report, Retry, Sink, SinkError};
+use sink::{Batch, Claim, Cursor, Held, Refusal, Report, RetryScope, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -21,6 +22,7 @@ use crate::ledger::Tally;
 use crate::objects::Sending;
 use crate::place::NoPlace;
 use crate::race::{First, changed, race};
+use crate::retries::{Retries, left, probe, rest};
 use crate::rules::Rules;
 use crate::way::{Fill, Way};
 use crate::{LaneState, LaneStatus, Ledger, Options};
@@ -54,11 +56,12 @@ pub(crate) enum Turn {
 }
 
 /// A lane's way through the log since it took its place.
-struct Run {
-    way: Way,
-    assembly: Assembly,
-    rules: Rules,
-    known: Known,
+pub(crate) struct Run {
+    pub(crate) way: Way,
+    pub(crate) assembly: Assembly,
+    pub(crate) rules: Rules,
+    pub(crate) retries: Retries,
+    pub(crate) known: Known,
     fenced: bool,
     /// Where a fenced store stands, as far as this lane has brought it: elsewhere it is another store.
     store_at: u64,
@@ -124,6 +127,7 @@ impl Lane {
                 // The events that came in the meantime go with it.
                 continue;
             }
+            self.retry_set_aside(&mut run).await?;
             match fill {
                 Fill::Full => {}
                 Fill::Pause | Fill::Midway => tokio::task::yield_now().await,
@@ -133,6 +137,20 @@ impl Lane {
             }
         }
         Ok(())
+    }
+
+    /// Takes in what has come since the batch was begun, while there is room.
+    pub(crate) async fn fill_more(&mut self, run: &mut Run) -> Result<(), Turn> {
+        loop {
+            let filled = run.fill();
+            let Some(fill) = self.judge_fill(&mut run.way, filled).await else { return Ok(()) };
+            if fill == Fill::Midway {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let undecided = run.assembly.take_undecided();
+            return self.bury_undecided(&mut run.way, &undecided).await;
+        }
     }
 
     /// How far it was filled; `None` after a pause, where the journal can't be read.
@@ -194,6 +212,7 @@ impl Lane {
                         way: Way::new(self.shard.lane(after)),
                         assembly: self.assembly(after + 1),
                         rules: Rules::new(self.ledger.clone(), self.name.clone()),
+                        retries: Retries::new(self.backoff.another()),
                         known,
                         fenced: cursor != Cursor::Delivery,
                         store_at,
@@ -248,12 +267,17 @@ impl Lane {
         }
     }
 
-    /// Pauses after a failed attempt. The order to stop ends one pause early.
-    pub(crate) async fn wait(&mut self, reason: &str) {
+    /// An attempt has failed: says how long to pause.
+    pub(crate) fn begin_wait(&mut self, reason: &str) -> Duration {
         self.status.retries.add(1);
         self.status.contacts.interrupted();
         self.enter(LaneState::Waiting(reason.to_owned()));
-        let pause = self.backoff.next();
+        self.backoff.next()
+    }
+
+    /// Pauses after a failed attempt. The order to stop ends one pause early.
+    pub(crate) async fn wait(&mut self, reason: &str) {
+        let pause = self.begin_wait(reason);
         race(sleep(pause), changed(&mut self.halt)).await;
     }
 
@@ -281,7 +305,7 @@ impl Lane {
                 sleep(self.options.linger).await;
             }
         };
-        let touch_at = self.touch_at();
+        let touch_at = self.touch_at().into_iter().chain(self.retry_at(run)).min();
         let due = async {
             match touch_at {
                 Some(at) => sleep_until(at).await,
@@ -343,7 +367,12 @@ impl Lane {
             self.status.batch_records.record(run.assembly.batch().len() as u64);
         }
         self.backoff.reset();
+        let batch = run.assembly.batch().clone();
+        let dead = (0..batch.len()).filter(|at| batch.get(*at).is_some_and(|one| run.known.buried.contains(&one.sequence)));
+        let dead = if run.known.buried.is_empty() { BTreeSet::new() } else { dead.collect() };
         self.settle(run);
+        // Also those that were set aside with it.
+        self.supersede(&batch, &dead);
         Ok(true)
     }
 
@@ -373,28 +402,47 @@ impl Lane {
     async fn write_until_stored(&mut self, run: &mut Run) -> Result<bool, Turn> {
         let mut batch = run.unburied();
         let mut alone = Alone::default();
+        let (mut has_passed, mut is_refused) = (false, false);
         loop {
+            let part = if is_refused { probe(&batch) } else { batch.clone() };
             let started = Instant::now();
-            let answer = self.sink.write(&batch).await;
+            let answer = self.sink.write(&part).await;
             self.status.write_time.record(started.elapsed());
             match answer {
                 Ok(Report::Stored) => {
                     self.has_touched();
-                    return Ok(self.delivering());
+                    self.supersede(&part, &BTreeSet::new());
+                    if part.len() == batch.len() {
+                        return Ok(self.delivering());
+                    }
+                    batch = rest(&batch, &part, &[]);
+                    (has_passed, is_refused) = (true, false);
                 }
                 Ok(Report::Withheld { refused }) if !refused.is_empty() => {
-                    self.bury(run, &batch, &refused).await?;
+                    self.bury(run, &part, &refused).await?;
                     batch = batch.without(&indices(&refused));
                 }
                 Ok(Report::Withheld { .. }) => self.wait("the sink withheld a batch and named no record").await,
-                Ok(Report::Except { refused, retry }) => {
-                    let retry = alone.judge(&batch, retry, &self.options);
+                Ok(Report::Except { refused, mut retry }) => {
+                    self.supersede(&part, &left(&refused, &retry));
+                    has_passed |= refused.len() + retry.len() < part.len();
+                    if has_passed {
+                        retry = self.set_aside(run, &part, retry).await?;
+                    }
+                    let retry = alone.judge(&part, retry, &self.options);
                     let refused = merge(refused, retry.given_up);
-                    self.bury(run, &batch, &refused).await?;
-                    let Some(first) = retry.again.first() else { return Ok(self.delivering()) };
-                    let reason = first.reason.clone();
-                    batch = only(&batch, &retry.again);
-                    self.wait(&reason).await;
+                    self.bury(run, &part, &refused).await?;
+                    batch = rest(&batch, &part, &retry.again);
+                    is_refused = !has_passed && retry.again.iter().all(|retry| retry.scope == RetryScope::Record);
+                    match retry.again.first() {
+                        None if batch.is_empty() => return Ok(self.delivering()),
+                        None => {}
+                        Some(first) => {
+                            let waited = self.wait_for_neighbours(run, batch, &first.reason, is_refused).await?;
+                            (batch, has_passed) = (waited.0, has_passed || waited.1);
+                            is_refused &= !has_passed;
+                        }
+                    }
                 }
                 Err(error) => {
                     alone.outage();
@@ -410,6 +458,7 @@ impl Lane {
                     if needs_more {
                         return Ok(false);
                     }
+                    batch = self.grow(run, batch).await?;
                 }
             }
         }
@@ -484,12 +533,4 @@ fn merge(mut refused: Vec<Refusal>, given_up: Vec<Refusal>) -> Vec<Refusal> {
     refused.extend(given_up);
     refused.sort_by_key(|refusal| refusal.index);
     refused
-}
-
-/// The batch with just these records.
-fn only(batch: &Batch, kept: &[Retry]) -> Batch {
-    let mut kept = kept.iter().peekable();
-    let left_out: Vec<usize> =
-        (0..batch.len()).filter(|index| kept.next_if(|retry| retry.index == *index).is_none()).collect();
-    batch.without(&left_out)
 }

@@ -334,17 +334,34 @@ impl Ledger {
 
     /// The journal of the sink's dead letters goes up to `position`, and `recounts` is what its newest part says of
     /// older letters. Those beyond their lane's cursor aren't counted yet: the lane will count them as they are.
-    pub(crate) fn count_dead(&self, sink: &str, position: u64, recounts: &[Recount]) {
+    pub(crate) fn count_dead(&self, name: &str, position: u64, recounts: &[Recount]) {
         let mut held = self.held();
         held.changes += 1;
-        let Some(sink) = held.book.sinks.get_mut(sink) else { return };
-        for Recount { shard, sequence, type_name, is_stored } in recounts {
+        let Some(sink) = held.book.sinks.get_mut(name) else { return };
+        let mut ended = Vec::new();
+        for Recount { shard, sequence, type_name, is_stored, was_pending } in recounts {
             let lane = sink.lanes.get_mut(usize::from(*shard)).filter(|lane| *sequence <= lane.cursor);
-            if let Some(outcomes) = lane.and_then(|lane| lane.outcomes.get_mut(type_name)) {
+            let Some(lane) = lane else { continue };
+            if *was_pending {
+                let outcomes = lane.outcomes.entry(type_name.clone()).or_default();
+                *(if *is_stored { &mut outcomes.stored } else { &mut outcomes.dead }) += 1;
+                ended.push((*shard, lane.cursor));
+            } else if let Some(outcomes) = lane.outcomes.get_mut(type_name) {
                 outcomes.turn(*is_stored);
             }
         }
         sink.dead_up_to = sink.dead_up_to.max(position);
+        drop(held);
+        ended.dedup();
+        ended.into_iter().for_each(|(shard, cursor)| self.waiting.passed(name, shard, cursor));
+    }
+
+    /// Whether what the route held at this sequence was given up.
+    pub(crate) fn has_given_up(&self, sink: &str, type_name: &str, shard: u16, sequence: u64) -> bool {
+        let held = self.held();
+        let Some(sink) = held.book.sinks.get(sink) else { return false };
+        let mut pairs = sink.pairs.iter().filter(|(name, _)| name.as_str() == type_name);
+        pairs.all(|(_, pair)| sequence <= pair.bounds(shard).0)
     }
 
     /// Whether the lane of the sink and shard has passed an event, so that it is counted.

@@ -29,6 +29,7 @@ mod pace;
 mod pair;
 mod place;
 mod race;
+mod retries;
 mod routes;
 mod rules;
 mod saved;

@@ -61,15 +61,17 @@ impl Lane {
         #[cfg(test)]
         let buried =
             if self.options.mutation == Some(crate::tests::Mutation::ForgetBuried) { BTreeSet::new() } else { buried };
+        let aside: BTreeSet<u64> = self.dead.aside_beyond(self.name.shard, goes_on_at).into_iter().collect();
         if behind {
-            let (tally, lost) = self.recount(goes_on_at, book.cursor, &buried)?;
+            let (tally, lost) = self.recount(goes_on_at, book.cursor, &buried, &aside)?;
             self.ledger.take_back(&self.name, goes_on_at, &tally, lost);
             self.status.contacts.set_back();
         }
         self.ledger.confirm(&self.name);
         self.status.set_cursor(goes_on_at);
         let replayed = self.dead.replayed_beyond(self.name.shard, goes_on_at)?;
-        Ok(Known { fence, buried, replayed })
+        let aside = self.take_over_aside(aside)?;
+        Ok(Known { fence, buried, replayed, aside })
     }
 
     /// The last position that the store can have from this journal. What was accepted since the first start after which it hasn't
@@ -93,13 +95,20 @@ impl Lane {
     }
 
     /// What the events after `after` and up to `last` came to when they were delivered, and how many were lost.
-    fn recount(&self, after: u64, last: u64, buried: &BTreeSet<u64>) -> io::Result<(Tally, u64)> {
+    fn recount(
+        &self,
+        after: u64,
+        last: u64,
+        buried: &BTreeSet<u64>,
+        aside: &BTreeSet<u64>,
+    ) -> io::Result<(Tally, u64)> {
         let mut rules = Rules::new(self.ledger.clone(), self.name.clone());
         let mut sums: BTreeMap<TypeName, Outcomes> = BTreeMap::new();
         let mut lost = 0;
         let mut count = |sequence: u64, record: &Record<'_>| {
             if sequence > after
                 && sequence <= last
+                && !aside.contains(&sequence)
                 && let Some(slot) = rules.slot_of(record.type_name, sequence)
                 && let Some(name) = rules.name(slot)
             {

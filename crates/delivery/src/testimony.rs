@@ -20,7 +20,11 @@ impl Testimony {
 
 impl Witness for Testimony {
     fn pending(&self, asked: &Asked) -> Vec<Pending> {
-        self.ledger.pending(asked)
+        let mut pending = self.ledger.pending(asked);
+        for desk in self.dead_letters.desks() {
+            desk.dead.add_pending(asked, desk.sink.is_configured(), &mut pending);
+        }
+        pending
     }
 
     fn may_have_refused(&self) -> bool {

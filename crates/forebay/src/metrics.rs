@@ -229,6 +229,15 @@ fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) 
             }
         }
     });
+    let help = "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
+    text.gauge("forebay_events_set_aside", help, |series| {
+        for row in rows {
+            for sink in &row.sinks {
+                let labels = [("type", row.type_name.as_str()), ("sink", &*sink.sink)];
+                series.count(&labels, office.set_aside(&sink.sink, &row.type_name).0);
+            }
+        }
+    });
     let mut count = |name, help, of: fn(&DeadCounters) -> u64| {
         text.counter(name, help, |series| {
             office.counters().iter().for_each(|(sink, dead)| series.count(&[("sink", sink)], of(dead)));

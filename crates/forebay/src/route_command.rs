@@ -86,12 +86,15 @@ fn run_accept(accept: &RouteAccept) -> Result<u8, DeadCommandError> {
 }
 
 fn line(output: &mut BufWriter<Output>, route: &RouteJson) -> io::Result<()> {
-    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, last_dead } = route;
+    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, .. } = route;
     write!(output, "{type_name}  {sink}  {state}  {pending} pending, {stored} stored, {dead} dead, {skipped} skipped")?;
     if let (Some(reason), Some(since)) = (reason, since) {
         write!(output, "  since {since}: {}", on_one_line(reason))?;
     }
-    if let Some(LastDeadJson { at, reason }) = last_dead {
+    if let Some(LastDeadJson { at, reason }) = &route.last_set_aside {
+        write!(output, "  {} set aside, last refused {at}: {}", route.set_aside, on_one_line(reason))?;
+    }
+    if let Some(LastDeadJson { at, reason }) = &route.last_dead {
         write!(output, "  last dead letter {at}: {}", on_one_line(reason))?;
     }
     writeln!(output)

@@ -23,6 +23,12 @@ pub(crate) struct RouteJson {
     pub(crate) stored: u64,
     pub(crate) dead: u64,
     pub(crate) skipped: u64,
+    /// Of the pending events those that are set aside: the store refuses them for now and takes others.
+    #[serde(default)]
+    pub(crate) set_aside: u64,
+    /// The newest refusal of one of them, with its id.
+    #[serde(default)]
+    pub(crate) last_set_aside: Option<LastDeadJson>,
     /// The newest dead letter, if there was one since the server's start.
     #[serde(default)]
     pub(crate) last_dead: Option<LastDeadJson>,
@@ -65,6 +71,7 @@ impl RoutesJson {
                     Some(trouble) => trouble.state,
                     None => "active",
                 };
+                let (set_aside, last_set_aside) = dead.set_aside(&sink.sink, &row.type_name);
                 routes.push(RouteJson {
                     type_name: row.type_name.to_string(),
                     sink: sink.sink.to_string(),
@@ -75,6 +82,8 @@ impl RoutesJson {
                     stored: sink.stored,
                     dead: sink.dead,
                     skipped: sink.skipped,
+                    set_aside,
+                    last_set_aside: last_set_aside.map(LastDeadJson::of),
                     last_dead: dead.last(&sink.sink, &row.type_name).map(LastDeadJson::of),
                 });
             }

@@ -43,13 +43,19 @@ const TAG_DEAD_SETTLED: u8 = 11;
 const TAG_REVISION: u8 = 12;
 const FIELD_HEADER_BYTES: usize = 5;
 
-/// What put an end to a dead letter.
+/// What a record of a dead-letter journal is, if it is no letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// The sink took it when it was sent again.
+    /// The end of a letter: the sink took it when it was sent again.
     Replayed,
-    /// A person has given it up.
+    /// The end of a letter: a person has given it up.
     Dropped,
+    /// An event that its lane has set aside and sends again: the store refuses it for now.
+    SetAside,
+    /// The end of an event that was set aside: the store has it.
+    Taken,
+    /// The end of an event that was set aside: its lane sends it itself, or its route was given up.
+    Released,
 }
 
 impl Settled {
@@ -57,6 +63,9 @@ impl Settled {
         match self {
             Self::Replayed => 1,
             Self::Dropped => 2,
+            Self::SetAside => 3,
+            Self::Taken => 4,
+            Self::Released => 5,
         }
     }
 
@@ -64,6 +73,9 @@ impl Settled {
         match code {
             1 => Some(Self::Replayed),
             2 => Some(Self::Dropped),
+            3 => Some(Self::SetAside),
+            4 => Some(Self::Taken),
+            5 => Some(Self::Released),
             _ => None,
         }
     }
@@ -79,7 +91,7 @@ pub struct Dead<'a> {
     pub sequence: u64,
     /// The store's words.
     pub reason: &'a str,
-    /// Set where the record is no letter, but the end of one.
+    /// Set if the record is no letter: the end of one, or an event that was set aside, or its end.
     pub settled: Option<Settled>,
 }
 

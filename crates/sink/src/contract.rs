@@ -25,6 +25,17 @@ pub struct Retry {
     pub index: usize,
     /// The store's words.
     pub reason: Reason,
+    /// What the answer is about.
+    pub scope: RetryScope,
+}
+
+/// What a temporary refusal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryScope {
+    /// The record, if the store takes others at the same time. Delivery then sets the record aside, so that the lane goes on.
+    Record,
+    /// The store: it is overloaded, unavailable, or did not answer. The records wait in place until it answers.
+    Store,
 }
 
 /// What became of a batch, record by record. Indices ascend.

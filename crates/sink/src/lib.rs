@@ -34,7 +34,7 @@ pub mod webhook;
 
 pub use batch::{Batch, Record, Write};
 pub use claim::{Claim, Held, InvalidClaim, Takeover};
-pub use contract::{Cursor, Reason, Refusal, Report, Retry, SinkError, Traits};
+pub use contract::{Cursor, Reason, Refusal, Report, Retry, RetryScope, SinkError, Traits};
 pub use driver::{Sink, SinkConfig};
 pub use memory::MemoryHandle;
 pub use object::directory::DirectoryConfig;

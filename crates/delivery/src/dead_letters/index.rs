@@ -20,11 +20,13 @@ pub(crate) enum Fate {
 }
 
 impl Fate {
-    pub(crate) const fn of(dead: &Dead<'_>) -> Self {
+    /// `None` for an event that is set aside, or was: it is no letter.
+    pub(crate) const fn of(dead: &Dead<'_>) -> Option<Self> {
         match dead.settled {
-            None => Self::Held,
-            Some(Settled::Replayed) => Self::Replayed,
-            Some(Settled::Dropped) => Self::Dropped,
+            None => Some(Self::Held),
+            Some(Settled::Replayed) => Some(Self::Replayed),
+            Some(Settled::Dropped) => Some(Self::Dropped),
+            Some(Settled::SetAside | Settled::Taken | Settled::Released) => None,
         }
     }
 
@@ -42,6 +44,8 @@ pub(crate) struct Recount {
     pub(crate) type_name: TypeName,
     /// Whether it is stored now and was dead; else the other way round.
     pub(crate) is_stored: bool,
+    /// Whether it was set aside, and counted as pending.
+    pub(crate) was_pending: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +78,7 @@ impl Index {
     /// Takes in a record that stands at `at`, and says what the ledger should know of it.
     pub(crate) fn note(&mut self, at: u64, record: &Record<'_>) -> Option<Recount> {
         let dead = record.dead?;
-        let fate = Fate::of(&dead);
+        let fate = Fate::of(&dead)?;
         let before =
             self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate, id: record.id });
         let before = before.map(|entry| entry.fate);
@@ -92,7 +96,7 @@ impl Index {
         let was_dead = before.is_none_or(Fate::counts_as_dead);
         (was_dead != fate.counts_as_dead()).then_some(())?;
         let type_name = TypeName::new(record.type_name).ok()?;
-        Some(Recount { shard: dead.shard, sequence: dead.sequence, type_name, is_stored: was_dead })
+        Some(Recount { shard: dead.shard, sequence: dead.sequence, type_name, is_stored: was_dead, was_pending: false })
     }
 
     fn count_held(&mut self, type_name: &str, change: impl FnOnce(u64) -> u64) {

@@ -43,6 +43,15 @@ impl News {
         }
     }
 
+    /// Shows another reason with a type, and says nothing.
+    pub(super) fn renew(&mut self, type_name: &str, reason: &str) {
+        let untold = self.0.get(type_name).map_or(0, |of_type| of_type.untold);
+        self.add(type_name, reason);
+        if let Some(of_type) = self.0.get_mut(type_name) {
+            of_type.untold = untold;
+        }
+    }
+
     /// What is to be said now: how many more there are of which type.
     pub(super) fn tell(&mut self) -> Vec<(Box<str>, u64)> {
         let due = self.0.iter_mut().filter(|(_, of_type)| of_type.untold > 0);

@@ -103,6 +103,14 @@ impl DeadLetterOffice {
         self.desks().iter().find(|desk| **desk.dead.sink() == *sink)?.dead.last(type_name)
     }
 
+    /// How many events of a type a sink has set aside, and why the store refuses the newest.
+    #[must_use]
+    pub fn set_aside(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
+        let desks = self.desks();
+        let desk = desks.iter().find(|desk| **desk.dead.sink() == *sink);
+        desk.map_or((0, None), |desk| desk.dead.aside_of_type(type_name.as_str()))
+    }
+
     /// What was done with the letters of each sink since the start of the process.
     #[must_use]
     pub fn counters(&self) -> Vec<(SinkName, Arc<DeadCounters>)> {

@@ -110,6 +110,10 @@ impl SinkSlot {
         self.held().clone()
     }
 
+    pub(crate) fn is_configured(&self) -> bool {
+        self.held().is_some()
+    }
+
     pub(crate) fn set(&self, sink: Option<Sink>) {
         *self.held() = sink;
     }
@@ -150,7 +154,7 @@ pub(crate) fn clerk(
 
 /// Letters that are handled together, and the bytes that they are slices of.
 #[derive(Default)]
-struct Page {
+pub(super) struct Page {
     stretches: Vec<Stretch>,
     /// Positions in the journal of dead letters, ascending.
     letters: Vec<u64>,
@@ -166,7 +170,7 @@ impl Page {
     }
 
     /// Adds a stretch, if any of the letters at these positions stands in it.
-    fn add(&mut self, stretch: Stretch, wanted: &[u64]) {
+    pub(super) fn add(&mut self, stretch: Stretch, wanted: &[u64]) {
         let before = self.letters.len();
         let mut take = |at: u64, record: &Record<'_>| {
             if wanted.binary_search(&at).is_ok() {
@@ -184,8 +188,13 @@ impl Page {
         }
     }
 
+    /// The positions of the letters.
+    pub(super) fn letters(&self) -> &[u64] {
+        &self.letters
+    }
+
     /// The letters at these positions, which ascend.
-    fn records(&self, wanted: &[u64]) -> Vec<Record<'_>> {
+    pub(super) fn records(&self, wanted: &[u64]) -> Vec<Record<'_>> {
         let mut records = Vec::with_capacity(wanted.len());
         let mut take = |at: u64, record| {
             if wanted.binary_search(&at).is_ok() {
@@ -204,7 +213,7 @@ impl Page {
     }
 
     /// These of the letters as a batch behind `cursor`.
-    fn batch(&self, (lane, claim): (&Lane, Claim), cursor: u64, part: &[Numbered]) -> Batch {
+    pub(super) fn batch(&self, (lane, claim): (&Lane, Claim), cursor: u64, part: &[Numbered]) -> Batch {
         let mut batch = Batch::new(lane.clone(), cursor + 1).claimed_by(claim);
         for stretch in &self.stretches {
             let mut push = |at: u64, record: &Record<'_>, block| {

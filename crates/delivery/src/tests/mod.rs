@@ -14,6 +14,7 @@ mod out;
 mod recalls;
 mod replays;
 mod sequences;
+mod set_aside;
 mod settling;
 mod single;
 mod trouble;

@@ -29,8 +29,10 @@ enum Step {
         fenced: bool,
         writes: usize,
     },
+    /// An event that comes soon is refused for now.
     RetryNext {
         fenced: bool,
+        ahead: u64,
     },
     Heal,
     Kill,
@@ -86,7 +88,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (1_u64..3000).prop_map(Step::Milliseconds),
         2 => (any::<bool>(), 1_usize..5).prop_map(|(fenced, calls)| Step::Fail { fenced, calls }),
         2 => (any::<bool>(), 1_usize..3).prop_map(|(fenced, writes)| Step::LoseAnswers { fenced, writes }),
-        1 => any::<bool>().prop_map(|fenced| Step::RetryNext { fenced }),
+        3 => (any::<bool>(), 0_u64..40).prop_map(|(fenced, ahead)| Step::RetryNext { fenced, ahead }),
         1 => Just(Step::Heal),
         2 => Just(Step::Kill),
         1 => (0_u8..2).prop_map(|generation| Step::DamageLedger { generation }),
@@ -117,7 +119,7 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         Step::Milliseconds(count) => tokio::time::sleep(std::time::Duration::from_millis(count)).await,
         Step::Fail { fenced, calls } => store(fenced).fail_next(calls),
         Step::LoseAnswers { fenced, writes } => store(fenced).lose_answers(writes),
-        Step::RetryNext { fenced } => store(fenced).retry_id(id(world.next_number())),
+        Step::RetryNext { fenced, ahead } => store(fenced).retry_id(id(world.next_number() + ahead)),
         Step::Heal => {
             world.fenced.heal();
             world.keyed.heal();
@@ -271,15 +273,25 @@ fn any_sequence_keeps_every_event_once() {
 
 /// Refusals, and a crash at each moment after them.
 fn refusals_and_crashes(mutation: Option<Mutation>) -> bool {
+    let append = Step::Append { shard: 0, type_index: 0, count: 5, refused: Some(2) };
+    crashes_after(&[append], mutation)
+}
+
+/// Refusals for now, and a crash at each moment after them.
+fn retries_and_crashes(mutation: Option<Mutation>) -> bool {
+    let append = Step::Append { shard: 0, type_index: 1, count: 5, refused: None };
+    crashes_after(&[Step::RetryNext { fenced: false, ahead: 2 }, append], mutation)
+}
+
+fn crashes_after(first: &[Step], mutation: Option<Mutation>) -> bool {
     (1..40_u64).any(|pause| {
-        let append = Step::Append { shard: 0, type_index: 0, count: 5, refused: Some(2) };
-        let steps = [
-            append,
+        let then = [
             Step::Milliseconds(pause * 40),
             Step::Kill,
             Step::Milliseconds(50),
             Step::PowerFailure { operations: 1 },
         ];
+        let steps = [first, &then].concat();
         std::panic::catch_unwind(|| play(&steps, pause, mutation)).is_err()
     })
 }
@@ -288,6 +300,12 @@ fn refusals_and_crashes(mutation: Option<Mutation>) -> bool {
 fn a_cursor_that_passes_a_dead_letter_that_is_not_durable_is_noticed() {
     assert!(refusals_and_crashes(Some(Mutation::UnsyncedDead)));
     assert!(!refusals_and_crashes(None), "and nothing else is");
+}
+
+#[test]
+fn a_cursor_that_passes_an_event_set_aside_that_is_not_durable_is_noticed() {
+    assert!(retries_and_crashes(Some(Mutation::UnsyncedDead)));
+    assert!(!retries_and_crashes(None), "and nothing else is");
 }
 
 #[test]

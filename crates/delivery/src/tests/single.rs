@@ -74,21 +74,6 @@ fn a_fenced_cursor_follows_what_passes_by() {
 }
 
 #[test]
-fn a_record_that_alone_is_not_taken_dies_after_an_hour() {
-    run(async {
-        let mut world = World::new(4);
-        world.keyed.retry_id(id(3));
-        world.start();
-        world.append(0, "named", 5).await;
-        seconds(3500).await;
-        assert_eq!(counts(&row(&world, "named", KEYED)), (0, 0, 0, 5), "the batch has no end yet");
-        seconds(200).await;
-        assert_eq!(counts(&row(&world, "named", KEYED)), (4, 1, 0, 0));
-        world.check_all().await;
-    });
-}
-
-#[test]
 fn events_that_a_fenced_store_does_not_take_alone_are_judged_with_later_ones() {
     run(async {
         let mut world = World::new(14);

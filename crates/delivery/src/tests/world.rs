@@ -372,6 +372,17 @@ impl World {
         copy
     }
 
+    /// Appends one revision of a result of type `named`, which isn't one of the events that are acknowledged.
+    pub(super) async fn append_revision(&mut self, number: u64, revision: u64) {
+        let log = self.process().log.clone();
+        let type_id = log.types().intern(&name("named"));
+        let payload = format!("{{\"revision\":{revision}}}");
+        let result = Record { revision: Some(revision), ..record(number, "named", payload.as_bytes()) };
+        let append = log.shards()[0].append_one(&result, type_id).unwrap().appended().unwrap();
+        log.shards()[0].end_of_turn();
+        append.await.unwrap();
+    }
+
     /// The number that the next event will have.
     pub(super) fn next_number(&self) -> u64 {
         self.next
@@ -466,6 +477,9 @@ impl World {
         while let Some(Stretch::Block(block)) = reader.read(opened.durable).unwrap() {
             for (at, record) in block.records() {
                 let dead = record.dead.unwrap();
+                if matches!(dead.settled, Some(Settled::SetAside | Settled::Taken | Settled::Released)) {
+                    continue;
+                }
                 let letter = (record.id, dead.settled, dead.reason.to_owned());
                 // What a condition couldn't decide is sent again all the same, and the store may refuse it in words of its own.
                 let amends = match found.insert((dead.shard, dead.sequence), letter) {

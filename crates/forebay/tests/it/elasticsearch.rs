@@ -1,5 +1,6 @@
 //! Elasticsearch's protocol behind the real program, spoken to an OpenSearch server: from a request to a document, with both processes killed.
 
+mod pipelines;
 mod secured;
 
 use std::path::Path;

@@ -1,16 +1,20 @@
 //! Web hooks of the real program: from one Forebay to another, with both killed.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use crate::support::{Folder, Server, forebay, payloads};
+use crate::support::{Folder, Server, exchange, forebay, payloads};
 
 /// The secret of the standard's own examples.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 fn start(folder: &Folder, url: &str) -> Server {
     let configuration = format!(
-        "[types.\"*\"]\nroutes = [\"hook\"]\n[sinks.hook]\nkind = \"webhook\"\nurl = \"{url}\"\nsecrets = [\"{SECRET}\"]\n"
+        "[gateway]\nack_timeout = \"1s\"\n[types.\"*\"]\nroutes = [\"hook\"]\n[sinks.hook]\nkind = \"webhook\"\nurl = \"{url}\"\nsecrets = [\"{SECRET}\"]\n"
     );
     let configuration = folder.write("forebay.toml", configuration);
     Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"))
@@ -79,4 +83,123 @@ fn what_the_receiver_refuses_is_a_dead_letter_in_its_words() {
     assert!(listed.contains("422") && listed.contains("schema"), "{listed}");
     receiver.wait_delivered();
     assert_eq!(receiver.metric("forebay_events_stored_total{"), 2);
+}
+
+/// A receiver that answers 500 to one message until it is mended.
+#[derive(Default)]
+struct Picky {
+    is_mended: AtomicBool,
+    taken: Mutex<Vec<u64>>,
+    refused: u64,
+}
+
+impl Picky {
+    fn start(refused: u64) -> (Arc<Self>, SocketAddr) {
+        let picky = Arc::new(Self { refused, ..Self::default() });
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let receiver = picky.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let receiver = receiver.clone();
+                std::thread::spawn(move || receiver.serve(&stream));
+            }
+        });
+        (picky, address)
+    }
+
+    /// Answers the requests of a connection until it is closed.
+    fn serve(&self, stream: &TcpStream) -> Option<()> {
+        let (mut reader, mut writer) = (BufReader::new(stream), stream);
+        loop {
+            let (mut length, mut line) = (0, String::new());
+            while line != "\r\n" {
+                line.clear();
+                reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().ok()?;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).ok()?;
+            let number = serde_json::from_slice::<serde_json::Value>(&body).ok()?["number"].as_u64()?;
+            let is_refused = number == self.refused && !self.is_mended.load(Ordering::SeqCst);
+            if !is_refused {
+                self.taken.lock().unwrap().push(number);
+            }
+            let status = if is_refused { "500 Not Now" } else { "204 No Content" };
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            let answer = if is_refused { answer } else { answer.replace("Content-Length: 0\r\n", "") };
+            writer.write_all(answer.as_bytes()).ok()?;
+        }
+    }
+
+    fn taken(&self) -> usize {
+        self.taken.lock().unwrap().len()
+    }
+}
+
+fn routes(server: &Server, folder: &Folder) -> String {
+    let mut list = forebay();
+    list.args(["route", "list", "--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
+    String::from_utf8(list.output().unwrap().stdout).unwrap()
+}
+
+/// Posts an event under its key, and says what the answer is when it is stored, or isn't after a second.
+fn post_and_wait(server: &Server, number: usize) -> u16 {
+    let body = format!("{{\"number\":\n{number}}}");
+    let length = body.len();
+    let request = format!(
+        "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k{number}\r\n\
+         Forebay-Ack: stored\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    exchange(server.intake, &request).0
+}
+
+#[test]
+fn one_message_that_its_receiver_fails_on_is_set_aside_and_holds_up_no_other() {
+    let (folder, (picky, address)) = (Folder::new(), Picky::start(5_000));
+    let server = start(&folder, &format!("http://{address}/"));
+    let lines: String = (0..10_000).map(|number| format!("{{\"number\": {number}}}\n")).collect();
+    assert_eq!(server.post("/ingest/batch/access", &lines).0, 200);
+    server.wait("forebay_events_stored_total{", |stored| stored == 9_999);
+    server.wait("forebay_events_set_aside{", |count| count == 1);
+    let listed = routes(&server, &folder);
+    assert!(listed.contains("1 set aside") && listed.contains("500"), "{listed}");
+    // It is there after a kill, and after a reload.
+    drop(server);
+    let server = start(&folder, &format!("http://{address}/"));
+    server.wait("forebay_events_set_aside{", |count| count == 1);
+    server.signal("-HUP");
+    server.wait("forebay_reloads_total{", |count| count > 0);
+    server.wait("forebay_events_set_aside{", |count| count == 1);
+    assert_eq!(server.metric("forebay_events_pending{"), 1);
+    assert_eq!(post_and_wait(&server, 20_000), 200, "others are stored");
+    picky.is_mended.store(true, Ordering::SeqCst);
+    server.wait_delivered();
+    assert_eq!(server.metric("forebay_events_stored_total{"), 10_001);
+    assert_eq!(picky.taken(), 10_001, "each once");
+    let log = std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(log.contains("1 event(s) of type access set aside"), "{log}");
+}
+
+#[test]
+fn what_is_set_aside_ends_with_the_route_that_is_dropped() {
+    let (folder, (picky, address)) = (Folder::new(), Picky::start(3));
+    let server = start(&folder, &format!("http://{address}/"));
+    for number in 0..8 {
+        assert_eq!(post(&server, number), 200);
+    }
+    server.wait("forebay_events_stored_total{", |stored| stored == 7);
+    server.wait("forebay_events_set_aside{", |count| count == 1);
+    assert_eq!((post_and_wait(&server, 3), post_and_wait(&server, 4)), (202, 200), "it is pending, and a neighbour stored");
+    folder.write("forebay.toml", "[types.\"*\"]\nroutes = []\n");
+    server.signal("-HUP");
+    server.wait("forebay_route_removed{", |count| count == 1);
+    let mut drop = forebay();
+    drop.args(["route", "drop", "hook", "--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
+    let told = String::from_utf8(drop.output().unwrap().stdout).unwrap();
+    assert!(told.contains("1 event(s) given up"), "{told}");
+    server.wait("forebay_events_set_aside{", |count| count == 0);
+    assert_eq!((server.metric("forebay_events_pending{"), picky.taken()), (0, 7));
 }

@@ -65,6 +65,7 @@ struct Done {
     #[serde(rename = "_primary_term")]
     term: Option<u64>,
     status: u16,
+    result: Option<String>,
     error: Option<StoreError>,
 }
 
@@ -135,6 +136,33 @@ enum WhenTaken {
     Again,
 }
 
+/// Why a status of success doesn't prove that the document is there. Only its result does.
+///
+/// A drop processor's answer is `noop`, under the name `index` also if `update` was asked for. Under `update`, `noop` says that
+/// the document is there and was equal before.
+fn missing(when_taken: &WhenTaken, done: &Done) -> Option<Outcome> {
+    let status = done.status;
+    match (done.result.as_deref(), when_taken) {
+        (Some("created" | "updated"), _) | (Some("noop"), WhenTaken::Again) => None,
+        (Some("noop"), _) => Some(Outcome::Refused(
+            format!(
+                "the store answered {status} and left the document out (\"result\": \"noop\"): a drop processor of its ingest \
+                 pipeline dropped it. Change the pipeline, then replay the letter"
+            )
+            .into(),
+        )),
+        (Some(result), _) => Some(Outcome::Unknown(
+            format!("the store answered {status} with the result {result}, which doesn't say that the document is there")
+                .into(),
+        )),
+        // What creates a document answers 201.
+        (None, WhenTaken::Compare) if status != 201 => {
+            Some(Outcome::Unknown(format!("the store answered {status} without a result").into()))
+        }
+        (None, _) => None,
+    }
+}
+
 fn outcome(item: Item) -> Result<Outcome, Failure> {
     let (when_taken, done) = match (item.create, item.index, item.update) {
         (Some(done), None, None) => (WhenTaken::Compare, done),
@@ -144,9 +172,14 @@ fn outcome(item: Item) -> Result<Outcome, Failure> {
     };
     let words = || -> Reason { done.words().into() };
     Ok(match done.status {
-        200..=299 => match (when_taken, done.number, done.term) {
-            (WhenTaken::Compare, Some(number), Some(term)) => Outcome::Made(Made { index: done.index, number, term }),
-            _ => Outcome::Stored,
+        200..=299 => match missing(&when_taken, &done) {
+            Some(outcome) => outcome,
+            None => match (when_taken, done.number, done.term) {
+                (WhenTaken::Compare, Some(number), Some(term)) => {
+                    Outcome::Made(Made { index: done.index, number, term })
+                }
+                _ => Outcome::Stored,
+            },
         },
         409 => match when_taken {
             WhenTaken::Compare => Outcome::Taken { index: done.index },
@@ -209,6 +242,22 @@ mod tests {
         }
         let made = Outcome::Made(Made { index: "b".to_owned(), number: 5, term: 2 });
         assert_eq!(of(r#"{"create": {"_index": "b", "status": 201, "_seq_no": 5, "_primary_term": 2}}"#), made);
+    }
+
+    #[test]
+    fn a_success_that_proves_nothing_is_none() {
+        let result = |verb: &str, status: u16, result: &str| {
+            of(&format!(r#"{{"{verb}": {{"_index": "i", "status": {status}, "result": "{result}"}}}}"#))
+        };
+        for verb in ["create", "index"] {
+            assert_eq!(result(verb, 201, "created"), Outcome::Stored);
+            assert_eq!(result(verb, 200, "updated"), Outcome::Stored);
+            let Outcome::Refused(reason) = result(verb, 200, "noop") else { panic!("{verb}: nothing is stored") };
+            assert!(reason.contains("drop processor"), "{reason}");
+            assert!(matches!(result(verb, 200, "not_found"), Outcome::Unknown(_)), "{verb}");
+        }
+        assert_eq!(result("update", 200, "noop"), Outcome::Stored, "it was equal before");
+        assert!(matches!(of(r#"{"create": {"_index": "i", "status": 200}}"#), Outcome::Unknown(_)));
     }
 
     #[test]

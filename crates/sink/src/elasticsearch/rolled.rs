@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::generations::{Generation, looked_at};
 use super::outcome::deletions;
 use super::write::{Outcomes, Writing};
-use crate::{Reason, Retry};
+use crate::{Reason, Retry, RetryScope};
 
 /// What is known before a batch is sent of those of its records that may have been sent before.
 #[derive(Debug, Default)]
@@ -162,7 +162,7 @@ impl Outcomes {
     }
 
     fn still_twice(&mut self, (at, made): (usize, Made), reason: Reason) {
-        self.retry.push(Retry { index: at, reason });
+        self.retry.push(Retry { index: at, reason, scope: RetryScope::Store });
         self.unknown.push(Doubted { at, made: Some(made) });
     }
 }

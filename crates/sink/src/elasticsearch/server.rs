@@ -29,7 +29,7 @@ const ELASTICSEARCH_MIN: (u32, u32) = (7, 9);
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 /// What of an answer to `_bulk` is read.
-const BULK_FILTER: &str = "items.*.status,items.*.error,items.*._index";
+const BULK_FILTER: &str = "items.*.status,items.*.result,items.*.error,items.*._index";
 /// What beside it is read where a document may have to be deleted again.
 const PLACES_FILTER: &str = ",items.*._seq_no,items.*._primary_term";
 

@@ -12,7 +12,7 @@ use super::limiter::Limiter;
 use super::outcome::{Outcome, outcomes};
 use super::rolled::Before;
 use super::server::Server;
-use crate::{Batch, Reason, Refusal, Report, Retry};
+use crate::{Batch, Reason, Refusal, Report, Retry, RetryScope};
 
 /// What a part of a batch came to: the records that aren't mentioned are stored.
 #[derive(Default)]
@@ -142,7 +142,8 @@ impl Writing<'_> {
             Ok(verdicts) => taken.iter().zip(verdicts).for_each(|(taken, verdict)| all.judge(taken, verdict)),
             Err(failure) => {
                 let reason: Reason = format!("it can't be compared with what is stored: {}", failure.what()).into();
-                all.retry.extend(taken.iter().map(|taken| Retry { index: taken.at, reason: reason.clone() }));
+                let retry = |taken: &Taken| Retry { index: taken.at, reason: reason.clone(), scope: RetryScope::Store };
+                all.retry.extend(taken.iter().map(retry));
                 all.unknown.extend(taken.iter().map(|taken| Doubted { at: taken.at, made: None }));
                 all.failures.push(failure);
             }
@@ -159,18 +160,18 @@ impl Outcomes {
                 Outcome::Made(made) => outcomes.made.push((index, made)),
                 Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
                 Outcome::Refused(reason) => outcomes.refused.push(Refusal { index, reason }),
-                Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason }),
+                Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record }),
                 Outcome::Overloaded(reason) => {
-                    outcomes.retry.push(Retry { index, reason });
+                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
                     outcomes.waiting += 1;
                 }
                 Outcome::Failing(reason) => {
-                    outcomes.retry.push(Retry { index, reason });
+                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
                     outcomes.unknown.push(Doubted { at: index, made: None });
                     outcomes.waiting += 1;
                 }
                 Outcome::Unknown(reason) => {
-                    outcomes.retry.push(Retry { index, reason });
+                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record });
                     outcomes.unknown.push(Doubted { at: index, made: None });
                 }
             }
@@ -182,7 +183,8 @@ impl Outcomes {
         let reason: Reason = failure.what().into();
         let doubted = |at: &usize| Doubted { at: *at, made: None };
         let unknown = if failure.leaves_unknown() { part.iter().map(doubted).collect() } else { Vec::new() };
-        let retry = part.into_iter().map(|index| Retry { index, reason: reason.clone() }).collect();
+        let retry = |index| Retry { index, reason: reason.clone(), scope: RetryScope::Store };
+        let retry = part.into_iter().map(retry).collect();
         Self { retry, unknown, failures: vec![failure], ..Self::default() }
     }
 
@@ -206,7 +208,7 @@ impl Outcomes {
             }
             Verdict::Gone => {
                 let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
-                self.retry.push(Retry { index, reason });
+                self.retry.push(Retry { index, reason, scope: RetryScope::Record });
                 // Whoever deleted it may have found it in an older index.
                 self.unknown.push(Doubted { at: index, made: None });
             }

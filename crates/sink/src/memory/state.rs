@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use event::{EventId, Lane};
 
 use crate::claim::OF_ANOTHER;
-use crate::{Batch, Claim, Held, Reason, Record, Refusal, Report, Retry, SinkError, Takeover, Write};
+use crate::{Batch, Claim, Held, Reason, Record, Refusal, Report, Retry, RetryScope, SinkError, Takeover, Write};
 
 /// An event as the memory store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,7 +195,7 @@ impl State {
                 Outcome::Done => {}
                 Outcome::Store(revision) => undo.push(self.store(&record, revision)),
                 Outcome::Refuse(reason) => refused.push(Refusal { index, reason }),
-                Outcome::Retry(reason) => retry.push(Retry { index, reason }),
+                Outcome::Retry(reason) => retry.push(Retry { index, reason, scope: RetryScope::Record }),
             }
         }
         (refused, retry)

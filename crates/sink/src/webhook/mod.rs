@@ -14,6 +14,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use futures_util::future::{Either, select};
 use tokio::sync::{Semaphore, watch};
@@ -42,6 +43,8 @@ struct Shared {
     turns: Semaphore,
     /// Until when the receiver wants to be left alone.
     pause: Pause,
+    /// Which message of a batch is sent first.
+    first: AtomicUsize,
     /// How often the sink was closed: calls in flight end by it.
     closed: watch::Sender<u64>,
 }
@@ -56,7 +59,7 @@ impl Webhook {
             waits_for_retry_after: false,
         });
         let turns = Semaphore::new(config.requests_max.get());
-        let shared = Shared { config, client, turns, pause: Pause::default(), closed: watch::Sender::new(0) };
+        let shared = Shared { config, client, turns, pause: Pause::default(), first: AtomicUsize::new(0), closed: watch::Sender::new(0) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -67,7 +70,7 @@ impl Webhook {
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
         let mut closed = self.shared.closed.subscribe();
         let work = self.unless_closed(&mut closed, write::write(&self.shared, batch));
-        work.await.map_err(|failure| failure.into_sink_error(&self.shared.config.url))
+        work.await
     }
 
     /// Ends the calls in flight and closes the connections that wait.
@@ -79,11 +82,11 @@ impl Webhook {
     async fn unless_closed<T>(
         &self,
         closed: &mut watch::Receiver<u64>,
-        work: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
+        work: impl Future<Output = Result<T, SinkError>>,
+    ) -> Result<T, SinkError> {
         match select(pin!(work), pin!(closed.changed())).await {
             Either::Left((done, _)) => done,
-            Either::Right(_) => Err(Failure::Closed),
+            Either::Right(_) => Err(Failure::Closed.into_sink_error(&self.shared.config.url)),
         }
     }
 }

@@ -18,6 +18,8 @@ pub(super) enum Outcome {
     NotYet(Reason),
     /// Nothing is taken now, whatever is sent.
     Away(Failure),
+    /// The status doesn't say which: it is about the message if the receiver takes others, else about the receiver.
+    Unclear(Failure),
 }
 
 /// Why nothing is taken.
@@ -42,7 +44,8 @@ impl Outcome {
             400 | 413 | 414 | 415 | 422 | 431 => Self::Refused(reason()),
             // One message alone may bring its receiver down: it must not hold up the others for ever.
             408 | 409 | 425 | 500 => Self::NotYet(reason()),
-            _ => Self::Away(Failure::Status(status, words, retry_after(headers))),
+            429 | 502..=504 => Self::Away(Failure::Status(status, words, retry_after(headers))),
+            _ => Self::Unclear(Failure::Status(status, words, retry_after(headers))),
         }
     }
 }
@@ -111,7 +114,9 @@ mod tests {
         for (status, acts) in
             [(301, true), (401, true), (404, true), (410, true), (429, false), (502, false), (503, false)]
         {
-            let Outcome::Away(failure) = of(status) else { panic!("{status}") };
+            let ((Outcome::Away(failure), false) | (Outcome::Unclear(failure), true)) = (of(status), acts) else {
+                panic!("{status}")
+            };
             let error = failure.into_sink_error(&url);
             assert_eq!(matches!(error, SinkError::Misconfigured(_)), acts, "{error}");
             assert!(error.to_string().contains("words") && !error.to_string().contains("s3cret"), "{error}");

@@ -23,6 +23,16 @@ const PATIENCE: Duration = Duration::from_mins(5);
 pub const SMALL: &[&str] = &["-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 /// What the runner of the server takes as a base; the server listens on the port after it, or on one that follows.
 const BASE_PORTS: std::ops::Range<u16> = 9200..9298;
+/// The runner's own program leaves the role `ingest` out; pipelines need it.
+const WITH_INGEST: &str = r#"import org.codelibs.opensearch.runner.OpenSearchRunner;
+public class Run { public static void main(String[] arguments) throws Exception {
+    OpenSearchRunner runner = new OpenSearchRunner();
+    runner.onBuild((number, settings) -> settings.putList("node.roles", "cluster_manager", "data", "ingest"));
+    runner.build(OpenSearchRunner.newConfigs().basePath(arguments[0]).clusterName(arguments[1]).numOfNode(1)
+        .baseHttpPort(Integer.parseInt(arguments[2])).build());
+    Thread.sleep(Long.MAX_VALUE);
+} }
+"#;
 /// What the log says when the server is there, with its address behind.
 const LISTENS: &str = "HttpServerTransport] publish_address {";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -32,6 +42,7 @@ pub struct OpenSearch {
     folder: PathBuf,
     jars: PathBuf,
     options: &'static [&'static str],
+    has_ingest: bool,
     base_port: u16,
     running: Mutex<Option<Child>>,
     /// Ends the server and removes its files as soon as this end of its pipe is closed.
@@ -51,8 +62,17 @@ impl OpenSearch {
         Self::start_from(jars(), SMALL)
     }
 
+    /// The same with ingest pipelines.
+    pub fn start_with_ingest() -> Option<Self> {
+        Self::start_as(jars(), SMALL, true)
+    }
+
     /// The same from a folder with its programs, and with options of Java.
     pub fn start_from(jars: PathBuf, options: &'static [&'static str]) -> Option<Self> {
+        Self::start_as(jars, options, false)
+    }
+
+    fn start_as(jars: PathBuf, options: &'static [&'static str], has_ingest: bool) -> Option<Self> {
         let java = Command::new("java").arg("-version").stderr(Stdio::null()).status();
         if !jars.is_dir() || java.is_err() {
             eprintln!("skipped: OpenSearch isn't there (cargo xtask services fetches it)");
@@ -63,7 +83,8 @@ impl OpenSearch {
         fs::create_dir(&folder).unwrap();
         let script = "cat > /dev/null; kill -9 $(cat \"$1/pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
-        let server = Self { folder, jars, options, base_port: free_base(number), running: Mutex::new(None), watcher };
+        let (base_port, running) = (free_base(number), Mutex::new(None));
+        let server = Self { folder, jars, options, has_ingest, base_port, running, watcher };
         server.run();
         Some(server)
     }
@@ -74,11 +95,17 @@ impl OpenSearch {
         let log = File::create(self.folder.join("log")).unwrap();
         let mut java = Command::new("java");
         java.args(self.options).arg("-cp").arg(self.jars.join("*"));
-        java.arg("org.codelibs.opensearch.runner.OpenSearchRunner");
-        java.arg("-basePath").arg(self.folder.join("server")).args(["-numOfNode", "1"]);
         // Servers of one name would find one another.
-        java.arg("-clusterName").arg(self.folder.file_name().unwrap());
-        java.arg("-baseHttpPort").arg(self.base_port.to_string());
+        let (data, name, port) = (self.folder.join("server"), self.folder.file_name().unwrap(), self.base_port.to_string());
+        if self.has_ingest {
+            let program = self.folder.join("Run.java");
+            fs::write(&program, WITH_INGEST).unwrap();
+            java.arg(program).arg(data).arg(name).arg(port);
+        } else {
+            java.arg("org.codelibs.opensearch.runner.OpenSearchRunner");
+            java.arg("-basePath").arg(data).args(["-numOfNode", "1"]);
+            java.arg("-clusterName").arg(name).arg("-baseHttpPort").arg(port);
+        }
         java.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let mut child = java.current_dir(&self.folder).spawn().unwrap();
         fs::write(self.folder.join("pid"), child.id().to_string()).unwrap();
