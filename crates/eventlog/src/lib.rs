@@ -20,9 +20,9 @@ mod shard_counters;
 mod taken;
 mod turn;
 mod type_registry;
-mod wall_clock;
 
 pub use accepted::{Accepted, AcceptedCounts, FilterStep};
+pub use clock::unix_microseconds;
 pub use duplicates::{Batch, Cause, ContentHash, Earlier, Line, Own, forget_lost_ids};
 pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};
@@ -33,7 +33,6 @@ pub use shard::{Append, AppendError, Shard};
 pub use shard_counters::ShardCounters;
 pub use taken::Taken;
 pub use type_registry::{Gate, TypeId, Types};
-pub use wall_clock::unix_microseconds;
 
 pub use journal::disk::SharedDisk;
 pub use journal::{

@@ -69,11 +69,13 @@ fn main() -> ExitCode {
 
 /// The code that a command gives, or 1 after saying why it failed.
 fn exit<E: Display>(result: Result<u8, E>) -> ExitCode {
-    match result {
+    let code = match result {
         Ok(code) => code.into(),
         Err(error) => {
-            log::error(error);
+            log::fatal(error);
             ExitCode::FAILURE
         }
-    }
+    };
+    log::flush();
+    code
 }

@@ -39,18 +39,7 @@ impl Metrics {
     ) -> Self {
         let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
-        Self {
-            log,
-            gateway,
-            ledger,
-            lanes,
-            aggregates,
-            keeper,
-            dead_letters,
-            reloads,
-            objects,
-            started: SystemTime::now(),
-        }
+        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, started: clock::now() }
     }
 
     /// The metrics of this moment as text.
@@ -141,6 +130,8 @@ impl Metrics {
         });
         let help = "Messages that were left out of the log because there were too many of their kind.";
         text.counter("forebay_log_suppressed_total", help, |series| series.count(&[], log::suppressed()));
+        let help = "Lines of the log that were dropped because nothing read stderr.";
+        text.counter("forebay_log_dropped_total", help, |series| series.count(&[], log::dropped()));
         text.gauge("forebay_build_info", "The version that runs; always 1.", |series| {
             series.count(&[("version", env!("CARGO_PKG_VERSION"))], 1);
         });

@@ -101,17 +101,19 @@ pub(crate) enum ServeError {
 /// [`ServeError`] says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
     let system = |what| move |source| ServeError::System { what, source };
-    common.warn_of_overlooked();
     let inputs = Inputs { common: common.clone(), environment: environment.clone() };
-    let configuration = match allocator::joining_at_once(|| inputs.load()) {
+    let loaded = allocator::joining_at_once(|| inputs.load());
+    log::start_thread();
+    common.warn_of_overlooked();
+    let configuration = match loaded {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
-                show(&LoadError::Wrong(warnings)).map_err(system("write to stderr"))?;
+                show(&LoadError::Wrong(warnings));
             }
             configuration
         }
         Err(error) => {
-            show(&error).map_err(system("write to stderr"))?;
+            show(&error);
             return Ok(EXIT_CONFIGURATION);
         }
     };
@@ -159,6 +161,7 @@ async fn serve(configuration: Configuration, inputs: Inputs) -> Result<u8, Serve
     tokio::spawn(async move {
         signals.next().await;
         log::warning("stopped at once; what was acknowledged is in the journal");
+        log::flush();
         std::process::exit(EXIT_AT_ONCE);
     });
     // On a thread of its own, so that a second signal is heard meanwhile.

@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use crate::dated::WallClock;
 use crate::explained::explained;
 use crate::{HTTP_11, PROVIDER};
 
@@ -63,7 +64,7 @@ impl ClientTls {
     }
 
     fn with(roots: RootCertStore) -> Result<Self, TrustError> {
-        let builder = ClientConfig::builder_with_provider(PROVIDER.clone());
+        let builder = ClientConfig::builder_with_details(PROVIDER.clone(), Arc::new(WallClock));
         let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| TrustError::Unusable)?;
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![HTTP_11.into()];

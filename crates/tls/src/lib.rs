@@ -5,6 +5,7 @@
 
 mod accept;
 mod client;
+mod dated;
 mod explained;
 mod identity;
 mod metered;

@@ -18,7 +18,7 @@ use super::recall::Recalled;
 use super::trust::Trust;
 use super::window::{Place, Window};
 use crate::shard::Shard;
-use crate::wall_clock::unix_microseconds;
+use clock::unix_microseconds;
 
 const DIRECTORY: &str = "duplicates";
 /// What the files hold costs an fdatasync: it is written so often, unless segments wait to be freed.

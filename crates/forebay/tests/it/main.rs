@@ -21,6 +21,7 @@ mod load;
 mod load_refused;
 mod load_resumed;
 mod load_where;
+mod logging;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
 #[cfg(all(feature = "nats", feature = "postgres"))]

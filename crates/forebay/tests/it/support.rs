@@ -133,6 +133,11 @@ impl Server {
         Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
+    /// Starts it as this command of a server says.
+    pub(crate) fn start_command(command: Command, data: &Path) -> Self {
+        Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
     /// Starts it with a limit on its file descriptors.
     pub(crate) fn start_with_descriptors(data: &Path, descriptors: u32) -> Self {
         Self::spawn(after(&format!("ulimit -n {descriptors}")), data, "127.0.0.1:0", "127.0.0.1:0")

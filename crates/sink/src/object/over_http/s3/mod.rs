@@ -4,7 +4,7 @@ mod signature;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use event::rfc3339;
 use http::{HeaderName, HeaderValue, Method, Request, header};
@@ -65,8 +65,7 @@ impl S3 {
     }
 
     pub(super) async fn send(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = rfc3339::format(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
+        let now = rfc3339::format(clock::unix_microseconds());
         Ok(self.client.send(self.request(ask, &now)?).await?)
     }
 
