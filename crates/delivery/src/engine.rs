@@ -101,7 +101,7 @@ impl Engine {
         log.outcomes().call(&witness);
         let mut engine = Self {
             log: log.clone(),
-            home: Home::of(directory),
+            home: Home::of(directory, log.losses()),
             sending: Sending::default(),
             lanes: Lanes::new(options.reporter.clone()),
             crew,
@@ -118,7 +118,9 @@ impl Engine {
             backoffs: 0,
             _witness: witness,
         };
-        for name in sinks_with_letters(directory).map_err(StartError::DeadLetters)? {
+        let mut with_letters = sinks_with_letters(directory).map_err(StartError::DeadLetters)?;
+        with_letters.extend(engine.ledger.sinks_with_letters());
+        for name in with_letters {
             engine.find_dead(&name).mark_used();
         }
         engine.adopt(setup.sinks);

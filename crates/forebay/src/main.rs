@@ -12,6 +12,7 @@ mod dead_json;
 mod descriptors;
 mod disk_size;
 mod exposition;
+mod file_size;
 mod file_stamp;
 mod folder_files;
 mod interrupt;
@@ -51,6 +52,7 @@ use crate::config::Environment;
 
 fn main() -> ExitCode {
     allocator::configure();
+    file_size::outlive_limit();
     let environment = Environment::of_process();
     match Cli::parse().into_command() {
         Command::Serve(common) => exit(serve::run(&common, &environment)),

@@ -96,6 +96,10 @@ impl Metrics {
         text.gauge("forebay_journal_recovery_findings", "Damaged places that the last start found.", |series| {
             series.count(&[], self.log.findings().len() as u64);
         });
+        let help = "Losses of acknowledged events that the operator hasn't accepted yet.";
+        text.gauge("forebay_journal_open_losses", help, |series| {
+            series.count(&[], self.log.losses().open_ones().len() as u64);
+        });
         let help = "Requests that wait until their events are stored.";
         text.gauge("forebay_waiting_for_stores", help, |series| {
             series.count(&[], self.log.outcomes().waiting() as u64);
@@ -195,6 +199,8 @@ fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.counter("forebay_events_dead_total", help, |series| each_sink(rows, series, |sink| sink.dead));
     let help = "Events that were not for the sink, by type and sink.";
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
+    let help = "Events that are lost from the journal without an outcome, by type and sink.";
+    text.counter("forebay_events_lost_total", help, |series| each_sink(rows, series, |sink| sink.lost));
     let help = "Events without an outcome yet, by type and sink.";
     text.gauge("forebay_events_pending", help, |series| each_sink(rows, series, |sink| sink.pending));
     let help = "Whether the route was taken out of the configuration: what is pending there is held.";

@@ -65,8 +65,11 @@ fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
 }
 
 fn line(output: &mut BufWriter<Output>, route: &RouteJson) -> io::Result<()> {
-    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, last_dead } = route;
+    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, lost, last_dead } = route;
     write!(output, "{type_name}  {sink}  {state}  {pending} pending, {stored} stored, {dead} dead, {skipped} skipped")?;
+    if *lost > 0 {
+        write!(output, ", {lost} lost")?;
+    }
     if let (Some(reason), Some(since)) = (reason, since) {
         write!(output, "  since {since}: {}", on_one_line(reason))?;
     }

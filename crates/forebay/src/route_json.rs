@@ -23,6 +23,9 @@ pub(crate) struct RouteJson {
     pub(crate) stored: u64,
     pub(crate) dead: u64,
     pub(crate) skipped: u64,
+    /// Events that are lost from the journal.
+    #[serde(default)]
+    pub(crate) lost: u64,
     /// The newest dead letter, if there was one since the server's start.
     #[serde(default)]
     pub(crate) last_dead: Option<LastDeadJson>,
@@ -75,6 +78,7 @@ impl RoutesJson {
                     stored: sink.stored,
                     dead: sink.dead,
                     skipped: sink.skipped,
+                    lost: sink.lost,
                     last_dead: dead.last(&sink.sink, &row.type_name).map(LastDeadJson::of),
                 });
             }
