@@ -38,7 +38,7 @@ pub use type_registry::{Gate, TypeId, Types};
 
 pub use journal::disk::SharedDisk;
 pub use journal::{
-    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, Given, Inspected,
-    LOG_BEGINS_LATE, OpenError, OpenShard, Reader, Record, Records, Reserve, Segments, Settled, ShardOptions, State,
-    StateFile, Stretch, find_shard, inspect_shard, make_directory,
+    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, FoundShard, Given,
+    Inspected, LOG_BEGINS_LATE, OpenError, OpenShard, Reader, Record, Records, Reserve, Segments, Settled,
+    ShardOptions, State, StateFile, Stretch, find_shard, inspect_shard, make_directory,
 };

@@ -216,6 +216,12 @@ fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) 
             }
         }
     });
+    let help = "Positions of the journal of dead letters that are lost, and whose loss isn't accepted, by sink.";
+    text.gauge("forebay_dead_letters_lost", help, |series| {
+        for (sink, lost) in office.lost() {
+            series.count(&[("sink", &sink)], lost);
+        }
+    });
     let mut count = |name, help, of: fn(&DeadCounters) -> u64| {
         text.counter(name, help, |series| {
             office.counters().iter().for_each(|(sink, dead)| series.count(&[("sink", sink)], of(dead)));

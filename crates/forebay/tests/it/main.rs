@@ -22,6 +22,7 @@ mod load_refused;
 mod load_resumed;
 mod load_where;
 mod logging;
+mod lost;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
 #[cfg(all(feature = "nats", feature = "postgres"))]
