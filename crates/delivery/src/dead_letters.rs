@@ -361,11 +361,11 @@ impl DeadLetters {
         missing.extend(found.oldest().and_then(|oldest| front.missing(oldest)));
         // Before the journal goes on behind what is lost.
         self.note_lost(&missing, counted)?;
+        front.note(found.oldest().unwrap_or(1)).map_err(later)?;
         let OpenShard { appender, committer, segments, durable, mut findings } = found.open()?;
         let reader = Reader::new(segments.clone(), 1);
         let (index, recounts) = read_index(reader, durable, counted, &mut findings).map_err(later)?;
         self.note_lost(&findings, counted)?;
-        front.note(segments.oldest().unwrap_or(1)).map_err(later)?;
         findings.iter().for_each(|finding| self.report(&finding.to_string()));
         self.losses().iter().for_each(|loss| self.reporter.report(&loss.message()));
         // What was durable and didn't come into the ledger that was saved.

@@ -230,7 +230,8 @@ fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace
             Some(())
         }
         "pair-lost" => {
-            sink.pairs.get_mut(&type_name(words)?)?.lost = number(words)?;
+            let pair = sink.pairs.get_mut(&type_name(words)?)?;
+            pair.lost = number(words)?;
             Some(())
         }
         "gap" => {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Folder, Server, after, forebay};
+use crate::support::{Folder, Server, after, forebay, wait_until};
 
 const NOBODY: &str =
     "[types.\"*\"]\nroutes = [\"late\"]\n[sinks.late]\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"\n";
@@ -45,8 +45,11 @@ fn with_two_segments(folder: &Folder) -> PathBuf {
     for _ in 0..6 {
         assert_eq!(server.post("/ingest/event", &format!("\"{}\"", "x".repeat(900_000))).0, 200);
     }
-    let saves = server.metric("forebay_ledger_saves_total");
-    server.wait("forebay_ledger_saves_total", |now| now >= saves + 2);
+    let is_counted = |copy: &str| {
+        let bytes = std::fs::read(folder.data().join(copy)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).contains("\ncounted 6\n")
+    };
+    assert!(wait_until(|| is_counted("ledger.0") || is_counted("ledger.1")));
     server.stop("-KILL");
     let mut segments = segments(&folder.data().join("journal/0000"));
     assert_eq!(segments.len(), 2);
@@ -98,6 +101,23 @@ fn a_newest_segment_without_a_header() {
     });
 }
 
+#[test]
+fn an_event_that_rotted_in_an_older_segment_is_lost_from_the_next_start_on() {
+    let folder = Folder::new();
+    with_two_segments(&folder);
+    let oldest = segments(&folder.data().join("journal/0000")).remove(0);
+    let mut bytes = std::fs::read(&oldest).unwrap();
+    bytes[1 << 20] ^= 1;
+    std::fs::write(&oldest, bytes).unwrap();
+    for (lost, pending) in [(0, 1), (1, 0)] {
+        let server = start(&folder, SQLITE);
+        server.wait("forebay_events_stored_total", |stored| stored == 5);
+        server.wait("forebay_events_pending{", |now| now == pending);
+        assert_eq!(server.metric("forebay_events_lost_total"), lost);
+        assert_eq!(server.stop("-TERM"), Some(0));
+    }
+}
+
 /// A data directory with several segments of dead letters.
 fn with_dead_letters(folder: &Folder) -> Vec<PathBuf> {
     let server = start(folder, CONDITION);
@@ -108,9 +128,8 @@ fn with_dead_letters(folder: &Folder) -> Vec<PathBuf> {
         assert_eq!(server.post("/ingest/batch/a", &lines).0, 200);
     }
     server.wait_delivered();
-    let saves = server.metric("forebay_ledger_saves_total");
     assert_eq!(server.post("/ingest/event/a", "{}").0, 200);
-    server.wait("forebay_ledger_saves_total", |now| now >= saves + 2);
+    server.wait_delivered();
     assert_eq!(server.stop("-TERM"), Some(0));
     let segments = segments(&folder.data().join("dead/cond"));
     assert!(segments.len() >= 2, "{segments:?}");
@@ -157,7 +176,7 @@ fn segments_of_dead_letters_that_were_freed_are_no_loss() {
     let drop = forebay().args(["dead", "drop", "--all", "--admin", &admin]).output().unwrap();
     assert!(drop.status.success(), "{drop:?}");
     let dead = folder.data().join("dead/cond");
-    assert!(crate::support::wait_until(|| segments(&dead).len() < before));
+    assert!(wait_until(|| segments(&dead).len() < before));
     server.stop("-KILL");
     let server = start(&folder, CONDITION);
     server.wait("forebay_dead_letters_lost{", |lost| lost == 0);
@@ -249,10 +268,18 @@ fn what_strangers_put_among_the_journals_is_left_alone() {
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_with_a_name() {
     let folder = Folder::new();
-    let mut command = after("ulimit -f 200");
+    let mut command = after("ulimit -f 0");
     command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(folder.data());
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("raise the limit"), "{text}");
+
+    // With a larger one it is as on a full disk: no more events are taken, and the process goes on.
+    let config = PathBuf::from(folder.write("forebay.toml", SQLITE));
+    let server = Server::start_after("ulimit -f 1000", &folder.data(), &config, &folder.path("log"));
+    let event = format!("\"{}\"", "x".repeat(100_000));
+    assert!(wait_until(|| server.post("/ingest/event", &event).0 == 507));
+    assert_eq!(server.post("/ingest/event", &event).0, 507);
+    assert!(server.metrics().contains("forebay_build_info"));
 }

@@ -20,6 +20,7 @@ mod hard_payloads;
 mod load;
 mod load_refused;
 mod load_resumed;
+mod load_unread;
 mod load_where;
 mod logging;
 mod lost;
