@@ -222,18 +222,23 @@ fn damage_anywhere_is_found_with_its_path() {
     assert_eq!(server.stop("-TERM"), Some(0));
     let data = folder.data();
     assert_eq!(journal("verify", &data).0, 0);
-    let ids = names(&data.join("duplicates")).into_iter().map(|name| format!("duplicates/{name}"));
-    let mut files: Vec<String> = ["ledger.0", "ledger.1", "origin.0", "origin.1"].map(str::to_owned).into();
-    files.extend(ids);
-    assert!(files.len() > 4, "{files:?}");
+    let ids = data.join("duplicates/ids-00000001");
+    std::fs::create_dir_all(data.join("duplicates")).unwrap();
+    for (content, code) in [(b"FIDS".to_vec(), 0), (vec![0; 100], 1), ([&b"FIDS"[..], &[0; 96]].concat(), 1)] {
+        std::fs::write(&ids, &content).unwrap();
+        assert_eq!(journal("verify", &data).0, code, "a frame that was cut is no damage");
+    }
+    assert!(journal("verify", &data).1.contains("duplicates/ids-00000001"));
+    std::fs::remove_file(ids).unwrap();
+    let files = ["ledger.0", "ledger.1", "origin.0", "origin.1"];
     for file in files {
-        let path = data.join(&file);
+        let path = data.join(file);
         let bytes = std::fs::read(&path).unwrap();
         let mut damaged = bytes.clone();
         damaged[40] ^= 1;
         std::fs::write(&path, damaged).unwrap();
         let (code, text) = journal("verify", &data);
-        assert!(code == 1 && text.contains(&file), "{file}: {text}");
+        assert!(code == 1 && text.contains(file), "{file}: {text}");
         std::fs::write(&path, bytes).unwrap();
     }
     std::fs::write(data.join("tokens.json"), "{").unwrap();
