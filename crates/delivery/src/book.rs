@@ -170,6 +170,8 @@ pub(crate) struct Book {
     pub(crate) sinks: BTreeMap<SinkName, SinkBook>,
     /// The types that are results of aggregates, or were.
     pub(crate) derived: BTreeSet<TypeName>,
+    /// What was known to be lost when the pairs' lost events were counted last: see [`Book::known_lost`].
+    pub(crate) counted_lost: u64,
 }
 
 impl Book {
@@ -193,6 +195,13 @@ impl Book {
             asked.spans.iter().filter_map(in_span).collect::<Vec<_>>()
         };
         self.sinks.iter().flat_map(of_sink).collect()
+    }
+
+    /// A number that changes whenever more is known to be lost: the `losses` that starts have found, and the positions that lanes
+    /// couldn't read.
+    pub(crate) fn known_lost(&self, losses: usize) -> u64 {
+        let lanes = self.sinks.values().flat_map(|sink| &sink.lanes);
+        losses as u64 + lanes.map(|lane| lane.lost).sum::<u64>()
     }
 
     /// For each shard the sequence up to which no sink needs segments, `accepted` at most.

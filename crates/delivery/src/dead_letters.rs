@@ -4,6 +4,7 @@
 //! counts (`index.rs`). What is settled is freed from the front, a segment at a time.
 
 mod filter;
+mod front;
 mod index;
 mod news;
 mod office;
@@ -23,8 +24,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::limits::RESERVE_BYTES;
 use event::{Origin, TypeName};
 use eventlog::{
-    Appender, CommitError, Committer, DataDirectory, Dead, Finding, OpenError, OpenShard, Reader, Record, Reserve,
-    Segments, Settled, ShardOptions, SharedDisk, make_directory, open_shard, unix_microseconds,
+    Appender, CommitError, Committer, DataDirectory, Dead, Finding, Loss, Losses, LostFrom, OpenError, OpenShard,
+    Reader, Record, Reserve, Segments, Settled, ShardOptions, SharedDisk, find_shard, make_directory,
+    unix_microseconds,
 };
 
 pub use filter::{DeadFilter, DeadLetter, DeadList};
@@ -32,8 +34,8 @@ pub(crate) use index::Recount;
 pub use news::LastDead;
 pub(crate) use office::Desk;
 pub use office::{DeadError, DeadLetterOffice};
-pub use offline::read_dead_letters;
 pub(crate) use offline::sinks_with_letters;
+pub use offline::{damaged_dead_letters, read_dead_letters};
 pub(crate) use replay::{Clerk, SinkSlot, clerk};
 pub(crate) use set_aside::Resent;
 pub use replay::{DeadAction, DeadOutcome};
@@ -41,6 +43,7 @@ pub use replay::{DeadAction, DeadOutcome};
 use crate::options::Reporter;
 use crate::status::DeadCounters;
 use crate::{Ledger, SinkName};
+use front::Front;
 use index::Index;
 use news::News;
 use set_aside::SetAside;
@@ -102,15 +105,17 @@ pub(crate) struct Home {
     pub(crate) data: PathBuf,
     pub(crate) origin: Origin,
     pub(crate) reserve: Arc<Reserve>,
+    pub(crate) losses: Arc<Losses>,
 }
 
 impl Home {
-    pub(crate) fn of(directory: &DataDirectory) -> Self {
+    pub(crate) fn of(directory: &DataDirectory, losses: &Arc<Losses>) -> Self {
         Self {
             disk: directory.disk().clone(),
             data: directory.path().into(),
             origin: directory.origin(),
             reserve: directory.reserve().clone(),
+            losses: losses.clone(),
         }
     }
 }
@@ -148,6 +153,7 @@ struct Journal {
     committer: Committer,
     segments: Segments,
     index: Index,
+    front: Front,
     durable: u64,
     /// While somebody reads, no segment is freed.
     readers: usize,
@@ -343,8 +349,10 @@ impl DeadLetters {
 
     fn exists(&self) -> Result<bool, BuryError> {
         match self.home.disk.list(&self.directory()) {
-            Ok(names) => Ok(!names.is_empty()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Ok(names) if !names.is_empty() => Ok(true),
+            // One that the ledger has counted should be there.
+            Ok(_) => Ok(self.ledger.dead_up_to(&self.sink) > 0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(self.ledger.dead_up_to(&self.sink) > 0),
             Err(error) => Err(later(error)),
         }
     }
@@ -373,19 +381,47 @@ impl DeadLetters {
             next_at_least: counted + 1,
             ..ShardOptions::new(self.home.disk.clone(), self.directory(), self.home.origin, 0)
         };
-        let OpenShard { appender, committer, segments, durable, mut findings } = open_shard(&options)?;
+        let found = find_shard(&options)?;
+        let mut front = Front::open(self.home.disk.clone(), &self.directory()).map_err(later)?;
+        let mut missing = found.findings().to_vec();
+        missing.extend(found.oldest().and_then(|oldest| front.missing(oldest)));
+        // Before the journal goes on behind what is lost.
+        self.note_lost(&missing, counted)?;
+        front.note(found.oldest().unwrap_or(1)).map_err(later)?;
+        let OpenShard { appender, committer, segments, durable, mut findings } = found.open()?;
         let reader = Reader::new(segments.clone(), 1);
         let mut aside = SetAside::default();
         let read = read_index(reader, durable, counted, &mut aside, &mut findings).map_err(later)?;
         let (index, recounts) = read;
         self.aside_count.store(aside.count(), Ordering::Relaxed);
         *self.aside() = aside;
-        for finding in findings {
-            self.reporter.report(&format!("dead letters of sink {}: {finding}", self.sink));
-        }
+        self.note_lost(&findings, counted)?;
+        findings.iter().for_each(|finding| self.report(&finding.to_string()));
+        self.losses().iter().for_each(|loss| self.reporter.report(&loss.message()));
         // What was durable and didn't come into the ledger that was saved.
         self.ledger.count_dead(&self.sink, durable, &recounts);
-        Ok(Journal { appender, committer, segments, index, durable, readers: 0, kept_from: None, freed_at: None })
+        Ok(Journal {
+            appender,
+            committer,
+            segments,
+            index,
+            front,
+            durable,
+            readers: 0,
+            kept_from: None,
+            freed_at: None,
+        })
+    }
+
+    fn note_lost(&self, findings: &[Finding], counted: u64) -> Result<(), BuryError> {
+        self.home.losses.add(&LostFrom::Dead(self.sink.to_string()), findings, counted).map_err(later)
+    }
+
+    /// Losses of this journal that the operator hasn't accepted yet.
+    pub(crate) fn losses(&self) -> Vec<Loss> {
+        let mut losses = self.home.losses.open_ones();
+        losses.retain(|loss| matches!(&loss.from, LostFrom::Dead(sink) if **sink == *self.sink));
+        losses
     }
 
     /// Frees segments in which nothing is needed: no letter that is held, no end of a letter whose event a lane may
@@ -406,7 +442,13 @@ impl DeadLetters {
         }
         let firsts = [journal.index.first_needed(), self.aside().first_needed(counted), journal.kept_from];
         let needed = firsts.into_iter().flatten().min().unwrap_or(u64::MAX);
-        let freed = journal.segments.free_up_to(needed.saturating_sub(1).min(counted).min(journal.durable))?;
+        let limit = needed.saturating_sub(1).min(counted).min(journal.durable);
+        let freed = if journal.segments.can_free_up_to(limit) {
+            journal.front.note(limit + 1)?;
+            journal.segments.free_up_to(limit)?
+        } else {
+            0
+        };
         journal.freed_at = Some(now);
         Ok(freed)
     }

@@ -8,6 +8,7 @@
 //! route access local,search            a type's own routes
 //! others local                         the routes of all other types
 //! condition access search status>=500  a condition of one of these routes; of all other types with `*` as its type
+//! counted-lost 3                       what was known to be lost when lost events were counted last; left out where that is 0
 //! derived access.hits                  a type whose events are results of an aggregate
 //! sink local                           what follows, up to the next sink, is this one's
 //! dead 12                              its journal of dead letters is counted up to here; left out where that is 0
@@ -17,6 +18,7 @@
 //! unheard 0 118                        shard, where its journal ended at the first start since which the store hasn't told where it stands
 //! outcome 0 access 117 1 0             shard, type, stored, dead, skipped
 //! pair access 0 - - -                  type, base, from by shard; of a closed route: accepted, until by shard, `passed` or nothing
+//! pair-lost access 30                  events of the route that are lost; left out where that is 0
 //! gap access 7,3 9,4                   behind the first and up to the second sequences by shard its route was out
 //! when access 9,4 status>=500          its condition behind these sequences by shard, `-` for none
 //! ```
@@ -73,6 +75,9 @@ impl Document {
             let of = of.map_or(OTHERS, TypeName::as_str);
             writeln!(text, "condition {of} {sink} {}", written(Some(condition)))?;
         }
+        if self.book.counted_lost > 0 {
+            writeln!(text, "counted-lost {}", self.book.counted_lost)?;
+        }
         for name in &self.book.derived {
             writeln!(text, "derived {name}")?;
         }
@@ -120,6 +125,7 @@ impl Document {
             "others" => {
                 self.book.routes = std::mem::take(&mut self.book.routes).with_others(names(words.next()?));
             }
+            "counted-lost" => self.book.counted_lost = number(&mut words)?,
             "derived" => drop(self.book.derived.insert(type_name(&mut words)?)),
             "sink" => {
                 let name: SinkName = words.next()?.into();
@@ -178,6 +184,9 @@ fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
                 writeln!(text, " {} {}{passed}", closed.accepted, list(&closed.until))?;
             }
             None => writeln!(text, " - -")?,
+        }
+        if pair.lost > 0 {
+            writeln!(text, "pair-lost {name} {}", pair.lost)?;
         }
         for Gap { after, until } in &pair.gaps {
             writeln!(text, "gap {name} {} {}", list(after), list(until))?;
@@ -238,6 +247,11 @@ fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace
             };
             let closed = closed.map(|accepted| Closed { until, accepted, passed });
             sink.pairs.insert(name, Pair { base, from, closed, ..Pair::default() });
+            Some(())
+        }
+        "pair-lost" => {
+            let pair = sink.pairs.get_mut(&type_name(words)?)?;
+            pair.lost = number(words)?;
             Some(())
         }
         "gap" => {
@@ -306,7 +320,7 @@ mod tests {
         let gone = Closed { passed: false, ..closed.clone() };
         let gaps = vec![Gap { after: Vec::new(), until: vec![2, 1] }, Gap { after: vec![3, 4], until: vec![5, 4] }];
         let pairs = BTreeMap::from([
-            (name("a.b"), Pair { base: 5, from: vec![1, 2], closed: Some(closed), terms, gaps }),
+            (name("a.b"), Pair { base: 5, lost: 8, from: vec![1, 2], closed: Some(closed), terms, gaps }),
             (name("c"), Pair::default()),
             (name("d"), Pair { closed: Some(gone), ..Pair::default() }),
         ]);
@@ -318,7 +332,7 @@ mod tests {
             routes.when(None, "y".into(), condition("b")).when(Some(name("a.b")), "x".into(), condition("c != '-'"));
         let sinks = BTreeMap::from([("x".into(), sink), ("y".into(), SinkBook::default())]);
         let derived = [name("c"), name("d.e")].into();
-        let book = Book { routes: routes.with_others(["y".into()]), sinks, derived };
+        let book = Book { routes: routes.with_others(["y".into()]), sinks, derived, counted_lost: 2 };
         let filtered = vec![(FilterStep { type_name: name("c"), step: 3, operation: "dedupe".into() }, 12)];
         Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], filtered, book }
     }

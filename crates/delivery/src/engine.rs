@@ -101,7 +101,7 @@ impl Engine {
         log.outcomes().call(&witness);
         let mut engine = Self {
             log: log.clone(),
-            home: Home::of(directory),
+            home: Home::of(directory, log.losses()),
             sending: Sending::default(),
             lanes: Lanes::new(options.reporter.clone()),
             crew,
@@ -119,7 +119,9 @@ impl Engine {
             _witness: witness,
         };
         let rows = engine.ledger.snapshot();
-        for name in sinks_with_letters(directory).map_err(StartError::DeadLetters)? {
+        let mut with_letters = sinks_with_letters(directory).map_err(StartError::DeadLetters)?;
+        with_letters.extend(engine.ledger.sinks_with_letters());
+        for name in with_letters {
             let dead = engine.find_dead(&name);
             dead.mark_used();
             let rows = rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == name);

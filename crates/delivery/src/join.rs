@@ -44,10 +44,12 @@ impl<'a> Start<'a> {
         }
         self.close_unrouted(&mut book, saved.as_ref(), routes);
         self.forget_unreadable(&mut book);
+        let found_lost = self.count_lost(&mut book)?;
         book.derived.extend(aggregates.iter().map(|aggregate| aggregate.name().clone()));
-        let changed = saved.is_none_or(|saved| {
-            saved.routes != *routes || saved.sinks.len() != book.sinks.len() || saved.derived != book.derived
-        });
+        let changed = found_lost
+            || saved.is_none_or(|saved| {
+                saved.routes != *routes || saved.sinks.len() != book.sinks.len() || saved.derived != book.derived
+            });
         book.routes = routes.clone();
         Ok((book, changed))
     }
@@ -160,6 +162,48 @@ impl<'a> Start<'a> {
         let oldest: Vec<u64> = self.log.shards().iter().map(|shard| shard.segments().oldest().unwrap_or(1)).collect();
         let pairs = book.sinks.values_mut().flat_map(|sink| sink.pairs.values_mut());
         pairs.for_each(|pair| pair.forget(&oldest));
+    }
+
+    /// Counts again which events of each route are lost, if more is known to be lost than when they were counted last: those without an
+    /// outcome that no lane can read any more. Whether it has counted.
+    fn count_lost(&self, book: &mut Book) -> io::Result<bool> {
+        let known = book.known_lost(self.log.losses().all().len());
+        if known == book.counted_lost {
+            return Ok(false);
+        }
+        book.counted_lost = known;
+        for sink in book.sinks.values_mut() {
+            let readable = self.count_readable(sink)?;
+            let known: Vec<u64> = sink.pairs.keys().map(|name| sink.outcomes(name).total()).collect();
+            for ((name, pair), with_outcome) in sink.pairs.iter_mut().zip(known) {
+                let index = self.names.iter().position(|known| known == name);
+                let accepted = index.and_then(|index| self.counts.by_type.get(index)).copied().unwrap_or(0);
+                let accepted = pair.closed.as_ref().map_or(accepted, |closed| closed.accepted);
+                let rest = readable.get(name).copied().unwrap_or(0);
+                pair.lost = accepted.saturating_sub(pair.base + with_outcome + rest);
+            }
+        }
+        Ok(true)
+    }
+
+    /// How many events of each of the sink's routes its lanes have before them.
+    fn count_readable(&self, sink: &SinkBook) -> io::Result<BTreeMap<TypeName, u64>> {
+        let mut counts = BTreeMap::new();
+        for (shard, lane) in self.log.shards().iter().zip(&sink.lanes) {
+            let end = self.counts.counted_up_to[usize::from(shard.number())];
+            let mut reader = Reader::new(shard.segments().clone(), lane.cursor + 1);
+            while let Some(stretch) = reader.read(end)? {
+                stretch.for_each_record(|sequence, record| {
+                    let Ok(name) = TypeName::new(record.type_name) else { return };
+                    let Some(pair) = sink.pairs.get(&name) else { return };
+                    let (from, until) = pair.bounds(shard.number());
+                    if (from.max(lane.cursor) + 1..=until.min(end)).contains(&sequence) {
+                        *counts.entry(name).or_insert(0) += 1;
+                    }
+                });
+            }
+        }
+        Ok(counts)
     }
 
     /// How many events of each type stand beyond these cursors.

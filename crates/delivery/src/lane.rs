@@ -388,8 +388,10 @@ impl Lane {
     pub(crate) fn settle_up_to(&self, last: u64, tally: &Tally, lost: u64) {
         if lost > 0 {
             self.status.lost.add(lost);
-            let message =
-                format!("lane {}: {lost} event(s) before position {last} can't be read and stay pending", self.name);
+            let message = format!(
+                "lane {}: {lost} event(s) before position {last} can't be read; the next start counts them as lost",
+                self.name
+            );
             self.options.reporter.report(&message);
         }
         self.ledger.settle(&self.name, last, tally, lost);

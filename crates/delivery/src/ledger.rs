@@ -1,4 +1,4 @@
-//! The ledger: for each type and each of its sinks, accepted = stored + dead + skipped + pending, at every moment.
+//! The ledger: for each type and each of its sinks, accepted = stored + dead + skipped + lost + pending, at every moment.
 //!
 //! Events are counted as accepted before a lane can see them. Whoever reads holds the accepted counts still first and
 //! then the outcomes, so there are never more outcomes than events.
@@ -41,6 +41,8 @@ pub struct SinkRow {
     /// Events that were not for the sink: accepted before the route began, or after it was closed, or such that its
     /// condition is false on them.
     pub skipped: u64,
+    /// Events that are lost from the journal: damage has made them unreadable, or their segments are gone.
+    pub lost: u64,
     /// Events without an outcome yet.
     pub pending: u64,
     /// Whether the route was taken out of the configuration: what is pending is held.
@@ -54,11 +56,11 @@ pub(crate) fn sink_row(sink: &SinkName, book: &SinkBook, name: &TypeName, accept
     outcomes.skipped += pair.base;
     let later = pair.closed.as_ref().map_or(Some(0), |closed| accepted.checked_sub(closed.accepted));
     outcomes.skipped += later.unwrap_or(0);
-    let pending = accepted.checked_sub(outcomes.total());
+    let pending = accepted.checked_sub(outcomes.total() + pair.lost);
     let is_right = later.is_some() && pending.is_some();
     let Outcomes { stored, dead, skipped } = outcomes;
     let (pending, removed) = (pending.unwrap_or(0), pair.closed.is_some());
-    Some((SinkRow { sink: sink.clone(), stored, dead, skipped, pending, removed }, is_right))
+    Some((SinkRow { sink: sink.clone(), stored, dead, skipped, lost: pair.lost, pending, removed }, is_right))
 }
 
 fn filtered(counts: &AcceptedCounts) -> Vec<(FilterStep, u64)> {
@@ -325,6 +327,12 @@ impl Ledger {
     /// The lanes that haven't brought all of the events to an end.
     pub(crate) fn pending(&self, asked: &Asked) -> Vec<Pending> {
         self.held().book.pending(asked)
+    }
+
+    /// The sinks whose dead letters have been counted: each has a journal of them.
+    pub(crate) fn sinks_with_letters(&self) -> Vec<SinkName> {
+        let held = self.held();
+        held.book.sinks.iter().filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name.clone()).collect()
     }
 
     /// Up to where the journal of the sink's dead letters has been taken into account.

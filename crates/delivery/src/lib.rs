@@ -44,7 +44,8 @@ pub use aggregates::{AggregateBoard, AggregateFigures, AggregateSetup, Aggregate
 pub use change::{ChangeError, DeliveryControl, GivenUp};
 pub use condition::Condition;
 pub use dead_letters::{
-    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, LastDead, read_dead_letters,
+    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, LastDead,
+    damaged_dead_letters, read_dead_letters,
 };
 pub use delivery::{Delivery, StartError};
 pub use ledger::{Ledger, Row, SinkRow};

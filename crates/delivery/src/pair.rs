@@ -37,6 +37,8 @@ impl Gap {
 pub(crate) struct Pair {
     /// Events that were accepted before the route began, or while it was out: skipped.
     pub(crate) base: u64,
+    /// Events that were accepted for it, have no outcome, and are lost from the journal, as the last start counted them.
+    pub(crate) lost: u64,
     /// For each shard the last sequence before the route began; missing ones are 0.
     pub(crate) from: Vec<u64>,
     pub(crate) closed: Option<Closed>,
@@ -55,7 +57,7 @@ impl Pair {
     /// How many of its events have no outcome yet, of `outcomes` that are known; 0 for a route that goes on.
     pub(crate) fn held(&self, outcomes: Outcomes) -> u64 {
         let closed = self.closed.as_ref().map_or(0, |closed| closed.accepted);
-        closed.saturating_sub(self.base).saturating_sub(outcomes.total())
+        closed.saturating_sub(self.base + self.lost).saturating_sub(outcomes.total())
     }
 
     /// Gives up what a closed route holds: those events are skipped. Says how many they were.

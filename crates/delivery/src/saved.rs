@@ -99,6 +99,32 @@ impl Saved {
         rows
     }
 
+    /// By shard the last position that was counted as accepted.
+    #[must_use]
+    pub fn counted_up_to(&self) -> &[u64] {
+        self.document.as_ref().map_or(&[], |document| &document.counted_up_to)
+    }
+
+    /// The first position of a shard that a sink of the configuration hasn't passed, if there are sinks.
+    #[must_use]
+    pub fn needed_from(&self, shard: u16) -> Option<u64> {
+        let sinks = self.document.iter().flat_map(|document| document.book.sinks.values());
+        let lanes = sinks.filter(|sink| sink.waits()).filter_map(|sink| sink.lanes.get(usize::from(shard)));
+        lanes.map(|lane| lane.cursor + 1).min()
+    }
+
+    /// Up to where the journal of a sink's dead letters was counted.
+    pub(crate) fn dead_up_to(&self, sink: &str) -> u64 {
+        let sinks = self.document.iter().flat_map(|document| &document.book.sinks);
+        sinks.filter(|(name, _)| ***name == *sink).map(|(_, sink)| sink.dead_up_to).sum()
+    }
+
+    /// The sinks whose dead letters were counted.
+    pub(crate) fn sinks_with_letters(&self) -> impl Iterator<Item = &SinkName> {
+        let sinks = self.document.iter().flat_map(|document| &document.book.sinks);
+        sinks.filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name)
+    }
+
     /// Whether events were routed to such a sink.
     #[must_use]
     pub fn knows(&self, sink: &str) -> bool {

@@ -11,6 +11,7 @@ mod duplicates;
 mod handover;
 mod lane;
 mod log;
+mod losses;
 mod outcomes;
 mod request_extent;
 mod returned;
@@ -21,12 +22,13 @@ mod taken;
 mod turn;
 mod type_registry;
 mod unread_times;
-mod wall_clock;
 
 pub use accepted::{Accepted, AcceptedCounts, FilterStep};
-pub use duplicates::{Batch, Cause, ContentHash, Earlier, Line, Own, forget_lost_ids};
+pub use clock::unix_microseconds;
+pub use duplicates::{Batch, Cause, ContentHash, Earlier, Line, Own, damaged_id_files, forget_lost_ids};
 pub use lane::LaneReader;
 pub use log::{EventLog, LogOptions, OpenLogError};
+pub use losses::{Loss, Losses, LostFrom};
 pub use outcomes::{Asked, Outcomes, Pending, Refusals, Refused, Span, Wait, Witness};
 pub use request_extent::RequestExtent;
 pub use room::Room;
@@ -35,11 +37,10 @@ pub use shard_counters::ShardCounters;
 pub use taken::Taken;
 pub use type_registry::{Gate, TypeId, Types};
 pub use unread_times::UnreadTimes;
-pub use wall_clock::unix_microseconds;
 
 pub use journal::disk::SharedDisk;
 pub use journal::{
-    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, Given, Inspected, OpenError,
-    OpenShard, Reader, Record, Records, Reserve, Segments, Settled, ShardOptions, State, StateFile, Stretch,
-    inspect_shard, make_directory, open_shard,
+    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, FoundShard, Given,
+    Inspected, LOG_BEGINS_LATE, OpenError, OpenShard, Reader, Record, Records, Reserve, Segments, Settled,
+    ShardOptions, State, StateFile, Stretch, find_shard, inspect_shard, make_directory,
 };

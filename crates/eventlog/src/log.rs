@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::accepted::{Accepted, AcceptedCounts, FilterStep, TypeCounts};
 use crate::duplicates::{ContentHash, Memory, Trust};
+use crate::losses::{Losses, LostFrom};
 use crate::outcomes::Outcomes;
 use crate::room::Room;
 use crate::shard::{Common, Shard};
@@ -87,6 +88,9 @@ pub enum OpenLogError {
     /// What waits for stores can't be measured.
     #[error("can't measure the journal of the last start: {0}")]
     Space(io::Error),
+    /// What was found lost can't be read or made durable.
+    #[error("can't keep what is lost in the files losses.0 and losses.1 of the data directory: {0}")]
+    Losses(io::Error),
     /// The ids of events that may come again can't be read.
     #[error("can't read the ids of events that were accepted before the last stop: {0}")]
     Ids(io::Error),
@@ -117,6 +121,7 @@ pub struct EventLog {
     outcomes: Arc<Outcomes>,
     origin: Origin,
     findings: Vec<(u16, Finding)>,
+    losses: Arc<Losses>,
     failure: watch::Sender<Option<String>>,
 }
 
@@ -133,6 +138,7 @@ impl EventLog {
         let shard_options: Vec<_> =
             (0..options.shards).map(|shard| shard_options(directory, options, shard, &block_numbers, &room)).collect();
         let found = find_shards(&shard_options, options.report)?;
+        let losses = find_losses(directory, options, &found).map_err(OpenLogError::Losses)?;
         let memory = Arc::new(Memory::new().map_err(OpenLogError::Ids)?);
         let trust = Trust::new(found.iter().map(|shard| (shard.durable(), shard.findings())));
         let recalled = memory.recall(directory, trust).map_err(OpenLogError::Ids)?;
@@ -145,7 +151,18 @@ impl EventLog {
         let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
         let shards: Vec<_> = (0..).zip(opened).map(new).collect();
         memory.join(recalled, &shards).map_err(OpenLogError::Ids)?;
-        Ok(Self { shards, types, accepted, memory, room, outcomes, origin: directory.origin(), findings, failure })
+        Ok(Self {
+            shards,
+            types,
+            accepted,
+            memory,
+            room,
+            outcomes,
+            origin: directory.origin(),
+            findings,
+            losses,
+            failure,
+        })
     }
 
     /// The shards, by number.
@@ -212,6 +229,12 @@ impl EventLog {
         &self.findings
     }
 
+    /// Acknowledged events that this start and earlier ones have found lost.
+    #[must_use]
+    pub const fn losses(&self) -> &Arc<Losses> {
+        &self.losses
+    }
+
     /// Resolves to the reason when a journal has failed.
     pub async fn failed(&self) -> String {
         let mut failure = self.failure.subscribe();
@@ -239,6 +262,20 @@ fn find_shards(options: &[ShardOptions], report: fn(u16, &Finding)) -> Result<Ve
         Ok(found)
     };
     options.iter().map(find).collect()
+}
+
+/// Makes durable what is lost, before the journals are opened: the next start doesn't find it again.
+fn find_losses(directory: &DataDirectory, options: &LogOptions, found: &[FoundShard<'_>]) -> io::Result<Arc<Losses>> {
+    let losses = Losses::open(directory)?;
+    for (shard, found) in (0..).zip(found) {
+        let counted = options.counted_up_to.get(usize::from(shard)).copied().unwrap_or_default();
+        let add = || losses.add(&LostFrom::Shard(shard), found.findings(), counted);
+        match add() {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && directory.reserve().release() => add()?,
+            added => added?,
+        }
+    }
+    Ok(Arc::new(losses))
 }
 
 struct Opened {

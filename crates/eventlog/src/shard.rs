@@ -28,7 +28,7 @@ use crate::shard_counters::ShardCounters;
 use crate::taken::Taken;
 use crate::turn::{Fate, Turn, TurnFate};
 use crate::type_registry::TypeId;
-use crate::wall_clock::unix_microseconds;
+use clock::unix_microseconds;
 
 /// Why an event isn't durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -111,7 +111,8 @@ async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc
         async move { Ok::<_, Infallible>(if refuses { secured::not_secure() } else { respond(&mut request, &admin).await }) }
     });
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    // Its date panics where the clock is before 1970 or beyond 9999.
+    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).auto_date_header(false);
     // A client that breaks off is its own business.
     let _ = server.serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), answer).await;
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::thread;
 
 use event::TypeName;
 use eventlog::unix_microseconds;
@@ -12,7 +13,8 @@ use crate::config::{Configuration, SinkConfig};
 use crate::trial::Bench;
 use crate::try_command;
 
-/// Writes to the standard output. Where nobody reads it, nothing is lost.
+/// Writes to the standard output, on a thread that ends with it: a reader that has stopped reading must not hold up the server. If
+/// nothing reads it, nothing is lost.
 pub(crate) fn show(
     listen: SocketAddr,
     admin: SocketAddr,
@@ -20,8 +22,12 @@ pub(crate) fn show(
     data: &Path,
     needs_token: bool,
 ) {
-    let mut output = io::stdout().lock();
-    let _ = write!(output, "{}", text(listen, admin, configuration, data, needs_token)).and_then(|()| output.flush());
+    let text = text(listen, admin, configuration, data, needs_token);
+    let write = move || {
+        let mut output = io::stdout().lock();
+        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    };
+    let _ = thread::Builder::new().name("banner".into()).spawn(write);
 }
 
 fn text(

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::cli::Common;
 use crate::config::{self, Environment, LoadError};
+use crate::log;
 use crate::output::Output;
 
 /// What the process exits with when the configuration is wrong.
@@ -13,33 +14,29 @@ pub(crate) const EXIT_CONFIGURATION: u8 = 2;
 /// Gives the process's exit code.
 ///
 /// # Errors
-/// The outputs can't be written.
+/// The output can't be written.
 pub(crate) fn run(common: &Common, environment: &Environment) -> io::Result<u8> {
     common.warn_of_overlooked();
     match config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory) {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
-                show(&LoadError::Wrong(warnings))?;
+                show(&LoadError::Wrong(warnings));
             }
             write!(Output::lock(), "ok\n{configuration}")?;
             Ok(0)
         }
         Err(error) => {
-            show(&error)?;
+            show(&error);
             Ok(EXIT_CONFIGURATION)
         }
     }
 }
 
 /// Writes what is wrong to the error output, with colours if that is a terminal.
-///
-/// # Errors
-/// The error output can't be written.
-pub(crate) fn show(error: &LoadError) -> io::Result<()> {
-    let mut output = io::stderr().lock();
-    let coloured = output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    match error {
-        LoadError::Wrong(report) => write!(output, "{}", report.render(coloured)),
-        LoadError::Unreadable { .. } | LoadError::Tokens(_) => writeln!(output, "error: {error}"),
-    }
+pub(crate) fn show(error: &LoadError) {
+    let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    log::text(match error {
+        LoadError::Wrong(report) => report.render(coloured),
+        LoadError::Unreadable { .. } | LoadError::Tokens(_) => format!("error: {error}\n"),
+    });
 }

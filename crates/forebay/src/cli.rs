@@ -153,9 +153,9 @@ pub(crate) struct Data {
 /// What can be done with a journal.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JournalCommand {
-    /// Checks every block of every segment
+    /// Checks the journals, dead letters, ids and state files of a data directory, and changes nothing
     ///
-    /// Exits with 0 if all is well, and with 1 if anything is damaged.
+    /// Exits with 0 if all is well, and with 1 if anything is damaged or lost.
     #[command(after_help = "Example: forebay journal verify --data /var/lib/forebay")]
     Verify(Data),
     /// Prints the headers of all blocks and records as text
@@ -175,6 +175,11 @@ pub(crate) enum JournalCommand {
     /// Nothing is thrown away: the damaged files are kept beside the journal.
     #[command(after_help = "Example: forebay journal repair --data /var/lib/forebay")]
     Repair(Data),
+    /// Accepts that acknowledged events are lost, so that starts report it no more
+    ///
+    /// The events stay counted as lost, and their positions are never given to others.
+    #[command(after_help = "Example: forebay journal accept-loss --data /var/lib/forebay")]
+    AcceptLoss(Data),
 }
 
 #[cfg(test)]

@@ -47,6 +47,9 @@ pub(crate) struct ListJson {
     pub(crate) letters: Vec<LetterJson>,
     /// Whether there are more than the limit.
     pub(crate) more: bool,
+    /// Positions of the journals that are lost, with the letters on them.
+    #[serde(default)]
+    pub(crate) lost: u64,
 }
 
 /// What became of one sink's letters.

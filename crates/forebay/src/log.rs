@@ -1,17 +1,22 @@
-//! What the process says on stderr: one message after the other, each with its time and level, as text or JSON. Payloads
+//! The log on stderr: one message after the other, each with its time and level, as text or JSON. Payloads
 //! and secrets are never part of a message. Messages of one kind that come thick and fast are counted instead.
+//! In a server no caller ever waits for stderr.
 
 mod limiter;
+mod writer;
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use event::cells::Counter;
+use event::rfc3339;
 use limiter::{Limiter, Verdict};
 use serde::Serialize;
+use writer::Writer;
 
 /// How much a message matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +46,11 @@ static LEAST: AtomicU8 = AtomicU8::new(Level::Info as u8);
 static FORMAT: AtomicU8 = AtomicU8::new(Format::Text as u8);
 static LIMITER: Mutex<Limiter> = Mutex::new(Limiter::new());
 static SUPPRESSED: Counter = Counter::new();
+static WRITER: Writer = Writer::new();
+/// Lines get this long to be written when the process ends.
+const FLUSH_MAX: Duration = Duration::from_secs(1);
+/// Bytes of a time down to its milliseconds.
+const MILLISECONDS_END: usize = 23;
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,7 +73,53 @@ pub(crate) fn suppressed() -> u64 {
     SUPPRESSED.get()
 }
 
-/// Writes a message. Where stderr can't be written to there is nobody to tell.
+/// Lines that were dropped because nothing read stderr, or because it refused them.
+pub(crate) fn dropped() -> u64 {
+    WRITER.dropped().get()
+}
+
+/// From now on a thread writes the log, and nothing else waits for stderr. Panics are logged the same way.
+pub(crate) fn start_thread() {
+    let notice = |dropped| {
+        let message = format!("{dropped} lines of the log were dropped: stderr took no more. Keep its reader running.");
+        line(Level::Warning, &message, is_json())
+    };
+    WRITER.start(io::stderr(), notice);
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = thread::current();
+        let message = format!("thread {} {panic}", thread.name().unwrap_or("without a name"));
+        put(line(Level::Error, &message, is_json()), true);
+        flush();
+    }));
+}
+
+/// Waits until the log is written, for a second at most. To be called before the process ends.
+pub(crate) fn flush() {
+    WRITER.flush(FLUSH_MAX);
+}
+
+/// Writes the reason for which the process ends, whatever waits before it.
+pub(crate) fn fatal(message: impl fmt::Display) {
+    put(line(Level::Error, &message.to_string(), is_json()), true);
+}
+
+/// Writes a text as it is.
+pub(crate) fn text(text: String) {
+    put(text, true);
+}
+
+/// If stderr refuses a line, there is no other place for it.
+fn put(line: String, must: bool) {
+    if let Some(line) = WRITER.queue(line, must) {
+        let _ = writer::write(&mut io::stderr().lock(), &line);
+    }
+}
+
+fn is_json() -> bool {
+    FORMAT.load(Ordering::Relaxed) == Format::Json as u8
+}
+
+/// Writes a message.
 pub(crate) fn write(level: Level, message: impl fmt::Display) {
     if (level as u8) < LEAST.load(Ordering::Relaxed) {
         return;
@@ -75,8 +131,7 @@ pub(crate) fn write(level: Level, message: impl fmt::Display) {
         Verdict::Write { left_out: 0 } => {}
         Verdict::Write { left_out } => message += &format!(" ({left_out} more like this were left out)"),
     }
-    let is_json = FORMAT.load(Ordering::Relaxed) == Format::Json as u8;
-    let _ = io::stderr().lock().write_all(line(level, &message, is_json).as_bytes());
+    put(line(level, &message, is_json()), false);
 }
 
 #[derive(Serialize)]
@@ -87,7 +142,8 @@ struct Line<'a> {
 }
 
 fn line(level: Level, message: &str, is_json: bool) -> String {
-    let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+    let time = rfc3339::format(clock::unix_microseconds());
+    let time = time.get(..MILLISECONDS_END).unwrap_or_default().to_owned() + "Z";
     // A message may have several lines. Nothing in one is obeyed by the terminal that shows it.
     let message = &*message.split('\n').map(event::visible).collect::<Vec<_>>().join("\n");
     if !is_json {

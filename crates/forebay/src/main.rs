@@ -12,6 +12,7 @@ mod dead_json;
 mod descriptors;
 mod disk_size;
 mod exposition;
+mod file_size;
 mod file_stamp;
 mod folder_files;
 mod interrupt;
@@ -52,6 +53,7 @@ use crate::config::Environment;
 
 fn main() -> ExitCode {
     allocator::configure();
+    file_size::outlive_limit();
     let environment = Environment::of_process();
     match Cli::parse().into_command() {
         Command::Serve(common) => exit(serve::run(&common, &environment)),
@@ -70,11 +72,13 @@ fn main() -> ExitCode {
 
 /// The code that a command gives, or 1 after saying why it failed.
 fn exit<E: Display>(result: Result<u8, E>) -> ExitCode {
-    match result {
+    let code = match result {
         Ok(code) => code.into(),
         Err(error) => {
-            log::error(error);
+            log::fatal(error);
             ExitCode::FAILURE
         }
-    }
+    };
+    log::flush();
+    code
 }

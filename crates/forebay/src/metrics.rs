@@ -39,18 +39,7 @@ impl Metrics {
     ) -> Self {
         let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
-        Self {
-            log,
-            gateway,
-            ledger,
-            lanes,
-            aggregates,
-            keeper,
-            dead_letters,
-            reloads,
-            objects,
-            started: SystemTime::now(),
-        }
+        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, started: clock::now() }
     }
 
     /// The metrics of this moment as text.
@@ -108,6 +97,10 @@ impl Metrics {
         text.gauge("forebay_journal_recovery_findings", "Damaged places that the last start found.", |series| {
             series.count(&[], self.log.findings().len() as u64);
         });
+        let help = "Losses of acknowledged events that the operator hasn't accepted yet.";
+        text.gauge("forebay_journal_open_losses", help, |series| {
+            series.count(&[], self.log.losses().open_ones().len() as u64);
+        });
         let help = "Requests that wait until their events are stored.";
         text.gauge("forebay_waiting_for_stores", help, |series| {
             series.count(&[], self.log.outcomes().waiting() as u64);
@@ -142,6 +135,8 @@ impl Metrics {
         });
         let help = "Messages that were left out of the log because there were too many of their kind.";
         text.counter("forebay_log_suppressed_total", help, |series| series.count(&[], log::suppressed()));
+        let help = "Lines of the log that were dropped because nothing read stderr.";
+        text.counter("forebay_log_dropped_total", help, |series| series.count(&[], log::dropped()));
         text.gauge("forebay_build_info", "The version that runs; always 1.", |series| {
             series.count(&[("version", env!("CARGO_PKG_VERSION"))], 1);
         });
@@ -214,6 +209,8 @@ fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.counter("forebay_events_dead_total", help, |series| each_sink(rows, series, |sink| sink.dead));
     let help = "Events that were not for the sink, by type and sink.";
     text.counter("forebay_events_skipped_total", help, |series| each_sink(rows, series, |sink| sink.skipped));
+    let help = "Events that are lost from the journal without an outcome, by type and sink.";
+    text.counter("forebay_events_lost_total", help, |series| each_sink(rows, series, |sink| sink.lost));
     let help = "Events without an outcome yet, by type and sink.";
     text.gauge("forebay_events_pending", help, |series| each_sink(rows, series, |sink| sink.pending));
     let help = "Whether the route was taken out of the configuration: what is pending there is held.";
@@ -236,6 +233,12 @@ fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) 
                 let labels = [("type", row.type_name.as_str()), ("sink", &*sink.sink)];
                 series.count(&labels, office.set_aside(&sink.sink, &row.type_name).0);
             }
+        }
+    });
+    let help = "Positions of the journal of dead letters that are lost, and whose loss isn't accepted, by sink.";
+    text.gauge("forebay_dead_letters_lost", help, |series| {
+        for (sink, lost) in office.lost() {
+            series.count(&[("sink", &sink)], lost);
         }
     });
     let mut count = |name, help, of: fn(&DeadCounters) -> u64| {

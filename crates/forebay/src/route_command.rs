@@ -86,8 +86,11 @@ fn run_accept(accept: &RouteAccept) -> Result<u8, DeadCommandError> {
 }
 
 fn line(output: &mut BufWriter<Output>, route: &RouteJson) -> io::Result<()> {
-    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, .. } = route;
+    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, lost, .. } = route;
     write!(output, "{type_name}  {sink}  {state}  {pending} pending, {stored} stored, {dead} dead, {skipped} skipped")?;
+    if *lost > 0 {
+        write!(output, ", {lost} lost")?;
+    }
     if let (Some(reason), Some(since)) = (reason, since) {
         write!(output, "  since {since}: {}", on_one_line(reason))?;
     }

@@ -29,6 +29,9 @@ pub(crate) struct RouteJson {
     /// The newest refusal of one of them, with its id.
     #[serde(default)]
     pub(crate) last_set_aside: Option<LastDeadJson>,
+    /// Events that are lost from the journal.
+    #[serde(default)]
+    pub(crate) lost: u64,
     /// The newest dead letter, if there was one since the server's start.
     #[serde(default)]
     pub(crate) last_dead: Option<LastDeadJson>,
@@ -84,6 +87,7 @@ impl RoutesJson {
                     skipped: sink.skipped,
                     set_aside,
                     last_set_aside: last_set_aside.map(LastDeadJson::of),
+                    lost: sink.lost,
                     last_dead: dead.last(&sink.sink, &row.type_name).map(LastDeadJson::of),
                 });
             }

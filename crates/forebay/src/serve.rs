@@ -101,31 +101,38 @@ pub(crate) enum ServeError {
 /// [`ServeError`] says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
     let system = |what| move |source| ServeError::System { what, source };
-    common.warn_of_overlooked();
     let inputs = Inputs { common: common.clone(), environment: environment.clone() };
-    let configuration = match allocator::joining_at_once(|| inputs.load()) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
+    // Before anything else, so that a signal in the midst of the start isn't lost, nor ends the process.
+    let signals = {
+        let _context = runtime.enter();
+        Signals::new().map_err(system("wait for signals"))?
+    };
+    let loaded = allocator::joining_at_once(|| inputs.load());
+    log::start_thread();
+    common.warn_of_overlooked();
+    let configuration = match loaded {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
-                show(&LoadError::Wrong(warnings)).map_err(system("write to stderr"))?;
+                show(&LoadError::Wrong(warnings));
             }
             configuration
         }
         Err(error) => {
-            show(&error).map_err(system("write to stderr"))?;
+            show(&error);
             return Ok(EXIT_CONFIGURATION);
         }
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
     log::configure(configuration.log.format, configuration.log.level);
-    runtime.block_on(serve(configuration, inputs))
+    runtime.block_on(serve(configuration, inputs, signals))
 }
 
-async fn serve(configuration: Configuration, inputs: Inputs) -> Result<u8, ServeError> {
+async fn serve(
+    configuration: Configuration,
+    inputs: Inputs,
+    (mut signals, hangup): (Signals, Signal),
+) -> Result<u8, ServeError> {
     let data = inputs.common.data.directory.clone();
-    // Before anything is taken, so that a signal in the midst of the start is not lost.
-    let mut signals = Signals::new().map_err(|source| ServeError::System { what: "wait for signals", source })?;
-    let hangup =
-        signal(SignalKind::hangup()).map_err(|source| ServeError::System { what: "wait for signals", source })?;
     let (intake, admin) = bind(&configuration)?;
     let watch = TokenWatch::start(TokenFile::within(&data))?;
     let tls = PortsTls::start(&configuration)?;
@@ -160,6 +167,7 @@ async fn serve(configuration: Configuration, inputs: Inputs) -> Result<u8, Serve
     tokio::spawn(async move {
         signals.next().await;
         log::warning("stopped at once; what was acknowledged is in the journal");
+        log::flush();
         std::process::exit(EXIT_AT_ONCE);
     });
     // On a thread of its own, so that a second signal is heard meanwhile.
@@ -203,12 +211,13 @@ impl Running {
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
         let saved = Saved::load(&directory)?;
         saved.findings().iter().for_each(log::warning);
-        let shards = shards(configuration, &directory)?;
+        let shards = shards(configuration, &directory, &saved)?;
         check_disk(configuration, &directory, shards, &sinks)?;
         let log_options = saved.log_options(shards);
         let report = |shard, finding: &Finding| log::warning(format_args!("journal of shard {shard}: {finding}"));
         let log_options = LogOptions { keep_free: configuration.journal.keep_free, report, ..log_options };
         let log = Arc::new(EventLog::open(&directory, &log_options)?);
+        warn_of_oddities(&log, &directory, shards);
         let delivery = Delivery::start(
             &log,
             &directory,
@@ -270,14 +279,24 @@ impl Running {
     }
 }
 
-/// As many shards as configured, and no fewer than the directory has, so that no journal stays behind.
-fn shards(configuration: &Configuration, directory: &DataDirectory) -> Result<u16, ServeError> {
+/// Reports losses that the operator hasn't accepted, also those that earlier starts have found, and what lies among the journals.
+fn warn_of_oddities(log: &EventLog, directory: &DataDirectory, shards: u16) {
+    let is_of_shard = |loss: &&eventlog::Loss| matches!(loss.from, eventlog::LostFrom::Shard(_));
+    log.losses().open_ones().iter().filter(is_of_shard).for_each(|loss| log::warning(loss.message()));
+    for path in directory.strays(shards).unwrap_or_default() {
+        log::warning(format_args!("{} is no shard's journal and is left alone: move it elsewhere", path.display()));
+    }
+}
+
+/// As many shards as configured, and no fewer than the directory has or had, so that no journal stays behind.
+fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &Saved) -> Result<u16, ServeError> {
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let wanted = configuration.gateway.shards_for(cores).get();
     let there = directory
         .shards_on_disk()
         .map_err(|source| ServeError::Shards { path: directory.path().to_owned(), source })?;
-    Ok(wanted.max(there))
+    let counted = u16::try_from(saved.counted_up_to().len()).unwrap_or(u16::MAX);
+    Ok(wanted.max(there).max(counted))
 }
 
 /// A disk that can't say how large it is will do.
@@ -308,8 +327,10 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    /// They, and SIGHUP.
+    fn new() -> io::Result<(Self, Signal)> {
+        let this = Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? };
+        Ok((this, signal(SignalKind::hangup())?))
     }
 
     async fn next(&mut self) {

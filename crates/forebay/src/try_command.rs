@@ -56,7 +56,7 @@ pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, Try
     let (configuration, _) = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
-            show(&error)?;
+            show(&error);
             return Ok(EXIT_CONFIGURATION);
         }
     };

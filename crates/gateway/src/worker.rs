@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use event::limits::HEADER_BYTES_MAX;
 use event::{EventId, IdGenerator};
@@ -472,5 +472,5 @@ impl Worker {
 }
 
 fn http_date() -> String {
-    httpdate::fmt_http_date(SystemTime::now())
+    httpdate::fmt_http_date(clock::now())
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use event::Origin;
 
-use crate::disk::{Disk, SharedDisk};
+use crate::disk::{Disk, ReadOnlyDisk, SharedDisk};
+use crate::recovery::read_header;
 use crate::reserve::Reserve;
-use crate::segment;
+use crate::segment::{self, HeaderPage};
 use crate::state_file::StateFile;
 
 const LOCK_FILE: &str = "lock";
@@ -40,6 +41,9 @@ pub enum DirectoryError {
         /// What the file system said.
         source: io::Error,
     },
+    /// Nothing in it says that it is one.
+    #[error("{0} is no data directory of Forebay: it has no file `origin.0` or `origin.1`. Name one with --data.")]
+    NoDirectory(PathBuf),
     /// Neither copy of the origin can be read, though the directory has one.
     #[error(
         "{0} has lost its origin: both copies of the file `origin` are damaged; restore one of them, or move the directory away to begin anew"
@@ -55,12 +59,29 @@ impl DataDirectory {
     pub fn open(disk: SharedDisk, path: &Path) -> Result<Self, DirectoryError> {
         let io_error = |source| DirectoryError::Io { path: path.into(), source };
         make_directory(&*disk, path).map_err(io_error)?;
-        let lock = disk.lock(&path.join(LOCK_FILE)).map_err(|source| match source.kind() {
-            io::ErrorKind::WouldBlock => DirectoryError::InUse(path.into()),
-            _ => io_error(source),
-        })?;
+        let lock = lock(&*disk, path)?;
         let origin = read_or_make_origin(&disk, path)?;
         let reserve = Arc::new(Reserve::open(disk.clone(), path));
+        Ok(Self { disk, path: path.into(), origin, reserve, _lock: lock })
+    }
+
+    /// Opens a data directory for reading only: nothing in it is changed, made or removed, so that it may be on a file system that is
+    /// mounted read-only. No process may have it open for writing.
+    ///
+    /// # Errors
+    /// [`DirectoryError`] says what stands in the way.
+    pub fn look(path: &Path) -> Result<Self, DirectoryError> {
+        let io_error = |source| DirectoryError::Io { path: path.into(), source };
+        let disk: SharedDisk = Arc::new(ReadOnlyDisk);
+        let (_, state) = StateFile::open(disk.clone(), path, ORIGIN_FILE).map_err(io_error)?;
+        let is_damaged = !state.damaged.is_empty();
+        let origin = state.content.and_then(|content| content.try_into().ok()).map(Origin);
+        let origin = origin.ok_or_else(|| match is_damaged {
+            true => DirectoryError::OriginDamaged(path.into()),
+            false => DirectoryError::NoDirectory(path.into()),
+        })?;
+        let lock = lock(&*disk, path)?;
+        let reserve = Arc::new(Reserve::none(disk.clone(), path));
         Ok(Self { disk, path: path.into(), origin, reserve, _lock: lock })
     }
 
@@ -88,17 +109,55 @@ impl DataDirectory {
         &self.disk
     }
 
-    /// How many shards the directory has journals of: the greatest number and one.
+    /// How many shards the directory has journals of: the greatest number and one. A directory is a shard's if its name is the
+    /// next number, or if a segment in it says that it is this shard's.
     ///
     /// # Errors
     /// What the file system says.
     pub fn shards_on_disk(&self) -> io::Result<u16> {
-        match self.disk.list(&self.path.join(JOURNAL_DIRECTORY)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-            names => {
-                Ok(names?.iter().filter_map(|name| name.parse::<u16>().ok()).map(|last| last + 1).max().unwrap_or(0))
+        let mut numbers: Vec<u16> = self.names_in_journal()?.iter().filter_map(|name| shard_of(name)).collect();
+        numbers.sort_unstable();
+        let mut shards = 0;
+        for number in numbers {
+            if number == shards || self.has_segment_of(number)? {
+                shards = number + 1;
             }
         }
+        Ok(shards)
+    }
+
+    /// What lies among the journals of `shards` shards and is none of them. It is left alone.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn strays(&self, shards: u16) -> io::Result<Vec<PathBuf>> {
+        let mut names = self.names_in_journal()?;
+        names.sort_unstable();
+        let strays = names.into_iter().filter(|name| shard_of(name).is_none_or(|number| number >= shards));
+        Ok(strays.map(|name| self.path.join(JOURNAL_DIRECTORY).join(name)).collect())
+    }
+
+    fn names_in_journal(&self) -> io::Result<Vec<String>> {
+        match self.disk.list(&self.path.join(JOURNAL_DIRECTORY)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            names => names,
+        }
+    }
+
+    fn has_segment_of(&self, shard: u16) -> io::Result<bool> {
+        let directory = self.shard(shard);
+        let names = match self.disk.list(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Vec::new(),
+            names => names?,
+        };
+        for name in names.iter().filter(|name| segment::generation_of(name).is_some()) {
+            if let HeaderPage::Sound { header, .. } = read_header(&self.disk, &directory.join(name))?
+                && (header.shard, header.origin) == (shard, self.origin)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Bytes of the segments of all shards: about what waits for stores, or more.
@@ -134,6 +193,19 @@ impl DataDirectory {
 pub fn origin_of(disk: SharedDisk, path: &Path) -> io::Result<Option<Origin>> {
     let (_, state) = StateFile::open(disk, path, ORIGIN_FILE)?;
     Ok(state.content.and_then(|content| content.try_into().ok()).map(Origin))
+}
+
+fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send + Sync>, DirectoryError> {
+    disk.lock(&path.join(LOCK_FILE)).map_err(|source| match source.kind() {
+        io::ErrorKind::WouldBlock => DirectoryError::InUse(path.into()),
+        _ => DirectoryError::Io { path: path.into(), source },
+    })
+}
+
+/// The shard whose directory has this name. Other spellings of its number are no shard's, and the greatest number has no successor.
+fn shard_of(name: &str) -> Option<u16> {
+    let number = name.parse().ok().filter(|number| *number < u16::MAX)?;
+    (format!("{number:04}") == name).then_some(number)
 }
 
 /// Where the journal of a shard lies in a data directory.
@@ -198,6 +270,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::segment::SegmentHeader;
     use crate::simulated_disk::{CutStyle, SimulatedDisk};
 
     #[test]
@@ -213,8 +286,33 @@ mod tests {
         disk.power_cut_in_style(CutStyle::LoseAll);
         let again = DataDirectory::open(shared.clone(), Path::new("a/b/data")).unwrap();
         assert_eq!((again.origin(), again.shards_on_disk().unwrap()), (origin, 0));
-        disk.put(again.shard(2).join("x"), b"").unwrap();
-        assert_eq!(again.shards_on_disk().unwrap(), 3);
+        disk.put(again.shard(0).join("x"), b"").unwrap();
+        disk.put(again.shard(1).join("x"), b"").unwrap();
+        assert_eq!(again.shards_on_disk().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_directory_that_is_no_shards_is_left_alone() {
+        let disk = SimulatedDisk::new(1);
+        let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
+        let segment = |shard, origin| {
+            let header = SegmentHeader { shard, origin, seed: 1, generation: 1, first: 1, previous: 0, length: 65_536 };
+            header.encode()
+        };
+        let put = |name: &str, bytes: &[u8]| {
+            disk.put(Path::new("/data/journal").join(name).join("0000000000000001.segment"), bytes).unwrap();
+        };
+        put("0000", &[]);
+        put("0002", &segment(2, directory.origin()));
+        for stray in ["2026", "300", "+1", "65535", "0009"] {
+            put(stray, &segment(0, directory.origin()));
+        }
+        put("0010", &segment(10, Origin([9; 16])));
+        assert_eq!(directory.shards_on_disk().unwrap(), 3, "shard 1 was lost, those behind it count");
+        let strays = directory.strays(3).unwrap();
+        let names: Vec<_> = strays.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["+1", "0009", "0010", "2026", "300", "65535"]);
+        assert!(directory.segment_bytes().is_ok());
     }
 
     #[test]

@@ -215,14 +215,7 @@ impl Disk for OsDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).mode(OWNER_ONLY).open(path)?;
-        file.try_lock().map_err(io::Error::from)?;
-        // Who takes the file for a stale one removes it, and a second process would lock another: the directory stays the same one.
-        let directory = File::open(path.parent().unwrap_or(path))?;
-        match directory.try_lock() {
-            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            // Some file systems lock no directories (NFS): there the file must do.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Box::new((file, directory))),
-        }
+        lock_files(file, path)
     }
 
     fn space(&self, directory: &Path) -> io::Result<Space> {
@@ -239,13 +232,75 @@ impl Disk for OsDisk {
     }
 }
 
+/// The operating system's file system, for those who only look: it opens files for reading, and refuses every change.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOnlyDisk;
+
+impl Disk for ReadOnlyDisk {
+    fn create(&self, _path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(File::open(path)?))
+    }
+
+    fn rename(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn remove(&self, _path: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn create_directory(&self, _path: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn remove_directory(&self, _path: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        OsDisk.list(directory)
+    }
+
+    /// What is only read needs no names to be durable.
+    fn sync_directory(&self, _directory: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Takes the lock of a process that writes, without making the file: a copy may have none.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(())),
+            opened => lock_files(opened?, path),
+        }
+    }
+
+    fn space(&self, directory: &Path) -> io::Result<Space> {
+        OsDisk.space(directory)
+    }
+}
+
+fn lock_files(file: File, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+    file.try_lock().map_err(io::Error::from)?;
+    // Who takes the file for a stale one removes it, and a second process would lock another: the directory stays the same one.
+    let directory = File::open(path.parent().unwrap_or(path))?;
+    match directory.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        // Some file systems lock no directories (NFS): there the file must do.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Box::new((file, directory))),
+    }
+}
+
 impl DiskFile for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         FileExt::read_at(self, buffer, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        FileExt::write_at(self, bytes, offset)
+        FileExt::write_at(self, bytes, offset).map_err(as_full)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -257,10 +312,20 @@ impl DiskFile for File {
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
-        self.set_len(length)
+        self.set_len(length).map_err(as_full)
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
-        Ok(rustix::fs::fallocate(self, FallocateFlags::empty(), 0, length)?)
+        rustix::fs::fallocate(self, FallocateFlags::empty(), 0, length).map_err(|error| as_full(error.into()))
+    }
+}
+
+/// A limit on the size of files (`ulimit -f`) and a quota are full disks: what helps is the same.
+fn as_full(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
+            io::Error::new(io::ErrorKind::StorageFull, format!("{error}; raise the limit on the process's files"))
+        }
+        _ => error,
     }
 }

@@ -16,6 +16,9 @@ pub const SEGMENT_TRUNCATED: char = 'T';
 /// The letter for a log that ends before sequences that are known to have been given out.
 pub const LOG_ENDS_EARLY: char = 'N';
 
+/// The letter for a log that begins behind records that are still needed.
+pub const LOG_BEGINS_LATE: char = 'O';
+
 /// Something that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -44,6 +47,22 @@ impl Finding {
         Self { letter, generation, offset: 0, first: None, lost: Vec::new(), saved }
     }
 
+    /// A log that begins with `oldest`, and should have begun with `first` or before.
+    #[must_use]
+    pub fn begins_late(first: u64, oldest: u64) -> Self {
+        let mut finding = Self::of_segment(LOG_BEGINS_LATE, 0, None);
+        finding.lost.push(first..oldest);
+        finding
+    }
+
+    /// A log that ends before `next` though records up to `counted` were known; `None` if it doesn't.
+    #[must_use]
+    pub fn ends_early(next: u64, counted: u64) -> Option<Self> {
+        let mut finding = Self::of_segment(LOG_ENDS_EARLY, 0, None);
+        finding.lost.push(next..counted.saturating_add(1));
+        (next <= counted).then_some(finding)
+    }
+
     /// How many records can't be read.
     #[must_use]
     pub fn lost_count(&self) -> u64 {
@@ -61,6 +80,7 @@ impl Finding {
             SEGMENT_HEADER_COPY_DAMAGED => "one of the two copies of a segment's header is damaged, the other serves",
             SEGMENT_TRUNCATED => "segment shorter than its header says",
             LOG_ENDS_EARLY => "the log ends before events that were accepted: files are missing, or their end is",
+            LOG_BEGINS_LATE => "the log begins behind records that were still needed: its first files are missing",
             _ => "unknown damage",
         }
     }

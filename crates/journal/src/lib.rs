@@ -37,7 +37,9 @@ pub use appender::Appender;
 pub use block::{Block, BlockHeader, Kind, OpenBlock, type_bit};
 pub use committer::{CommitError, Committer, Seeds};
 pub use directory::{DataDirectory, DirectoryError, make_directory, origin_of, shard_directory};
-pub use finding::{Finding, LOG_ENDS_EARLY, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
+pub use finding::{
+    Finding, LOG_BEGINS_LATE, LOG_ENDS_EARLY, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED,
+};
 pub use inspect::{Inspected, inspect_shard};
 pub use reader::{DamagedStretch, Reader, Stretch};
 pub use record::{Dead, Given, Record, Settled};
@@ -47,4 +49,4 @@ pub use repair::{Repair, repair_shard};
 pub use reserve::Reserve;
 pub use segment::{FORMAT, SegmentHeader};
 pub use segments::Segments;
-pub use state_file::{State, StateFile};
+pub use state_file::{State, StateFile, damaged_state_files};

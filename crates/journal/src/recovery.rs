@@ -155,6 +155,12 @@ impl<'a> FoundShard<'a> {
         &self.survey.findings
     }
 
+    /// The first sequence of the oldest segment that can be read.
+    #[must_use]
+    pub fn oldest(&self) -> Option<u64> {
+        self.survey.headers.front().map(|header| header.first)
+    }
+
     /// What it was looked at with.
     #[must_use]
     pub const fn options(&self) -> &'a ShardOptions {

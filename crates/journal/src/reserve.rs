@@ -26,6 +26,11 @@ impl Reserve {
         reserve
     }
 
+    /// Nothing is kept back, for those who only look.
+    pub(crate) fn none(disk: SharedDisk, directory: &Path) -> Self {
+        Self { disk, path: directory.join(RESERVE_FILE), held: Mutex::new(false) }
+    }
+
     fn held(&self) -> MutexGuard<'_, bool> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

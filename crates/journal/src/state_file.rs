@@ -14,6 +14,8 @@ const AT_LENGTH: usize = 16;
 const AT_SUM: usize = 24;
 const HEADER_BYTES: usize = 32;
 const STATE_SEED: u64 = 0;
+/// How the names of the two generations end.
+const COPIES: [&str; 2] = [".0", ".1"];
 
 /// A state file: a name of which two generations exist.
 pub struct StateFile {
@@ -85,6 +87,26 @@ impl StateFile {
     fn path(&self, slot: u64) -> PathBuf {
         self.directory.join(format!("{}.{slot}", self.name))
     }
+}
+
+/// The damaged ones among the state files in `directory`. Changes nothing.
+///
+/// # Errors
+/// What the file system says.
+pub fn damaged_state_files(disk: &SharedDisk, directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut names = match disk.list(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        names => names?,
+    };
+    names.sort_unstable();
+    let mut damaged = Vec::new();
+    for name in names.iter().filter(|name| COPIES.iter().any(|copy| name.ends_with(copy))) {
+        let path = directory.join(name);
+        if matches!(read(&**disk, &path)?, Slot::Damaged) {
+            damaged.push(path);
+        }
+    }
+    Ok(damaged)
 }
 
 fn write_anew(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -48,14 +48,12 @@ impl Tail {
 }
 
 pub(crate) fn read(options: &ShardOptions, survey: &mut Survey) -> io::Result<Tail> {
-    let mut tail = match survey.headers.back().copied() {
+    let (mut tail, truncated) = match survey.headers.back().copied() {
         Some(newest) => read_newest(options, newest, &mut survey.findings)?,
-        None => Tail { carried: Vec::new(), previous: 0, next: 1 },
+        None => (Tail { carried: Vec::new(), previous: 0, next: 1 }, false),
     };
-    for _ in 0..survey.unreadable_newest {
-        tail.leave_unused(UNKNOWN_SPAN);
-    }
-    if tail.next < options.next_at_least {
+    let ends_early = tail.next < options.next_at_least;
+    if ends_early {
         let generation = survey.headers.back().map_or(0, |newest| newest.generation);
         let mut finding = Finding::of_segment(LOG_ENDS_EARLY, generation, None);
         finding.lost.push(tail.next..options.next_at_least);
@@ -65,10 +63,15 @@ pub(crate) fn read(options: &ShardOptions, survey: &mut Survey) -> io::Result<Ta
         let missing = options.next_at_least - tail.next;
         tail.leave_unused(u32::try_from(missing).unwrap_or(u32::MAX));
     }
+    // Each of these may have held events that nobody has counted yet: none of their sequences is given out again.
+    for _ in 0..survey.unreadable_newest + usize::from(truncated) + usize::from(ends_early) {
+        tail.leave_unused(UNKNOWN_SPAN);
+    }
     Ok(tail)
 }
 
-fn read_newest(options: &ShardOptions, newest: SegmentHeader, findings: &mut Vec<Finding>) -> io::Result<Tail> {
+/// The tail of the newest segment, and whether its file is shorter than its header says.
+fn read_newest(options: &ShardOptions, newest: SegmentHeader, findings: &mut Vec<Finding>) -> io::Result<(Tail, bool)> {
     let file = options.disk.open(&segment::path(&options.directory, newest.generation))?;
     file.sync()?;
     let truncated = file.length()? < newest.length;
@@ -86,14 +89,22 @@ fn read_newest(options: &ShardOptions, newest: SegmentHeader, findings: &mut Vec
     let mut tail = after_last_block(&newest, last.as_ref());
     for damaged in &torn {
         let saved = save_aside(options, newest.generation, damaged)?;
-        findings.push(Finding::of(newest.generation, damaged, saved));
+        findings.push(Finding::of(newest.generation, &known(damaged, options.next_at_least), saved));
         tail.carry_requests(damaged);
     }
     if truncated {
         findings.push(Finding::of_segment(SEGMENT_TRUNCATED, newest.generation, None));
-        tail.leave_unused(UNKNOWN_SPAN);
     }
-    Ok(tail)
+    Ok((tail, truncated))
+}
+
+/// A torn block without a sound header holds at least the events that were counted before.
+fn known(damaged: &Damaged, next_at_least: u64) -> Damaged {
+    let mut known = damaged.clone();
+    if known.sequences.is_empty() {
+        known.sequences.end = known.sequences.start.max(next_at_least);
+    }
+    known
 }
 
 fn after_last_block(segment: &SegmentHeader, last: Option<&Block>) -> Tail {

@@ -11,7 +11,7 @@ mod verify;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 pub use report::Report;
 pub use verify::Verdict;
@@ -130,8 +130,7 @@ pub fn run(options: &BenchOptions, stop: &AtomicBool, show: impl FnOnce(&Report)
 /// A seed that no other run has: the time of its start.
 #[must_use]
 pub fn any_seed() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(clock::since_1970().as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn system(what: &'static str) -> impl FnOnce(io::Error) -> BenchError {

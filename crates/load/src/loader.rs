@@ -43,7 +43,7 @@ use batch::Batch;
 use body::Shape;
 use frontier::Frontier;
 use gaps::Gaps;
-use refused::RefusedFile;
+use refused::{RefusedFile, TooLong};
 use select::Selection;
 use sender::{Post, Sender};
 use source::{Block, Reading, Source};
@@ -109,14 +109,23 @@ pub enum LoadError {
     /// An input can't be read on.
     #[error("can't be read on: {0}")]
     Read(#[source] io::Error),
-    /// There are no line breaks.
-    #[error("a line has more than {} bytes: this isn't NDJSON", lines::LINE_BYTES_MAX)]
-    LineTooLong,
+    /// The file has lost its end.
+    #[error(
+        "it has {bytes} bytes and begins as before, but {loaded} bytes of it were loaded: it was cut. What it still has was loaded, and          nothing was sent now. If there are new lines, load them as a file of their own; if all are new, give --state another name"
+    )]
+    Shrunk {
+        /// Bytes that it has.
+        bytes: u64,
+        /// Bytes that were loaded.
+        loaded: u64,
+    },
     /// The input begins with `[` but isn't an array.
     #[error("it begins like a JSON array, and something stands behind the array's end")]
     NoArray,
     /// The array's closing bracket is missing.
-    #[error("it ends within a JSON array: the elements before were loaded")]
+    #[error(
+        "it ends within a JSON array, as a file that was cut. The whole elements before were loaded; when the rest is there, start again"
+    )]
     OpenArray,
     /// The server isn't the one that it should be, or nobody vouches for it.
     #[error("{target}: {source}")]
@@ -385,11 +394,19 @@ impl Load<'_> {
     fn worker(&self, work: &Work<'_>) -> Result<(), LoadError> {
         let mut sender = work.post.as_ref().map(Sender::new);
         let mut block = Vec::new();
+        // What was read before an error is still sent and answered.
+        let mut unread = Ok(());
         let mut all = || {
             while !work.halt.is_set() {
-                let next =
-                    work.source.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block, work.frontier)?;
-                let Some(found) = next else { break };
+                let next = work.source.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block, work.frontier);
+                let found = match next {
+                    Ok(Some(found)) => found,
+                    Ok(None) => break,
+                    Err(error) => {
+                        unread = Err(error);
+                        break;
+                    }
+                };
                 let Some(refused) = self.take(work, &found, &block, sender.as_mut())? else { break };
                 work.frontier.answered(found.number, found.place, refused)?;
             }
@@ -402,7 +419,7 @@ impl Load<'_> {
         if work.halt.is_set() {
             work.frontier.give_up();
         }
-        ended
+        ended.and(unread)
     }
 
     /// Does with a block what is to be done, and says how many of its lines were refused; none if it wasn't done because it is time
@@ -415,10 +432,13 @@ impl Load<'_> {
         sender: Option<&mut Sender<'_>>,
     ) -> Result<Option<u64>, LoadError> {
         let mut refused = Some(0);
+        if let Some(length) = block.too_long {
+            refused = Some(self.refuse_too_long(work, block, length)?);
+        }
         let mut open = self.undecided(work, block, bytes);
         let undecided = |line, why: &_| open.take(line, why);
         let selection = &work.shape.selection;
-        let matched = if let Some(sender) = sender {
+        let matched = if let Some(sender) = sender.filter(|_| !bytes.is_empty()) {
             work.shape.pieces(bytes, block.lines, undecided, |piece| {
                 if let Some(before) = refused {
                     let batch = Batch { load: self, work, block, piece };
@@ -439,6 +459,23 @@ impl Load<'_> {
         Counters::add(&self.counters.lines_read, block.lines);
         Counters::add(&self.counters.matched, matched);
         Ok(refused)
+    }
+
+    /// Refuses the line behind a block that was passed over: nobody else gets to see it.
+    fn refuse_too_long(&self, work: &Work<'_>, block: &Block, length: u64) -> Result<u64, LoadError> {
+        Counters::add(&self.counters.lines_read, 1);
+        if work.post.is_none() {
+            Counters::add(&self.counters.matched, u64::from(work.shape.selection.takes_all()));
+            return Ok(0);
+        }
+        let line = block.lines_before + block.lines + 1;
+        let before = self.counters.refused.fetch_add(1, Ordering::Relaxed);
+        let refused = TooLong { input: work.input, line, length };
+        refused.show(before, self.notify);
+        if let Some(kept) = &work.refused {
+            refused.keep(kept)?;
+        }
+        Ok(1)
     }
 
     fn undecided<'b>(&'b self, work: &'b Work<'_>, block: &Block, bytes: &'b [u8]) -> UndecidedLines<'b> {

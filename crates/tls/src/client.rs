@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use crate::dated::WallClock;
 use crate::exact::Verifier;
 use crate::explained::explained;
 use crate::{HTTP_11, PROVIDER};
@@ -66,7 +67,7 @@ impl ClientTls {
 
     fn with(roots: RootCertStore, named: Vec<CertificateDer<'static>>) -> Result<Self, TrustError> {
         let verifier = Verifier::new(roots, named)?;
-        let builder = ClientConfig::builder_with_provider(PROVIDER.clone());
+        let builder = ClientConfig::builder_with_details(PROVIDER.clone(), Arc::new(WallClock));
         let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| TrustError::Unusable)?;
         // "Dangerous" is what a verifier leaves out: this one is rustls' own, and more for certificates that were named.
         let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));

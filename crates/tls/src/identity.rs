@@ -8,6 +8,7 @@ use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{Error, InconsistentKeys, ServerConfig};
 
+use crate::dated::{Tickets, WallClock};
 use crate::{HTTP_11, PROVIDER};
 
 /// Certificates and a key that fit each other.
@@ -58,13 +59,15 @@ impl Identity {
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
         let chain = certificate_chain(certificates)?;
         let key = private_key(key)?;
-        let builder = ServerConfig::builder_with_provider(PROVIDER.clone());
+        let builder = ServerConfig::builder_with_details(PROVIDER.clone(), Arc::new(WallClock));
         let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| IdentityError::Unusable)?;
         let mut config = builder.with_no_client_auth().with_single_cert(chain, key).map_err(of_rustls)?;
         config.alpn_protocols = vec![HTTP_11.into()];
         // What a client needs to come back quicker it keeps itself, so that nothing is remembered of those who left.
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|_| IdentityError::Unusable)?;
+        if let Some(tickets) = Tickets::new().map_err(|_| IdentityError::Unusable)? {
+            config.ticketer = tickets;
+        }
         Ok(Self(Arc::new(config)))
     }
 }

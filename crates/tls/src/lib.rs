@@ -5,6 +5,7 @@
 
 mod accept;
 mod client;
+mod dated;
 mod exact;
 mod explained;
 mod identity;

@@ -47,6 +47,13 @@ const BANS: &[Ban] = &[
         instead: "take the time as an argument: these crates read no clock",
     },
     Ban {
+        texts: &["SystemTime::now"],
+        within: &["crates/"],
+        except: &["crates/clock/", "crates/access/", "crates/event/", "crates/pipeline/"],
+        tests_too: false,
+        instead: "use crate `clock`: a clock before 1970 or beyond 9999 must not end the process",
+    },
+    Ban {
         texts: &["std::fs", "fs::", "std::net"],
         within: PURE,
         except: &[],

@@ -94,6 +94,8 @@ pub struct DeadList {
     pub letters: Vec<DeadLetter>,
     /// Whether there are more than were asked for.
     pub more: bool,
+    /// Positions of these journals that are lost, with the letters on them.
+    pub lost: u64,
 }
 
 impl DeadList {

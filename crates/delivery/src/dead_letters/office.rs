@@ -97,6 +97,13 @@ impl DeadLetterOffice {
         desk.map_or(0, |desk| desk.dead.held(type_name))
     }
 
+    /// How many positions of each sink's journal are lost, with the letters on them, and not accepted.
+    #[must_use]
+    pub fn lost(&self) -> Vec<(SinkName, u64)> {
+        let lost = |desk: &Arc<Desk>| desk.dead.losses().iter().map(eventlog::Loss::count).sum();
+        self.desks().iter().map(|desk| (desk.dead.sink().clone(), lost(desk))).collect()
+    }
+
     /// The newest letter of a sink and type since the start of the process.
     #[must_use]
     pub fn last(&self, sink: &str, type_name: &TypeName) -> Option<LastDead> {

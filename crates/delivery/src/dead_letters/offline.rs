@@ -1,14 +1,18 @@
 //! Reads the dead letters of a data directory that no process delivers from. Changes nothing.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use eventlog::{DataDirectory, Inspected, Record, inspect_shard};
+use eventlog::{DataDirectory, Finding, Inspected, Loss, Losses, LostFrom, Record, inspect_shard};
 
 use super::DIRECTORY;
 use super::filter::{DeadFilter, DeadLetter, DeadList};
+use super::front::Front;
 use super::index::Index;
-use crate::SinkName;
+use crate::{Saved, SinkName};
+
+/// How the names of the files end without which there is no journal.
+const SEGMENT_SUFFIX: &str = ".segment";
 
 /// Lists letters of all sinks, also of those that aren't configured any more: at most `limit`.
 ///
@@ -21,7 +25,10 @@ pub fn read_dead_letters(
     with_payload: bool,
 ) -> io::Result<DeadList> {
     let mut found = DeadList::default();
+    let losses = Losses::open(directory)?.open_ones();
     for sink in sinks_with_letters(directory)?.iter().filter(|sink| filter.names(sink)) {
+        let is_here = |loss: &&Loss| matches!(&loss.from, LostFrom::Dead(name) if **name == **sink);
+        found.lost += losses.iter().filter(is_here).map(Loss::count).sum::<u64>();
         let path = directory.path().join(DIRECTORY).join(&**sink);
         // Twice: only the end of the journal tells which of its letters are still held.
         let mut index = Index::default();
@@ -36,6 +43,50 @@ pub fn read_dead_letters(
     Ok(found)
 }
 
+/// What is damaged or missing in the journals of dead letters, each with its directory. Changes nothing.
+///
+/// # Errors
+/// What the file system says.
+pub fn damaged_dead_letters(directory: &DataDirectory, saved: &Saved) -> io::Result<Vec<(PathBuf, Finding)>> {
+    let mut sinks = sinks_with_letters(directory)?;
+    sinks.extend(saved.sinks_with_letters().cloned());
+    sinks.sort_unstable();
+    sinks.dedup();
+    let mut found = Vec::new();
+    for sink in sinks {
+        let path = directory.path().join(DIRECTORY).join(&*sink);
+        let damaged = damaged_in(directory, &path, saved.dead_up_to(&sink))?;
+        found.extend(damaged.into_iter().map(|finding| (path.clone(), finding)));
+    }
+    Ok(found)
+}
+
+fn damaged_in(directory: &DataDirectory, path: &Path, counted: u64) -> io::Result<Vec<Finding>> {
+    let (mut found, mut oldest, mut end) = (Vec::new(), None, 1);
+    let inspected = inspect_shard(directory.disk(), path, &mut |item| match item {
+        Inspected::Segment(header) => {
+            oldest.get_or_insert(header.first);
+            end = end.max(header.first);
+        }
+        Inspected::Block { block, .. } => end = end.max(block.header().end()),
+        Inspected::Damaged(stretch) | Inspected::Torn(stretch) => {
+            end = end.max(stretch.sequences().end);
+            found.push(stretch.finding().clone());
+        }
+        Inspected::Finding(finding) => found.push(finding.clone()),
+    });
+    match inspected {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        inspected => {
+            inspected?;
+            let front = Front::open(directory.disk().clone(), path)?;
+            found.extend(oldest.and_then(|oldest| front.missing(oldest)));
+        }
+    }
+    found.extend(Finding::ends_early(end, counted));
+    Ok(found)
+}
+
 /// The sinks that have dead letters, or had.
 pub(crate) fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>> {
     let mut names = match directory.disk().list(&directory.path().join(DIRECTORY)) {
@@ -43,7 +94,15 @@ pub(crate) fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<Si
         names => names?,
     };
     names.sort_unstable();
-    Ok(names.into_iter().map(SinkName::from).collect())
+    // Other files and directories that somebody has put there are no sink's.
+    let mut sinks = Vec::new();
+    for name in names {
+        match directory.disk().list(&directory.path().join(DIRECTORY).join(&name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+            files => sinks.extend(files?.iter().any(|file| file.ends_with(SEGMENT_SUFFIX)).then(|| name.into())),
+        }
+    }
+    Ok(sinks)
 }
 
 fn visit(directory: &DataDirectory, path: &Path, take: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {

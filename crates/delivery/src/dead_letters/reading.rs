@@ -70,7 +70,9 @@ pub(crate) fn list(
     with_payload: bool,
     found: &mut DeadList,
 ) -> Result<(), BuryError> {
-    let Some(mut reading) = Reading::begin(dead)? else { return Ok(()) };
+    let reading = Reading::begin(dead)?;
+    found.lost += dead.losses().iter().map(eventlog::Loss::count).sum::<u64>();
+    let Some(mut reading) = reading else { return Ok(()) };
     while let Some(stretch) = reading.read().map_err(super::later)? {
         for (_, record) in reading.held_in(&stretch, filter) {
             if !found.add(limit, || DeadLetter::of(dead.sink(), &record, with_payload)) {

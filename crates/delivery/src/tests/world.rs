@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use event::{EventId, TypeName};
-use eventlog::{Batch, DataDirectory, EventLog, Reader, Record, Records, Settled, ShardOptions, Stretch, open_shard};
+use eventlog::{
+    Batch, DataDirectory, EventLog, FoundShard, Reader, Record, Records, Settled, ShardOptions, Stretch, find_shard,
+};
 use journal::simulated_disk::SimulatedDisk;
 use sink::{DirectoryConfig, MemoryHandle, ObjectRules, Sink, SinkConfig, SqliteConfig};
 use tokio::sync::{mpsc, watch};
@@ -471,7 +473,7 @@ impl World {
             first_segment_bytes: 256 * 1024,
             ..ShardOptions::new(directory.disk().clone(), path, directory.origin(), 0)
         };
-        let opened = open_shard(&options).unwrap();
+        let opened = find_shard(&options).and_then(FoundShard::open).unwrap();
         let mut reader = Reader::new(opened.segments, 1);
         let mut found = BTreeMap::new();
         while let Some(Stretch::Block(block)) = reader.read(opened.durable).unwrap() {

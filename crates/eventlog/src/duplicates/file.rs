@@ -23,6 +23,8 @@ const FILES_MAX: usize = 16;
 /// Bytes that the files may have for each id that they hold at least: frames with few ids take more than these.
 const KEPT_BYTES_PER_ID: u64 = 4 * ENTRY_BYTES as u64;
 const PREFIX: &str = "ids-";
+/// No process comes so far: such a file is a stranger's.
+const NUMBER_MAX: u64 = 1 << 48;
 
 /// The ids of the stretch `(after, up_to]` of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +82,15 @@ impl Frame {
     }
 }
 
+impl Frame {
+    /// Whether `bytes` are the beginning of a frame whose end was never written, or nothing.
+    fn is_cut(bytes: &[u8]) -> bool {
+        let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else { return true };
+        let count = header[32..].first_chunk().map_or(0, |count| u64::from_le_bytes(*count));
+        header[..4] == MAGIC && count.saturating_mul(ENTRY_BYTES as u64) > body.len() as u64
+    }
+}
+
 /// XXH3-64 of the frame with zeros for the checksum, which ends the header.
 fn checksum(header: &[u8], body: &[u8]) -> u64 {
     let mut hasher = Xxh3Default::new();
@@ -94,6 +105,12 @@ fn remembered(bytes: &[u8]) -> Option<Remembered> {
     let (content, sequence) = rest.split_first_chunk()?;
     let sequence = u64::from_le_bytes(sequence.try_into().ok()?);
     Some(Remembered { id: EventId(*id), content: u64::from_le_bytes(*content), sequence })
+}
+
+/// The number of a file of ids. Other names are no such file's.
+fn number_of(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(PREFIX)?.parse().ok()?;
+    (number < NUMBER_MAX && format!("{PREFIX}{number:08}") == name).then_some(number)
 }
 
 /// Frames as they stand in a file, and how many ids they have.
@@ -142,7 +159,7 @@ impl IdFiles {
     ) -> io::Result<Self> {
         journal::make_directory(&*disk, directory)?;
         let names = disk.list(directory)?;
-        let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.strip_prefix(PREFIX)?.parse().ok()).collect();
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
         numbers.sort_unstable();
         let next = numbers.last().map_or(1, |last| last + 1);
         let files = VecDeque::with_capacity(numbers.len());
@@ -222,6 +239,34 @@ impl IdFiles {
             rest = &rest[length..];
         }
         Ok(bytes.len() as u64)
+    }
+
+    /// The files in `directory` that are damaged. A file that ends in the midst of a frame isn't: a process was killed there.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub(super) fn damaged(disk: &SharedDisk, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut names = match disk.list(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            names => names?,
+        };
+        names.retain(|name| number_of(name).is_some());
+        names.sort_unstable();
+        let mut damaged = Vec::new();
+        for name in names {
+            let path = directory.join(name);
+            let file = disk.open(&path)?;
+            let mut bytes = vec![0; usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?];
+            let filled = file.read_full_at(&mut bytes, 0)?;
+            let mut rest = &bytes[..filled];
+            while let Some((_, length)) = Frame::decode(rest) {
+                rest = &rest[length..];
+            }
+            if !Frame::is_cut(rest) {
+                damaged.push(path);
+            }
+        }
+        Ok(damaged)
     }
 
     /// Adds a frame; it is durable when this returns.

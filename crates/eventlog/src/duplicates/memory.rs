@@ -4,6 +4,7 @@
 //! written is read again. A segment is freed once the files have its ids.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use super::recall::Recalled;
 use super::trust::Trust;
 use super::window::{Place, Window};
 use crate::shard::Shard;
-use crate::wall_clock::unix_microseconds;
+use clock::unix_microseconds;
 
 const DIRECTORY: &str = "duplicates";
 /// What the files hold costs an fdatasync: it is written so often, unless segments wait to be freed.
@@ -168,6 +169,14 @@ impl Saved {
 
 fn open_files(directory: &DataDirectory, take: impl FnMut(Frame)) -> io::Result<IdFiles> {
     IdFiles::open(directory.disk().clone(), &directory.path().join(DIRECTORY), IDS_KEPT, take)
+}
+
+/// The files of ids that are damaged. Changes nothing.
+///
+/// # Errors
+/// What the file system says.
+pub fn damaged_id_files(directory: &DataDirectory) -> io::Result<Vec<PathBuf>> {
+    IdFiles::damaged(directory.disk(), &directory.path().join(DIRECTORY))
 }
 
 /// Forgets the ids of events that are lost, before `findings`, those of each shard by number, are made final by others than a start.

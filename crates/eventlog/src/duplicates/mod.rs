@@ -19,6 +19,6 @@ pub use content::ContentHash;
 pub use earlier::Earlier;
 pub(crate) use meeting::{Meeting, Met};
 pub(crate) use memory::Memory;
-pub use memory::forget_lost_ids;
+pub use memory::{damaged_id_files, forget_lost_ids};
 pub(crate) use trust::Trust;
 pub(crate) use window::Place;

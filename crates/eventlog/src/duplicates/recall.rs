@@ -8,7 +8,7 @@ use super::memory::{FRAME_IDS_MAX, read};
 use super::trust::Trust;
 use super::window::{Entry, Place, Window};
 use crate::shard::Shard;
-use crate::wall_clock::unix_microseconds;
+use clock::unix_microseconds;
 
 /// What the window is being told.
 pub(crate) struct Recalled<'a> {

@@ -2,7 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/dead?…` | `{"letters": […], "more": false}`, without payloads; 404 `sink`, as all others, where there is no such sink |
+//! | `GET /api/dead?…` | `{"letters": […], "more": false, "lost": 0}`, without payloads; 404 `sink`, as all others, where there is no such sink |
 //! | `GET /api/dead/ID?sink=` | the same with payloads, 404 where there is none |
 //! | `PUT /api/dead/ID?sink=` | the letters of this event have the payload that is sent: as `replay`; 404 where there is none |
 //! | `POST /api/dead/replay?…` | `{"sinks": [{"sink", "stored", "refused", "dropped", "edited", "left", "failure"}]}` |
@@ -90,8 +90,8 @@ async fn list(office: &DeadLetterOffice, filter: DeadFilter, limit: Option<u64>,
     let listed = tokio::task::spawn_blocking(move || office.list(&filter, limit, with_payload)).await;
     match listed {
         Ok(Ok(DeadList { letters, .. })) if with_payload && letters.is_empty() => no_letter(),
-        Ok(Ok(DeadList { letters, more })) => {
-            json(StatusCode::OK, &ListJson { letters: letters.iter().map(LetterJson::of).collect(), more })
+        Ok(Ok(DeadList { letters, more, lost })) => {
+            json(StatusCode::OK, &ListJson { letters: letters.iter().map(LetterJson::of).collect(), more, lost })
         }
         Ok(Err(error)) => problem(StatusCode::INTERNAL_SERVER_ERROR, "journal", error.to_string()),
         Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, "bug", error.to_string()),

@@ -132,7 +132,9 @@ impl Place {
         if !path.is_dir() {
             return Err(DeadCommandError::Missing(path.clone()));
         }
-        match DataDirectory::open(Arc::new(OsDisk), path) {
+        // Nothing is made of a directory that is none of Forebay's.
+        let opened = DataDirectory::look(path).map(drop).and_then(|()| DataDirectory::open(Arc::new(OsDisk), path));
+        match opened {
             Ok(directory) => Ok(Self::Directory(directory)),
             Err(DirectoryError::InUse(_)) => Ok(Self::Server(at.ca.server(&address::find(at)?)?, Some(origin(path)?))),
             Err(error) => Err(DeadCommandError::Directory(error)),
@@ -156,6 +158,12 @@ fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
 fn run_list(list: &DeadList) -> Result<u8, DeadCommandError> {
     let found = read(&list.at, query(&list.choice, Some(list.limit), false), "")?;
     print_letters(&found, if list.json { print::json } else { print::line })?;
+    if found.lost > 0 {
+        log::warning(format_args!(
+            "{} positions of the journals of dead letters are lost, with the letters on them: `forebay journal verify` shows where",
+            found.lost
+        ));
+    }
     if found.more {
         log::info(format_args!("there are more than {}: choose with filters, or raise --limit", list.limit));
     }
@@ -190,7 +198,7 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
             let target = format!("/api/dead{path}{}", query.write());
             match ask(&server, Call { method: "GET", target: &target, body: &[] }, at)? {
                 Answered::Json(list) => Ok(list),
-                Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false }),
+                Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false, lost: 0 }),
             }
         }
         Place::Directory(directory) => {
@@ -202,7 +210,11 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
             {
                 return Err(DeadCommandError::NoSink(sink));
             }
-            Ok(ListJson { letters: found.letters.iter().map(LetterJson::of).collect(), more: found.more })
+            Ok(ListJson {
+                letters: found.letters.iter().map(LetterJson::of).collect(),
+                more: found.more,
+                lost: found.lost,
+            })
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `forebay journal …`: looks into the journal of a data directory, for people.
 
+mod accept_loss;
 mod dump;
 mod export;
 mod repair;
@@ -45,18 +46,25 @@ pub(crate) enum JournalError {
 /// [`JournalError`] says what stands in the way.
 pub(crate) fn run(command: &JournalCommand) -> Result<u8, JournalError> {
     match command {
-        JournalCommand::Verify(data) => verify::run(&open(&data.directory)?),
-        JournalCommand::Dump(data) => dump::run(&open(&data.directory)?),
-        JournalCommand::Export { data, output } => export::run(&open(&data.directory)?, output.as_deref()),
+        JournalCommand::Verify(data) => verify::run(&look(&data.directory)?),
+        JournalCommand::Dump(data) => dump::run(&look(&data.directory)?),
+        JournalCommand::Export { data, output } => export::run(&look(&data.directory)?, output.as_deref()),
         JournalCommand::Repair(data) => repair::run(&open(&data.directory)?),
+        JournalCommand::AcceptLoss(data) => accept_loss::run(&open(&data.directory)?),
     }
 }
 
-/// Takes the directory's lock, so that nobody writes while it is read. Nothing is made where nothing is.
-fn open(path: &Path) -> Result<DataDirectory, JournalError> {
+/// Opens the directory for reading only, while no process writes to it.
+fn look(path: &Path) -> Result<DataDirectory, JournalError> {
     if !path.is_dir() {
         return Err(JournalError::Missing(path.into()));
     }
+    Ok(DataDirectory::look(path)?)
+}
+
+/// Takes the directory's lock, so that no other process has it. It never makes a data directory.
+fn open(path: &Path) -> Result<DataDirectory, JournalError> {
+    drop(look(path)?);
     Ok(DataDirectory::open(Arc::new(OsDisk), path)?)
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> Result<u8, Te
     let (configuration, _) = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
-            show(&error)?;
+            show(&error);
             return Ok(EXIT_CONFIGURATION);
         }
     };

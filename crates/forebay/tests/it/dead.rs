@@ -253,7 +253,7 @@ fn the_api_refuses_what_it_should() {
     assert_eq!(stand.of_type("forebay_dead_letters", "job"), 1, "nothing was dropped");
     let (status, body) = stand.api("POST", "/api/dead/drop?all=true", "");
     assert!(status == 200 && body.contains("\"dropped\":2"), "{body}");
-    assert_eq!(stand.api("GET", "/api/dead", ""), (200, "{\"letters\":[],\"more\":false}\n".to_owned()));
+    assert_eq!(stand.api("GET", "/api/dead", ""), (200, "{\"letters\":[],\"more\":false,\"lost\":0}\n".to_owned()));
 }
 
 #[test]

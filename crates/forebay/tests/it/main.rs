@@ -29,7 +29,10 @@ mod hard_payloads;
 mod load;
 mod load_refused;
 mod load_resumed;
+mod load_unread;
 mod load_where;
+mod logging;
+mod lost;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
 #[cfg(all(feature = "nats", feature = "postgres"))]

@@ -143,6 +143,11 @@ impl Server {
         Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")
     }
 
+    /// Starts it as this command of a server says.
+    pub(crate) fn start_command(command: Command, data: &Path) -> Self {
+        Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
     /// Starts it by this command.
     pub(crate) fn start_by(command: Command, data: &Path) -> Self {
         Self::spawn(command, data, "127.0.0.1:0", "127.0.0.1:0")

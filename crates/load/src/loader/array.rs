@@ -2,26 +2,60 @@
 //!
 //! It looks only for where elements end: whether they are JSON is for the server to say.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use super::LoadError;
-use super::lines::LINE_BYTES_MAX;
+use super::lines::{Cut, LINE_BYTES_MAX};
 use super::state::TAIL_BYTES;
 
 /// A stream that is one array.
 pub(super) struct Array<R> {
     input: BufReader<R>,
     scanner: Scanner,
-    /// Bytes taken from the stream.
+    /// Where the stream stands, and where its last whole element ended.
+    read: Reached,
+    done: Reached,
+    /// Why there are no more elements.
+    failed: Option<LoadError>,
+}
+
+/// A place in the stream.
+#[derive(Clone, Default)]
+struct Reached {
     offset: u64,
-    /// The last ones of them.
+    /// The last bytes before it.
     tail: Vec<u8>,
+}
+
+impl Reached {
+    fn advance(&mut self, bytes: &[u8]) {
+        self.offset += bytes.len() as u64;
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
+        let beyond = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..beyond);
+    }
 }
 
 /// Where in the array the last byte stood.
 struct Scanner {
     place: Place,
     depth: usize,
+    /// Where the element at hand begins in the block.
+    element_at: usize,
+    /// Bytes of an element that is too long: none of it is kept. 0 for any other.
+    passed: u64,
+    /// Such an element has ended.
+    too_long: Option<u64>,
+}
+
+/// How far bytes were taken.
+struct Took {
+    used: usize,
+    /// The block is to be given.
+    is_full: bool,
+    /// Up to where of them whole elements go.
+    done: Option<usize>,
+    failed: Option<LoadError>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,65 +86,118 @@ impl<R: Read> Array<R> {
         let place = if offset == 0 { Place::Before } else { Place::Element };
         Self {
             input: BufReader::with_capacity(1 << 16, input),
-            scanner: Scanner { place, depth: 0 },
-            offset,
-            tail: Vec::new(),
+            scanner: Scanner { place, depth: 0, element_at: 0, passed: 0, too_long: None },
+            read: Reached { offset, ..Reached::default() },
+            done: Reached { offset, ..Reached::default() },
+            failed: None,
         }
     }
 
     /// Bytes of the stream that blocks were made of.
     pub(super) const fn offset(&self) -> u64 {
-        self.offset
+        self.done.offset
+    }
+
+    /// Whether the next call gives an error.
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failed.is_some()
     }
 
     /// The last bytes before [`Array::offset`].
     pub(super) fn tail(&self) -> &[u8] {
-        &self.tail
+        &self.done.tail
     }
 
-    /// Puts the next elements into `block` until it has about `bytes`. Says whether the array has ended.
-    pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize) -> Result<bool, LoadError> {
+    /// Puts the next elements into `block` until it has about `bytes`, or until `cut`, where a block ended before. An element that is
+    /// too long is passed over, and ends the block.
+    ///
+    /// # Errors
+    /// It is no array, or the stream can't be read on. The whole elements before that place were given before.
+    pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, cut: u64) -> Result<Cut, LoadError> {
         block.clear();
+        self.scanner.element_at = 0;
         loop {
-            let available = self.input.fill_buf().map_err(LoadError::Read)?;
-            if available.is_empty() {
-                return if self.scanner.place == Place::After { Ok(true) } else { Err(LoadError::OpenArray) };
+            if let Some(error) = self.failed.take() {
+                return self.end_early(block, error);
             }
-            let (used, is_full) = self.scanner.take(available, block, bytes)?;
-            self.tail.extend_from_slice(&available[used.saturating_sub(TAIL_BYTES)..used]);
-            let beyond = self.tail.len().saturating_sub(TAIL_BYTES);
-            self.tail.drain(..beyond);
+            let available = match self.input.fill_buf() {
+                Ok([]) if self.scanner.place == Place::After => {
+                    self.done = self.read.clone();
+                    return Ok(Cut { has_ended: true, too_long: self.scanner.too_long.take() });
+                }
+                Ok([]) => return self.end_early(block, LoadError::OpenArray),
+                Ok(available) => available,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return self.end_early(block, LoadError::Read(error)),
+            };
+            let cut = cut.checked_sub(self.read.offset).and_then(|length| usize::try_from(length).ok());
+            let Took { used, is_full, done, failed } = self.scanner.take(available, block, bytes, cut);
+            if let Some(done) = done {
+                self.done = self.read.clone();
+                self.done.advance(&available[..done]);
+            }
+            self.read.advance(&available[..used]);
             self.input.consume(used);
-            self.offset += used as u64;
+            self.failed = failed;
             // Behind the closing bracket only the stream's end may come.
             if is_full && self.scanner.place != Place::After {
-                return Ok(false);
+                return Ok(Cut { has_ended: false, too_long: self.scanner.too_long.take() });
             }
-            if block.len() > LINE_BYTES_MAX.max(2 * bytes) {
-                return Err(LoadError::LineTooLong);
-            }
+            self.scanner.pass_over(block);
         }
+    }
+
+    /// Gives the whole elements that are there, and the error by the next call.
+    fn end_early(&mut self, block: &mut Vec<u8>, error: LoadError) -> Result<Cut, LoadError> {
+        block.truncate(self.scanner.element_at);
+        let too_long = self.scanner.too_long.take();
+        if block.is_empty() && too_long.is_none() {
+            return Err(error);
+        }
+        self.failed = Some(error);
+        Ok(Cut { has_ended: true, too_long })
     }
 }
 
 impl Scanner {
-    /// Takes bytes until they end or the block is full. Says how many, and which of both it was.
-    fn take(&mut self, bytes: &[u8], block: &mut Vec<u8>, enough: usize) -> Result<(usize, bool), LoadError> {
+    /// Takes bytes until they end, the block is full, or they are no array's.
+    fn take(&mut self, bytes: &[u8], block: &mut Vec<u8>, enough: usize, cut: Option<usize>) -> Took {
+        let mut took = Took { used: bytes.len(), is_full: false, done: None, failed: None };
         for (at, byte) in bytes.iter().enumerate() {
-            match self.step(*byte)? {
-                Step::Nothing => {}
+            match self.step(*byte) {
+                Err(error) => return Took { used: at, failed: Some(error), ..took },
+                Ok(Step::Nothing) => {}
+                Ok(Step::Take(_)) if self.passed > 0 => self.passed += 1,
                 // Between tokens a line break is white space; within a string JSON has none.
-                Step::Take(b'\n' | b'\r') => block.push(b' '),
-                Step::Take(byte) => block.push(byte),
-                Step::End => {
+                Ok(Step::Take(b'\n' | b'\r')) => block.push(b' '),
+                Ok(Step::Take(byte)) => block.push(byte),
+                Ok(Step::End) => {
+                    // Whoever goes on behind the last element needs the bracket to know that it was the last.
+                    let done = at + usize::from(self.place != Place::After);
+                    took.done = Some(done);
+                    if self.passed > 0 {
+                        self.too_long = Some(std::mem::take(&mut self.passed));
+                        return Took { used: at + 1, is_full: true, ..took };
+                    }
                     end_element(block);
-                    if block.len() >= enough {
-                        return Ok((at + 1, true));
+                    self.element_at = block.len();
+                    if block.len() >= enough || cut == Some(done) {
+                        return Took { used: at + 1, is_full: true, ..took };
                     }
                 }
             }
         }
-        Ok((bytes.len(), false))
+        took
+    }
+
+    /// Keeps nothing of an element that is too long.
+    fn pass_over(&mut self, block: &mut Vec<u8>) {
+        let length = block.len().saturating_sub(self.element_at);
+        if length > LINE_BYTES_MAX {
+            self.passed = length as u64;
+            block.truncate(self.element_at);
+            block.shrink_to(LINE_BYTES_MAX);
+        }
     }
 
     fn step(&mut self, byte: u8) -> Result<Step, LoadError> {
@@ -160,9 +247,9 @@ mod tests {
         let mut found = Vec::new();
         loop {
             let mut block = Vec::new();
-            let has_ended = array.next(&mut block, bytes)?;
+            let has_ended = array.next(&mut block, bytes, 0)?.has_ended;
             found.push(String::from_utf8(block).unwrap());
-            if has_ended {
+            if has_ended && !array.has_failed() {
                 assert_eq!((array.offset(), array.tail()), (text.len() as u64, text.as_bytes()));
                 return Ok(found);
             }
@@ -188,18 +275,54 @@ mod tests {
         let mut array = Array::new(text.as_bytes(), 0);
         let mut block = Vec::new();
         for expected in &whole[1..] {
-            array.next(&mut block, 1).unwrap();
+            array.next(&mut block, 1, 0).unwrap();
             let offset = usize::try_from(array.offset()).unwrap();
             let mut rest = Array::new(&text.as_bytes()[offset..], array.offset());
-            rest.next(&mut block, 1).unwrap();
+            rest.next(&mut block, 1, 0).unwrap();
             assert_eq!(block, expected.as_bytes());
         }
     }
 
     #[test]
-    fn what_is_no_whole_array_is_refused() {
-        assert!(matches!(lines("[1,2", 100), Err(LoadError::OpenArray)));
-        assert!(matches!(lines("[1] 2", 100), Err(LoadError::NoArray)));
+    fn what_is_no_whole_array_is_refused_behind_its_whole_elements() {
+        for (text, whole, consumed) in [("[1,2", "1\n", 3), ("[1,2,", "1\n2\n", 5), ("[1] 2", "1\n", 2)] {
+            let mut array = Array::new(text.as_bytes(), 0);
+            let mut block = Vec::new();
+            assert!(array.next(&mut block, 100, 0).unwrap().has_ended);
+            assert_eq!((std::str::from_utf8(&block).unwrap(), array.offset()), (whole, consumed), "{text}");
+            assert_eq!(array.tail(), &text.as_bytes()[..usize::try_from(consumed).unwrap()]);
+            assert!(array.has_failed());
+            let error = array.next(&mut block, 100, 0).unwrap_err();
+            assert!(matches!(error, LoadError::OpenArray | LoadError::NoArray), "{text}: {error}");
+        }
+        assert!(matches!(lines("[1,2", 1), Err(LoadError::OpenArray)));
         assert!(matches!(lines("{}", 100), Err(LoadError::NoArray)));
+        assert!(matches!(lines("[", 100), Err(LoadError::OpenArray)));
+    }
+
+    #[test]
+    fn a_block_ends_where_it_ended_before() {
+        let mut array = Array::new("[1,2,3]".as_bytes(), 0);
+        let mut block = Vec::new();
+        array.next(&mut block, 100, 5).unwrap();
+        assert_eq!((&*block, array.offset()), (&b"1\n2\n"[..], 5));
+    }
+
+    #[test]
+    fn an_element_that_is_too_long_is_passed_over_and_not_held() {
+        let long = LINE_BYTES_MAX as u64 * 3;
+        for (end, rest) in [("\",2]", "2\n"), ("\"]", "")] {
+            let text = "[1,\"".as_bytes().chain(std::io::repeat(b'x').take(long)).chain(end.as_bytes());
+            let mut array = Array::new(text, 0);
+            let mut block = Vec::new();
+            let cut = array.next(&mut block, 1 << 20, 0).unwrap();
+            assert_eq!((&*block, cut.too_long), (&b"1\n"[..], Some(long + 2)));
+            assert!(block.capacity() < 2 * LINE_BYTES_MAX);
+            if !cut.has_ended {
+                let cut = array.next(&mut block, 1 << 20, 0).unwrap();
+                assert_eq!((&*block, cut), (rest.as_bytes(), Cut { has_ended: true, too_long: None }));
+            }
+            assert_eq!(array.offset(), 4 + long + end.len() as u64);
+        }
     }
 }

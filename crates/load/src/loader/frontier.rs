@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::LoadError;
 use super::state::{Entry, Place, Split, State};
@@ -75,7 +75,7 @@ impl<'a> Frontier<'a> {
             inner.entry.place = Place { refused, ..place };
         }
         if inner.next > before {
-            inner.entry.loaded_at = Some(event::rfc3339::format(unix_microseconds()));
+            inner.entry.loaded_at = Some(event::rfc3339::format(clock::unix_microseconds()));
             let offset = inner.entry.place.offset;
             inner.entry.split.retain(|split| split.offset >= offset);
             if inner.saved_at.is_none_or(|saved_at| saved_at.elapsed() >= SAVE_EVERY) {
@@ -131,11 +131,6 @@ impl Inner<'_> {
         self.saved_at = Some(Instant::now());
         Ok(())
     }
-}
-
-fn unix_microseconds() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

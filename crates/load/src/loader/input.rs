@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 use pipeline::json;
 
 use super::LoadError;
+use super::state::Entry;
 
 /// What is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,33 @@ pub(super) struct Opened {
     pub(super) file: FileId,
     /// Bytes that the file has; 0 for the standard input.
     pub(super) size: u64,
+}
+
+impl Opened {
+    /// The first bytes of a file that is read as it is, as hexadecimal digits; nothing of others.
+    pub(super) fn head(&self) -> io::Result<String> {
+        let Some(file) = self.stream.file() else { return Ok(String::new()) };
+        let mut head = [0; KNOWN_HEAD_BYTES];
+        let mut length = 0;
+        while length < head.len() {
+            match file.read_at(&mut head[length..], length as u64) {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A pipe has no places.
+                Err(error) if error.kind() == io::ErrorKind::NotSeekable => return Ok(String::new()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(head[..length].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Whether it is the file of `entry`, begins as that did, and has lost bytes that were loaded.
+    pub(super) fn is_shorter_than(&self, entry: &Entry) -> io::Result<bool> {
+        let head = self.head()?;
+        let begins_alike = !head.is_empty() && (head.starts_with(&entry.head) || entry.head.starts_with(&head));
+        Ok(begins_alike && !entry.head.is_empty() && self.file == entry.file && self.size < entry.place.offset)
+    }
 }
 
 /// Decoded bytes.
@@ -133,6 +161,8 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
+/// So many first bytes of a file are remembered.
+const KNOWN_HEAD_BYTES: usize = 64;
 /// So many bytes decide whether an array is lines of arrays.
 const HEAD_BYTES: usize = 64 * 1024;
 const GZIP: &[u8] = &[0x1f, 0x8b];

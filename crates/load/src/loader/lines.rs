@@ -9,9 +9,21 @@ use memchr::{memchr, memrchr};
 
 use super::LoadError;
 use super::input::Stream;
+use super::state::TAIL_BYTES;
 
-/// A line without an end within so many bytes is no line: the server takes an eighth of it.
+/// A line without an end within so many bytes is passed over without being held: the server takes an eighth of it.
 pub(super) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// A line that is passed over is read in pieces of so many bytes.
+const PASSED_BYTES: usize = 256 * 1024;
+
+/// What stands in a block, and behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The stream has ended for now.
+    pub(super) has_ended: bool,
+    /// Behind the block's lines stands one that was passed over, of so many bytes.
+    pub(super) too_long: Option<u64>,
+}
 
 /// What becomes of a last line without a line break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,40 +39,67 @@ pub(super) struct Lines {
     input: Stream,
     /// What was read beyond the last block.
     carry: Vec<u8>,
+    /// Bytes of a line that is being passed over; 0 between lines.
+    passed: u64,
+    /// The last bytes that were passed over.
+    passed_tail: Vec<u8>,
+    /// Why nothing more can be read.
+    failed: Option<io::Error>,
 }
 
 impl Lines {
     pub(super) const fn new(input: Stream) -> Self {
-        Self { input, carry: Vec::new() }
+        Self { input, carry: Vec::new(), passed: 0, passed_tail: Vec::new(), failed: None }
     }
 
     /// How much was read beyond the last block.
-    pub(super) const fn read_ahead(&self) -> usize {
-        self.carry.len()
+    pub(super) const fn read_ahead(&self) -> u64 {
+        self.carry.len() as u64 + self.passed
     }
 
-    /// Puts the next whole lines into `block`: all that end within `bytes`, or else the first one. Says whether
-    /// the stream has ended for now.
-    pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, last_line: LastLine) -> Result<bool, LoadError> {
+    /// The last bytes of the line that was passed over.
+    pub(super) fn passed_tail(&self) -> &[u8] {
+        &self.passed_tail
+    }
+
+    /// Whether the next call gives an error.
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Puts the next whole lines into `block`: all that end within `bytes`, or else the first one. One that is too long is passed
+    /// over alone, with an empty block.
+    ///
+    /// # Errors
+    /// The stream can't be read on. The whole lines before that place were given before.
+    pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, last_line: LastLine) -> Result<Cut, LoadError> {
         block.clear();
+        if self.passed > 0 {
+            return self.pass_over(last_line);
+        }
+        let ended = |has_ended| Ok(Cut { has_ended, too_long: None });
         std::mem::swap(block, &mut self.carry);
         let (mut searched, mut limit) = (0, bytes);
         loop {
-            let has_ended = self.fill(block, limit).map_err(LoadError::Read)?;
+            let has_ended = self.fill(block, limit);
             let within = &block[..limit.min(block.len())];
             let end = if searched == 0 { memrchr(b'\n', within) } else { memchr(b'\n', &within[searched..]) };
-            let takes_all = has_ended && last_line == LastLine::Taken;
+            let takes_all = has_ended && last_line == LastLine::Taken && !self.has_failed();
             match end {
                 Some(end) if searched > 0 || !takes_all => {
                     self.put_back(block, searched + end + 1);
-                    return Ok(has_ended && (!takes_all || self.carry.is_empty()));
+                    return ended(has_ended && (!takes_all || self.carry.is_empty()));
                 }
-                _ if takes_all => return Ok(true),
+                _ if takes_all => return ended(true),
+                _ if block.len() > LINE_BYTES_MAX => {
+                    self.note_passed(block);
+                    *block = Vec::new();
+                    return self.pass_over(last_line);
+                }
                 _ if has_ended => {
                     std::mem::swap(block, &mut self.carry);
-                    return Ok(true);
+                    return self.failed.take().map_or_else(|| ended(true), |error| Err(LoadError::Read(error)));
                 }
-                _ if block.len() > LINE_BYTES_MAX => return Err(LoadError::LineTooLong),
                 _ => (searched, limit) = (limit, limit + bytes),
             }
         }
@@ -72,18 +111,50 @@ impl Lines {
     }
 
     /// Reads until `block` has `limit` bytes. Says whether there were fewer.
-    fn fill(&mut self, block: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
+    fn fill(&mut self, block: &mut Vec<u8>, limit: usize) -> bool {
         let missing = limit.saturating_sub(block.len());
         block.reserve(missing);
-        self.input.append(block, missing as u64)?;
-        Ok(block.len() < limit)
+        if !self.has_failed()
+            && let Err(error) = self.input.append(block, missing as u64)
+        {
+            self.failed = Some(error);
+        }
+        self.has_failed() || block.len() < limit
+    }
+
+    fn note_passed(&mut self, bytes: &[u8]) {
+        self.passed += bytes.len() as u64;
+        self.passed_tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
+        let beyond = self.passed_tail.len().saturating_sub(TAIL_BYTES);
+        self.passed_tail.drain(..beyond);
+    }
+
+    /// Reads to the end of a line that is too long, and holds none of it.
+    fn pass_over(&mut self, last_line: LastLine) -> Result<Cut, LoadError> {
+        let mut piece = Vec::with_capacity(PASSED_BYTES);
+        loop {
+            piece.clear();
+            let has_ended = self.fill(&mut piece, PASSED_BYTES);
+            let end = memchr(b'\n', &piece).map(|at| at + 1);
+            self.note_passed(&piece[..end.unwrap_or(piece.len())]);
+            let is_over = end.is_some() || has_ended && last_line == LastLine::Taken && !self.has_failed();
+            if is_over {
+                self.carry.extend_from_slice(&piece[end.unwrap_or(piece.len())..]);
+                let too_long = Some(std::mem::take(&mut self.passed));
+                return Ok(Cut { has_ended: end.is_none(), too_long });
+            }
+            if has_ended {
+                let waits = Cut { has_ended: true, too_long: None };
+                return self.failed.take().map_or(Ok(waits), |error| Err(LoadError::Read(error)));
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Cursor, Write};
+    use std::io::{Cursor, Read, Write};
     use std::sync::Arc;
 
     fn stream(text: &str) -> Stream {
@@ -95,7 +166,7 @@ mod tests {
         let mut found = Vec::new();
         loop {
             let mut block = Vec::new();
-            let has_ended = lines.next(&mut block, bytes, LastLine::Taken).unwrap();
+            let has_ended = lines.next(&mut block, bytes, LastLine::Taken).unwrap().has_ended;
             if !block.is_empty() {
                 found.push(String::from_utf8(block).unwrap());
             }
@@ -135,7 +206,7 @@ mod tests {
         let mut lines = Lines::new(stream("a\nbb\nccc\ndddd\neeee\n"));
         let mut block = Vec::new();
         let mut next = |kept| {
-            assert!(!lines.next(&mut block, 8, LastLine::Taken).unwrap());
+            assert!(!lines.next(&mut block, 8, LastLine::Taken).unwrap().has_ended);
             lines.put_back(&mut block, kept);
             String::from_utf8(block.clone()).unwrap()
         };
@@ -148,20 +219,51 @@ mod tests {
         file.write_all(b"a\nb").unwrap();
         let mut lines = Lines::new(Stream::plain(file.reopen().unwrap(), Arc::default()));
         let mut block = Vec::new();
-        assert!(lines.next(&mut block, 10, LastLine::Awaited).unwrap());
+        assert!(lines.next(&mut block, 10, LastLine::Awaited).unwrap().has_ended);
         assert_eq!((block.as_slice(), lines.read_ahead()), (&b"a\n"[..], 1));
-        assert!(lines.next(&mut block, 10, LastLine::Awaited).unwrap());
+        assert!(lines.next(&mut block, 10, LastLine::Awaited).unwrap().has_ended);
         assert!(block.is_empty());
         file.write_all(b"b\nc").unwrap();
-        assert!(lines.next(&mut block, 10, LastLine::Awaited).unwrap());
+        assert!(lines.next(&mut block, 10, LastLine::Awaited).unwrap().has_ended);
         assert_eq!(block, b"bb\n");
-        assert!(lines.next(&mut block, 10, LastLine::Taken).unwrap());
+        assert!(lines.next(&mut block, 10, LastLine::Taken).unwrap().has_ended);
         assert_eq!(block, b"c");
     }
 
     #[test]
-    fn a_line_without_end_is_refused() {
-        let mut lines = Lines::new(Stream::Decoded(Box::new(io::repeat(b'x'))));
-        assert!(matches!(lines.next(&mut Vec::new(), 1 << 20, LastLine::Taken), Err(LoadError::LineTooLong)));
+    fn a_line_that_is_too_long_is_passed_over_alone_and_not_held() {
+        let long = LINE_BYTES_MAX as u64 * 3;
+        let text = |end: &'static str| io::repeat(b'x').take(long).chain(end.as_bytes());
+        let mut lines = Lines::new(Stream::Decoded(Box::new(Cursor::new("a\n").chain(text("\nb\n")))));
+        let mut block = Vec::new();
+        let mut next = |lines: &mut Lines, last_line| {
+            let cut = lines.next(&mut block, 1 << 20, last_line).unwrap();
+            assert!(block.capacity() < 2 * LINE_BYTES_MAX && lines.carry.capacity() < 2 * LINE_BYTES_MAX);
+            (String::from_utf8(block.clone()).unwrap(), cut.too_long, cut.has_ended)
+        };
+        assert_eq!(next(&mut lines, LastLine::Taken), ("a\n".into(), None, false));
+        assert_eq!(next(&mut lines, LastLine::Taken), (String::new(), Some(long + 1), false));
+        assert_eq!((lines.passed_tail().len(), lines.passed_tail().last()), (TAIL_BYTES, Some(&b'\n')));
+        assert_eq!(next(&mut lines, LastLine::Taken), ("b\n".into(), None, true));
+
+        let mut last = Lines::new(Stream::Decoded(Box::new(text(""))));
+        assert_eq!(next(&mut last, LastLine::Awaited), (String::new(), None, true), "its end may still be written");
+        assert_eq!(last.read_ahead(), long);
+        assert_eq!(next(&mut last, LastLine::Taken), (String::new(), Some(long), true));
+    }
+
+    #[test]
+    fn whole_lines_before_an_error_are_given_first() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::UnexpectedEof.into())
+            }
+        }
+        let mut lines = Lines::new(Stream::Decoded(Box::new(Cursor::new("a\nb\nc").chain(Broken))));
+        let mut block = Vec::new();
+        assert!(lines.next(&mut block, 100, LastLine::Taken).unwrap().has_ended && lines.has_failed());
+        assert_eq!(block, b"a\nb\n");
+        assert!(matches!(lines.next(&mut block, 100, LastLine::Taken), Err(LoadError::Read(_))));
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 
 use super::body::Piece;
+use super::lines::LINE_BYTES_MAX;
 use super::verdict::{RefusedLine, Verdict};
 use super::{LoadError, Notify};
 
@@ -50,6 +51,40 @@ impl Refusals<'_> {
         if left > 0 && before + self.verdict.refused_count() > SHOWN {
             notify(MORE);
         }
+    }
+}
+
+/// A line that is longer than any server takes. It was passed over, so its text isn't known.
+pub(super) struct TooLong<'a> {
+    pub(super) input: &'a str,
+    pub(super) line: u64,
+    pub(super) length: u64,
+}
+
+impl TooLong<'_> {
+    const CODE: &'static str = "too_large";
+
+    fn detail(&self) -> String {
+        format!("the line has {} bytes, {LINE_BYTES_MAX} are the most that is read of one; it wasn't sent", self.length)
+    }
+
+    /// Shows it, where so many lines were refused before.
+    pub(super) fn show(&self, before: u64, notify: Notify<'_>) {
+        match before {
+            before if before < SHOWN => {
+                notify(&format!("{} line {} was refused ({}): {}", self.input, self.line, Self::CODE, self.detail()));
+            }
+            SHOWN => notify(MORE),
+            _ => {}
+        }
+    }
+
+    /// Keeps it, durably: the state passes it afterwards.
+    pub(super) fn keep(&self, file: &RefusedFile) -> Result<(), LoadError> {
+        let row = Row { file: self.input, line: self.line, code: Self::CODE, detail: &self.detail(), text: "" };
+        let mut rows = Vec::new();
+        row.append(&mut rows);
+        file.append_durably(&rows)
     }
 }
 

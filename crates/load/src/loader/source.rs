@@ -11,7 +11,7 @@ use super::follow::{Change, Follow};
 use super::frontier::Frontier;
 use super::gaps::Gaps;
 use super::input::{self, Form, Input, Opened, Stream};
-use super::lines::{LastLine, Lines};
+use super::lines::{Cut, LastLine, Lines};
 use super::state::{self, Entry, Place};
 use super::{LoadError, rotated};
 
@@ -28,6 +28,8 @@ pub(super) struct Block {
     pub(super) lines_before: u64,
     /// Lines in it.
     pub(super) lines: u64,
+    /// Behind these stands a line that was passed over, of so many bytes.
+    pub(super) too_long: Option<u64>,
     /// Its end.
     pub(super) place: Place,
 }
@@ -43,6 +45,8 @@ pub(super) struct Source<'a> {
     read: Arc<AtomicU64>,
     number: u64,
     is_at_end: bool,
+    /// Behind the last block stands a line that was passed over.
+    too_long: Option<u64>,
     /// What was read of a stream of lines doesn't end with a line break.
     is_within_line: bool,
     /// The last block ends where the input ended: until it is answered, nothing behind it may be sent, since only one such
@@ -64,6 +68,16 @@ enum End {
 enum Cutter {
     Lines(Lines),
     Array(Array<Stream>),
+}
+
+impl Cutter {
+    /// Whether the next block is an error.
+    const fn has_failed(&self) -> bool {
+        match self {
+            Self::Lines(lines) => lines.has_failed(),
+            Self::Array(array) => array.has_failed(),
+        }
+    }
 }
 
 /// How a source is read.
@@ -112,6 +126,7 @@ impl<'a> Source<'a> {
             read,
             number: 0,
             is_at_end,
+            too_long: None,
             is_within_line,
             must_wait: false,
         };
@@ -129,10 +144,11 @@ impl<'a> Source<'a> {
             if self.must_wait && !frontier.wait(self.number)? {
                 return Ok(None);
             }
-            let end = self.cut(block)?;
+            // What stands behind an error isn't read: nothing would say where it stands.
+            let end = self.cut(block).inspect_err(|_| self.is_at_end = true)?;
             self.must_wait = end == End::AsBefore || (end == End::Input && self.follow.is_some());
-            self.is_at_end = end == End::Input && self.follow.is_none();
-            if !block.is_empty() {
+            self.is_at_end = end == End::Input && self.follow.is_none() && !self.cutter.has_failed();
+            if !block.is_empty() || self.too_long.is_some() {
                 let found = self.block(block);
                 if end == End::Input {
                     frontier.cut(found.place.offset)?;
@@ -148,13 +164,19 @@ impl<'a> Source<'a> {
 
     fn cut(&mut self, block: &mut Vec<u8>) -> Result<End, LoadError> {
         let has_ended = match &mut self.cutter {
-            Cutter::Array(array) => array.next(block, self.block_bytes)?,
+            Cutter::Array(array) => {
+                let cut = array.next(block, self.block_bytes, self.entry.cut)?;
+                self.too_long = cut.too_long;
+                cut.has_ended
+            }
             Cutter::Lines(lines) => {
                 let is_growing = self.follow.as_ref().is_some_and(|follow| !follow.is_draining());
                 let last_line = if is_growing { LastLine::Awaited } else { LastLine::Taken };
-                let has_ended = lines.next(block, self.block_bytes, last_line)?;
-                if self.is_within_line && !block.is_empty() {
-                    check_line_end(block, self.entry.place)?;
+                let Cut { has_ended, too_long } = lines.next(block, self.block_bytes, last_line)?;
+                self.too_long = too_long;
+                if self.is_within_line && (!block.is_empty() || too_long.is_some()) {
+                    let following: &[u8] = if too_long.is_some() { lines.passed_tail() } else { &*block };
+                    check_line_end(following, self.entry.place)?;
                 }
                 let before = self.entry.cut.checked_sub(self.entry.place.offset);
                 let before = before.and_then(|length| usize::try_from(length).ok()).filter(|length| *length > 0);
@@ -179,25 +201,29 @@ impl<'a> Source<'a> {
     fn block(&mut self, bytes: &[u8]) -> Block {
         let before = self.entry.place;
         let breaks = if self.counts_lines { memchr::memchr_iter(b'\n', bytes).count() as u64 } else { 0 };
-        let (tail, offset) = match &self.cutter {
-            Cutter::Array(array) => (array.tail(), array.offset()),
-            Cutter::Lines(_) => (bytes, before.offset + bytes.len() as u64),
+        let too_long = self.too_long.take();
+        let (tail, offset) = match (&self.cutter, too_long) {
+            (Cutter::Array(array), _) => (array.tail(), array.offset()),
+            (Cutter::Lines(lines), Some(length)) => (lines.passed_tail(), before.offset + length),
+            (Cutter::Lines(_), None) => (bytes, before.offset + bytes.len() as u64),
         };
-        let place = Place::behind(tail, offset, before.lines + breaks, self.is_at_end);
+        let is_within_line = matches!(self.cutter, Cutter::Lines(_)) && tail.last() != Some(&b'\n');
+        let passed = u64::from(too_long.is_some() && !is_within_line);
+        let place = Place::behind(tail, offset, before.lines + breaks + passed, self.is_at_end);
         self.entry.place = place;
         let number = self.number;
         self.number += 1;
         let generation = self.entry.generation;
-        let is_cut = self.counts_lines && bytes.last() != Some(&b'\n');
-        self.is_within_line = bytes.last() != Some(&b'\n');
+        let is_cut = self.counts_lines && bytes.last().is_some_and(|byte| *byte != b'\n');
+        self.is_within_line = is_within_line;
         let lines = breaks + u64::from(is_cut);
-        Block { number, generation, offset: before.offset, lines_before: before.lines, lines, place }
+        Block { number, generation, offset: before.offset, lines_before: before.lines, lines, too_long, place }
     }
 
     /// Nothing is there to be read: false if nothing will come any more.
     fn wait_for_more(&mut self, frontier: &Frontier<'_>) -> Result<bool, LoadError> {
         let (Some(follow), Cutter::Lines(lines)) = (&mut self.follow, &self.cutter) else { return Ok(false) };
-        let read_up_to = self.entry.place.offset + lines.read_ahead() as u64;
+        let read_up_to = self.entry.place.offset + lines.read_ahead();
         match follow.look(read_up_to, Instant::now())? {
             Change::None => follow.wait(),
             Change::Draining => {}
@@ -241,7 +267,8 @@ fn check_line_end(following: &[u8], at: Place) -> Result<(), LoadError> {
 fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<Found, LoadError> {
     let mut opened = input::open(input, &reading.read)?;
     let anew = |opened: Opened, generation| {
-        let entry = Entry { generation, file: opened.file, ..Entry::default() };
+        let head = opened.head().map_err(LoadError::Read)?;
+        let entry = Entry { generation, file: opened.file, head, ..Entry::default() };
         Ok(Found { opened, entry, is_rotated: false, is_within_line: false })
     };
     let Some(entry) = entry else { return anew(opened, 0) };
@@ -254,6 +281,9 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
         return Ok(Found { opened, entry, is_rotated: false, is_within_line: is_within_line(&tail) });
     }
     let Input::File(path) = input else { return Err(LoadError::OtherInput) };
+    if !reading.follow && opened.is_shorter_than(entry).map_err(LoadError::Read)? {
+        return Err(LoadError::Shrunk { bytes: opened.size, loaded: entry.place.offset });
+    }
     if reading.follow
         && let Some(file) = rotated::find(path, entry.file).map_err(LoadError::Read)?
     {

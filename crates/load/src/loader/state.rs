@@ -33,6 +33,9 @@ pub(super) struct Entry {
     /// Counts the files that stood under the name.
     pub(super) generation: u64,
     pub(super) file: FileId,
+    /// How the file begins: its first bytes as hexadecimal digits. Empty where it isn't known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) head: String,
     pub(super) place: Place,
     /// Where a batch ended that was sent, perhaps, because the input ended there then: however much has come since, it
     /// ends there again. 0 where there was none.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use event::EventId;
 
@@ -144,7 +144,7 @@ fn is_created(config: &ElasticsearchConfig, record: &Record<'_>) -> bool {
 
 /// A time which everything that has come by now was received before, though the clock was set back a little: microseconds since 1970, UTC.
 fn until_now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + CLOCK_MARGIN;
+    let now = clock::since_1970() + CLOCK_MARGIN;
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 

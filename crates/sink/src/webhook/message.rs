@@ -1,7 +1,5 @@
 //! One event as a request.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use bytes::Bytes;
 use event::rfc3339;
 use http::header::{CONTENT_TYPE, USER_AGENT};
@@ -39,7 +37,7 @@ pub(super) const OWN_HEADERS: [&str; 11] = [
 /// The request for a record, as it is sent now.
 pub(super) fn request(config: &WebhookConfig, record: &Record<'_>) -> Result<Request<Body>, Failure> {
     let url = config.url.of(record.type_name).map_err(|_| Failure::Url)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = clock::since_1970().as_secs();
     let (id, body) = (id(record), body(config.shape, record));
     let mut request = Request::post(url).body(()).map_err(|_| Failure::Url)?;
     let headers = request.headers_mut();

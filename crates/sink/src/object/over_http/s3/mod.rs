@@ -5,7 +5,7 @@ mod signature;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -86,8 +86,7 @@ impl S3 {
     }
 
     async fn send_once(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = rfc3339::format(i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
+        let now = rfc3339::format(clock::unix_microseconds());
         let answer = self.client.send(self.request(ask, &now)?).await?;
         let encryption = answer.headers().get(ENCRYPTION).and_then(|value| value.to_str().ok());
         if encryption.is_some_and(|encryption| encryption.starts_with("aws:kms")) {
