@@ -140,6 +140,14 @@ pub const AGGREGATE_TOP_MAX: usize = 100;
 /// the stores' own keys.
 pub const DUPLICATE_WINDOW_BYTES: usize = 64 * 1024 * 1024;
 
+/// Dead letters of a sink, unless the configuration says otherwise: each takes an entry of the index in memory. At the limit the
+/// sink's lanes pause.
+pub const DEAD_LETTERS_MAX: usize = 1_000_000;
+/// See [`DEAD_LETTERS_MAX`]: what they come to at least, however little memory there is.
+pub const DEAD_LETTERS_MIN: usize = 10_000;
+/// What the configuration may say.
+pub const DEAD_LETTERS_SET_MAX: usize = 100_000_000;
+
 /// Events of a page that are read back, where nobody says how many, and at most.
 pub const READ_EVENTS_DEFAULT: usize = 100;
 /// The most that may be asked for.
