@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use event::Lane;
-use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
+use event::memory::Budgets;
 use eventlog::{Record, Stretch};
 use sink::{Batch, Write};
 
@@ -36,6 +36,7 @@ pub(crate) type Undecided = Vec<(u64, String)>;
 
 /// A batch and its account.
 pub(crate) struct Assembly {
+    memory: Budgets,
     batch: Batch,
     next: u64,
     sources: Vec<Stretch>,
@@ -47,9 +48,10 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    pub(crate) fn new(lane: Lane, first: u64) -> Self {
+    pub(crate) fn new(lane: Lane, first: u64, memory: Budgets) -> Self {
         let batch = Batch::new(lane, first);
         Self {
+            memory,
             batch,
             next: first,
             sources: Vec::new(),
@@ -170,9 +172,9 @@ impl Assembly {
 
     fn is_full_before(&self, payload_bytes: usize, newly_held: usize) -> bool {
         !self.batch.is_empty()
-            && (self.batch.len() >= DELIVERY_RECORDS_MAX
-                || self.batch.payload_bytes() + payload_bytes > DELIVERY_BYTES_MAX
-                || (newly_held > 0 && self.held_bytes + newly_held > DELIVERY_HELD_BYTES_MAX))
+            && (self.batch.len() >= self.memory.delivery_records
+                || self.batch.payload_bytes() + payload_bytes > self.memory.delivery_bytes
+                || (newly_held > 0 && self.held_bytes + newly_held > self.memory.delivery_held_bytes()))
     }
 
     fn push(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes) {

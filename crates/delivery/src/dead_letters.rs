@@ -3,6 +3,7 @@
 //! It only grows at its end: a letter, the letter once more with a newer reason, or its end. For each event the last
 //! counts (`index.rs`). What is settled is freed from the front, a segment at a time.
 
+mod entries;
 mod filter;
 mod index;
 mod news;
@@ -16,10 +17,11 @@ mod watch;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::limits::RESERVE_BYTES;
+use event::memory::Budgets;
 use event::{Origin, TypeName};
 use eventlog::{
     Appender, CommitError, Committer, DataDirectory, Dead, Finding, OpenError, OpenShard, Reader, Record, Reserve,
@@ -36,7 +38,7 @@ pub(crate) use offline::sinks_with_letters;
 pub(crate) use replay::{Clerk, SinkSlot, clerk};
 pub use replay::{DeadAction, DeadOutcome};
 
-use crate::options::Reporter;
+use crate::options::{Options, Reporter};
 use crate::status::DeadCounters;
 use crate::{Ledger, SinkName};
 use index::Index;
@@ -119,6 +121,9 @@ pub(crate) struct DeadLetters {
     journal: Mutex<Slot>,
     ledger: Arc<Ledger>,
     reporter: Arc<dyn Reporter>,
+    memory: Budgets,
+    /// Letters that are held before no more are written.
+    held_max: AtomicU64,
     pub(crate) counters: Arc<DeadCounters>,
     news: Mutex<News>,
     /// There is a journal: an event was refused once.
@@ -149,13 +154,15 @@ struct Journal {
 }
 
 impl DeadLetters {
-    pub(crate) fn new(home: &Home, sink: SinkName, ledger: Arc<Ledger>, reporter: Arc<dyn Reporter>) -> Self {
+    pub(crate) fn new(home: &Home, sink: SinkName, ledger: Arc<Ledger>, options: &Options) -> Self {
         Self {
             sink,
             home: home.clone(),
             journal: Mutex::new(Slot::Unopened),
             ledger,
-            reporter,
+            reporter: options.reporter.clone(),
+            memory: options.memory,
+            held_max: AtomicU64::new(options.memory.dead_letters as u64),
             counters: Arc::default(),
             news: Mutex::default(),
             was_used: AtomicBool::new(false),
@@ -166,6 +173,29 @@ impl DeadLetters {
 
     pub(crate) const fn sink(&self) -> &SinkName {
         &self.sink
+    }
+
+    /// The budgets of the process.
+    pub(crate) const fn memory(&self) -> &Budgets {
+        &self.memory
+    }
+
+    /// From now on at most so many letters are held, or as many as there is memory for.
+    pub(crate) fn set_limit(&self, held_max: Option<u64>) {
+        self.held_max.store(held_max.unwrap_or(self.memory.dead_letters as u64), Ordering::Relaxed);
+    }
+
+    /// Whether new letters may be written. A batch that begins below the limit is written as a whole.
+    fn check_limit(&self, index: &Index, new: bool) -> Result<(), BuryError> {
+        let (held, held_max) = (index.held_count(), self.held_max.load(Ordering::Relaxed));
+        if !new || held < held_max {
+            return Ok(());
+        }
+        Err(BuryError::Later(format!(
+            "{held} dead letters are held and the limit is {held_max} (max_dead_letters), so the sink's lanes pause: `forebay dead list \
+             --sink {sink}` shows the letters; `forebay dead replay` or `forebay dead drop` makes room",
+            sink = self.sink
+        )))
     }
 
     /// Says something of this sink.
@@ -258,6 +288,8 @@ impl DeadLetters {
     fn try_append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), BuryError> {
         let mut slot = self.slot();
         let journal = self.opened(&mut slot)?;
+        let is_new = |record: &Record<'_>| record.dead.is_some_and(|dead| !journal.index.is_known(&dead));
+        self.check_limit(&journal.index, records.iter().any(is_new))?;
         for record in records {
             if record.dead.is_none_or(|dead| is_known(&journal.index, &dead)) {
                 continue;

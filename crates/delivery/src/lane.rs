@@ -175,7 +175,7 @@ impl Lane {
                     let store_at = known.fence;
                     return Ok(Run {
                         way: Way::new(self.shard.lane(after)),
-                        assembly: Assembly::new(self.name.clone(), after + 1),
+                        assembly: Assembly::new(self.name.clone(), after + 1, self.options.memory),
                         rules: Rules::new(self.ledger.clone(), self.name.clone()),
                         known,
                         fenced: cursor != Cursor::Delivery,
@@ -317,7 +317,7 @@ impl Lane {
         let last = run.assembly.batch().last();
         self.settle_up_to(last, &run.assembly.tally(&run.rules), run.assembly.lost());
         run.known.buried = run.known.buried.split_off(&(last + 1));
-        run.assembly = Assembly::new(self.name.clone(), last + 1);
+        run.assembly = Assembly::new(self.name.clone(), last + 1, self.options.memory);
         run.opened = Instant::now();
     }
 

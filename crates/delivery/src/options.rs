@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use event::memory::Budgets;
 use eventlog::unix_microseconds;
 use sink::Sink;
 
@@ -36,6 +37,8 @@ pub struct SinkSetup {
     pub begin: Begin,
     /// Bytes of the journal that may wait for it before events with a route to it are refused; half of the disk without.
     pub max_backlog: Option<u64>,
+    /// Dead letters of it that are held before its lanes pause; as many as there is memory for without.
+    pub max_dead_letters: Option<u64>,
 }
 
 /// What is to be delivered.
@@ -65,6 +68,8 @@ pub struct Options {
     pub alone_max: Duration,
     /// The longest pause between two attempts.
     pub retry_max: Duration,
+    /// What delivery may take of the process's memory.
+    pub memory: Budgets,
     /// Decides the jitter of the pauses.
     pub seed: u64,
     /// By which windows of quiet types end, and objects whose events have waited long enough.
@@ -86,6 +91,7 @@ impl Options {
             cover_every: Duration::from_secs(1),
             alone_max: Duration::from_hours(1),
             retry_max: Duration::from_mins(1),
+            memory: Budgets::FULL,
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
             reporter,

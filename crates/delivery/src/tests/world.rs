@@ -55,6 +55,7 @@ pub(super) struct World {
     pub(super) messages: Arc<Messages>,
     pub(super) begin: Begin,
     pub(super) max_backlog: Option<u64>,
+    pub(super) max_dead_letters: Option<u64>,
     /// What takes the place of the fenced store, if anything.
     pub(super) sqlite: Option<SqliteConfig>,
     /// With these, a directory of objects on the same disk takes the place of the keyed store.
@@ -154,6 +155,7 @@ impl World {
             messages: Arc::default(),
             begin: Begin::End,
             max_backlog: None,
+            max_dead_letters: None,
             sqlite: None,
             objects: None,
             dropped: BTreeSet::new(),
