@@ -210,7 +210,9 @@ impl World {
     /// The sinks that any type has a route to.
     fn setups(&self) -> Vec<SinkSetup> {
         let max_backlog = self.max_backlog;
-        let setup = |name: &str, sink| SinkSetup { name: name.into(), sink, begin: self.begin, max_backlog };
+        let max_dead_letters = self.max_dead_letters;
+        let begin = self.begin;
+        let setup = |name: &str, sink| SinkSetup { name: name.into(), sink, begin, max_backlog, max_dead_letters };
         let sinks = [setup(FENCED, Sink::new(self.fenced_config())), setup(KEYED, self.keyed_sink())];
         sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect()
     }

@@ -23,6 +23,8 @@ mod load_resumed;
 mod load_where;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
+#[cfg(feature = "postgres")]
+mod memory_limit;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod nats;
 #[cfg(all(feature = "nats", feature = "postgres"))]
