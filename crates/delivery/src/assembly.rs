@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
+use event::memory::Budgets;
 use eventlog::{Record, Stretch};
 use sink::{Batch, Write};
 
@@ -37,6 +37,7 @@ pub(crate) type Undecided = Vec<(u64, String)>;
 
 /// A batch and its account.
 pub(crate) struct Assembly {
+    memory: Budgets,
     batch: Batch,
     next: u64,
     sources: Vec<Stretch>,
@@ -49,9 +50,10 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     /// Begins with an empty batch.
-    pub(crate) fn new(batch: Batch) -> Self {
+    pub(crate) fn new(batch: Batch, memory: Budgets) -> Self {
         let first = batch.first();
         Self {
+            memory,
             batch,
             next: first,
             sources: Vec::new(),
@@ -174,9 +176,9 @@ impl Assembly {
 
     fn is_full_before(&self, payload_bytes: usize, newly_held: usize) -> bool {
         !self.batch.is_empty()
-            && (self.batch.len() >= DELIVERY_RECORDS_MAX
-                || self.batch.payload_bytes() + payload_bytes > DELIVERY_BYTES_MAX
-                || (newly_held > 0 && self.held_bytes + newly_held > DELIVERY_HELD_BYTES_MAX))
+            && (self.batch.len() >= self.memory.delivery_records
+                || self.batch.payload_bytes() + payload_bytes > self.memory.delivery_bytes
+                || (newly_held > 0 && self.held_bytes + newly_held > self.memory.delivery_held_bytes()))
     }
 
     fn push(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes) {

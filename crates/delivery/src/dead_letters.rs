@@ -3,6 +3,7 @@
 //! It only grows at its end: a letter, the letter once more with a newer reason, or its end. For each event the last
 //! counts (`index.rs`). What is settled is freed from the front, a segment at a time.
 
+mod entries;
 mod filter;
 mod front;
 mod index;
@@ -18,10 +19,11 @@ mod watch;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::limits::RESERVE_BYTES;
+use event::memory::Budgets;
 use event::{Origin, TypeName};
 use eventlog::{
     Appender, CommitError, Committer, DataDirectory, Dead, Finding, Loss, Losses, LostFrom, OpenError, OpenShard,
@@ -40,7 +42,7 @@ pub(crate) use replay::{Clerk, SinkSlot, clerk};
 pub(crate) use set_aside::Resent;
 pub use replay::{DeadAction, DeadOutcome};
 
-use crate::options::Reporter;
+use crate::options::{Options, Reporter};
 use crate::status::DeadCounters;
 use crate::{Ledger, SinkName};
 use front::Front;
@@ -127,6 +129,9 @@ pub(crate) struct DeadLetters {
     journal: Mutex<Slot>,
     ledger: Arc<Ledger>,
     reporter: Arc<dyn Reporter>,
+    memory: Budgets,
+    /// Letters that are held before no more are written.
+    held_max: AtomicU64,
     pub(crate) counters: Arc<DeadCounters>,
     news: Mutex<News>,
     /// Locked after the journal.
@@ -164,13 +169,15 @@ struct Journal {
 }
 
 impl DeadLetters {
-    pub(crate) fn new(home: &Home, sink: SinkName, ledger: Arc<Ledger>, reporter: Arc<dyn Reporter>) -> Self {
+    pub(crate) fn new(home: &Home, sink: SinkName, ledger: Arc<Ledger>, options: &Options) -> Self {
         Self {
             sink,
             home: home.clone(),
             journal: Mutex::new(Slot::Unopened),
             ledger,
-            reporter,
+            reporter: options.reporter.clone(),
+            memory: options.memory,
+            held_max: AtomicU64::new(options.memory.dead_letters as u64),
             counters: Arc::default(),
             news: Mutex::default(),
             aside: Mutex::default(),
@@ -184,6 +191,29 @@ impl DeadLetters {
 
     pub(crate) const fn sink(&self) -> &SinkName {
         &self.sink
+    }
+
+    /// The budgets of the process.
+    pub(crate) const fn memory(&self) -> &Budgets {
+        &self.memory
+    }
+
+    /// From now on at most so many letters are held, or as many as there is memory for.
+    pub(crate) fn set_limit(&self, held_max: Option<u64>) {
+        self.held_max.store(held_max.unwrap_or(self.memory.dead_letters as u64), Ordering::Relaxed);
+    }
+
+    /// Whether new letters may be written. A batch that begins below the limit is written as a whole.
+    fn check_limit(&self, index: &Index, new: bool) -> Result<(), BuryError> {
+        let (held, held_max) = (index.held_count(), self.held_max.load(Ordering::Relaxed));
+        if !new || held < held_max {
+            return Ok(());
+        }
+        Err(BuryError::Later(format!(
+            "{held} dead letters are held and the limit is {held_max} (max_dead_letters), so the sink's lanes pause: `forebay dead list \
+             --sink {sink}` shows the letters; `forebay dead replay` or `forebay dead drop` makes room",
+            sink = self.sink
+        )))
     }
 
     /// Says something of this sink.
@@ -289,6 +319,8 @@ impl DeadLetters {
     fn try_append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), BuryError> {
         let mut slot = self.slot();
         let journal = self.opened(&mut slot)?;
+        let is_new = |record: &Record<'_>| record.dead.is_some_and(|dead| !journal.index.is_known(&dead));
+        self.check_limit(&journal.index, records.iter().any(is_new))?;
         for record in records {
             if record.dead.is_none_or(|dead| is_known(&journal.index, &dead)) {
                 continue;

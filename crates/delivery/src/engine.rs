@@ -140,7 +140,7 @@ impl Engine {
         if let Some(dead) = self.dead.iter().find(|dead| dead.sink() == name) {
             return dead.clone();
         }
-        let dead = DeadLetters::new(&self.home, name.clone(), self.ledger.clone(), self.options.reporter.clone());
+        let dead = DeadLetters::new(&self.home, name.clone(), self.ledger.clone(), &self.options);
         #[cfg(test)]
         dead.forgetful.store(
             self.options.mutation == Some(crate::tests::Mutation::UnsyncedDead),
@@ -163,7 +163,7 @@ impl Engine {
         let known = self.board.lanes();
         let mut statuses = Vec::new();
         for setup in &sinks {
-            self.find_dead(&setup.name);
+            self.find_dead(&setup.name).set_limit(setup.max_dead_letters);
             for shard in self.log.shards() {
                 let name = event::Lane { origin: self.home.origin, shard: shard.number(), sink: setup.name.clone() };
                 let cursor = self.ledger.lane(&name).cursor;

@@ -225,8 +225,8 @@ impl Lane {
         }
     }
 
-    fn assembly(&self, first: u64) -> Assembly {
-        Assembly::new(Batch::new(self.name.clone(), first).claimed_by(self.claim))
+    pub(crate) fn assembly(&self, first: u64) -> Assembly {
+        Assembly::new(Batch::new(self.name.clone(), first).claimed_by(self.claim), self.options.memory)
     }
 
     /// What the store holds of the lane; none where it keeps no cursor.

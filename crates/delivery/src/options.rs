@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use event::memory::Budgets;
 use eventlog::unix_microseconds;
 use sink::{Claim, Sink};
 
@@ -36,6 +37,8 @@ pub struct SinkSetup {
     pub begin: Begin,
     /// Bytes of the journal that may wait for it before events with a route to it are refused; half of the disk without.
     pub max_backlog: Option<u64>,
+    /// Dead letters of it that are held before its lanes pause; as many as there is memory for without.
+    pub max_dead_letters: Option<u64>,
 }
 
 /// What is to be delivered.
@@ -67,6 +70,8 @@ pub struct Options {
     pub retry_max: Duration,
     /// The process's claim on its lanes: no other process has it.
     pub claim: Claim,
+    /// What delivery may take of the process's memory.
+    pub memory: Budgets,
     /// Decides the jitter of the pauses.
     pub seed: u64,
     /// By which windows of quiet types end, and objects whose events have waited long enough.
@@ -89,6 +94,7 @@ impl Options {
             alone_max: Duration::from_hours(1),
             retry_max: Duration::from_mins(1),
             claim: random_claim(),
+            memory: Budgets::FULL,
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
             reporter,

@@ -189,7 +189,7 @@ impl Lane {
     fn newest(&self, run: &Run, count: u64) -> Option<Batch> {
         let after = self.shard.durable().saturating_sub(count).max(run.assembly.batch().last());
         let (mut way, mut rules) = (Way::new(self.shard.lane(after)), run.rules.again());
-        let mut assembly = Assembly::new(self.name.clone(), after + 1);
+        let mut assembly = self.assembly(after + 1);
         loop {
             rules.begin_turn();
             match way.fill(|stretch| assembly.add(stretch, &mut rules, &run.known)).ok()? {

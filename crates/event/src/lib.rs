@@ -7,6 +7,7 @@ pub mod cells;
 pub mod id;
 pub mod length;
 pub mod limits;
+pub mod memory;
 mod name;
 pub mod object;
 pub mod percent;

@@ -140,6 +140,19 @@ pub const AGGREGATE_TOP_MAX: usize = 100;
 /// the stores' own keys.
 pub const DUPLICATE_WINDOW_BYTES: usize = 64 * 1024 * 1024;
 
+/// Dead letters of a sink, unless the configuration says otherwise: each takes an entry of the index in memory. At the limit the
+/// sink's lanes pause.
+pub const DEAD_LETTERS_MAX: usize = 1_000_000;
+/// See [`DEAD_LETTERS_MAX`]: what they come to at least, however little memory there is.
+pub const DEAD_LETTERS_MIN: usize = 10_000;
+/// What the configuration may say.
+pub const DEAD_LETTERS_SET_MAX: usize = 100_000_000;
+
+/// What the configuration may say of the memory of the process.
+pub const MEMORY_SET_MIN: u64 = 16 * 1024 * 1024;
+/// See [`MEMORY_SET_MIN`].
+pub const MEMORY_SET_MAX: u64 = 1 << 44;
+
 /// Events of a page that are read back, where nobody says how many, and at most.
 pub const READ_EVENTS_DEFAULT: usize = 100;
 /// The most that may be asked for.
@@ -160,6 +173,9 @@ pub const BLOCK_BYTES_MAX: usize = BATCH_BYTES_MAX + BATCH_RECORDS_MAX * TYPICAL
 const TYPICAL_RECORD_OVERHEAD: usize = 280;
 /// Bytes at which an open block is committed though more requests wait.
 pub const TURN_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Buffers for the records of batches that a shard keeps for the next ones, each of at most [`TURN_BYTES_MAX`]: else their memory would
+/// grow from nothing for each batch, and a fifth of what a batch costs is copying at that.
+pub const SPARE_RECORDS_MAX: usize = 4;
 /// The first segment of a journal: small, so that the first start is instant.
 pub const SEGMENT_BYTES_MIN: u64 = 4 * 1024 * 1024;
 /// What segments grow to, by doubling.

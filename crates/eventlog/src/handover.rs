@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use event::limits::HANDOVER_BYTES_MAX;
 use journal::Block;
 use tokio::sync::Notify;
 
@@ -17,8 +16,10 @@ pub(crate) struct Handover {
     moved: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Recent {
+    /// What the blocks come to at most.
+    bytes_max: usize,
     blocks: VecDeque<Block>,
     bytes: usize,
     /// For each lane the sequence that it wants next.
@@ -26,8 +27,9 @@ struct Recent {
 }
 
 impl Handover {
-    pub(crate) fn new(durable: u64) -> Self {
-        Self { recent: Mutex::default(), durable: AtomicU64::new(durable), moved: Notify::new() }
+    pub(crate) fn new(durable: u64, bytes_max: usize) -> Self {
+        let recent = Recent { bytes_max, blocks: VecDeque::new(), bytes: 0, lanes: Vec::new() };
+        Self { recent: Mutex::new(recent), durable: AtomicU64::new(durable), moved: Notify::new() }
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {
@@ -113,7 +115,7 @@ impl Recent {
         }
         self.bytes += block.bytes().len();
         self.blocks.push_back(block);
-        while self.bytes > HANDOVER_BYTES_MAX {
+        while self.bytes > self.bytes_max {
             self.drop_oldest();
         }
     }

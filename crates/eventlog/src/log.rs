@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use event::limits::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
+use event::memory::Budgets;
 use event::{Origin, TypeName};
 use journal::{
     CommitError, DataDirectory, Finding, FoundShard, OpenError, OpenShard, Reader, Segments, ShardOptions, find_shard,
@@ -41,6 +42,8 @@ pub struct LogOptions {
     pub segments_ahead: bool,
     /// Bytes of the disk that are kept free; see [`Room`].
     pub keep_free: Option<u64>,
+    /// What the log may take of the process's memory.
+    pub memory: Budgets,
     /// Commits that take longer than this, on average, are handed to a thread.
     pub inline_commit_max: Duration,
     /// Is told what recovery finds that isn't as it was written, with the shard, before that is final: a start that breaks off
@@ -65,6 +68,7 @@ impl Default for LogOptions {
             first_segment_bytes: SEGMENT_BYTES_MIN,
             segments_ahead: true,
             keep_free: None,
+            memory: Budgets::FULL,
             inline_commit_max: INLINE_COMMIT_MAX,
             report: |_, _| {},
         }
@@ -139,7 +143,7 @@ impl EventLog {
             (0..options.shards).map(|shard| shard_options(directory, options, shard, &block_numbers, &room)).collect();
         let found = find_shards(&shard_options, options.report)?;
         let losses = find_losses(directory, options, &found).map_err(OpenLogError::Losses)?;
-        let memory = Arc::new(Memory::new().map_err(OpenLogError::Ids)?);
+        let memory = Arc::new(Memory::new(options.memory.duplicate_window_bytes).map_err(OpenLogError::Ids)?);
         let trust = Trust::new(found.iter().map(|shard| (shard.durable(), shard.findings())));
         let recalled = memory.recall(directory, trust).map_err(OpenLogError::Ids)?;
         // Not before: what is opened is final, and the next start doesn't find again what this one has found.
@@ -147,7 +151,13 @@ impl EventLog {
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
         let outcomes = Arc::<Outcomes>::default();
-        let common = Common { accepted: accepted.clone(), memory: memory.clone(), room: room.clone() };
+        let common = Common {
+            accepted: accepted.clone(),
+            memory: memory.clone(),
+            room: room.clone(),
+            turn_bytes: options.memory.turn_bytes,
+            handover_bytes: options.memory.handover_bytes,
+        };
         let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
         let shards: Vec<_> = (0..).zip(opened).map(new).collect();
         memory.join(recalled, &shards).map_err(OpenLogError::Ids)?;

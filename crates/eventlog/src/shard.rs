@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use event::Position;
-use event::limits::{BLOCK_BYTES_MAX, TURN_BYTES_MAX};
+use event::limits::BLOCK_BYTES_MAX;
 use journal::{Appender, Block, CommitError, Committer, OpenBlock, OpenShard, Record, Records, Segments};
 
 use crate::accepted::Accepted;
@@ -51,6 +51,10 @@ pub(crate) struct Common {
     pub(crate) accepted: Arc<Accepted>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) room: Arc<Room>,
+    /// Bytes at which an open block is committed though more requests wait.
+    pub(crate) turn_bytes: usize,
+    /// Bytes of blocks kept for delivery.
+    pub(crate) handover_bytes: usize,
 }
 
 /// A shard's log: a gateway appends to it, lanes read from it.
@@ -106,7 +110,7 @@ impl Shard {
             head: Mutex::new(head),
             committer_returned: Condvar::new(),
             returned: Returned::default(),
-            handover: Handover::new(opened.durable),
+            handover: Handover::new(opened.durable, common.handover_bytes),
             recovered: opened.durable,
             segments: opened.segments,
             common,
@@ -261,7 +265,7 @@ impl Shard {
         let added = add(&mut head);
         head.open.records += added.as_ref().map_or(0, |(_, count)| *count);
         let fate = head.open.fate();
-        let full = head.appender.open_block().padded_bytes() >= TURN_BYTES_MAX;
+        let full = head.appender.open_block().padded_bytes() >= self.common.turn_bytes;
         let settled_too = if full { self.commit(&mut head) } else { None };
         drop(head);
         settled.into_iter().chain(settled_too).for_each(Turn::wake);
@@ -392,7 +396,7 @@ impl Shard {
         poll_fn(|context| {
             let mut head = self.head();
             let open = head.appender.open_block();
-            let has_room = open.is_empty() || open.padded_bytes() + bytes <= TURN_BYTES_MAX;
+            let has_room = open.is_empty() || open.padded_bytes() + bytes <= self.common.turn_bytes;
             match &mut head.away {
                 Some(away) if !has_room => {
                     away.wait(context.waker());

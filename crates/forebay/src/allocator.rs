@@ -24,6 +24,21 @@ pub(crate) fn configure() {
     }
 }
 
+/// Pieces from so many bytes on have a mapping of their own where memory is limited.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const OWN_MAPPING_BYTES: i32 = 64 * 1024;
+
+/// Has larger pieces given back to the system as soon as they are freed, and the heap's end too: between pieces of the heap nothing of
+/// them stays. It costs page faults, so it is for a process whose memory is limited.
+pub(crate) fn give_back_at_once() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it takes two numbers and changes a setting of the allocator, under the allocator's own lock.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, OWN_MAPPING_BYTES);
+    }
+}
+
 /// Pieces of up to so many bytes are kept as they are when they are freed, and joined later: glibc's own setting.
 const KEPT_PIECES_BYTES: i32 = 128;
 

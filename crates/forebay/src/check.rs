@@ -1,10 +1,13 @@
 //! `forebay check`: reads the configuration as `serve` would, and says what is wrong with it.
 
 use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::thread;
 
 use crate::cli::Common;
 use crate::config::{self, Environment, LoadError};
 use crate::log;
+use crate::memory::Plan;
 use crate::output::Output;
 
 /// What the process exits with when the configuration is wrong.
@@ -21,6 +24,10 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> io::Result<u8> 
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
                 show(&LoadError::Wrong(warnings));
+            }
+            let shards = configuration.gateway.shards_for(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+            if let Some(warning) = Plan::of(&configuration, shards.get().into()).warning() {
+                writeln!(io::stderr(), "warning: {warning}")?;
             }
             write!(Output::lock(), "ok\n{configuration}")?;
             Ok(0)

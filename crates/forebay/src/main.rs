@@ -20,6 +20,8 @@ mod journal_command;
 mod load_command;
 mod log;
 mod mapped_code;
+mod memory;
+mod memory_limit;
 mod metrics;
 mod object_board;
 mod output;

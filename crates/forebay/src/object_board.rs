@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use delivery::{LaneBoard, SinkSetup};
 use event::Position;
+use event::memory::Budgets;
 use event::object::{FoundObject, Looking, ObjectReader, Opening, Pieces};
 use event::read::ReadError;
 use gateway::ObjectReaders;
@@ -29,18 +30,21 @@ pub(crate) struct Served {
 pub(crate) struct ObjectBoard {
     served: Arc<Mutex<BTreeMap<Arc<str>, Arc<Served>>>>,
     cache: ObjectCache,
+    /// Bytes of the cache, unless the configuration says how many.
+    cache_bytes: u64,
     lanes: LaneBoard,
 }
 
 impl ObjectBoard {
     /// An empty board. How far the sinks are stands on that of their lanes.
-    pub(crate) fn new(lanes: LaneBoard) -> Self {
-        Self { served: Arc::default(), cache: ObjectCache::new(0), lanes }
+    pub(crate) fn new(lanes: LaneBoard, memory: &Budgets) -> Self {
+        let cache_bytes = memory.object_cache_bytes as u64;
+        Self { served: Arc::default(), cache: ObjectCache::new(0), cache_bytes, lanes }
     }
 
     /// Whom a gateway asks by this configuration. A sink that is the same as before keeps what it has in memory.
     pub(crate) fn readers(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> ObjectReaders {
-        self.cache.resize(configuration.gateway.object_cache);
+        self.cache.resize(configuration.gateway.object_cache.unwrap_or(self.cache_bytes));
         let mut board = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         let served = configuration.sinks.iter().filter_map(|(name, settings)| {
             let name = name.as_arc();

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use delivery::{ChangeError, DeliveryControl, LaneBoard, SinkSetup};
 use event::cells::Counter;
+use event::memory::Budgets;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
 use sink::SinkError;
@@ -29,7 +30,7 @@ use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
 use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
 use crate::type_board::TypeBoard;
-use crate::{log, wiring};
+use crate::{log, memory, wiring};
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -120,6 +121,7 @@ pub(crate) struct Parts {
     pub(crate) lanes: LaneBoard,
     pub(crate) types: TypeBoard,
     pub(crate) objects: ObjectBoard,
+    pub(crate) memory: Budgets,
 }
 
 /// Reloads the configuration.
@@ -161,6 +163,7 @@ impl Reloader {
     async fn reload(&mut self) -> Result<(), ReloadError> {
         let (mut configuration, warnings) = self.inputs.load()?;
         configuration.keep_rules_of(&self.current);
+        memory::limit_aggregates(&mut configuration, &self.parts.memory);
         if !warnings.is_empty() {
             log::warning(&warnings);
         }
@@ -185,7 +188,7 @@ impl Reloader {
         wiring::sinks(configuration, |name, store| {
             let is_same = self.current.sinks.get(name).is_some_and(|before| before.store == *store);
             let known = self.sinks.iter().find(|setup| is_same && setup.name == *name.as_arc());
-            known.map_or_else(|| wiring::new_driver(name, store), |setup| setup.sink.clone())
+            known.map_or_else(|| wiring::new_driver(store, &self.parts.memory), |setup| setup.sink.clone())
         })
     }
 
@@ -242,7 +245,7 @@ impl GatewayState {
     fn of(configuration: &Configuration, sinks: &[SinkSetup], parts: &Parts) -> Self {
         let types = wiring::types(configuration, sinks, &parts.lanes);
         let objects = parts.objects.readers(configuration, sinks);
-        Self { types, options: GatewayOptions { objects, ..wiring::gateway_options(&configuration.gateway) } }
+        Self { types, options: GatewayOptions { objects, ..wiring::gateway_options(&configuration.gateway, &parts.memory) } }
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use access::Tokens;
 use delivery::{Delivery, Options, Reporter, Saved, SinkSetup};
+use event::memory::Budgets;
 use eventlog::{EventLog, LogOptions, Types};
 use gateway::{Gateway, GatewayOptions};
 use journal::disk::OsDisk;
@@ -23,6 +24,7 @@ use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{Configuration, Environment, LoadError};
 use crate::disk_size::{self, SmallDisk};
+use crate::memory::Plan;
 use crate::metrics::Metrics;
 use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
@@ -31,7 +33,7 @@ use crate::tls_files::TlsFilesError;
 use crate::token_file::{TokenFile, TokenFileError};
 use crate::token_watch::TokenWatch;
 use crate::type_board::TypeBoard;
-use crate::{admin, allocator, banner, log, mapped_code, wiring};
+use crate::{admin, allocator, banner, log, mapped_code, memory, wiring};
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -128,7 +130,7 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, Serv
 }
 
 async fn serve(
-    configuration: Configuration,
+    mut configuration: Configuration,
     inputs: Inputs,
     (mut signals, hangup): (Signals, Signal),
 ) -> Result<u8, ServeError> {
@@ -136,9 +138,11 @@ async fn serve(
     let (intake, admin) = bind(&configuration)?;
     let watch = TokenWatch::start(TokenFile::within(&data))?;
     let tls = PortsTls::start(&configuration)?;
-    let sinks = wiring::sinks(&configuration, wiring::new_driver);
+    let memory = plan_memory(&mut configuration);
+    let sinks = wiring::sinks(&configuration, |_, store| wiring::new_driver(store, &memory));
     let (desk, asked) = ReloadDesk::new();
-    let running = Running::start(&configuration, &data, intake, watch.tokens(), &tls, (sinks.clone(), desk))?;
+    let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory };
+    let running = Running::start(start, intake, (sinks.clone(), desk))?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
@@ -186,6 +190,31 @@ fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpLi
     Ok((intake, admin.map_err(failed(gateway.admin, "--admin"))?))
 }
 
+/// Divides the memory that there is, and says what an operator should know of it.
+fn plan_memory(configuration: &mut Configuration) -> Budgets {
+    let plan = Plan::of(configuration, configured_shards(configuration).into());
+    if let Some(warning) = plan.warning() {
+        log::warning(warning);
+    }
+    if let Some(summary) = plan.summary() {
+        log::info(summary);
+    }
+    if plan.is_limited() {
+        allocator::give_back_at_once();
+    }
+    memory::limit_aggregates(configuration, &plan.budgets);
+    plan.budgets
+}
+
+/// What everything is started with.
+struct Start<'a> {
+    configuration: &'a Configuration,
+    data: &'a std::path::Path,
+    tokens: &'a Arc<Tokens>,
+    tls: &'a PortsTls,
+    memory: Budgets,
+}
+
 /// Everything that runs.
 struct Running {
     log: Arc<EventLog>,
@@ -195,19 +224,18 @@ struct Running {
     reloads: Arc<ReloadCounters>,
     types: TypeBoard,
     objects: ObjectBoard,
+    memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
 }
 
 impl Running {
     fn start(
-        configuration: &Configuration,
-        data: &std::path::Path,
+        start: Start<'_>,
         intake: TcpListener,
-        tokens: &Arc<Tokens>,
-        tls: &PortsTls,
         (sinks, reload): (Vec<SinkSetup>, ReloadDesk),
     ) -> Result<Self, ServeError> {
+        let Start { configuration, data, tokens, tls, memory } = start;
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
         let saved = Saved::load(&directory)?;
         saved.findings().iter().for_each(log::warning);
@@ -215,7 +243,7 @@ impl Running {
         check_disk(configuration, &directory, shards, &sinks)?;
         let log_options = saved.log_options(shards);
         let report = |shard, finding: &Finding| log::warning(format_args!("journal of shard {shard}: {finding}"));
-        let log_options = LogOptions { keep_free: configuration.journal.keep_free, report, ..log_options };
+        let log_options = LogOptions { keep_free: configuration.journal.keep_free, memory, report, ..log_options };
         let log = Arc::new(EventLog::open(&directory, &log_options)?);
         warn_of_oddities(&log, &directory, shards);
         let delivery = Delivery::start(
@@ -223,15 +251,15 @@ impl Running {
             &directory,
             wiring::delivery(configuration, sinks.clone()),
             saved,
-            Options::new(Arc::new(Log)),
+            Options { memory, ..Options::new(Arc::new(Log)) },
         )?;
         wiring::warn_of_descriptors(&configuration.gateway);
-        let objects = ObjectBoard::new(delivery.lanes().clone());
+        let objects = ObjectBoard::new(delivery.lanes().clone(), &memory);
         let options = GatewayOptions {
             tokens: tokens.clone(),
             tls: tls.intake(),
             objects: objects.readers(configuration, &sinks),
-            ..wiring::gateway_options(&configuration.gateway)
+            ..wiring::gateway_options(&configuration.gateway, &memory)
         };
         let gateway = Gateway::start(intake, &log, wiring::types(configuration, &sinks, delivery.lanes()), options)
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
@@ -251,7 +279,7 @@ impl Running {
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             tls: tls.admin(),
         });
-        Ok(Self { log, delivery, gateway, admin, reloads, types, objects, _directory: directory })
+        Ok(Self { log, delivery, gateway, admin, reloads, types, objects, memory, _directory: directory })
     }
 
     fn parts(&self, tls: PortsTls) -> Parts {
@@ -263,6 +291,7 @@ impl Running {
             lanes: self.delivery.lanes().clone(),
             types: self.types.clone(),
             objects: self.objects.clone(),
+            memory: self.memory,
         }
     }
 
@@ -288,10 +317,14 @@ fn warn_of_oddities(log: &EventLog, directory: &DataDirectory, shards: u16) {
     }
 }
 
+fn configured_shards(configuration: &Configuration) -> u16 {
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    configuration.gateway.shards_for(cores).get()
+}
+
 /// As many shards as configured, and no fewer than the directory has or had, so that no journal stays behind.
 fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &Saved) -> Result<u16, ServeError> {
-    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let wanted = configuration.gateway.shards_for(cores).get();
+    let wanted = configured_shards(configuration);
     let there = directory
         .shards_on_disk()
         .map_err(|source| ServeError::Shards { path: directory.path().to_owned(), source })?;

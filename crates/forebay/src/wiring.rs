@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
+use event::memory::Budgets;
 use event::read::Reader;
 use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
 use sink::Sink;
@@ -14,8 +15,8 @@ use crate::descriptors::Connections;
 use crate::log;
 
 /// Who may use the gateway, and its limits; the tokens aren't part of it.
-pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
-    let Connections { all, per_client } = gateway.connections_wanted().within_limit();
+pub(crate) fn gateway_options(gateway: &config::Gateway, memory: &Budgets) -> GatewayOptions {
+    let Connections { all, per_client } = gateway.connections_wanted(memory).within_limit();
     GatewayOptions {
         connections_max: all,
         connections_per_client: per_client,
@@ -25,6 +26,8 @@ pub(crate) fn gateway_options(gateway: &config::Gateway) -> GatewayOptions {
         demand: gateway.demand(),
         read_demand: gateway.read_demand(),
         ack_timeout: gateway.ack_timeout,
+        in_flight_bytes_max: memory.in_flight_bytes,
+        memory: *memory,
         ..GatewayOptions::default()
     }
 }
@@ -88,13 +91,18 @@ pub(crate) fn sinks(
         sink: driver(name, &settings.store),
         begin: settings.from,
         max_backlog: settings.max_backlog,
+        max_dead_letters: settings.max_dead_letters,
     };
     configuration.sinks.iter().map(setup).collect()
 }
 
 /// A driver that isn't connected yet.
-pub(crate) fn new_driver(_: &config::SinkName, store: &config::SinkConfig) -> Sink {
-    Sink::new(store.to_driver())
+pub(crate) fn new_driver(store: &config::SinkConfig, memory: &Budgets) -> Sink {
+    let sink = Sink::new(store.to_driver());
+    if let Some(objects) = sink.objects() {
+        objects.shrink_to(memory);
+    }
+    sink
 }
 
 /// The types that are taken. Their events are read from `sinks`, and how far these are stands on the board.

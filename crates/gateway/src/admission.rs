@@ -24,6 +24,8 @@ pub(crate) struct Load {
 pub(crate) struct Admission {
     loads: Box<[Load]>,
     bytes_max: usize,
+    /// Bytes of one request.
+    request_bytes_max: usize,
     senders: Senders,
     waiting: Waiting,
 }
@@ -32,10 +34,11 @@ pub(crate) struct Admission {
 const EIGHTHS_FOR_ALL: usize = 7;
 
 impl Admission {
-    pub(crate) fn new(shards: usize, bytes_max: usize, batch_wait: Duration) -> Self {
+    pub(crate) fn new(shards: usize, bytes_max: usize, request_bytes_max: usize, batch_wait: Duration) -> Self {
         Self {
             loads: (0..shards).map(|_| Load::default()).collect(),
             bytes_max,
+            request_bytes_max,
             senders: Senders::default(),
             waiting: Waiting::new(batch_wait),
         }
@@ -133,6 +136,14 @@ fn too_many() -> Refused {
     Problem::boxed(Code::Overload, "too many bytes wait to become durable; send the request again later")
 }
 
+fn never_fits(bytes_max: usize) -> Refused {
+    let detail = format!(
+        "the request takes more than {bytes_max} bytes of memory as a body or as records, which is the limit of this server's memory: send \
+         it in parts"
+    );
+    Problem::boxed(Code::TooLarge, detail)
+}
+
 fn more_than_others() -> Refused {
     let detail = "your other requests have more than their part of what can be in flight; send the request again later";
     Problem::boxed(Code::Overload, detail)
@@ -143,12 +154,15 @@ impl Permit<'_> {
     /// may refuse too much but never take too much.
     ///
     /// # Errors
-    /// They are too many for the process, or for their sender.
+    /// They are too many for the process, or for their sender, for now; or they never fit.
     pub(crate) fn admit(&mut self, bytes: usize) -> Result<(), Refused> {
         let load = &self.admission.loads[self.shard];
         load.bytes.fetch_add(bytes, Ordering::Relaxed);
         load.shares.add(self.sender, bytes);
         self.bytes += bytes;
+        if self.bytes > self.admission.request_bytes_max {
+            return Err(never_fits(self.admission.request_bytes_max));
+        }
         let Some(expected) = &mut self.expected else { return self.check(self.admission.bytes()) };
         load.forecast.came(expected, bytes);
         if self.admission.bytes() <= self.admission.bytes_max {
@@ -227,7 +241,7 @@ mod tests {
 
     #[test]
     fn where_little_is_left_it_is_for_those_who_have_least() {
-        let admission = Admission::new(2, 80, Duration::ZERO);
+        let admission = Admission::new(2, 80, 80, Duration::ZERO);
         let [hog, other] = senders(&admission);
         let mut events: Vec<_> = (0..7).map(|_| admission.permit(0, hog, 1)).collect();
         assert!(events.iter_mut().all(|event| event.admit(10).is_ok()));
@@ -241,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_limit_holds_for_all_shards_together() {
-        let admission = Admission::new(2, 10, Duration::ZERO);
+        let admission = Admission::new(2, 10, 10, Duration::ZERO);
         let [a, b] = senders(&admission);
         let (mut one, mut other) = (admission.permit(0, a, 1), admission.permit(1, b, 1));
         assert!(one.admit(6).is_ok() && other.admit(4).is_ok());
@@ -253,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_batch_begins_where_there_is_room_for_those_that_have_begun() {
-        let admission = Admission::new(2, 100, Duration::ZERO);
+        let admission = Admission::new(2, 100, 100, Duration::ZERO);
         let [a, b] = senders(&admission);
         let mut first = admission.batch_permit(0, a, Some(60), 1).unwrap();
         assert_eq!(admission.batch_permit(1, b, Some(50), 1).unwrap_err().code, Code::Overload);
@@ -271,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_ended_for_want_of_room_leaves_more_to_the_next() {
-        let admission = Admission::new(1, 100, Duration::ZERO);
+        let admission = Admission::new(1, 100, 100, Duration::ZERO);
         let [a, _] = senders(&admission);
         let mut batch = admission.batch_permit(0, a, None, 1).unwrap();
         let mut event = admission.permit(0, a, 1);
@@ -283,8 +297,25 @@ mod tests {
     }
 
     #[test]
+    fn what_can_never_fit_is_too_large_and_what_doesnt_fit_now_is_told_to_come_again() {
+        let admission = Admission::new(1, 100, 50, Duration::ZERO);
+        let [a, b] = senders(&admission);
+        let mut other = admission.permit(0, b, 1);
+        assert!(other.admit(40).is_ok());
+        let mut batch = admission.batch_permit(0, a, None, 1).unwrap();
+        assert!(batch.admit(30).is_ok());
+        let refused = batch.admit(21).unwrap_err();
+        assert_eq!(refused.code, Code::TooLarge);
+        assert!(refused.detail.contains("more than 50 bytes"), "{}", refused.detail);
+        drop(batch);
+        let mut events = [a, b, a].map(|sender| admission.permit(0, sender, 1));
+        let codes = events.each_mut().map(|event| event.admit(25).err().map(|refused| refused.code));
+        assert_eq!(codes, [None, None, Some(Code::Overload)]);
+    }
+
+    #[test]
     fn sockets_go_to_the_fewest_bytes_then_connections() {
-        let admission = Admission::new(2, 10, Duration::ZERO);
+        let admission = Admission::new(2, 10, 10, Duration::ZERO);
         let [a, _] = senders(&admission);
         admission.connection_opened(0);
         assert_eq!(admission.least_loaded(), 1);

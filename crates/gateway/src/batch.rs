@@ -35,7 +35,7 @@ pub(crate) async fn take(
         wishes.ack.check(types.get(slot))?;
     }
     wishes.check_reading(&worker.types())?;
-    body.check_announced(BATCH_BYTES_MAX)?;
+    body.check_announced(BATCH_BYTES_MAX.min(worker.batch_bytes_max()))?;
     let mut permit = batch_room::permit(worker, worker.sender(&envelope), body.announced()).await?;
     let mut encoder = new_encoder(worker, wishes, wishes.slot, envelope);
     encoder.batch.records = worker.spare_records();
@@ -180,6 +180,7 @@ pub(crate) fn new_encoder(worker: &Worker, wishes: &Wishes, slot: Option<Slot>, 
     let mut encoder = Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash());
     encoder.refused_commits = worker.refused_commits();
     encoder.is_named = wishes.is_named;
+    encoder.bytes_max = worker.batch_bytes_max();
     encoder.with_ack(wishes.ack).with_form(wishes.form)
 }
 

@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn who_gives_room_back_wakes_one_and_who_got_none_wakes_nobody() {
-        let admission = Admission::new(1, 100, Duration::ZERO);
+        let admission = Admission::new(1, 100, 100, Duration::ZERO);
         let waiting = admission.waiting();
         let sender = admission.sender("", IpAddr::V4(Ipv4Addr::LOCALHOST));
         let mut event = admission.permit(0, sender, 1);

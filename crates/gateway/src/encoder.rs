@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use event::limits::REFUSALS_LISTED_MAX;
+use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{Batch, ContentHash, Given, Line, Own, Record};
 use pipeline::batch::{Form, Item};
@@ -192,6 +192,8 @@ pub(crate) struct Encoder {
     /// Commits that had been refused when it began.
     pub(crate) refused_commits: u64,
     pub(crate) batch: Batch,
+    /// Bytes of its records.
+    pub(crate) bytes_max: usize,
     /// The id of the first record.
     pub(crate) first_id: Option<EventId>,
     /// Where the first record stands, or of what came before its first copy.
@@ -237,6 +239,7 @@ impl Encoder {
             put_off: PutOff::default(),
             refused_commits: 0,
             batch: Batch::default(),
+            bytes_max: BLOCK_BYTES_MAX,
             first_id: None,
             position: None,
             accepted: 0,

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use access::{Demand, Tokens};
+use event::memory::Budgets;
 use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
 use eventlog::EventLog;
 use ipnet::IpNet;
@@ -22,7 +23,7 @@ use crate::counters::GatewayCounters;
 use crate::http1::connection::Look;
 use crate::listener::Listener;
 use crate::places::Places;
-use crate::read::ObjectReaders;
+use crate::read::{ObjectReaders, ReadRoom};
 use crate::readiness::Readiness;
 use crate::type_table::GatewayTypes;
 use crate::worker::{self, Common, Message};
@@ -34,6 +35,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub struct GatewayOptions {
     /// Bytes of bodies that have arrived and are not durable yet.
     pub in_flight_bytes_max: usize,
+    /// What else the gateway may take of the process's memory.
+    pub memory: Budgets,
     /// How long a batch waits for room among them before it is refused; looked at with each tick.
     pub batch_wait: Duration,
     /// Connections open at a time, at least one.
@@ -67,6 +70,7 @@ impl Default for GatewayOptions {
     fn default() -> Self {
         Self {
             in_flight_bytes_max: IN_FLIGHT_BYTES_MAX,
+            memory: Budgets::FULL,
             batch_wait: batch_room::WAIT,
             connections_max: CONNECTIONS_MAX,
             connections_per_client: CONNECTIONS_PER_CLIENT_MAX,
@@ -114,7 +118,9 @@ impl Gateway {
         options: GatewayOptions,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let admission = Arc::new(Admission::new(log.shards().len(), options.in_flight_bytes_max, options.batch_wait));
+        let GatewayOptions { in_flight_bytes_max, memory, batch_wait, .. } = options;
+        let shards_count = log.shards().len();
+        let admission = Arc::new(Admission::new(shards_count, in_flight_bytes_max, memory.batch_bytes, batch_wait));
         let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone(), log.accepted().clone()));
         let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();
@@ -127,7 +133,8 @@ impl Gateway {
             counters: counters.clone(),
             readiness: readiness.clone(),
             content_hash,
-            read_room: Arc::default(),
+            read_room: Arc::new(ReadRoom::new(&memory)),
+            memory,
             outcomes,
             shards,
             tokens: options.tokens.clone(),

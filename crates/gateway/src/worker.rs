@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use event::limits::HEADER_BYTES_MAX;
+use event::limits::{HEADER_BYTES_MAX, SPARE_RECORDS_MAX};
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Outcomes, Records, Shard};
 use http::StatusCode;
@@ -53,10 +53,6 @@ const DECODED_BYTES: usize = 64 * 1024;
 /// Buffers that are kept for the next connection that needs one, and how large they may be: it may need it for long.
 const SPARE_BUFFERS_MAX: usize = 16;
 const SPARE_BUFFER_BYTES_MAX: usize = 4096;
-/// The same for the records of batches, whose memory would else grow from nothing for each of them: a fifth of what a
-/// batch costs is copying at that. One of those that aren't in use is freed with each tick.
-const SPARE_RECORDS_MAX: usize = 4;
-const SPARE_RECORDS_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Pieces of work beside a shard at a time: as large payloads are.
 const WORK_BESIDE_MAX: usize = 1;
 /// Threads for these and for what waits for others, as a page of events does, and how long they stay.
@@ -395,7 +391,7 @@ impl Worker {
     /// Takes back the memory of records that are in the log, or never will be.
     pub(crate) fn give_back_records(&self, records: Records) {
         let mut spare = self.spare_records.borrow_mut();
-        if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= SPARE_RECORDS_BYTES_MAX {
+        if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= self.common.memory.turn_bytes {
             spare.push(records.emptied());
         }
     }
@@ -446,6 +442,11 @@ impl Worker {
     /// For a batch, whose length is known or not.
     pub(crate) fn batch_permit(&self, sender: Sender, announced: Option<usize>) -> Result<Permit<'_>, Refused> {
         self.common.admission.batch_permit(self.index, sender, announced, self.clock.elapsed().as_secs())
+    }
+
+    /// Bytes that a batch may take, as a body or as records.
+    pub(crate) const fn batch_bytes_max(&self) -> usize {
+        self.common.memory.batch_bytes
     }
 
     /// For pages that are read back.

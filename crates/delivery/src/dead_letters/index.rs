@@ -5,8 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use event::{EventId, TypeName};
+use event::TypeName;
 use eventlog::{Dead, Record, Settled, Span};
+
+use super::entries::{Entries, Entry};
 
 /// What became of a refused event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,19 +50,10 @@ pub(crate) struct Recount {
     pub(crate) was_pending: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// The newest record's position in the journal of dead letters.
-    at: u64,
-    fate: Fate,
-    id: EventId,
-}
-
 /// An event that was refused: held, or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Located {
     pub(crate) sequence: u64,
-    pub(crate) id: EventId,
     /// Where the newest record of it stands.
     pub(crate) at: u64,
     pub(crate) is_held: bool,
@@ -69,8 +62,9 @@ pub(crate) struct Located {
 /// All dead letters of a sink whose records are still there, by shard and sequence of their events.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    entries: BTreeMap<u16, BTreeMap<u64, Entry>>,
+    entries: BTreeMap<u16, Entries>,
     held: BTreeMap<Box<str>, u64>,
+    held_count: u64,
     settled: usize,
 }
 
@@ -80,14 +74,18 @@ impl Index {
         let dead = record.dead?;
         let fate = Fate::of(&dead)?;
         let before =
-            self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate, id: record.id });
+            self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate });
         let before = before.map(|entry| entry.fate);
         match before {
-            Some(Fate::Held) => self.count_held(record.type_name, |held| held.saturating_sub(1)),
+            Some(Fate::Held) => {
+                self.held_count = self.held_count.saturating_sub(1);
+                self.count_held(record.type_name, |held| held.saturating_sub(1));
+            }
             Some(_) => self.settled = self.settled.saturating_sub(1),
             None => {}
         }
         if fate == Fate::Held {
+            self.held_count += 1;
             self.count_held(record.type_name, |held| held + 1);
         } else {
             self.settled += 1;
@@ -107,7 +105,17 @@ impl Index {
     }
 
     fn fate(&self, shard: u16, sequence: u64) -> Option<Fate> {
-        self.entries.get(&shard)?.get(&sequence).map(|entry| entry.fate)
+        self.entries.get(&shard)?.get(sequence).map(|entry| entry.fate)
+    }
+
+    /// Whether there is any record of the event.
+    pub(crate) fn is_known(&self, dead: &Dead<'_>) -> bool {
+        self.fate(dead.shard, dead.sequence).is_some()
+    }
+
+    /// How many letters are held.
+    pub(crate) const fn held_count(&self) -> u64 {
+        self.held_count
     }
 
     pub(crate) fn is_held(&self, dead: &Dead<'_>) -> bool {
@@ -125,36 +133,29 @@ impl Index {
 
     /// Whether the record at `at` is a letter that is held, and no newer record has taken its place.
     pub(crate) fn is_held_at(&self, at: u64, dead: &Dead<'_>) -> bool {
-        let entry = self.entries.get(&dead.shard).and_then(|entries| entries.get(&dead.sequence));
+        let entry = self.entries.get(&dead.shard).and_then(|entries| entries.get(dead.sequence));
         entry.is_some_and(|entry| entry.fate == Fate::Held && entry.at == at)
     }
 
     /// The sequences of the events from `shard` behind `cursor` that its lane doesn't send.
     pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
-        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1)..));
+        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
         let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.fate.counts_as_dead());
-        dead.map(|(sequence, _)| *sequence).collect()
+        dead.map(|(sequence, _)| sequence).collect()
     }
 
     /// The sequences of the events from `shard` behind `cursor` that the sink has taken after all.
     pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
-        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1)..));
+        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
         let replayed = behind.into_iter().flatten().filter(|(_, entry)| entry.fate == Fate::Replayed);
-        replayed.map(|(sequence, _)| *sequence).collect()
+        replayed.map(|(sequence, _)| sequence).collect()
     }
 
-    /// The events of `span` that are held or dropped, in order.
+    /// The events of `span` that are held or dropped, in order, whatever their ids are.
     pub(crate) fn within<'a>(&'a self, span: &'a Span) -> impl Iterator<Item = Located> + 'a {
-        let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first..=span.last.max(span.first)));
-        let meant = |id: &EventId| span.only.as_ref().is_none_or(|only| only.contains(id));
-        let dead =
-            inside.into_iter().flatten().filter(move |(_, entry)| entry.fate.counts_as_dead() && meant(&entry.id));
-        dead.map(|(sequence, Entry { at, fate, id })| Located {
-            sequence: *sequence,
-            id: *id,
-            at: *at,
-            is_held: *fate == Fate::Held,
-        })
+        let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first, span.last.max(span.first)));
+        let dead = inside.into_iter().flatten().filter(|(_, entry)| entry.fate.counts_as_dead());
+        dead.map(|(sequence, Entry { at, fate })| Located { sequence, at, is_held: fate == Fate::Held })
     }
 
     /// How many letters of each type are held.
@@ -167,8 +168,8 @@ impl Index {
         self.all().filter(|entry| entry.fate == Fate::Held).map(|entry| entry.at).min()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.values().flat_map(BTreeMap::values)
+    fn all(&self) -> impl Iterator<Item = Entry> {
+        self.entries.values().flat_map(|entries| entries.range(0, u64::MAX)).map(|(_, entry)| entry)
     }
 
     pub(crate) const fn any_settled(&self) -> bool {
@@ -181,7 +182,7 @@ impl Index {
         let is_kept = |entry: &Entry| kept_from.is_some_and(|from| entry.at >= from);
         for (shard, entries) in &mut self.entries {
             let oldest = oldest.get(usize::from(*shard)).copied().unwrap_or(0);
-            entries.retain(|sequence, entry| entry.fate == Fate::Held || *sequence >= oldest || is_kept(entry));
+            entries.retain(|sequence, entry| entry.fate == Fate::Held || sequence >= oldest || is_kept(&entry));
         }
         self.settled = self.all().filter(|entry| entry.fate != Fate::Held).count();
     }

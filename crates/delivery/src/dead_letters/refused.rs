@@ -2,7 +2,7 @@
 
 use std::io;
 
-use event::Position;
+use event::{EventId, Position};
 use eventlog::{Asked, Reader, Refusals, Refused, Span, Stretch};
 
 use super::index::Located;
@@ -25,12 +25,29 @@ impl DeadLetters {
 
     fn add_within(&self, span: &Span, limit: usize, letters: &mut Letters<'_>, refusals: &mut Refusals) {
         let found: Vec<Located> = letters.journal.index.within(span).collect();
-        refusals.count += found.len() as u64;
-        let of_sink = refusals.listed.iter().filter(|refused| refused.sink == self.sink).count();
-        for located in found.into_iter().take(limit.saturating_sub(of_sink)) {
-            let reason = if located.is_held { letters.reason(located.at) } else { DROPPED.to_owned() };
-            let position = Position { shard: span.shard, sequence: located.sequence };
-            refusals.listed.push(Refused { sink: self.sink.clone(), id: located.id, position, reason });
+        let mut left = limit - limit.min(refusals.listed.iter().filter(|refused| refused.sink == self.sink).count());
+        for located in found {
+            if span.only.is_none() && left == 0 {
+                refusals.count += 1;
+                continue;
+            }
+            // The index has no ids: the record has.
+            let Some((id, reason)) = letters.read(located.at).ok().flatten() else {
+                if refusals.unknown.last() != Some(&self.sink) {
+                    refusals.unknown.push(self.sink.clone());
+                }
+                continue;
+            };
+            if span.only.as_ref().is_some_and(|only| !only.contains(&id)) {
+                continue;
+            }
+            refusals.count += 1;
+            if left > 0 {
+                left -= 1;
+                let reason = if located.is_held { reason } else { DROPPED.to_owned() };
+                let position = Position { shard: span.shard, sequence: located.sequence };
+                refusals.listed.push(Refused { sink: self.sink.clone(), id, position, reason });
+            }
         }
     }
 }
@@ -42,30 +59,23 @@ struct Letters<'a> {
 }
 
 impl Letters<'_> {
-    fn reason(&mut self, at: u64) -> String {
-        match self.read(at) {
-            Ok(Some(reason)) => reason,
-            Ok(None) => "its dead letter can't be read".to_owned(),
-            Err(error) => format!("its dead letter can't be read: {error}"),
-        }
-    }
-
-    fn read(&mut self, at: u64) -> io::Result<Option<String>> {
-        if let Some(reason) = self.last.as_ref().and_then(|stretch| reason_at(stretch, at)) {
-            return Ok(Some(reason));
+    /// The id and the reason of the letter at this position, if it can be read.
+    fn read(&mut self, at: u64) -> io::Result<Option<(EventId, String)>> {
+        if let Some(found) = self.last.as_ref().and_then(|stretch| letter_at(stretch, at)) {
+            return Ok(Some(found));
         }
         let mut reader = Reader::new(self.journal.segments.clone(), at);
         self.last = reader.read(self.journal.durable)?;
-        Ok(self.last.as_ref().and_then(|stretch| reason_at(stretch, at)))
+        Ok(self.last.as_ref().and_then(|stretch| letter_at(stretch, at)))
     }
 }
 
-fn reason_at(stretch: &Stretch, at: u64) -> Option<String> {
-    let mut reason = None;
+fn letter_at(stretch: &Stretch, at: u64) -> Option<(EventId, String)> {
+    let mut found = None;
     stretch.for_each_record(|position, record| {
         if position == at {
-            reason = record.dead.map(|dead| dead.reason.to_owned());
+            found = record.dead.map(|dead| (record.id, dead.reason.to_owned()));
         }
     });
-    reason
+    found
 }

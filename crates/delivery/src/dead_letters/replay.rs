@@ -38,7 +38,7 @@ mod recall;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_HELD_BYTES_MAX, DELIVERY_RECORDS_MAX};
+use event::memory::Budgets;
 use event::{Lane, Origin};
 use eventlog::{Record, Settled, Stretch};
 use sink::{Batch, Claim, Refusal, Report, Sink, SinkError};
@@ -163,10 +163,10 @@ pub(super) struct Page {
 }
 
 impl Page {
-    fn is_full(&self) -> bool {
-        self.letters.len() >= DELIVERY_RECORDS_MAX
-            || self.payload_bytes >= DELIVERY_BYTES_MAX
-            || self.held_bytes >= DELIVERY_HELD_BYTES_MAX
+    fn is_full(&self, memory: &Budgets) -> bool {
+        self.letters.len() >= memory.delivery_records
+            || self.payload_bytes >= memory.delivery_bytes
+            || self.held_bytes >= memory.delivery_held_bytes()
     }
 
     /// Adds a stretch, if any of the letters at these positions stands in it.
@@ -279,7 +279,7 @@ impl Clerk {
             if room == 0 {
                 break;
             }
-            if page.is_full() && !matches!(order.action, DeadAction::Edit(_)) {
+            if page.is_full(self.dead.memory()) && !matches!(order.action, DeadAction::Edit(_)) {
                 self.handle(&order.action, std::mem::take(&mut page), outcome).await?;
             }
         }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use journal::simulated_disk::Operation;
 
+use crate::{DeadAction, DeadFilter};
+
 use super::world::{World, id, name, run, seconds};
 
 /// The files of the fenced sink's dead letters, with their lengths.
@@ -138,5 +140,31 @@ fn new_letters_are_told_at_once_and_then_in_sums() {
         assert!(last.reason.contains("told to"), "{last:?}");
         assert_eq!(world.process().office.last("fenced", &name("both")), None);
         world.check_all().await;
+    });
+}
+
+#[test]
+fn at_the_limit_of_dead_letters_a_lane_pauses_until_there_is_room() {
+    run(async {
+        let mut world = World::new(28);
+        world.shards = 1;
+        world.max_dead_letters = Some(5);
+        world.fenced.refuse_type("other");
+        world.start();
+        world.append(0, "other", 5).await;
+        world.settle().await;
+        assert_eq!(world.held("fenced").len(), 5);
+        world.append(0, "other", 4).await;
+        seconds(5).await;
+        assert_eq!(world.held("fenced").len(), 5, "no more are written");
+        assert!(world.pending() > 0 && world.reported("max_dead_letters") == 0, "a pause is a state of the lane");
+        let paused = |world: &World| world.process().lanes.iter().any(|lane| lane.retries.get() > 0);
+        assert!(paused(&world));
+        let fenced = DeadFilter { sink: Some("fenced".into()), ..DeadFilter::default() };
+        let dropped = world.act(DeadAction::Drop, &fenced).await;
+        assert_eq!((dropped.dropped, dropped.failure), (5, None));
+        world.settle().await;
+        assert_eq!(world.held("fenced").len(), 4);
+        world.check_balance();
     });
 }

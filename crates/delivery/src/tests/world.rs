@@ -57,6 +57,7 @@ pub(super) struct World {
     pub(super) messages: Arc<Messages>,
     pub(super) begin: Begin,
     pub(super) max_backlog: Option<u64>,
+    pub(super) max_dead_letters: Option<u64>,
     /// What takes the place of the fenced store, if anything.
     pub(super) sqlite: Option<SqliteConfig>,
     /// With these, a directory of objects on the same disk takes the place of the keyed store.
@@ -156,6 +157,7 @@ impl World {
             messages: Arc::default(),
             begin: Begin::End,
             max_backlog: None,
+            max_dead_letters: None,
             sqlite: None,
             objects: None,
             dropped: BTreeSet::new(),
@@ -210,7 +212,9 @@ impl World {
     /// The sinks that any type has a route to.
     fn setups(&self) -> Vec<SinkSetup> {
         let max_backlog = self.max_backlog;
-        let setup = |name: &str, sink| SinkSetup { name: name.into(), sink, begin: self.begin, max_backlog };
+        let max_dead_letters = self.max_dead_letters;
+        let begin = self.begin;
+        let setup = |name: &str, sink| SinkSetup { name: name.into(), sink, begin, max_backlog, max_dead_letters };
         let sinks = [setup(FENCED, Sink::new(self.fenced_config())), setup(KEYED, self.keyed_sink())];
         sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect()
     }

@@ -76,8 +76,9 @@ impl Progress {
 
 impl Memory {
     /// An empty one: it recognises what comes twice from now on.
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { window: Window::new(getrandom::u64()?), forgets: AtomicU64::new(0), joined: OnceLock::new() })
+    pub(crate) fn new(window_bytes: usize) -> io::Result<Self> {
+        let window = Window::new(getrandom::u64()?, window_bytes);
+        Ok(Self { window, forgets: AtomicU64::new(0), joined: OnceLock::new() })
     }
 
     /// Learns what the files in the data directory know, as far as it holds, and leaves no more than that in them. What it
@@ -186,7 +187,7 @@ pub fn damaged_id_files(directory: &DataDirectory) -> io::Result<Vec<PathBuf>> {
 /// What the file system says: then the files may still have such ids.
 pub fn forget_lost_ids(directory: &DataDirectory, findings: &[Vec<Finding>]) -> io::Result<()> {
     let trust = Trust::new(findings.iter().map(|found| (u64::MAX, found.as_slice())));
-    Memory::new()?.recall(directory, trust).map(drop)
+    Memory::new(DUPLICATE_WINDOW_BYTES)?.recall(directory, trust).map(drop)
 }
 
 /// The ids of what is durable behind `after`, up to [`FRAME_IDS_MAX`] and the rest of a block.

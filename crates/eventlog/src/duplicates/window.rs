@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use event::limits::DUPLICATE_WINDOW_BYTES;
 use event::{EventId, Position};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -67,8 +66,9 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self::with_entries_max(seed, DUPLICATE_WINDOW_BYTES / PARTS / Part::ENTRY_BYTES)
+    /// An empty one that takes so many bytes when it is full.
+    pub(crate) fn new(seed: u64, bytes: usize) -> Self {
+        Self::with_entries_max(seed, (bytes / PARTS / Part::ENTRY_BYTES).max(1))
     }
 
     pub(super) fn with_entries_max(seed: u64, entries_max: usize) -> Self {
@@ -169,6 +169,8 @@ fn seen(part: &Part, id: EventId, hash: Hash, content: u64) -> Seen {
 
 #[cfg(test)]
 mod tests {
+    use event::limits::DUPLICATE_WINDOW_BYTES;
+
     use super::*;
 
     fn id(number: u64) -> EventId {
@@ -179,7 +181,7 @@ mod tests {
 
     #[test]
     fn an_id_is_known_by_its_bytes() {
-        let window = Window::new(1);
+        let window = Window::new(1, DUPLICATE_WINDOW_BYTES);
         let place = Place::new(3, 77);
         assert_eq!(place.position(), Position { shard: 3, sequence: 77 });
         assert_eq!(window.look_up(id(1), 5), Seen::Never);
@@ -225,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_full_window_are_within_the_limit() {
-        let window = Window::new(1);
+        let window = Window::new(1, DUPLICATE_WINDOW_BYTES);
         let entries_max = DUPLICATE_WINDOW_BYTES / PARTS / Part::ENTRY_BYTES;
         assert!(entries_max > 20_000, "{entries_max}");
         for number in 0..(entries_max * PARTS * 11 / 10) as u64 {

@@ -13,6 +13,7 @@ pub(super) const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
+    "max_dead_letters",
     "path",
     "codec",
     "envelope",

@@ -20,6 +20,7 @@ pub(super) const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
+    "max_dead_letters",
     "url",
     "api_key",
     "ca",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use access::{Demand, Scope, Scopes};
 use event::limits;
+use event::memory::Budgets;
 use ipnet::IpNet;
 use pipeline::pointer::JsonPointer;
 
@@ -14,7 +15,7 @@ use super::naming::{self, Naming};
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::{duration, host, origin, pointer, proxies, serving, tls};
+use super::{duration, host, origin, pointer, proxies, serving, size, tls};
 use crate::descriptors::Connections;
 use crate::tls_files::TlsFiles;
 
@@ -34,6 +35,7 @@ pub(super) const KEYS: &[&str] = &[
     "max_connections_per_client",
     "ack_timeout",
     "object_cache",
+    "memory",
 ];
 
 /// The tables within `[gateway]`.
@@ -44,7 +46,6 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080
 pub(crate) const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
 /// A shard is a thread with a journal of its own; more than a machine has cores gains nothing.
 const SHARDS_MAX: u16 = 1024;
-const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_MAX).unwrap();
 const CONNECTIONS_PER_CLIENT: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_PER_CLIENT_MAX).unwrap();
 /// As many descriptors as Linux lets a process have by default (`fs.nr_open`).
 const CONNECTIONS_MAX: usize = 1 << 20;
@@ -76,8 +77,10 @@ pub(crate) struct Gateway {
     pub(crate) max_connections_per_client: Option<NonZeroUsize>,
     /// How long clients wait at most that want their events to be stored.
     pub(crate) ack_timeout: Duration,
-    /// How many bytes of objects are in memory for those who read them.
-    pub(crate) object_cache: u64,
+    /// How many bytes of objects are in memory for those who read them, if the configuration says so.
+    pub(crate) object_cache: Option<u64>,
+    /// Bytes of memory that the process may take, if the configuration says how many.
+    pub(crate) memory: Option<u64>,
     /// What the intake port shows of itself, if it speaks TLS.
     pub(crate) tls: Option<TlsFiles>,
 }
@@ -107,9 +110,10 @@ impl Gateway {
         !is_loopback(self.admin)
     }
 
-    /// How many connections there should be room for. Unless the configuration says otherwise, one client has at most half of them.
-    pub(crate) fn connections_wanted(&self) -> Connections {
-        let all = self.max_connections.unwrap_or(CONNECTIONS).get();
+    /// How many connections there should be room for: as configured, else as many as there is memory for. Unless the configuration says
+    /// otherwise, one client has at most half of them.
+    pub(crate) fn connections_wanted(&self, memory: &Budgets) -> Connections {
+        let all = self.max_connections.map_or(memory.connections, NonZeroUsize::get);
         let half = (all / 2).clamp(1, CONNECTIONS_PER_CLIENT.get());
         Connections { all, per_client: self.max_connections_per_client.map_or(half, NonZeroUsize::get) }
     }
@@ -136,6 +140,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     let of_client = reader.integer(section, "max_connections_per_client", connections);
     let ack_timeout = reader.text(section, "ack_timeout", ack_timeout);
     let object_cache = reader.text(section, "object_cache", serving::cache_bytes);
+    let memory = reader.text(section, "memory", memory);
     let tls = tls::read(reader, section, inputs.folder);
 
     let is_open = open.is_some_and(|found| found.value);
@@ -155,7 +160,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         max_connections: max_connections.map(|found| found.value),
         max_connections_per_client: of_client.map(|found| found.value),
         ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
-        object_cache: object_cache.map_or(limits::OBJECT_CACHE_BYTES, |found| found.value),
+        object_cache: object_cache.map(|found| found.value),
+        memory: memory.map(|found| found.value),
         tls,
     }
 }
@@ -165,6 +171,15 @@ fn connections(number: i64) -> Result<NonZeroUsize, Wrong> {
     connections
         .and_then(NonZeroUsize::new)
         .ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {CONNECTIONS_MAX}")))
+}
+
+/// The least of it is a matter of the sinks: see [`crate::memory`].
+fn memory(text: &str) -> Result<u64, Wrong> {
+    let bytes = size::parse(text)?;
+    let (least, most) = (limits::MEMORY_SET_MIN, limits::MEMORY_SET_MAX);
+    let (min, max) = (least >> 20, most >> 40);
+    let is_in_range = (least..=most).contains(&bytes);
+    if is_in_range { Ok(bytes) } else { Err(Wrong::new("is out of range", format!("wanted {min}MiB to {max}TiB"))) }
 }
 
 fn ack_timeout(text: &str) -> Result<Duration, Wrong> {
@@ -250,7 +265,8 @@ mod tests {
             max_connections: None,
             max_connections_per_client: None,
             ack_timeout: limits::ACK_TIMEOUT,
-            object_cache: limits::OBJECT_CACHE_BYTES,
+            object_cache: None,
+            memory: None,
             tls: None,
         };
         for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {

@@ -13,11 +13,16 @@ pub(crate) fn needs_restart(before: &Configuration, after: &Configuration, cores
         changed("gateway.admin", before.gateway.admin, after.gateway.admin),
         turned("gateway.tls", before.gateway.tls.is_some(), after.gateway.tls.is_some()),
         turned("admin.tls", before.admin.tls.is_some(), after.admin.tls.is_some()),
+        changed("gateway.memory", memory(&before.gateway), memory(&after.gateway)),
         changed("gateway.shards", shards(&before.gateway), shards(&after.gateway)),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn memory(gateway: &Gateway) -> String {
+    gateway.memory.map_or_else(|| "what the system allows".to_owned(), |bytes| format!("{bytes} bytes"))
 }
 
 fn turned(key: &str, was_on: bool, is_on: bool) -> Option<String> {

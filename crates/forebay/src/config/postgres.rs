@@ -22,6 +22,7 @@ pub(super) const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
+    "max_dead_letters",
     "url",
     "ca",
     "table",

@@ -18,6 +18,7 @@ pub(super) const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
+    "max_dead_letters",
     "url",
     "sentinels",
     "cluster",

@@ -15,6 +15,7 @@ pub(super) const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
+    "max_dead_letters",
     "url",
     "region",
     "bucket",

@@ -37,7 +37,7 @@ use super::{directory, size};
 
 /// The settings that a sink of each kind has.
 pub(super) const KINDS: &[(&str, &[&str])] = &[
-    ("sqlite", &["kind", "from", "max_backlog", "path", "table"]),
+    ("sqlite", &["kind", "from", "max_backlog", "max_dead_letters", "path", "table"]),
     ("directory", directory::KEYS),
     #[cfg(feature = "elasticsearch")]
     ("elasticsearch", super::elasticsearch::KEYS),
@@ -53,7 +53,7 @@ pub(super) const KINDS: &[(&str, &[&str])] = &[
     ("s3", super::s3::KEYS),
     #[cfg(feature = "webhook")]
     ("webhook", super::webhook::KEYS),
-    ("null", &["kind", "from", "max_backlog"]),
+    ("null", &["kind", "from", "max_backlog", "max_dead_letters"]),
 ];
 
 const PATH: &str = "events.db";
@@ -98,6 +98,8 @@ pub(crate) struct SinkSettings {
     pub(crate) store: SinkConfig,
     /// Bytes of the journal that may wait for it, if the configuration says how many.
     pub(crate) max_backlog: Option<u64>,
+    /// Dead letters of it that are held before its lanes pause, if the configuration says how many.
+    pub(crate) max_dead_letters: Option<u64>,
     /// Where new routes to it begin.
     pub(crate) from: Begin,
     /// How its objects are given back, if they are.
@@ -108,6 +110,7 @@ impl fmt::Display for SinkSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.store)?;
         self.max_backlog.map_or(Ok(()), |bytes| write!(f, ", at most {bytes} bytes waiting"))?;
+        self.max_dead_letters.map_or(Ok(()), |letters| write!(f, ", at most {letters} dead letters"))?;
         self.serving.as_ref().map_or(Ok(()), |_| f.write_str(", given back"))
     }
 }
@@ -387,6 +390,7 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
     let (kind, keys) = reader.required(section, "kind", &help, kind).unwrap_or(KINDS[0]);
     reader.check_keys(section, keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
+    let max_dead_letters = reader.integer(section, "max_dead_letters", dead_letters).map(|found| found.value);
     let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();
     let store = match kind {
         "null" => Some(SinkConfig::Null),
@@ -410,7 +414,13 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
     let serving = if keys.contains(&"serve") { serving::read(reader, section) } else { None };
     // Without this, defaults in the place of wrong values would be held against other sinks.
     let is_right = reader.mistakes() == mistakes_before || kind == "null";
-    store.filter(|_| is_right).map(|store| SinkSettings { store, max_backlog, from, serving })
+    store.filter(|_| is_right).map(|store| SinkSettings { store, max_backlog, max_dead_letters, from, serving })
+}
+
+fn dead_letters(number: i64) -> Result<u64, Wrong> {
+    let most = event::limits::DEAD_LETTERS_SET_MAX as u64;
+    let letters = u64::try_from(number).ok().filter(|letters| (1..=most).contains(letters));
+    letters.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {most}")))
 }
 
 fn read_sqlite(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {

@@ -35,6 +35,8 @@ mod logging;
 mod lost;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
+#[cfg(feature = "postgres")]
+mod memory_limit;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod nats;
 #[cfg(all(feature = "nats", feature = "postgres"))]

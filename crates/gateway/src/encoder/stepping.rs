@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use event::limits::{BATCH_RECORDS_MAX, BLOCK_BYTES_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
+use event::limits::{BATCH_RECORDS_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
 use event::{EventId, KeyedIds, TypeName, id};
 use pipeline::View;
 use pipeline::transform::{Filtered, Outcome, Scratch, Several, Windows};
@@ -166,7 +166,7 @@ impl Encoder {
             return Err(Problem::new(Code::TooManyRecords, detail));
         }
         let needed = self.batch.records.bytes() + bytes + records * RECORD_OVERHEAD_BYTES_MAX + PAGE_BYTES;
-        if needed > BLOCK_BYTES_MAX {
+        if needed > self.bytes_max {
             let detail = "the events that steps make of the batch are too large together: send it in parts";
             return Err(Problem::new(Code::TooLarge, detail));
         }

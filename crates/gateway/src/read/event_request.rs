@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use event::limits::READ_BYTES_MAX;
 use event::read::{Query, Reader, Wanted};
 use event::{EventId, Position};
 
@@ -64,7 +63,7 @@ impl EventRequest {
         let mut nowhere = Ok(None);
         for reader in &self.readers {
             let wanted = Wanted::Ids { first: self.id, last: self.id };
-            match reader.read(Query { wanted, after: None, limit: 1, bytes_max: READ_BYTES_MAX }).await {
+            match reader.read(Query { wanted, after: None, limit: 1, bytes_max: 2 * EVENT_ROOM }).await {
                 Ok(page) => {
                     if let Some(body) = page.events.first().and_then(answer::event) {
                         return Ok(Some(body));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use event::limits::{BATCH_RECORDS_MAX, READ_BYTES_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
+use event::limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
 use event::read::{Bookmark, Filter, Page, Query, Reader, Wanted};
 use event::{EventId, KeyedIds, Position, TypeName, rfc3339};
 
@@ -81,7 +81,7 @@ impl PageRequest {
     }
 
     pub(super) async fn answer(&self, worker: &Worker, sender: Sender) -> Result<Response, Refused> {
-        let bytes_max = READ_BYTES_MAX.min(self.limit.saturating_mul(EVENT_ROOM));
+        let bytes_max = worker.read_room().page_bytes().min(self.limit.saturating_mul(EVENT_ROOM));
         let permit = worker.read_room().take(bytes_max, sender)?;
         let Choice { wanted, reader, .. } = &self.choice;
         let positions = self.positions(worker);

@@ -4,19 +4,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use event::limits::{READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX};
+use event::memory::Budgets;
 
 use crate::code::Code;
 use crate::problem::{Problem, Refused};
 use crate::shares::{Sender, Shares, Sums};
 
-/// Where more than this is taken, the rest, a page of full size, is for those who have less than their part: a client that
-/// takes its answers as slowly as it may keeps nobody else from reading.
-const FOR_ALL_BYTES: usize = READS_IN_FLIGHT_BYTES_MAX - READ_BYTES_MAX;
-
 /// The room of all shards.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ReadRoom {
+    bytes_max: usize,
+    page_bytes: usize,
     taken: AtomicUsize,
     shares: Shares,
 }
@@ -30,17 +28,33 @@ pub(crate) struct ReadPermit {
 }
 
 impl ReadRoom {
+    pub(crate) fn new(memory: &Budgets) -> Self {
+        let (bytes_max, page_bytes) = (memory.reads_bytes, memory.read_page_bytes());
+        Self { bytes_max, page_bytes, taken: AtomicUsize::new(0), shares: Shares::default() }
+    }
+
+    /// Bytes of a page, at most.
+    pub(crate) const fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    /// Where more than this is taken, the rest, a page of full size, is for those who have less than their part: a client that
+    /// takes its answers as slowly as it may keeps nobody else from reading.
+    const fn for_all_bytes(&self) -> usize {
+        self.bytes_max - self.page_bytes
+    }
+
     /// # Errors
     /// There isn't as much left, or not for this sender.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize, sender: Sender) -> Result<ReadPermit, Refused> {
         let refused = |detail| Err(Problem::boxed(Code::Overload, detail));
-        let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= READS_IN_FLIGHT_BYTES_MAX);
+        let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
         let Ok(before) = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) else {
             return refused("too much is being read; ask again later, or for fewer events");
         };
         self.shares.add(sender, bytes);
         let permit = ReadPermit { room: self.clone(), sender, bytes };
-        if before + bytes > FOR_ALL_BYTES && permit.is_of_one_who_has_too_much() {
+        if before + bytes > self.for_all_bytes() && permit.is_of_one_who_has_too_much() {
             return refused(
                 "you are reading more than others already; take those answers first, or ask for fewer events",
             );
@@ -53,7 +67,7 @@ impl ReadPermit {
     fn is_of_one_who_has_too_much(&self) -> bool {
         let mut sums = Sums::new();
         self.room.shares.add_to(&mut sums);
-        sums.has_too_much(self.sender, self.bytes, READS_IN_FLIGHT_BYTES_MAX)
+        sums.has_too_much(self.sender, self.bytes, self.room.bytes_max)
     }
 
     /// Gives back what isn't needed after all.
@@ -76,6 +90,8 @@ impl Drop for ReadPermit {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
+    use event::limits::{READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX};
+
     use super::*;
     use crate::shares::Senders;
 
@@ -96,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_room_is_bounded_and_given_back() {
-        let room = Arc::new(ReadRoom::default());
+        let room = Arc::new(ReadRoom::new(&Budgets::FULL));
         let [one, other] = some();
         let mut most = room.take(READS_IN_FLIGHT_BYTES_MAX - 1, one).unwrap();
         let rest = room.take(1, other).unwrap();
@@ -113,7 +129,7 @@ mod tests {
 
     #[test]
     fn one_who_takes_no_answers_keeps_nobody_else_from_reading() {
-        let room = Arc::new(ReadRoom::default());
+        let room = Arc::new(ReadRoom::new(&Budgets::FULL));
         let [hog, one, other] = some();
         let mut held: Vec<_> = std::iter::from_fn(|| room.take(READ_BYTES_MAX, hog).ok()).collect();
         assert!(held.len() > 1, "{}", held.len());

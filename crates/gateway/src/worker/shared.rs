@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender as EndOfWait;
 use std::time::Duration;
 
 use access::{Demand, Tokens};
+use event::memory::Budgets;
 use eventlog::{ContentHash, Outcomes, Shard};
 use tls::ServerTls;
 
@@ -72,6 +73,7 @@ pub(crate) struct Common {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) content_hash: ContentHash,
     pub(crate) read_room: Arc<ReadRoom>,
+    pub(crate) memory: Budgets,
     /// What became of events.
     pub(crate) outcomes: Arc<Outcomes>,
     /// All shards: a first copy may stand in any.

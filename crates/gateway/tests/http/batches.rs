@@ -2,6 +2,7 @@
 
 use crate::stand::{Stand, named_types, open_types};
 use event::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, REFUSALS_LISTED_MAX};
+use event::memory::Budgets;
 use event::{KeyedIds, TypeName};
 use gateway::{Code, GatewayOptions, GatewayTypes};
 use serde_json::json;
@@ -212,4 +213,21 @@ fn small_records_count_with_the_room_that_they_take() {
     let body = "1\n".repeat(1_000);
     client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{body}"));
     stand.wait("the records are there", |counters| counters.bytes_in_flight() > 64 * 1_000);
+}
+
+#[test]
+fn a_batch_that_can_never_fit_the_memory_is_too_large() {
+    const BATCH_BYTES: usize = 100_000;
+    let memory = Budgets { batch_bytes: BATCH_BYTES, ..Budgets::FULL };
+    let stand = Stand::with(open_types(), GatewayOptions { memory, ..GatewayOptions::default() });
+    let mut client = stand.connect();
+    client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", BATCH_BYTES + 1));
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
+    assert!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains("100000 bytes")));
+    // As a body it fits, and as records it doesn't.
+    let answer = stand.post("/ingest/batch", NDJSON, "1\n".repeat(BATCH_BYTES / 4));
+    assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
+    assert!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains("more than 100000 bytes")));
+    assert_eq!(stand.post("/ingest/batch", NDJSON, "1\n".repeat(100)).json()["accepted"], 100);
 }

@@ -129,6 +129,9 @@ pub struct Rules {
     pub(super) quiet: i64,
     /// Bytes for the groups of all windows.
     memory_bytes: usize,
+    /// Whether the definition says how many.
+    has_own_memory: bool,
+    windows_open: usize,
     /// Bytes for the groups of one window, or of all sessions.
     pub(super) window_bytes: usize,
     pub(super) state: bool,
@@ -184,9 +187,25 @@ impl Rules {
             early,
             quiet: if definition.time == TimeBasis::Event { quiet } else { 0 },
             memory_bytes: memory,
+            has_own_memory: definition.memory.is_some(),
+            windows_open: usize::try_from(windows).unwrap_or(1),
             window_bytes: memory / usize::try_from(windows).unwrap_or(1),
             state: definition.state,
         })
+    }
+
+    /// Whether the definition says how much memory the groups may take.
+    #[must_use]
+    pub const fn has_own_memory(&self) -> bool {
+        self.has_own_memory
+    }
+
+    /// The groups take at most so many bytes, unless the definition says how many.
+    pub const fn limit_memory(&mut self, bytes: usize) {
+        if !self.has_own_memory {
+            self.memory_bytes = bytes;
+            self.window_bytes = bytes / self.windows_open;
+        }
     }
 
     /// The type of the results.

@@ -2,8 +2,6 @@
 //! until it is written, its events needn't be read from the journal again.
 
 use bytes::Bytes;
-use event::limits::OBJECT_KEPT_BYTES_MAX;
-
 use super::content::{BUFFER_BYTES, Sealed};
 use super::room::{Held, Room};
 use super::{Line, ObjectRules, line, line_bytes};
@@ -31,7 +29,7 @@ pub struct Lines {
 impl Lines {
     /// Begins those of an object by these rules, of events of `shard`, if its bytes could be kept as a whole and depend on nothing but its events.
     pub(super) fn new(rules: &ObjectRules, shard: u16, room: &Room) -> Option<Self> {
-        let bytes_max = Self::bytes_ahead(rules)?;
+        let bytes_max = Self::bytes_ahead(rules, room)?;
         // Of types that are told apart there are many objects, few of which become whole: they take what they need.
         let held = room.take_ahead(if rules.prefix.tells_types() { 0 } else { bytes_max })?;
         let (line, pieces, open, sealed, room) = (rules.line, Vec::new(), Vec::new(), Sealed::default(), room.clone());
@@ -39,8 +37,8 @@ impl Lines {
     }
 
     /// How many bytes lines of an object by these rules may come to, if they can be made ahead.
-    pub(super) fn bytes_ahead(rules: &ObjectRules) -> Option<usize> {
-        let bytes_max = usize::try_from(rules.bytes_max).ok().filter(|bytes| *bytes <= OBJECT_KEPT_BYTES_MAX as usize);
+    pub(super) fn bytes_ahead(rules: &ObjectRules, room: &Room) -> Option<usize> {
+        let bytes_max = usize::try_from(rules.bytes_max).ok().filter(|bytes| *bytes <= room.object_max() as usize);
         // The names of objects that stand apart stand in lines, and are made of the object's.
         bytes_max.filter(|_| rules.apart.is_none() && rules.codec.of_lines().is_some())
     }
@@ -84,7 +82,7 @@ impl Lines {
     /// Uses so many bytes more, if an object may have as much, and there is room.
     fn hold(&mut self, bytes: usize) -> bool {
         let used = self.used + bytes;
-        if used > OBJECT_KEPT_BYTES_MAX as usize {
+        if used > self.room.object_max() as usize {
             return false;
         }
         let missing = used.saturating_sub(self.held.bytes());
@@ -110,7 +108,7 @@ mod tests {
     use std::time::Duration;
 
     use event::EventId;
-    use event::limits::OBJECTS_AHEAD_BYTES_MAX;
+    use event::limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_AHEAD_BYTES_MAX};
 
     use super::*;
     use crate::Write;

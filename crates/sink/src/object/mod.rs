@@ -104,13 +104,18 @@ impl ObjectStore {
     #[must_use]
     pub fn lacks_room(&self) -> bool {
         let rules = self.rules();
-        Lines::bytes_ahead(&rules).is_some_and(|bytes| !self.room().has_ahead(bytes))
+        Lines::bytes_ahead(&rules, self.room()).is_some_and(|bytes| !self.room().has_ahead(bytes))
     }
 
     /// Whether it is files of this machine.
     #[must_use]
     pub const fn is_on_this_disk(&self) -> bool {
         matches!(self, Self::Directory(_))
+    }
+
+    /// Keeps no more in memory than the budgets say. To be called before the first write.
+    pub fn shrink_to(&self, memory: &event::memory::Budgets) {
+        self.room().shrink_to(memory);
     }
 
     fn room(&self) -> &Room {

@@ -5,8 +5,10 @@
 //! needs no more to end, or is of those who leave some.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use event::limits::{OBJECTS_AHEAD_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
+use event::limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_AHEAD_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
+use event::memory::Budgets;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Room for the bytes that a store keeps, of all its objects. Cheap to clone: the clones share it.
@@ -15,6 +17,8 @@ pub(super) struct Room {
     all: Arc<Semaphore>,
     /// The part of it that lines may take which are made ahead.
     ahead: Arc<Semaphore>,
+    /// Bytes that one object may keep.
+    object_max: Arc<AtomicU32>,
 }
 
 impl Room {
@@ -22,15 +26,28 @@ impl Room {
         Self {
             all: Arc::new(Semaphore::new(OBJECTS_KEPT_BYTES_MAX)),
             ahead: Arc::new(Semaphore::new(OBJECTS_AHEAD_BYTES_MAX)),
+            object_max: Arc::new(AtomicU32::new(OBJECT_KEPT_BYTES_MAX)),
         }
+    }
+
+    /// Makes it as small as the budgets say. To be called before it is used.
+    pub(super) fn shrink_to(&self, memory: &Budgets) {
+        self.all.forget_permits(OBJECTS_KEPT_BYTES_MAX.saturating_sub(memory.objects_kept_bytes));
+        self.ahead.forget_permits(OBJECTS_AHEAD_BYTES_MAX.saturating_sub(memory.objects_ahead_bytes));
+        let object_max = u32::try_from(memory.object_kept_bytes).unwrap_or(u32::MAX);
+        self.object_max.store(object_max.min(OBJECT_KEPT_BYTES_MAX), Ordering::Relaxed);
+    }
+
+    /// Bytes that one object may keep.
+    pub(super) fn object_max(&self) -> u32 {
+        self.object_max.load(Ordering::Relaxed)
     }
 
     /// Room for an object of so many bytes of lines, in the order in which it is asked for. What is larger than an object may keep has as
     /// much as that, since it may come to less when it is coded.
     #[cfg(feature = "objects-over-http")]
     pub(super) async fn take(&self, line_bytes: u64) -> Result<Held, tokio::sync::AcquireError> {
-        let most = event::limits::OBJECT_KEPT_BYTES_MAX;
-        let bytes = u32::try_from(line_bytes).unwrap_or(u32::MAX).min(most);
+        let bytes = u32::try_from(line_bytes).unwrap_or(u32::MAX).min(self.object_max());
         Ok(Held { all: self.all.clone().acquire_many_owned(bytes).await?, ahead: None })
     }
 
@@ -80,7 +97,6 @@ impl Held {
 
 #[cfg(all(test, feature = "objects-over-http"))]
 mod tests {
-    use event::limits::OBJECT_KEPT_BYTES_MAX;
     use futures_util::FutureExt;
 
     use super::*;
@@ -105,6 +121,17 @@ mod tests {
         drop(made);
         ahead.clear();
         assert!(room.has_ahead(OBJECTS_AHEAD_BYTES_MAX));
+    }
+
+    #[test]
+    fn with_little_memory_the_room_is_smaller_and_an_object_still_gets_it() {
+        let room = Room::new();
+        room.shrink_to(&Budgets::LEAST);
+        assert!(room.take_ahead(Budgets::LEAST.objects_ahead_bytes + 1).is_none());
+        let ahead = room.take_ahead(Budgets::LEAST.objects_ahead_bytes);
+        let made = room.take(u64::MAX).now_or_never().and_then(Result::ok);
+        assert_eq!(made.map(|held| held.bytes()), Some(Budgets::LEAST.object_kept_bytes));
+        assert!(ahead.is_some());
     }
 
     #[test]

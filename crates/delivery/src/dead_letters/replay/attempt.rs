@@ -131,7 +131,7 @@ impl Clerk {
             for place in again.records(&again.letters).iter().filter_map(place_of) {
                 left.numbers.remove(&place);
             }
-            if !again.is_full() {
+            if !again.is_full(self.dead.memory()) {
                 break;
             }
         }
@@ -179,7 +179,7 @@ impl Clerk {
     fn held(&self, sent: &Sent) -> Result<Page, String> {
         let mut page = Page::default();
         let Some(mut reading) = Reading::begin(&self.dead).map_err(|error| error.to_string())? else { return Ok(page) };
-        while !page.is_full()
+        while !page.is_full(self.dead.memory())
             && let Some(stretch) =
                 reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?
         {

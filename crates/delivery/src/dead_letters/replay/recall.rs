@@ -76,7 +76,7 @@ impl Clerk {
             if let Some(stretch) = read {
                 page.add(stretch, &letters);
             }
-            if is_end || page.is_full() {
+            if is_end || page.is_full(self.dead.memory()) {
                 let page = std::mem::take(&mut page);
                 let done = page.letters.last().copied();
                 let are_any = self.reopen(page, lost)?;
