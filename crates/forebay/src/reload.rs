@@ -177,7 +177,7 @@ impl Reloader {
         self.parts.tls.show(tls);
         self.parts.types.show(&configuration);
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
-            wiring::warn_of_descriptors(&configuration.gateway);
+            wiring::warn_of_descriptors(&configuration.gateway, &self.parts.memory);
         }
         (self.current, self.sinks) = (configuration, sinks);
         Ok(())

@@ -253,7 +253,7 @@ impl Running {
             saved,
             Options { memory, ..Options::new(Arc::new(Log)) },
         )?;
-        wiring::warn_of_descriptors(&configuration.gateway);
+        wiring::warn_of_descriptors(&configuration.gateway, &memory);
         let objects = ObjectBoard::new(delivery.lanes().clone(), &memory);
         let options = GatewayOptions {
             tokens: tokens.clone(),

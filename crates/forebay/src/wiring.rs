@@ -33,8 +33,8 @@ pub(crate) fn gateway_options(gateway: &config::Gateway, memory: &Budgets) -> Ga
 }
 
 /// Says so if fewer connections can be open than the operator has set, or than the default. Only the former is worth a warning.
-pub(crate) fn warn_of_descriptors(gateway: &config::Gateway) {
-    let wanted = gateway.connections_wanted();
+pub(crate) fn warn_of_descriptors(gateway: &config::Gateway, memory: &Budgets) {
+    let wanted = gateway.connections_wanted(memory);
     let Connections { all, per_client } = wanted.within_limit();
     if all < wanted.all {
         let message = format!(
