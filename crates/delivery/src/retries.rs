@@ -9,7 +9,6 @@ use eventlog::Settled;
 use sink::{Batch, Record, Refusal, Report, Retry, RetryScope};
 use tokio::time::{Instant, sleep};
 
-use crate::assembly::Assembly;
 use crate::backoff::Backoff;
 use crate::dead_letters::{BuryError, Letter, Resent};
 use crate::lane::{Lane, Run, Turn};
@@ -246,7 +245,7 @@ impl Lane {
             run.retries.pause();
             return Ok(());
         };
-        let batch = resent.batch(&self.name);
+        let batch = resent.batch((&self.name, self.claim));
         let (refused, retry) = match self.sink.write(&batch).await {
             Ok(Report::Stored) => (Vec::new(), Vec::new()),
             Ok(Report::Except { refused, retry }) => (refused, retry),

@@ -91,7 +91,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::Json,
         Self::Utf8,
         Self::Depth,

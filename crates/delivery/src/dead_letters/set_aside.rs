@@ -12,7 +12,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
 use eventlog::{Asked, Dead, Pending, Record, Settled, Span};
-use sink::{Batch, Write};
+use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
 use super::reading::Reading;
@@ -138,9 +138,9 @@ pub(crate) struct Resent {
 
 impl Resent {
     /// The events as a batch, in the order of their sequences.
-    pub(crate) fn batch(&self, lane: &Lane) -> Batch {
+    pub(crate) fn batch(&self, of: (&Lane, Claim)) -> Batch {
         let first = self.part.first().map_or(1, |(_, sequence)| *sequence);
-        self.page.batch(lane, first - 1, &self.part)
+        self.page.batch(of, first - 1, &self.part)
     }
 
     /// The last event.

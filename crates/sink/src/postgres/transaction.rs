@@ -124,7 +124,7 @@ pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, how: How) -
         // A table may refuse a record for what else is in its transaction: fewer at a time may pass.
         Err(Failure::Unsteady(words)) => {
             talk.order("rollback").await?;
-            let cursor = read_cursor(talk, table, batch.lane()).await?;
+            let cursor = read(talk, table, batch.lane()).await?.position;
             let waiting = beyond(batch, cursor).len();
             if waiting < 2 {
                 return Err(Failure::Unsteady(words));
