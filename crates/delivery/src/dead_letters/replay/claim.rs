@@ -15,21 +15,28 @@ impl Clerk {
     /// Where the store's cursor of the lane stands, with this process's claim on it; none where the store keeps no cursor.
     pub(super) async fn claim_cursor(&mut self, sink: &Sink) -> Result<Option<u64>, String> {
         let failed = |error: SinkError| error.to_string();
+        let first = Lane { shard: 0, sink: self.dead.sink().clone(), ..self.lane.clone() };
+        let Some(of_sink) = sink.held(&first).await.map_err(failed)? else { return Ok(None) };
+        if !self.knows(&of_sink) {
+            let sink = self.dead.sink();
+            return Err(format!(
+                "another server has claimed sink {sink} in the store: see why its lanes have stopped with: forebay route list"
+            ));
+        }
         let Some(held) = sink.held(&self.lane).await.map_err(failed)? else { return Ok(None) };
         if held.claims == [self.claim] {
             return Ok(Some(held.position));
         }
         let takeover = if self.knows(&held) {
             Takeover::Known(held.claims.clone().into())
-        } else if self.has_sink(sink).await.map_err(failed)? {
+        } else if of_sink.claims == [self.claim] {
             // Another process may have moved the cursor past numbers that were sent and never stored.
             self.forget_attempt()?;
             Takeover::Forced(held.position)
         } else {
-            let sink = self.dead.sink();
-            return Err(format!(
-                "another server has claimed sink {sink} in the store: see why its lanes have stopped with: forebay route list"
-            ));
+            return Err(
+                "another server has claimed the lane of replays: try again when this server's lanes deliver".into()
+            );
         };
         self.ledger.note_claim(self.dead.sink(), &held.claims, self.claim).await;
         let held = sink.claim(&self.lane, self.claim, takeover).await.map_err(failed)?;
@@ -38,11 +45,5 @@ impl Clerk {
             Some(_) => Err("another server claims the lane of replays just now".into()),
             None => Ok(None),
         }
-    }
-
-    /// Whether this process holds the sink's own lanes: the first of them tells.
-    async fn has_sink(&self, sink: &Sink) -> Result<bool, SinkError> {
-        let first = Lane { shard: 0, sink: self.dead.sink().clone(), ..self.lane.clone() };
-        Ok(sink.held(&first).await?.is_some_and(|held| held.claims == [self.claim]))
     }
 }
