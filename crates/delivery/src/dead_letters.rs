@@ -35,8 +35,8 @@ pub use office::{DeadError, DeadLetterOffice};
 pub use offline::read_dead_letters;
 pub(crate) use offline::sinks_with_letters;
 pub(crate) use replay::{Clerk, SinkSlot, clerk};
-pub(crate) use set_aside::Resent;
 pub use replay::{DeadAction, DeadOutcome};
+pub(crate) use set_aside::Resent;
 
 use crate::options::Reporter;
 use crate::status::DeadCounters;

@@ -57,7 +57,14 @@ impl Webhook {
             silence_max: config.timeout,
         });
         let turns = Semaphore::new(config.requests_max.get());
-        let shared = Shared { config, client, turns, pause: Pause::default(), first: AtomicUsize::new(0), closed: watch::Sender::new(0) };
+        let shared = Shared {
+            config,
+            client,
+            turns,
+            pause: Pause::default(),
+            first: AtomicUsize::new(0),
+            closed: watch::Sender::new(0),
+        };
         Self { shared: Arc::new(shared) }
     }
 
