@@ -39,8 +39,8 @@ pub use office::{DeadError, DeadLetterOffice};
 pub(crate) use offline::sinks_with_letters;
 pub use offline::{damaged_dead_letters, read_dead_letters};
 pub(crate) use replay::{Clerk, SinkSlot, clerk};
-pub(crate) use set_aside::Resent;
 pub use replay::{DeadAction, DeadOutcome};
+pub(crate) use set_aside::Resent;
 
 use crate::options::{Options, Reporter};
 use crate::status::DeadCounters;

@@ -368,7 +368,8 @@ impl Lane {
         }
         self.backoff.reset();
         let batch = run.assembly.batch().clone();
-        let dead = (0..batch.len()).filter(|at| batch.get(*at).is_some_and(|one| run.known.buried.contains(&one.sequence)));
+        let dead =
+            (0..batch.len()).filter(|at| batch.get(*at).is_some_and(|one| run.known.buried.contains(&one.sequence)));
         let dead = if run.known.buried.is_empty() { BTreeSet::new() } else { dead.collect() };
         self.settle(run);
         // Also those that were set aside with it.

@@ -21,7 +21,8 @@ const PROBE_RECORDS: usize = 64;
 const NEWEST: [u64; 4] = [64, 16, 4, 1];
 /// With new events a batch of which nothing was taken is sent again after this.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
-const MOVED: &str = "it was set aside, and the store of its sink is of another kind now, which doesn't take it out of order: replay it";
+const MOVED: &str =
+    "it was set aside, and the store of its sink is of another kind now, which doesn't take it out of order: replay it";
 
 /// When a lane sends again what it has set aside.
 pub(crate) struct Retries {

@@ -226,7 +226,8 @@ fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) 
             }
         }
     });
-    let help = "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
+    let help =
+        "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
     text.gauge("forebay_events_set_aside", help, |series| {
         for row in rows {
             for sink in &row.sinks {

@@ -202,12 +202,7 @@ impl DeadLetters {
     }
 
     /// The store has refused these events for now: the newest of each type is shown with its reason.
-    pub(crate) fn refused_for_now<'a>(
-        &self,
-        shard: u16,
-        events: impl Iterator<Item = (u64, &'a str)>,
-        are_new: bool,
-    ) {
+    pub(crate) fn refused_for_now<'a>(&self, shard: u16, events: impl Iterator<Item = (u64, &'a str)>, are_new: bool) {
         let (aside, mut news) = (self.aside(), self.aside_news());
         for (sequence, reason) in events {
             if let Some(event) = aside.events.get(&(shard, sequence)) {
@@ -307,7 +302,12 @@ impl DeadLetters {
         let is_lower = |(_, event): &(u64, &Event)| {
             event.revision.is_some_and(|revision| highest.get(&event.id).is_some_and(|highest| *highest > revision))
         };
-        aside.of_shard(shard).filter(|(sequence, _)| *sequence <= cursor).filter(is_lower).map(|(sequence, _)| sequence).collect()
+        aside
+            .of_shard(shard)
+            .filter(|(sequence, _)| *sequence <= cursor)
+            .filter(is_lower)
+            .map(|(sequence, _)| sequence)
+            .collect()
     }
 
     /// Releases the events whose routes were given up: they aren't sent any more, and the ledger has counted them.
@@ -316,7 +316,8 @@ impl DeadLetters {
         let all = aside.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
         let all: Vec<(u16, u64, Arc<str>)> = all.collect();
         drop(aside);
-        let given_up = all.into_iter().filter(|(shard, at, name)| self.ledger.has_given_up(&self.sink, name, *shard, *at));
+        let given_up =
+            all.into_iter().filter(|(shard, at, name)| self.ledger.has_given_up(&self.sink, name, *shard, *at));
         let mut by_shard: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
         given_up.for_each(|(shard, at, _)| by_shard.entry(shard).or_default().push(at));
         by_shard.iter().try_for_each(|(shard, sequences)| self.end_aside(*shard, sequences, Settled::Released))

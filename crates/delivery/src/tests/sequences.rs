@@ -285,12 +285,8 @@ fn retries_and_crashes(mutation: Option<Mutation>) -> bool {
 
 fn crashes_after(first: &[Step], mutation: Option<Mutation>) -> bool {
     (1..40_u64).any(|pause| {
-        let then = [
-            Step::Milliseconds(pause * 40),
-            Step::Kill,
-            Step::Milliseconds(50),
-            Step::PowerFailure { operations: 1 },
-        ];
+        let then =
+            [Step::Milliseconds(pause * 40), Step::Kill, Step::Milliseconds(50), Step::PowerFailure { operations: 1 }];
         let steps = [first, &then].concat();
         std::panic::catch_unwind(|| play(&steps, pause, mutation)).is_err()
     })

@@ -131,7 +131,11 @@ fn a_restart_at_any_moment_counts_it_once() {
             world.start();
             world.append(0, "named", 5).await;
             tokio::time::sleep(std::time::Duration::from_millis(pause * 15)).await;
-            if pause % 2 == 0 { world.power_cut(pause).await } else { world.kill(pause).await }
+            if pause % 2 == 0 {
+                world.power_cut(pause).await
+            } else {
+                world.kill(pause).await
+            }
             world.start();
             seconds(3).await;
             world.check_balance();

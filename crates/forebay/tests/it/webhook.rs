@@ -192,7 +192,11 @@ fn what_is_set_aside_ends_with_the_route_that_is_dropped() {
     }
     server.wait("forebay_events_stored_total{", |stored| stored == 7);
     server.wait("forebay_events_set_aside{", |count| count == 1);
-    assert_eq!((post_and_wait(&server, 3), post_and_wait(&server, 4)), (202, 200), "it is pending, and a neighbour stored");
+    assert_eq!(
+        (post_and_wait(&server, 3), post_and_wait(&server, 4)),
+        (202, 200),
+        "it is pending, and a neighbour stored"
+    );
     folder.write("forebay.toml", "[types.\"*\"]\nroutes = []\n");
     server.signal("-HUP");
     server.wait("forebay_route_removed{", |count| count == 1);

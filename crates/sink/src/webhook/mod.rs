@@ -59,7 +59,14 @@ impl Webhook {
             waits_for_retry_after: false,
         });
         let turns = Semaphore::new(config.requests_max.get());
-        let shared = Shared { config, client, turns, pause: Pause::default(), first: AtomicUsize::new(0), closed: watch::Sender::new(0) };
+        let shared = Shared {
+            config,
+            client,
+            turns,
+            pause: Pause::default(),
+            first: AtomicUsize::new(0),
+            closed: watch::Sender::new(0),
+        };
         Self { shared: Arc::new(shared) }
     }
 

@@ -148,9 +148,11 @@ impl Outcomes {
             let away = self.away.as_ref().or_else(|| self.unclear.first().map(|(_, failure)| failure));
             let reason: Reason = away.map(Failure::what).unwrap_or_default().into();
             let unanswered = self.unanswered.into_iter();
-            self.retry.extend(
-                unanswered.map(|index| Retry { index, reason: reason.clone(), scope: RetryScope::Store }),
-            );
+            self.retry.extend(unanswered.map(|index| Retry {
+                index,
+                reason: reason.clone(),
+                scope: RetryScope::Store,
+            }));
             for (index, failure) in self.unclear {
                 let reason = failure.into_sink_error(url).to_string().into();
                 self.retry.push(Retry { index, reason, scope: RetryScope::Record });

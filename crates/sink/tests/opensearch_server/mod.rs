@@ -96,7 +96,8 @@ impl OpenSearch {
         let mut java = Command::new("java");
         java.args(self.options).arg("-cp").arg(self.jars.join("*"));
         // Servers of one name would find one another.
-        let (data, name, port) = (self.folder.join("server"), self.folder.file_name().unwrap(), self.base_port.to_string());
+        let (data, name, port) =
+            (self.folder.join("server"), self.folder.file_name().unwrap(), self.base_port.to_string());
         if self.has_ingest {
             let program = self.folder.join("Run.java");
             fs::write(&program, WITH_INGEST).unwrap();
