@@ -169,7 +169,7 @@ fn a_full_disk_rolls_back_and_passes() {
     let record = Record { type_name, source, ..record };
     let mut whole = batch.clone();
     whole.push(&large, &record);
-    let error = transaction::write(&mut connection, &sql, &whole, 0).unwrap_err();
+    let error = transaction::write(&mut connection, &sql, &whole, 0, &mut Default::default()).unwrap_err();
     assert!(matches!(failure::classify(&sqlite.shared.config.path, &error), SinkError::Unavailable(_)), "{error}");
     assert!(connection.is_autocommit(), "rolled back");
     let count = |table| -> i64 {
@@ -178,7 +178,7 @@ fn a_full_disk_rolls_back_and_passes() {
     assert_eq!((count("events"), count("forebay_cursors")), (0, 0));
     limit(&connection, pages + 100);
     batch = whole;
-    let written = transaction::write(&mut connection, &sql, &batch, 0);
+    let written = transaction::write(&mut connection, &sql, &batch, 0, &mut Default::default());
     assert_eq!(written, Ok(transaction::Written::Report(Report::Stored)));
     assert_eq!(count("events"), 4);
 }
@@ -204,6 +204,51 @@ fn a_trigger_that_ends_the_transaction_leaves_nothing() {
     assert!(matches!(run(sqlite.write(&batch(1, 3))), Err(SinkError::Misconfigured(_))));
     let count: i64 = beside(&directory).query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
     assert_eq!((count, stored_up_to(&sqlite, &lane())), (0, Ok(0)));
+}
+
+/// What a table refuses by this trigger: two attempts may fail before.
+fn refused_by(body: &str, batch: &Batch) -> (Vec<usize>, usize) {
+    let (directory, sqlite) = fresh();
+    assert_eq!(run(sqlite.connect()), Ok(()));
+    let trigger = format!("create trigger t before insert on events {body}");
+    beside(&directory).execute_batch(&trigger).unwrap();
+    for failed in 0..3 {
+        match run(sqlite.write(batch)) {
+            Ok(Report::Withheld { refused }) => {
+                let indices: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
+                assert_eq!(run(sqlite.write(&batch.without(&indices))), Ok(Report::Stored));
+                return (indices, failed);
+            }
+            Err(SinkError::Misconfigured(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(run(sqlite.cursor(&lane())), Ok(Cursor::Store(0)));
+    (Vec::new(), 3)
+}
+
+#[test]
+fn what_a_trigger_raises_for_one_row_is_refused_alone() {
+    let bad = format!("new.id = x'{}'", "02".repeat(16));
+    for (what, failed) in [
+        ("raise(abort, 'no')", 0),
+        ("raise(fail, 'no')", 0),
+        // These have no code that tells a row from the table.
+        ("json_extract('{', '$.a')", 0),
+        ("abs(-9223372036854775807 - 1)", 0),
+        // The transaction is gone with the row: it is tried behind its neighbours the next times.
+        ("raise(rollback, 'no')", 2),
+    ] {
+        let found = refused_by(&format!("when {bad} begin select {what}; end"), &batch(1, 3));
+        assert_eq!(found, (vec![1], failed), "{what}");
+    }
+}
+
+#[test]
+fn a_table_that_takes_no_row_buries_none() {
+    for what in ["json_extract('{', '$.a')", "raise(rollback, 'no')"] {
+        assert_eq!(refused_by(&format!("begin select {what}; end"), &batch(1, 3)), (vec![], 3), "{what}");
+    }
 }
 
 #[test]

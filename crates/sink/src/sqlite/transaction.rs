@@ -1,8 +1,11 @@
 //! One batch, one transaction: the rows and the lane's cursor, or nothing.
 
+use std::collections::HashMap;
+
 use event::Lane;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::failure::may_concern_a_row;
 use super::rows::{Rows, Sql};
 use crate::{Batch, Claim, Refusal, Report, Takeover};
 
@@ -52,9 +55,21 @@ pub(super) enum Written {
     Unclaimed,
 }
 
+/// How often records, by their sequences, have ended the transaction that they were written in.
+pub(super) type Enders = HashMap<u64, u32>;
+
+/// So often a record ends its transaction, the later times behind its neighbours, before it is refused.
+const ENDS_MAX: u32 = 3;
+
 /// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`.
 /// The write lock is taken before the cursor is read, so that a twin can't write the same records in between.
-pub(super) fn write(connection: &mut Connection, sql: &Sql, batch: &Batch, at_least: u64) -> rusqlite::Result<Written> {
+pub(super) fn write(
+    connection: &mut Connection,
+    sql: &Sql,
+    batch: &Batch,
+    at_least: u64,
+    enders: &mut Enders,
+) -> rusqlite::Result<Written> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let (cursor, held) = read(&transaction, batch.lane())?;
     if !Claim::admits(held, batch) {
@@ -66,9 +81,13 @@ pub(super) fn write(connection: &mut Connection, sql: &Sql, batch: &Batch, at_le
     if batch.last() <= cursor {
         return Ok(Written::Report(Report::Stored));
     }
-    let refused = write_rows(&transaction, sql, batch, cursor)?;
+    let mut refused = write_rows(&transaction, sql, batch, cursor, enders)?;
     if !refused.is_empty() {
-        transaction.rollback()?;
+        // A record may have ended the transaction by itself.
+        if !transaction.is_autocommit() {
+            transaction.rollback()?;
+        }
+        refused.sort_by_key(|refusal| refusal.index);
         return Ok(Written::Report(Report::Withheld { refused }));
     }
     set(&transaction, batch.lane(), batch.last(), batch.claim())?;
@@ -76,13 +95,55 @@ pub(super) fn write(connection: &mut Connection, sql: &Sql, batch: &Batch, at_le
     Ok(Written::Report(Report::Stored))
 }
 
-/// The refused are all found, so that delivery has to send the rest only once.
-fn write_rows(connection: &Connection, sql: &Sql, batch: &Batch, cursor: u64) -> rusqlite::Result<Vec<Refusal>> {
+/// The refused are all found, so that delivery has to send the rest only once. An error that may be the record's fault or the
+/// table's is the record's only if another record passes; the record is tried once more behind the others.
+fn write_rows(
+    connection: &Connection,
+    sql: &Sql,
+    batch: &Batch,
+    cursor: u64,
+    enders: &mut Enders,
+) -> rusqlite::Result<Vec<Refusal>> {
     let mut rows = Rows::new(connection, sql)?;
-    let mut refused = Vec::new();
+    let (mut refused, mut again, mut passed) = (Vec::new(), Vec::new(), 0_usize);
     for (index, record) in batch.records().enumerate().filter(|(_, record)| record.sequence > cursor) {
-        if let Some(reason) = rows.write(&record)? {
-            refused.push(Refusal { index, reason });
+        if enders.contains_key(&record.sequence) {
+            again.push((index, record));
+            continue;
+        }
+        match rows.write(&record) {
+            Ok(None) => passed += 1,
+            Ok(Some(reason)) => refused.push(Refusal { index, reason }),
+            Err(error) if connection.is_autocommit() => {
+                enders.insert(record.sequence, 1);
+                return Err(error);
+            }
+            Err(error) if may_concern_a_row(&error) => again.push((index, record)),
+            Err(error) => return Err(error),
+        }
+    }
+    for (index, record) in again {
+        let error = match rows.write(&record) {
+            Ok(None) => {
+                passed += 1;
+                continue;
+            }
+            Ok(Some(reason)) => {
+                refused.push(Refusal { index, reason });
+                continue;
+            }
+            Err(error) => error,
+        };
+        let ends = connection.is_autocommit();
+        let times = enders.entry(record.sequence).or_default();
+        *times += u32::from(ends);
+        let is_sure = passed > 0 && (!ends || *times >= ENDS_MAX);
+        if !is_sure || !(ends || may_concern_a_row(&error)) {
+            return Err(error);
+        }
+        refused.push(Refusal { index, reason: format!("the table doesn't take event {}: {error}", record.id).into() });
+        if ends {
+            break;
         }
     }
     Ok(refused)

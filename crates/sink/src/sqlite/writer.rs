@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::file_identity::FileIdentity;
 use super::rows::Sql;
-use super::transaction::Written;
+use super::transaction::{Enders, Written};
 use super::{SqliteConfig, failure, schema, transaction};
 use crate::{Batch, Claim, Held, Report, SinkError, Takeover};
 
@@ -60,6 +60,8 @@ pub(super) struct Writer {
     file: Option<FileIdentity>,
     /// Up to where lanes were seen to be stored: a file that has less is another one, or an older copy.
     stored: HashMap<Lane, u64>,
+    /// Records that ended the transactions of their lanes.
+    enders: HashMap<Lane, Enders>,
     uncopied_bytes: usize,
     /// From so many on they are copied without waiting for a pause.
     log_bytes_max: usize,
@@ -74,6 +76,7 @@ impl Writer {
             connection: None,
             file: None,
             stored: HashMap::new(),
+            enders: HashMap::new(),
             uncopied_bytes: 0,
             log_bytes_max: CHECKPOINT_BYTES_MAX,
         }
@@ -139,8 +142,12 @@ impl Writer {
     /// A connection that another lane's failure closed may be opened on another file: a batch would leave a gap there.
     fn write_behind_what_is_stored(&mut self, batch: &Batch) -> Result<Report, SinkError> {
         let at_least = self.stored.get(batch.lane()).copied().unwrap_or(0);
-        let written = self.with(|connection, sql| transaction::write(connection, sql, batch, at_least))?;
-        match written {
+        let mut enders = self.enders.remove(batch.lane()).unwrap_or_default();
+        let written = self.with(|connection, sql| transaction::write(connection, sql, batch, at_least, &mut enders));
+        if written.is_err() && !enders.is_empty() {
+            self.enders.insert(batch.lane().clone(), enders);
+        }
+        match written? {
             Written::Report(Report::Stored) => {
                 self.stored.insert(batch.lane().clone(), at_least.max(batch.last()));
                 Ok(Report::Stored)
