@@ -134,7 +134,9 @@ mod tests {
         let refused = vec![Refusal { index, reason: reason.clone() }];
         let retry = vec![Retry { index, reason: reason.clone() }];
         for report in [Report::Withheld { refused: refused.clone() }, Report::Except { refused, retry }] {
-            let (Report::Withheld { refused } | Report::Except { refused, .. }) = report.clone().visible() else { panic!() };
+            let (Report::Withheld { refused } | Report::Except { refused, .. }) = report.clone().visible() else {
+                panic!()
+            };
             assert_eq!((refused[0].index, &*refused[0].reason), (index, shown));
             if let Report::Except { retry, .. } = report.visible() {
                 assert_eq!(&*retry[0].reason, shown);

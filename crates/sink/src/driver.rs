@@ -6,10 +6,10 @@ use std::time::Duration;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
+use crate::contract::make_visible;
 use crate::object::directory::{Directory, Files, OsFiles};
 #[cfg(feature = "objects-over-http")]
 use crate::object::over_http::OverHttp;
-use crate::contract::make_visible;
 use crate::{
     Batch, Claim, Cursor, DirectoryConfig, Held, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite,
     SqliteConfig, Takeover, Traits,

@@ -54,7 +54,12 @@ fn answer_all(mut client: TcpStream, answer: &str) {
 }
 
 fn client(silence_max: Duration) -> HttpClient {
-    HttpClient::new(HttpOptions { ca: None, connect_timeout: Duration::from_secs(20), silence_max, waits_for_retry_after: true })
+    HttpClient::new(HttpOptions {
+        ca: None,
+        connect_timeout: Duration::from_secs(20),
+        silence_max,
+        waits_for_retry_after: true,
+    })
 }
 
 fn patient() -> HttpClient {
@@ -240,8 +245,9 @@ async fn what_comes_before_an_answer_is_bounded_in_bytes() {
 
 #[tokio::test]
 async fn another_protocol_is_no_answer() {
-    let (address, _) =
-        server(|_, client| answer_all(client, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"));
+    let (address, _) = server(|_, client| {
+        answer_all(client, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+    });
     let failure = patient().send(request(address, full("body"))).await.map(drop).unwrap_err();
     assert!(matches!(failure.kind, HttpFailureKind::Interim(status) if status == 101), "{failure}");
     assert!(!failure.is_unsent(), "what it did isn't known");

@@ -29,7 +29,8 @@ fn json_shown(json: &str) -> String {
 
 /// A letter with everything that is known of it.
 pub(super) fn whole(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
-    let optional = |text: &Option<String>| text.as_deref().map_or_else(|| "-".into(), |text| on_one_line(text).into_owned());
+    let optional =
+        |text: &Option<String>| text.as_deref().map_or_else(|| "-".into(), |text| on_one_line(text).into_owned());
     let source = if letter.source.is_empty() { "-".into() } else { on_one_line(&letter.source) };
     writeln!(output, "sink        {}", letter.sink)?;
     writeln!(output, "id          {}", letter.id)?;

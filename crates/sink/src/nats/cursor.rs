@@ -84,7 +84,8 @@ impl<'a> Written<'a> {
     fn of(message: &'a Stored) -> Result<Self, Failure> {
         let (position, first, count) = (number(message, POSITION)?, number(message, FIRST)?, number(message, NUMBER)?);
         let batch = message.header(BATCH).unwrap_or_default();
-        let beyond = message.header(STORED).map_or_else(|| Some(BTreeSet::new()), |text| ranges_of(&text)).ok_or(ODD)?;
+        let beyond =
+            message.header(STORED).map_or_else(|| Some(BTreeSet::new()), |text| ranges_of(&text)).ok_or(ODD)?;
         Ok(Self { message, position, first, batch, count, beyond })
     }
 

@@ -44,10 +44,12 @@ pub(super) fn put(text: &str, out: &mut Vec<u8>) -> Option<()> {
 /// The whole number that `text` is by its value, whatever its form: `1.0`, `1E+2` and `120e-1` are some. Exact; `None` where it is no
 /// number, has a fraction, or is too large.
 pub(super) fn whole(text: &str) -> Option<i128> {
-    let (is_negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+    // Strings may begin with a plus sign.
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_negative = text.starts_with('-');
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
-        None => (rest, 0),
+        None => (unsigned, 0),
     };
     let (before, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -100,11 +102,28 @@ mod tests {
             ("-9223372036854775808", i128::from(i64::MIN)),
             ("92233720368547758070e-1", i128::from(i64::MAX)),
             ("00012", 12),
+            ("+7", 7),
             ("10000000000000000000000000000000000000000e-38", 100),
         ] {
             assert_eq!(whole(text), Some(number), "{text}");
         }
-        for text in ["", "-", "1.5", "1e-1", "1e99999", "1e9999999999999999999999", "1.", ".5", "0x10", "+1", "1 ", "true", "1_0", "1e", "NaN"] {
+        for text in [
+            "",
+            "-",
+            "1.5",
+            "1e-1",
+            "1e99999",
+            "1e9999999999999999999999",
+            "1.",
+            ".5",
+            "0x10",
+            "+-1",
+            "1 ",
+            "true",
+            "1_0",
+            "1e",
+            "NaN",
+        ] {
             assert_eq!(whole(text), None, "{text}");
         }
     }

@@ -142,19 +142,20 @@ async fn a_batch_that_is_torn_at_the_beginning_of_a_purged_stream_is_completed()
 async fn a_whole_batch_stays_whole_when_its_messages_are_purged_deleted_or_aged() {
     let Some(server) = limited() else { return };
     let purge = |stand: &Stand<'_>, what: &str| {
-        let done = server.client().stream("PURGE", &stand.stream, &format!("{{\"filter\":\"{}.>\"{what}}}", stand.stream));
+        let done =
+            server.client().stream("PURGE", &stand.stream, &format!("{{\"filter\":\"{}.>\"{what}}}", stand.stream));
         assert!(done.contains("\"success\":true"), "{done}");
     };
     let delete = |stand: &Stand<'_>, sequence: u64| {
-        let done = server.client().ask(&format!("$JS.API.STREAM.MSG.DELETE.{}", stand.stream), &format!("{{\"seq\":{sequence}}}"));
+        let done = server
+            .client()
+            .ask(&format!("$JS.API.STREAM.MSG.DELETE.{}", stand.stream), &format!("{{\"seq\":{sequence}}}"));
         assert!(done.contains("\"success\":true"), "{done}");
     };
-    let spoils: [&dyn Fn(&Stand<'_>); 4] = [
-        &|stand| purge(stand, ""),
-        &|stand| purge(stand, ",\"keep\":2"),
-        &|stand| delete(stand, 1),
-        &|stand| [1, 2, 4].iter().for_each(|sequence| delete(stand, *sequence)),
-    ];
+    let spoils: [&dyn Fn(&Stand<'_>); 4] =
+        [&|stand| purge(stand, ""), &|stand| purge(stand, ",\"keep\":2"), &|stand| delete(stand, 1), &|stand| {
+            [1, 2, 4].iter().for_each(|sequence| delete(stand, *sequence))
+        }];
     for spoil in spoils {
         let stand = Stand::new(&server);
         forgetful(&stand, "");
@@ -215,7 +216,9 @@ async fn a_torn_batch_is_known_by_what_is_left_of_it() {
         forgetful(&stand, "");
         tear(&stand, &stand.sink(), &large(0, 1, 5), 2).await;
         for sequence in &deleted {
-            server.client().ask(&format!("$JS.API.STREAM.MSG.DELETE.{}", stand.stream), &format!("{{\"seq\":{sequence}}}"));
+            server
+                .client()
+                .ask(&format!("$JS.API.STREAM.MSG.DELETE.{}", stand.stream), &format!("{{\"seq\":{sequence}}}"));
         }
         forget().await;
         stands_at(&stand.sink(), &lane(0), 0).await;

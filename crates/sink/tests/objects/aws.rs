@@ -136,7 +136,8 @@ impl Aws {
         if at.abs_diff(now) > SKEW_MAX {
             return Err(error(403, "RequestTimeTooSkewed", ""));
         }
-        let must_be_signed = |name: &str| name.starts_with("x-amz-") || ["host", "content-type", "content-md5"].contains(&name);
+        let must_be_signed =
+            |name: &str| name.starts_with("x-amz-") || ["host", "content-type", "content-md5"].contains(&name);
         let names = asked.headers.iter().map(|(name, _)| name.to_ascii_lowercase());
         if let Some(name) = names.into_iter().find(|name| must_be_signed(name) && !signed.headers.contains(name)) {
             return Err(error(403, "AccessDenied", &format!("{name} is not signed")));
@@ -169,7 +170,11 @@ impl Aws {
     fn elsewhere(&self) -> Answer {
         let region = self.region;
         if !self.redirects {
-            return error(400, "AuthorizationHeaderMalformed", &format!("</Message><Region>{region}</Region><Message>"));
+            return error(
+                400,
+                "AuthorizationHeaderMalformed",
+                &format!("</Message><Region>{region}</Region><Message>"),
+            );
         }
         let mut answer = error(
             301,
@@ -218,12 +223,12 @@ impl Signature {
     /// What the signature must be.
     fn expected(&self, asked: &Asked, digest: &str) -> String {
         let line = |name: &String| {
-            let value: Vec<&str> = asked.header(name).unwrap_or_default().split(' ').filter(|word| !word.is_empty()).collect();
+            let value: Vec<&str> =
+                asked.header(name).unwrap_or_default().split(' ').filter(|word| !word.is_empty()).collect();
             format!("{name}:{}\n", value.join(" "))
         };
         let headers: String = self.headers.iter().map(line).collect();
-        let canonical =
-            format!("{}\n{}\n\n{headers}\n{}\n{digest}", asked.method, asked.path, self.headers.join(";"));
+        let canonical = format!("{}\n{}\n\n{headers}\n{}\n{digest}", asked.method, asked.path, self.headers.join(";"));
         let hash = hexadecimal(&Sha256::digest(canonical));
         let text = format!("AWS4-HMAC-SHA256\n{}\n{}\n{hash}", asked.header("x-amz-date").unwrap(), self.scope);
         let mut key = format!("AWS4{SECRET_KEY}").into_bytes();
@@ -261,15 +266,8 @@ fn encoded(path: &str) -> String {
 /// `20261121T130000Z` as seconds since 1970.
 fn seconds(date: &str) -> u64 {
     let part = |range: std::ops::Range<usize>| &date[range];
-    let text = format!(
-        "{}-{}-{}T{}:{}:{}Z",
-        part(0..4),
-        part(4..6),
-        part(6..8),
-        part(9..11),
-        part(11..13),
-        part(13..15)
-    );
+    let text =
+        format!("{}-{}-{}T{}:{}:{}Z", part(0..4), part(4..6), part(6..8), part(9..11), part(11..13), part(13..15));
     u64::try_from(event::rfc3339::parse(&text).unwrap()).unwrap() / 1_000_000
 }
 
@@ -321,13 +319,21 @@ async fn each_cause_is_told_by_its_name_and_with_what_to_do() {
     let at = |server: &StandIn, region: &str| config(server, region);
     let mut told = Vec::new();
     for (config, words) in [
-        (S3Config { secret_key: "wrong".into(), ..right.clone() }, ["SignatureDoesNotMatch", "`secret_key` isn't the secret"]),
-        (S3Config { access_key: "nobody".into(), ..right.clone() }, ["InvalidAccessKeyId", "doesn't know `access_key`"]),
+        (
+            S3Config { secret_key: "wrong".into(), ..right.clone() },
+            ["SignatureDoesNotMatch", "`secret_key` isn't the secret"],
+        ),
+        (
+            S3Config { access_key: "nobody".into(), ..right.clone() },
+            ["InvalidAccessKeyId", "doesn't know `access_key`"],
+        ),
         (at(&slow, "eu-central-1"), ["RequestTimeTooSkewed", "clock of this machine is wrong (the store's says "]),
         (at(&server, "us-east-1"), ["AuthorizationHeaderMalformed", "set region = \"eu-central-1\""]),
         (at(&redirecting, "us-east-1"), ["PermanentRedirect", "names events.s3.eu-central-1.example.com"]),
     ] {
-        for answer in [sink(&config).connect().await.map(|()| Report::Stored), sink(&config).write(&plain(0, 1, 5)).await] {
+        for answer in
+            [sink(&config).connect().await.map(|()| Report::Stored), sink(&config).write(&plain(0, 1, 5)).await]
+        {
             let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{words:?}: {answer:?}") };
             assert!(words.iter().all(|word| reason.contains(word)), "{words:?}: {reason}");
             assert!(!reason.contains("may not do that") && !reason.contains("wJalr"), "{reason}");

@@ -58,16 +58,19 @@ async fn columns_hold_the_values_of_pointers_in_each_type() {
     let mut columns: Vec<Column> = kinds.iter().map(|(name, kind)| column(name, Some(*kind))).collect();
     columns.push(column("any", None));
     stand.config.layout = Layout::Columns { columns, payload: None };
-    let full = r#"{"b": true, "i2": -7, "i4": 70000, "i8": "9007199254740993", "f4": 0.5, "f8": -1e-3, "n": -1234567890.00012e-2,
+    let full = r#"{"b": true, "i2": -7.0, "i4": 7E+4, "i8": 90071992547409930e-1, "f4": 0.5, "f8": -1e-3, "n": -1234567890.00012e-2,
         "t": "na\u00efve", "v": {"x": [1]}, "u": "80808080-8080-8080-8080-808080808081", "at": "2026-11-22T10:00:00.5+01:00",
         "j": [1,  2], "any": {"k": "v"}}"#;
     let wrong = r#"{"i4": "many"}"#;
+    let others = [r#"{"i2": 32768.0}"#, r#"{"i4": 1.5}"#, r#"{"i8": 9223372036854775808e0}"#, r#"{"i8": 1e400}"#];
     let numbers = ["0", "-0.0", "1e5", "0.00001", "99999999999999999999999999999999999999.5", "12340000", "1.5e-9"];
     let numbers: Vec<String> = numbers.iter().map(|number| format!("{{\"n\": {number}}}")).collect();
     let mut payloads = vec![full, "{}", r#"{"b": null}"#, wrong];
     payloads.extend(numbers.iter().map(String::as_str));
+    payloads.extend(others);
     let refused = refused(&stand.sink(), &batch(0, 1, &payloads)).await;
-    assert_eq!(refused.len(), 1);
+    let indices: Vec<usize> = refused.iter().map(|(index, _)| *index).collect();
+    assert_eq!(indices, [3, 11, 12, 13, 14], "{refused:?}");
     assert!(
         refused[0].0 == 3 && refused[0].1.contains("column i4 is integer and \"many\" can't be one"),
         "{refused:?}"
@@ -133,7 +136,16 @@ async fn a_table_that_does_not_fit_says_what_to_do() {
         ("id uuid primary key, type text, source text, received_at timestamptz", "column payload is missing"),
         (
             "id text primary key, type text, source text, received_at timestamptz, payload jsonb",
-            "column id can't be text",
+            "column id can't be text (it can be uuid)",
+        ),
+        (
+            "id uuid primary key, type text, source integer, received_at timestamptz, payload jsonb",
+            "column source can't be integer (it can be text or varchar)",
+        ),
+        (
+            "id uuid primary key, type text, source text, received_at timestamp, payload bytea",
+            "column received_at can't be timestamp without time zone (it can be timestamptz); column payload can't be bytea (it \
+             can be text, json or jsonb)",
         ),
         (
             "id uuid primary key, type text, source text, received_at timestamptz, payload jsonb, x int not null",

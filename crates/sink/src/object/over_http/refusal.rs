@@ -203,7 +203,8 @@ mod tests {
         }
         sentences.dedup();
         assert_eq!(sentences.len(), 8, "only the two that pass by themselves share one");
-        let moved = "<Error><Code>PermanentRedirect</Code><Message>m</Message><Endpoint>b.s3.eu-x.example</Endpoint></Error>";
+        let moved =
+            "<Error><Code>PermanentRedirect</Code><Message>m</Message><Endpoint>b.s3.eu-x.example</Endpoint></Error>";
         assert!(refusal(301, moved).consequence().advice.contains("the store names b.s3.eu-x.example"));
         assert!(refusal(403, "").consequence().advice.contains("user may not"), "without a code the status counts");
         assert!(refusal(500, "<Error><Code>New</Code></Error>").consequence().advice.contains("look at its log"));

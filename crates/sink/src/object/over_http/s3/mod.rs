@@ -159,12 +159,8 @@ impl S3 {
         }
         headers.sort_unstable();
         let S3Config { access_key, secret_key, region, .. } = &self.config;
-        let signed = Signed {
-            method: request.method().as_str(),
-            path: request.uri().path(),
-            headers: &headers,
-            sha256: digest,
-        };
+        let signed =
+            Signed { method: request.method().as_str(), path: request.uri().path(), headers: &headers, sha256: digest };
         let authorization = Signer { access_key, secret_key, region }.authorization(date, &signed);
         HeaderValue::try_from(authorization).map_err(|_| Failure::Unsendable)
     }

@@ -40,7 +40,8 @@ impl Signer<'_> {
         debug_assert!(signed.headers.is_sorted(), "the server sorts them");
         let names: Vec<&str> = signed.headers.iter().map(|(name, _)| *name).collect();
         let names = names.join(";");
-        let headers: String = signed.headers.iter().map(|(name, value)| format!("{name}:{}\n", single_spaced(value))).collect();
+        let headers: String =
+            signed.headers.iter().map(|(name, value)| format!("{name}:{}\n", single_spaced(value))).collect();
         let canonical = format!("{}\n{}\n\n{headers}\n{names}\n{}", signed.method, signed.path, signed.sha256);
         let day = date.get(..8).unwrap_or_default();
         let scope = format!("{day}/{}/{SERVICE}/{END}", self.region);

@@ -150,7 +150,8 @@ impl Swift {
                 keystone::log_in(&self.client, url, identity, region.as_deref()).await
             }
         };
-        let session = session.map_err(|why| Failure::NoToken { url: self.config.auth.url().to_string(), why: Box::new(why) })?;
+        let session =
+            session.map_err(|why| Failure::NoToken { url: self.config.auth.url().to_string(), why: Box::new(why) })?;
         Ok(held.insert(Arc::new(session)).clone())
     }
 
