@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_time_is_a_text_with_an_offset() {
-        let time = |payload| rule().read(payload);
+        let time = |payload: &str| rule().read(payload);
         assert_eq!(time(r#"{"at": "1970-01-01T00:00:01Z"}"#), Ok(Some(1_000_000)));
         assert_eq!(time(r#"{"at": "1970-01-01T01:00:00\u002b01:00"}"#), Ok(Some(0)));
         assert_eq!(time(r#"{"at": " 1970-01-01 00:00+0000 "}"#), Ok(Some(0)));
