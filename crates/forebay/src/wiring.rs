@@ -10,9 +10,9 @@ use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
 use sink::Sink;
 
 use crate::config::{self, AggregateConfig, Configuration, TypeConfig};
-use crate::read_back::SinkReader;
 use crate::descriptors::Connections;
 use crate::log;
+use crate::read_back::SinkReader;
 
 /// Who may use the gateway, and its limits; the tokens aren't part of it.
 pub(crate) fn gateway_options(gateway: &config::Gateway, memory: &Budgets) -> GatewayOptions {

@@ -26,7 +26,8 @@ pub(crate) fn hops(head: &[u8], found: &mut impl FnMut(Header, Hop)) {
         let (name, value) = (&line[..colon], &line[colon + 1..]);
         if name.eq_ignore_ascii_case(b"x-forwarded-for") {
             // A quote has no meaning in this list: a client can't hide what a proxy appends behind it.
-            let elements = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty());
+            let elements =
+                value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty());
             elements.for_each(|element| found(Header::XForwardedFor, hop(element)));
         } else if name.eq_ignore_ascii_case(b"forwarded") {
             let value = value.trim_ascii();

@@ -26,7 +26,10 @@ impl Hosts {
             return Err(Problem::boxed(Code::Page, detail));
         }
         match head.fields.origin {
-            Some(origin) if !is_own_origin(origin, host.unwrap_or_default(), has_tls) && !cors.is_some_and(|cors| cors.allows(origin)) => {
+            Some(origin)
+                if !is_own_origin(origin, host.unwrap_or_default(), has_tls)
+                    && !cors.is_some_and(|cors| cors.allows(origin)) =>
+            {
                 let detail = "web pages of other hosts may not use this port: add the page's origin to `cors_origins` in [gateway], \
                               or let the page send a token";
                 Err(Problem::boxed(Code::Page, detail))

@@ -27,9 +27,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, key: &str) ->
 }
 
 fn is_name(text: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-    };
+    let is_part =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     text.len() <= BYTES_MAX && text.strip_suffix('.').unwrap_or(text).split('.').all(is_part)
 }
 

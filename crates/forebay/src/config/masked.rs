@@ -73,7 +73,8 @@ pub(super) fn secrets(text: &str) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let mut scanner = Scanner { text, at: start, found: Vec::new(), levels: Vec::new(), value: None, is_line_empty: true };
+    let mut scanner =
+        Scanner { text, at: start, found: Vec::new(), levels: Vec::new(), value: None, is_line_empty: true };
     scanner.open_table(Place::Root, false);
     scanner.run();
     scanner.found

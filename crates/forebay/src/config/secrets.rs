@@ -215,7 +215,11 @@ mod tests {
         for text in texts {
             let shown = hidden(&text, true);
             assert!(!shown.contains("TOPS"), "{text}\n{shown}");
-            assert_eq!((shown.len(), shown.lines().count()), (text.len(), text.lines().count()), "nothing moves: {text}");
+            assert_eq!(
+                (shown.len(), shown.lines().count()),
+                (text.len(), text.lines().count()),
+                "nothing moves: {text}"
+            );
         }
     }
 

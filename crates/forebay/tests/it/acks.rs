@@ -50,7 +50,8 @@ impl Stand {
 
     fn post(&self, path: &str, headers: &str, body: &str) -> (u16, Value) {
         let length = body.len();
-        let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n");
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n");
         let (status, body) = exchange(self.server().intake, &format!("{head}{headers}\r\n{body}"));
         (status, serde_json::from_str(&body).unwrap_or_default())
     }

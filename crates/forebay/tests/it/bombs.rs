@@ -102,8 +102,9 @@ fn answer(address: SocketAddr, bomb: &Bomb) -> (u16, String) {
     stream.set_write_timeout(Some(HANGS)).unwrap();
     let Bomb { path, fields, body, .. } = bomb;
     let length = body.len();
-    let head =
-        format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}Content-Length: {length}\r\n\r\n");
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}Content-Length: {length}\r\n\r\n"
+    );
     if let Err(error) = stream.write_all(&[head.as_bytes(), body].concat()) {
         assert!(matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{error}");
     }

@@ -16,7 +16,8 @@ fn config(condition: &str) -> String {
 impl Stand {
     /// Posts an event and waits until it has its end.
     fn post(&self, body: &str) -> (u16, Value) {
-        let head = "POST /ingest/event/access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nForebay-Ack: stored\r\n";
+        let head =
+            "POST /ingest/event/access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nForebay-Ack: stored\r\n";
         let length = body.len();
         let request = format!("{head}Accept: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
         let (status, answer) = exchange(self.server().intake, &request);

@@ -242,8 +242,9 @@ fn try_post(address: SocketAddr, body: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(HANGS))?;
     let length = body.len();
-    let head =
-        format!("POST /ingest/batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    let head = format!(
+        "POST /ingest/batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+    );
     stream.write_all(format!("{head}{body}").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

@@ -255,7 +255,9 @@ fn put_large(folder: &Folder, number: usize, bytes: &[u8]) -> String {
 fn begin(address: SocketAddr, path: &str) -> (TcpStream, u16) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
+        .unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).unwrap();
     (stream, std::str::from_utf8(&first[9..]).unwrap().parse().unwrap())

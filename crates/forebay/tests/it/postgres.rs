@@ -77,7 +77,8 @@ fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
     assert_eq!(server.metric("forebay_events_stored_total{"), 2);
     let mut answer = (0, String::new());
     let has_both = wait_until(|| {
-        answer = exchange(server.intake, "GET /events?type=access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        answer =
+            exchange(server.intake, "GET /events?type=access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         answer.0 == 200
     });
     assert!(has_both, "{answer:?}");

@@ -84,7 +84,8 @@ fn no_refusal_shows_a_token_or_a_key() {
     commands(&stand, &server, &secrets, &mut shown);
     wrong_files(&stand, &secrets, &mut shown);
 
-    let metrics = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n", secrets.admin);
+    let metrics =
+        format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n", secrets.admin);
     let metrics = ask(&mut stand.pair.connect(server.admin).unwrap(), &metrics);
     assert!(metrics.contains("forebay_refusals_total{code=\"unauthorized\"} "), "{metrics}");
     shown.add(metrics.as_bytes());

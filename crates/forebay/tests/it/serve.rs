@@ -121,8 +121,10 @@ fn pages_of_strangers_reach_neither_port() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let code = |address, request: &str, headers: &str| {
-        let (status, body) =
-            exchange(address, &format!("{request} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: 1\r\n\r\n1"));
+        let (status, body) = exchange(
+            address,
+            &format!("{request} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: 1\r\n\r\n1"),
+        );
         (status, body.contains("\"code\":\"page\""))
     };
     let rebound = "Host: evil.example:8080\r\n";
@@ -154,7 +156,9 @@ fn a_proxy_may_call_a_port_on_loopback_by_an_allowed_name() {
     command.env("FOREBAY_GATEWAY_ALLOWED_HOSTS", "events.example, other.example");
     let server = Server::start_by(command, &folder.data());
     let post = |host: &str, origin: &str| {
-        let head = format!("POST /ingest/event HTTP/1.1\r\nHost: {host}\r\n{origin}Connection: close\r\nContent-Length: 1\r\n");
+        let head = format!(
+            "POST /ingest/event HTTP/1.1\r\nHost: {host}\r\n{origin}Connection: close\r\nContent-Length: 1\r\n"
+        );
         exchange(server.intake, &format!("{head}\r\n1")).0
     };
     assert_eq!([post("events.example", ""), post("Other.example:443", ""), post("evil.example", "")], [200, 200, 403]);

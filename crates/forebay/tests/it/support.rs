@@ -209,7 +209,9 @@ impl Server {
         let length = body.len();
         exchange(
             self.intake,
-            &format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"),
+            &format!(
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+            ),
         )
     }
 

@@ -186,7 +186,9 @@ fn on_loopback_tokens_are_needed_once_there_are_any() {
 
     assert_eq!(stand.run("", &["token", "revoke", "ops"]).0, 0);
     assert!(wait_until(|| metrics(&admin) == 401), "a revoked token is refused");
-    let closed = || ["GET /metrics", "GET /api/routes", "POST /api/dead/drop?all=true"].map(|it| stand.ask(server.admin, it, ""));
+    let closed = || {
+        ["GET /metrics", "GET /api/routes", "POST /api/dead/drop?all=true"].map(|it| stand.ask(server.admin, it, ""))
+    };
     assert_eq!(closed(), [401; 3], "to revoke the last token lets nobody in");
     // A file that is removed and made again doesn't make the server forget.
     std::fs::remove_file(stand.folder.data().join("tokens.json")).unwrap();

@@ -54,7 +54,8 @@ fn a_name_of_a_stranger_is_refused_on_loopback() {
     let hosts = [OWN, "LOCALHOST:8080", "localhost.", "[::1]:8080", "events.example", "Events.Example.:80"];
     let strangers = ["evil.example:8080", "127.0.0.1.evil.example", "", "x.events.example"];
     for (request, is_guarded) in ROUTES {
-        let refused = |host: &str| is_refused(&ask(&stand, &format!("{request} HTTP/1.1"), &format!("Host: {host}\r\n")));
+        let refused =
+            |host: &str| is_refused(&ask(&stand, &format!("{request} HTTP/1.1"), &format!("Host: {host}\r\n")));
         assert!(!hosts.iter().any(|host| refused(host)), "{request}");
         assert_eq!(strangers.map(refused), [is_guarded; 4], "{request}");
         let (method, path) = request.split_once(' ').unwrap();
