@@ -39,7 +39,7 @@ pub struct LaneStatus {
     pub write_time: Histogram,
     /// Attempts that failed.
     pub retries: Counter,
-    /// Events that can't be read any more since the start of the process. They stay pending in the ledger.
+    /// Events that can't be read any more since the start of the process. The next start counts them as lost in the ledger.
     pub lost: Counter,
 }
 
