@@ -21,10 +21,10 @@ mod load;
 mod load_refused;
 mod load_resumed;
 mod load_where;
-#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
-mod mended;
 #[cfg(feature = "postgres")]
 mod memory_limit;
+#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
+mod mended;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod nats;
 #[cfg(all(feature = "nats", feature = "postgres"))]

@@ -74,7 +74,8 @@ fn start(group: &Group, folder: &Folder, postgres: &PostgresServer) -> Server {
         "forebay.toml",
         format!("[types.a]\nid = \"/id\"\nroutes = [\"slow\"]\n[sinks.slow]\nkind = \"postgres\"\nurl = \"{url}\"\n"),
     );
-    let server = Server::start_after(&group.join_command(), &folder.data(), Path::new(&configuration), &folder.path("log"));
+    let server =
+        Server::start_after(&group.join_command(), &folder.data(), Path::new(&configuration), &folder.path("log"));
     assert_eq!(server.post("/ingest/event/a", "{\"id\":\"first\"}").0, 200);
     server.wait_delivered();
     postgres.psql(
@@ -129,7 +130,8 @@ fn six_clients_with_large_batches_in_64_mib() {
     assert!(log.contains("the memory limit is 64 MiB") && log.contains("instead of 64 MiB"), "{log}");
     let text = "x".repeat(960);
     let line = |batch: usize, number: usize| format!("{{\"id\":\"{batch}-{number}\",\"text\":\"{text}\"}}\n");
-    let counts = post(&server, "/ingest/batch/a", |batch| ((0..1024).map(|number| line(batch, number)).collect(), 1024));
+    let counts =
+        post(&server, "/ingest/batch/a", |batch| ((0..1024).map(|number| line(batch, number)).collect(), 1024));
     check(&group, &server, &postgres, counts);
     // What can never fit is no 503.
     let (status, answer) = server.post("/ingest/batch/a", &"1\n".repeat(90_000));
