@@ -5,7 +5,8 @@ use crate::limits::{
     AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, BLOCK_BYTES_MAX, CONNECTIONS_MAX, DEAD_LETTERS_MAX, DEAD_LETTERS_MIN,
     DECODER_BYTES, DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, DUPLICATE_WINDOW_BYTES, EVENT_BYTES_MAX,
     HANDOVER_BYTES_MAX, IN_FLIGHT_BYTES_MAX, OBJECT_CACHE_BYTES, OBJECT_CACHED_BYTES_MAX, OBJECT_KEPT_BYTES_MAX,
-    OBJECTS_AHEAD_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX, READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, SPARE_RECORDS_MAX, TURN_BYTES_MAX,
+    OBJECTS_AHEAD_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX, READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, SPARE_RECORDS_MAX,
+    TURN_BYTES_MAX,
 };
 
 const KIB: usize = 1024;
@@ -15,7 +16,7 @@ const MIB: usize = 1024 * KIB;
 /// stay in memory, stacks, the kernel's own buffers, and pages of files that wait to be written.
 pub const MEMORY_RESERVE_BYTES: usize = 9 * MIB;
 /// The allocator's part: one in so many bytes lies between pieces that are in use.
-const FRAGMENTATION_PART: usize = 6;
+const FRAGMENTATION_PART: usize = 8;
 /// What a connection takes while its request's head is read. Its body counts as in flight.
 const CONNECTION_BYTES: usize = 4 * KIB;
 /// What a record of a delivered batch takes beside its bytes.
@@ -124,7 +125,8 @@ impl Budgets {
             objects_kept_bytes: part(OBJECTS_KEPT_BYTES_MAX, 2 * MIB, steps),
             aggregate_bytes: part(AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, steps),
             dead_letters: part(DEAD_LETTERS_MAX, DEAD_LETTERS_MIN, steps),
-            connections: part(CONNECTIONS_MAX, 64, steps),
+            // By the square: few servers need most of them, and a server with little memory needs it for what is in flight.
+            connections: part(part(CONNECTIONS_MAX, 0, steps), 64, steps),
         }
     }
 
@@ -196,14 +198,17 @@ const ONE: Parts = Parts {
     fixed_bytes: 0,
 };
 
-const _: () = assert!(Budgets::FULL.batch_bytes >= BLOCK_BYTES_MAX, "with enough memory a batch is limited by its body");
+const _: () =
+    assert!(Budgets::FULL.batch_bytes >= BLOCK_BYTES_MAX, "with enough memory a batch is limited by its body");
 const _: () = assert!(
     Budgets::LEAST.batch_bytes + DECODER_BYTES <= Budgets::LEAST.in_flight_bytes,
     "an event of full size is admitted, also one that comes encoded"
 );
-const _: () = assert!(2 * Budgets::FULL.turn_bytes <= Budgets::FULL.handover_bytes, "a lane that keeps up reads from memory");
+const _: () =
+    assert!(2 * Budgets::FULL.turn_bytes <= Budgets::FULL.handover_bytes, "a lane that keeps up reads from memory");
 const _: () = assert!(2 * Budgets::LEAST.turn_bytes <= Budgets::LEAST.handover_bytes, "with little memory too");
-const _: () = assert!(EVENT_BYTES_MAX <= Budgets::LEAST.read_page_bytes() / 2, "a page has room for an event of full size");
+const _: () =
+    assert!(EVENT_BYTES_MAX <= Budgets::LEAST.read_page_bytes() / 2, "a page has room for an event of full size");
 const _: () = assert!(
     Budgets::LEAST.object_kept_bytes + Budgets::LEAST.objects_ahead_bytes <= Budgets::LEAST.objects_kept_bytes,
     "an object that waits for room gets it"

@@ -151,13 +151,8 @@ impl EventLog {
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
         let outcomes = Arc::<Outcomes>::default();
-        let common = Common {
-            accepted: accepted.clone(),
-            memory: memory.clone(),
-            room: room.clone(),
-            turn_bytes: options.memory.turn_bytes,
-            handover_bytes: options.memory.handover_bytes,
-        };
+        let common =
+            Common { accepted: accepted.clone(), memory: memory.clone(), room: room.clone(), budgets: options.memory };
         let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
         let shards: Vec<_> = (0..).zip(opened).map(new).collect();
         memory.join(recalled, &shards).map_err(OpenLogError::Ids)?;

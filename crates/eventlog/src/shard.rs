@@ -51,10 +51,7 @@ pub(crate) struct Common {
     pub(crate) accepted: Arc<Accepted>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) room: Arc<Room>,
-    /// Bytes at which an open block is committed though more requests wait.
-    pub(crate) turn_bytes: usize,
-    /// Bytes of blocks kept for delivery.
-    pub(crate) handover_bytes: usize,
+    pub(crate) budgets: event::memory::Budgets,
 }
 
 /// A shard's log: a gateway appends to it, lanes read from it.
@@ -110,7 +107,7 @@ impl Shard {
             head: Mutex::new(head),
             committer_returned: Condvar::new(),
             returned: Returned::default(),
-            handover: Handover::new(opened.durable, common.handover_bytes),
+            handover: Handover::new(opened.durable, common.budgets.handover_bytes),
             recovered: opened.durable,
             segments: opened.segments,
             common,
@@ -265,7 +262,7 @@ impl Shard {
         let added = add(&mut head);
         head.open.records += added.as_ref().map_or(0, |(_, count)| *count);
         let fate = head.open.fate();
-        let full = head.appender.open_block().padded_bytes() >= self.common.turn_bytes;
+        let full = head.appender.open_block().padded_bytes() >= self.common.budgets.turn_bytes;
         let settled_too = if full { self.commit(&mut head) } else { None };
         drop(head);
         settled.into_iter().chain(settled_too).for_each(Turn::wake);
@@ -389,14 +386,13 @@ impl Shard {
         now
     }
 
-    /// Waits while the disk has a block to write and the next one is as large as one should be, so that a slow disk makes
-    /// batches wait as they are, and no block grow to all that is in flight. To be called before `bytes` of records are
-    /// appended; meanwhile others may be.
+    /// Waits while the disk has a block to write and the next one is as large as one should be, so that with a slow disk batches wait as
+    /// they are, and no block grows to all that is in flight. To be called before `bytes` of records are appended.
     pub async fn ready_for(&self, bytes: usize) {
         poll_fn(|context| {
             let mut head = self.head();
             let open = head.appender.open_block();
-            let has_room = open.is_empty() || open.padded_bytes() + bytes <= self.common.turn_bytes;
+            let has_room = open.is_empty() || open.padded_bytes() + bytes <= self.common.budgets.turn_bytes;
             match &mut head.away {
                 Some(away) if !has_room => {
                     away.wait(context.waker());

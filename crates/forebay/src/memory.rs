@@ -47,7 +47,8 @@ impl Plan {
     /// What an operator should know of it, if anything.
     pub(crate) fn summary(&self) -> Option<String> {
         let (bytes, source) = self.limit.as_ref().filter(|_| self.is_limited())?;
-        let Budgets { in_flight_bytes, batch_bytes, duplicate_window_bytes, connections, dead_letters, .. } = self.budgets;
+        let Budgets { in_flight_bytes, batch_bytes, duplicate_window_bytes, connections, dead_letters, .. } =
+            self.budgets;
         Some(format!(
             "the memory limit is {} ({source}), of which {} are kept for the program and the kernel; in flight: {}; a batch: {}; the \
              window of ids that are recognised again: {} instead of {}; dead letters of a sink: {dead_letters}; connections: {connections}",
@@ -103,7 +104,8 @@ fn parts(configuration: &Configuration, shards: usize) -> Parts {
     let cache = configuration.gateway.object_cache.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let letters = sinks().filter_map(|sink| sink.max_dead_letters).sum::<u64>();
     let letters = usize::try_from(letters).unwrap_or(usize::MAX).saturating_mul(event::memory::DEAD_LETTER_BYTES);
-    let fixed = own.clone().map(|aggregate| aggregate.rules.memory_bytes()).chain(sinks().map(|sink| of_store(&sink.store)));
+    let fixed =
+        own.clone().map(|aggregate| aggregate.rules.memory_bytes()).chain(sinks().map(|sink| of_store(&sink.store)));
     Parts {
         shards,
         sinks: configuration.sinks.len(),

@@ -100,7 +100,8 @@ mod tests {
     use super::*;
 
     fn limit(cgroup: &str, mountinfo: &str, files: &[(&str, &str)]) -> Option<(u64, String)> {
-        let files: BTreeMap<_, _> = files.iter().map(|(path, text)| (PathBuf::from(path), format!("{text}\n"))).collect();
+        let files: BTreeMap<_, _> =
+            files.iter().map(|(path, text)| (PathBuf::from(path), format!("{text}\n"))).collect();
         let found = least(cgroup, mountinfo, |path| files.get(path).cloned())?;
         Some((found.bytes, found.file.display().to_string()))
     }
@@ -112,7 +113,8 @@ mod tests {
     #[test]
     fn the_least_limit_of_a_group_and_those_above_it_counts() {
         let group = "0::/system.slice/forebay.service";
-        let [above, own] = ["/sys/fs/cgroup/system.slice/memory.max", "/sys/fs/cgroup/system.slice/forebay.service/memory.max"];
+        let [above, own] =
+            ["/sys/fs/cgroup/system.slice/memory.max", "/sys/fs/cgroup/system.slice/forebay.service/memory.max"];
         let found = |bytes, file: &str| Some((bytes, file.to_owned()));
         assert_eq!(limit(group, TWO, &[(above, "max"), (own, "67108864")]), found(67_108_864, own));
         assert_eq!(limit(group, TWO, &[(above, "1000"), (own, "67108864")]), found(1000, above));

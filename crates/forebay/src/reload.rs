@@ -245,7 +245,10 @@ impl GatewayState {
     fn of(configuration: &Configuration, sinks: &[SinkSetup], parts: &Parts) -> Self {
         let types = wiring::types(configuration, sinks, &parts.lanes);
         let objects = parts.objects.readers(configuration, sinks);
-        Self { types, options: GatewayOptions { objects, ..wiring::gateway_options(&configuration.gateway, &parts.memory) } }
+        Self {
+            types,
+            options: GatewayOptions { objects, ..wiring::gateway_options(&configuration.gateway, &parts.memory) },
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use access::{Demand, Tokens};
-use event::memory::Budgets;
 use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
+use event::memory::Budgets;
 use eventlog::EventLog;
 use ipnet::IpNet;
 use tls::ServerTls;

@@ -72,7 +72,11 @@ impl Entries {
                 } else {
                     let mut second = leaf.split_off(LEAF_ENTRIES / 2);
                     let half = leaf.len();
-                    if at <= half { leaf.insert(at, packed) } else { second.insert(at - half, packed) }
+                    if at <= half {
+                        leaf.insert(at, packed)
+                    } else {
+                        second.insert(at - half, packed)
+                    }
                     behind = Some(second);
                 }
                 self.leaves.extend(behind.and_then(|leaf| Some((leaf.first()?.sequence, leaf))));
@@ -96,7 +100,8 @@ impl Entries {
             .flatten()
             .filter(|packed| is_kept(packed.sequence, packed.entry()))
             .collect();
-        self.leaves = kept.chunks(LEAF_ENTRIES).filter_map(|leaf| Some((leaf.first()?.sequence, leaf.to_vec()))).collect();
+        self.leaves =
+            kept.chunks(LEAF_ENTRIES).filter_map(|leaf| Some((leaf.first()?.sequence, leaf.to_vec()))).collect();
     }
 
     #[cfg(test)]

@@ -73,8 +73,7 @@ impl Index {
     pub(crate) fn note(&mut self, at: u64, record: &Record<'_>) -> Option<Recount> {
         let dead = record.dead?;
         let fate = Fate::of(&dead)?;
-        let before =
-            self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate });
+        let before = self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate });
         let before = before.map(|entry| entry.fate);
         match before {
             Some(Fate::Held) => {

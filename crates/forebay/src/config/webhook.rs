@@ -11,8 +11,19 @@ use super::section::Section;
 use super::store::{ca, each, requests, timeout};
 
 /// The settings.
-pub(super) const KEYS: &[&str] =
-    &["kind", "from", "max_backlog", "max_dead_letters", "url", "secrets", "headers", "envelope", "max_requests", "ca", "timeout"];
+pub(super) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "secrets",
+    "headers",
+    "envelope",
+    "max_requests",
+    "ca",
+    "timeout",
+];
 
 /// Reads them; relative paths lead from `folder`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {

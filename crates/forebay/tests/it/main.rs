@@ -33,10 +33,10 @@ mod load_unread;
 mod load_where;
 mod logging;
 mod lost;
-#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
-mod mended;
 #[cfg(feature = "postgres")]
 mod memory_limit;
+#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
+mod mended;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod nats;
 #[cfg(all(feature = "nats", feature = "postgres"))]

@@ -1,11 +1,11 @@
 //! The lines of an object that are made ahead: while its events are gathered, when nobody knows yet where it ends. Where they are kept
 //! until it is written, its events needn't be read from the journal again.
 
-use bytes::Bytes;
 use super::content::{BUFFER_BYTES, Sealed};
 use super::room::{Held, Room};
 use super::{Line, ObjectRules, line, line_bytes};
 use crate::Record;
+use bytes::Bytes;
 
 /// Lines in memory, one behind the other, as long as there is room for them.
 #[derive(Debug)]
