@@ -29,7 +29,7 @@ use crate::race::{First, race};
 use crate::{LaneState, Ledger, SinkName};
 
 /// A ledger that isn't saved after so long is a reason to wait that a person is to know.
-const SAVED_SOON: Duration = Duration::from_secs(1);
+pub(crate) const SAVED_SOON: Duration = Duration::from_secs(1);
 /// Claims that are known of a sink: those of the newest starts after which its store answered.
 const KNOWN_MAX: usize = 32;
 

@@ -268,10 +268,10 @@ fn a_process_that_dies_anywhere_about_its_claim_goes_on_after_the_next_start() {
         run(async move {
             let mut world = world(207 + lost as u64);
             world.fenced.lose_claims(lost);
-            for round in 0..60 {
+            for round in 0..20 {
                 world.start();
                 append(&mut world, 1).await;
-                tokio::time::sleep(Duration::from_micros(50 * round)).await;
+                tokio::time::sleep(Duration::from_micros(150 * round)).await;
                 if round % 3 == 0 {
                     world.power_cut(round).await;
                 } else {

@@ -2,8 +2,10 @@
 
 use event::Lane;
 use sink::{Held, Sink, SinkError, Takeover};
+use tokio::time::timeout;
 
 use super::Clerk;
+use crate::claims::SAVED_SOON;
 
 impl Clerk {
     /// Whether the store holds the lane of replays for this process or for an earlier one of its data directory, or for none yet.
@@ -38,7 +40,12 @@ impl Clerk {
                 "another server has claimed the lane of replays: try again when this server's lanes deliver".into()
             );
         };
-        self.ledger.note_claim(self.dead.sink(), &held.claims, self.claim).await;
+        let noted = self.ledger.note_claim(self.dead.sink(), &held.claims, self.claim);
+        if timeout(SAVED_SOON, noted).await.is_err() {
+            return Err(
+                "the ledger can't be saved with the claim on the lane of replays: free space on its disk".into()
+            );
+        }
         let held = sink.claim(&self.lane, self.claim, takeover).await.map_err(failed)?;
         match held {
             Some(held) if held.claims == [self.claim] => Ok(Some(held.position)),
