@@ -52,7 +52,7 @@ pub(super) struct StreamConfig {
     /// Nanoseconds.
     pub(super) max_age: i64,
     /// Nanoseconds for which the server drops a message whose id it has had.
-    duplicate_window: i64,
+    pub(super) duplicate_window: i64,
     pub(super) max_msg_size: i64,
     pub(super) no_ack: bool,
     pub(super) sealed: bool,

@@ -15,7 +15,7 @@ pub(super) enum Failure {
     Answered {
         /// What it was asked to do, as in "store object x".
         doing: String,
-        refusal: Refusal,
+        refusal: Box<Refusal>,
     },
     /// The service that gives tokens gave none.
     NoToken {
@@ -99,20 +99,14 @@ fn no_token(store: &str, url: &str, why: Failure) -> SinkError {
     const ADVICE: &str =
         "set `auth` to the URL of the service that gives tokens: it ends with /auth/v1.0, or with /v3 for Keystone";
     match why {
-        Failure::Answered { refusal: Refusal { status: StatusCode::NOT_FOUND, said, .. }, .. } => misconfigured(
-            format!("{store}: nothing gives tokens at {url}, which answered 404 Not Found{}: {ADVICE}", said_in(&said)),
-        ),
-        Failure::Answered { refusal, .. } if refusal.status == StatusCode::FORBIDDEN => misconfigured(format!(
-            "{store}: {url} gives no token to this user (403{}): look at the user and the key",
-            said_in(&refusal.said)
-        )),
         Failure::Answered { refusal, .. } if refusal.status != StatusCode::UNAUTHORIZED => {
-            let Refusal { status, said, .. } = &refusal;
-            let words = format!("{store}: {url} answered {status} when asked to give a token{}", said_in(said));
-            if refusal.may_pass() {
-                unavailable(format!("{words}: it is tried again"))
-            } else {
-                misconfigured(format!("{words}: {ADVICE}"))
+            let (status, said) = (refusal.status, said_in(&refusal.said));
+            let words = format!("{store}: {url} answered {status} when asked to give a token{said}");
+            match status {
+                StatusCode::FORBIDDEN => misconfigured(format!("{words}: look at the user and the key")),
+                StatusCode::NOT_FOUND => misconfigured(format!("{words}: {ADVICE}")),
+                _ if refusal.may_pass() => unavailable(format!("{words}: it is tried again")),
+                _ => misconfigured(format!("{words}: {ADVICE}")),
             }
         }
         Failure::Unclear { missing, .. } => {

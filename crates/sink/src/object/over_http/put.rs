@@ -271,5 +271,5 @@ pub(super) async fn expect_success(answer: Answer, doing: impl Fn() -> String) -
     if answer.status().is_success() {
         return Ok(answer);
     }
-    Err(Failure::Answered { doing: doing(), refusal: Refusal::of(answer).await })
+    Err(Failure::Answered { doing: doing(), refusal: Box::new(Refusal::of(answer).await) })
 }
