@@ -49,7 +49,7 @@ pub(crate) use trial::Trials;
 use write_timeout::WriteTimeout;
 
 /// Connections at a time: a few scrapers and people. More wait.
-const CONNECTIONS_MAX: usize = 64;
+const CONNECTIONS_MAX: usize = 128;
 /// Connections of one client at a time. More are closed at once, as on the intake port.
 const CONNECTIONS_PER_CLIENT_MAX: usize = CONNECTIONS_MAX / 2;
 /// A client gets this long for its request's head.

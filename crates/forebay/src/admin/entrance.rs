@@ -7,7 +7,7 @@ use access::{Demand, Scope, Tokens};
 use bytes::Bytes;
 use eventlog::unix_microseconds;
 use http_body_util::Full;
-use hyper::header::{AUTHORIZATION, CONNECTION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Response, StatusCode};
 
 use super::{PROBLEM, answer, guard, set};
@@ -61,7 +61,5 @@ fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
     let mut response = Response::new(Full::from(answer::problem(status, code, detail).body));
     *response.status_mut() = status;
     set(response.headers_mut(), PROBLEM);
-    // A client without a token gets one answer on a connection, and so can't hold it by taking none.
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

@@ -98,7 +98,7 @@ fn a_client_cannot_take_every_connection_of_a_server_with_few_descriptors() {
 fn a_client_cannot_take_every_connection_of_the_admin_port() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
-    let mut open: Vec<TcpStream> = (0..33).map(|_| TcpStream::connect(server.admin).unwrap()).collect();
+    let mut open: Vec<TcpStream> = (0..65).map(|_| TcpStream::connect(server.admin).unwrap()).collect();
     let mut last = open.pop().unwrap();
     last.set_read_timeout(Some(HANGS)).unwrap();
     assert!(matches!(last.read(&mut [0]), Ok(0)), "one too many is closed at once");
