@@ -24,7 +24,7 @@ pub(crate) struct Tickets(Arc<dyn ProducesTickets>);
 
 impl Tickets {
     /// `None` while the clock is before 1970.
-    pub(crate) fn new() -> Result<Option<Arc<dyn ProducesTickets>>, Error> {
+    pub(crate) fn make() -> Result<Option<Arc<dyn ProducesTickets>>, Error> {
         if clock::is_before_1970() {
             return Ok(None);
         }

