@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use eventlog::Settled;
-use sink::{Batch, Record, Refusal, Report, Retry, RetryScope};
+use sink::{Batch, Record, Refusal, Report, Retry, RetryScope, SinkError};
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::Backoff;
@@ -30,11 +30,13 @@ pub(crate) struct Retries {
     pub(crate) due: Instant,
     /// The last event that was sent again in this round.
     after: u64,
+    /// Whether each event is sent by itself in this round.
+    are_apart: bool,
 }
 
 impl Retries {
     pub(crate) fn new(backoff: Backoff) -> Self {
-        Self { backoff, due: Instant::now(), after: 0 }
+        Self { backoff, due: Instant::now(), after: 0, are_apart: false }
     }
 
     fn pause(&mut self) {
@@ -81,7 +83,7 @@ impl Lane {
         }
         self.dead.end_aside(shard, &beyond.into_iter().collect::<Vec<_>>(), Settled::Released)?;
         let mut after = 0;
-        while let Some(resent) = self.dead.read_aside(shard, after, u64::MAX)? {
+        while let Some(resent) = self.dead.read_aside(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> = (0..resent.len()).map(|index| (index, MOVED.to_owned())).collect();
             self.dead.write(shard, &resent.letters(&reasons))?;
             after = resent.last();
@@ -240,16 +242,26 @@ impl Lane {
 
     async fn resend(&self, run: &mut Run) -> Result<(), BuryError> {
         let (shard, cursor) = (self.name.shard, self.status.cursor());
-        let Some(resent) = self.dead.read_aside(shard, run.retries.after, cursor)? else {
+        let limit = if run.retries.are_apart { 1 } else { usize::MAX };
+        let Some(resent) = self.dead.read_aside(shard, (run.retries.after, cursor), limit)? else {
             // A round is over.
-            run.retries.after = 0;
+            (run.retries.after, run.retries.are_apart) = (0, false);
             run.retries.pause();
             return Ok(());
         };
+        if resent.len() == 0 {
+            run.retries.after = resent.last();
+            return Ok(());
+        }
         let batch = resent.batch((&self.name, self.claim));
         let (refused, retry) = match self.sink.write(&batch).await {
             Ok(Report::Stored) => (Vec::new(), Vec::new()),
             Ok(Report::Except { refused, retry }) => (refused, retry),
+            // The answer may be about the events, if they are the only ones that are sent.
+            Err(SinkError::Misconfigured(_)) if batch.len() > 1 => {
+                run.retries.are_apart = true;
+                return Ok(());
+            }
             Ok(Report::Withheld { .. }) | Err(_) => {
                 self.dead.outage(shard);
                 run.retries.pause();

@@ -134,6 +134,8 @@ pub(crate) struct Resent {
     page: Page,
     /// Position and sequence. Both ascend.
     part: Vec<(u64, u64)>,
+    /// The last event, also if its record can't be read.
+    last: u64,
 }
 
 impl Resent {
@@ -143,9 +145,9 @@ impl Resent {
         self.page.batch(of, first - 1, &self.part)
     }
 
-    /// The last event.
-    pub(crate) fn last(&self) -> u64 {
-        self.part.last().map_or(0, |(_, sequence)| *sequence)
+    /// The last event, also if its record can't be read.
+    pub(crate) const fn last(&self) -> u64 {
+        self.last
     }
 
     /// The events at these indices as dead letters, with their reasons. Indices ascend.
@@ -230,12 +232,13 @@ impl DeadLetters {
         self.aside().of_shard(shard).map(|(sequence, _)| sequence).filter(|sequence| *sequence > cursor).collect()
     }
 
-    /// Reads events of `shard` that are set aside: from behind `after` on, and those up to `cursor`, which their lane has passed.
+    /// Reads events of `shard` that are set aside, `limit` at most: from behind `after` on, and those up to `cursor`, which their lane has
+    /// passed.
     pub(crate) fn read_aside(
         self: &Arc<Self>,
         shard: u16,
-        after: u64,
-        cursor: u64,
+        (after, cursor): (u64, u64),
+        limit: usize,
     ) -> Result<Option<Resent>, BuryError> {
         let mut bytes = 0;
         let fits = |(_, event): &(u64, &Event)| {
@@ -246,7 +249,7 @@ impl DeadLetters {
         let aside = self.aside();
         let passed = aside.of_shard(shard).filter(|(sequence, _)| *sequence > after && *sequence <= cursor);
         let wanted: BTreeMap<u64, u64> =
-            passed.take(PAGE_RECORDS).take_while(fits).map(|(sequence, event)| (event.at, sequence)).collect();
+            passed.take(limit.min(PAGE_RECORDS)).take_while(fits).map(|(sequence, event)| (event.at, sequence)).collect();
         drop(aside);
         if wanted.is_empty() {
             return Ok(None);
@@ -264,7 +267,8 @@ impl DeadLetters {
             }
         }
         let part = page.letters().iter().filter_map(|at| Some((*at, *wanted.get(at)?))).collect();
-        Ok(Some(Resent { page, part }))
+        let last = wanted.values().copied().max().unwrap_or(after);
+        Ok(Some(Resent { page, part, last }))
     }
 
     /// For how long the store has refused an event without an outage.
