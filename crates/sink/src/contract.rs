@@ -66,7 +66,8 @@ pub enum SinkError {
     /// The store can't be reached, is busy, or failed in a way that may pass.
     #[error("{0}")]
     Unavailable(Reason),
-    /// The store is not what the configuration says: a person must act. It is tried again all the same.
+    /// The store is not what the configuration says, or takes none of the batch for a reason that may be its own: a person must act, or
+    /// a later record shows that these are at fault. It is tried again, and a fenced store gets the later records of its lane with them.
     #[error("{0}")]
     Misconfigured(Reason),
 }

@@ -44,8 +44,7 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified =
-            self.by_authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let verified = self.by_authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
             Err(error) if self.named.iter().any(|named| named == end_entity) => {
                 verify_named(end_entity, server_name, now, error)

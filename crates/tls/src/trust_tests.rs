@@ -40,7 +40,8 @@ impl Recipe {
         if self.is_ca {
             parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         }
-        (parameters.not_before, parameters.not_after) = (date_time_ymd(self.from, 1, 1), date_time_ymd(self.until, 1, 1));
+        (parameters.not_before, parameters.not_after) =
+            (date_time_ymd(self.from, 1, 1), date_time_ymd(self.until, 1, 1));
         parameters
     }
 

@@ -263,7 +263,9 @@ fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {
         source = inner.source();
     }
     if untrusted {
-        return SinkError::Misconfigured(format!("{}, or sslmode=disable in `url`", tls::in_configuration(&told)).into());
+        return SinkError::Misconfigured(
+            format!("{}, or sslmode=disable in `url`", tls::in_configuration(&told)).into(),
+        );
     }
     unavailable(told)
 }
@@ -278,10 +280,12 @@ mod tests {
         for code in ["22P02", "22P05", "23514", "23502"] {
             assert_eq!(blame(code), Some(Blame::Row), "{code}");
         }
-        for code in ["P0001", "ZZ001", "45000", "42501", "42P01", "0A000", "XX000", "26000", "3D000", "HV00N", "54000"] {
+        for code in ["P0001", "ZZ001", "45000", "42501", "42P01", "0A000", "XX000", "26000", "3D000", "HV00N", "54000"]
+        {
             assert_eq!(blame(code), Some(Blame::RowOrTable), "{code}");
         }
-        for code in ["08006", "25006", "25P02", "40001", "40P01", "53100", "53300", "55P03", "57014", "57P01", "58030"] {
+        for code in ["08006", "25006", "25P02", "40001", "40P01", "53100", "53300", "55P03", "57014", "57P01", "58030"]
+        {
             assert_eq!(blame(code), None, "{code}");
         }
     }

@@ -47,8 +47,7 @@ pub(super) fn concerns_a_row(error: &rusqlite::Error) -> bool {
 
 /// Whether a row or the table may be at fault: what a trigger, a generated column or a function of theirs raises has no code of its own.
 pub(super) fn may_concern_a_row(error: &rusqlite::Error) -> bool {
-    concerns_a_row(error)
-        || matches!(error.sqlite_error_code(), Some(ErrorCode::Unknown | ErrorCode::OperationAborted))
+    concerns_a_row(error) || matches!(error.sqlite_error_code(), Some(ErrorCode::Unknown | ErrorCode::OperationAborted))
 }
 
 /// Whether the connection is as good as before: another one was in the way.

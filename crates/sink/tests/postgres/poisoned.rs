@@ -168,7 +168,8 @@ async fn a_backlog_that_is_mostly_bad_gets_through() {
 #[tokio::test]
 async fn a_row_that_refers_to_a_later_one_is_not_refused_with_another() {
     let Some(server) = server() else { return };
-    let child = "if new.payload ? 'of' and not exists (select from {schema}.events e where e.payload->'n' = new.payload->'of')
+    let child =
+        "if new.payload ? 'of' and not exists (select from {schema}.events e where e.payload->'n' = new.payload->'of')
         then raise exception 'no parent'; end if;";
     let (stand, sink) = triggered(server, &format!("{} {child}", raise("XX000"))).await;
     let whole = batch(0, 1, &[r#"{"of": 3}"#, BAD, r#"{"n": 3}"#, "{}"]);

@@ -1,4 +1,5 @@
 //! Behind PgBouncer: a pool of transactions is recognised before anything is set, and one of sessions is used.
+#![allow(clippy::print_stderr, reason = "it says why it is skipped")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
