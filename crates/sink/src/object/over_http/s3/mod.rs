@@ -130,6 +130,10 @@ impl S3 {
         if request.method() == Method::PUT {
             // AWS takes no object without a checksum header into a bucket with Object Lock. This one all stores know.
             added.push((CONTENT_MD5, STANDARD.encode(digests.md5)));
+            if digests.bytes == 0 {
+                // AWS demands it (411); the client leaves it out where there is no body.
+                request.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+            }
         }
         if self.hides_md5.load(Ordering::Relaxed) {
             match *request.method() {
