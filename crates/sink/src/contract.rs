@@ -133,7 +133,7 @@ mod tests {
         let (words, shown) = ("red \u{1b}[31m\nforged", "red \\u001b[31m\\nforged");
         let (reason, index) = (Reason::from(words), 3);
         let refused = vec![Refusal { index, reason: reason.clone() }];
-        let retry = vec![Retry { index, reason: reason.clone() }];
+        let retry = vec![Retry { index, scope: RetryScope::Record, reason: reason.clone() }];
         for report in [Report::Withheld { refused: refused.clone() }, Report::Except { refused, retry }] {
             let (Report::Withheld { refused } | Report::Except { refused, .. }) = report.clone().visible() else {
                 panic!()

@@ -193,6 +193,7 @@ mod tests {
         Entry {
             generation: 2,
             file: FileId { device: 1, inode: 3 },
+            head: "780a".to_owned(),
             place: Place::behind(b"x\n", offset, 7, false),
             cut: 0,
             loaded_at: Some("2026-11-23T01:00:00Z".to_owned()),

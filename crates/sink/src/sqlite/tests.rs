@@ -223,7 +223,7 @@ fn refused_by(body: &str, batch: &Batch) -> (Vec<usize>, usize) {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(run(sqlite.cursor(&lane())), Ok(Cursor::Store(0)));
+    assert_eq!(run(sqlite.held(&lane())).map(|held| held.position), Ok(0));
     (Vec::new(), 3)
 }
 
