@@ -248,8 +248,11 @@ impl DeadLetters {
         };
         let aside = self.aside();
         let passed = aside.of_shard(shard).filter(|(sequence, _)| *sequence > after && *sequence <= cursor);
-        let wanted: BTreeMap<u64, u64> =
-            passed.take(limit.min(PAGE_RECORDS)).take_while(fits).map(|(sequence, event)| (event.at, sequence)).collect();
+        let wanted: BTreeMap<u64, u64> = passed
+            .take(limit.min(PAGE_RECORDS))
+            .take_while(fits)
+            .map(|(sequence, event)| (event.at, sequence))
+            .collect();
         drop(aside);
         if wanted.is_empty() {
             return Ok(None);

@@ -165,7 +165,8 @@ impl Table {
         let prepare = async |sql: String| talk.wait(talk.client.prepare(&sql)).await;
         Ok(Self {
             read_cursor: prepare(format!("select position, claim from {cursors} {place}")).await?,
-            lock_cursor: prepare(format!("select position, claim, pg_backend_pid() from {cursors} {place} for update")).await?,
+            lock_cursor: prepare(format!("select position, claim, pg_backend_pid() from {cursors} {place} for update"))
+                .await?,
             add_cursor: prepare(format!(
                 "insert into {cursors} (origin, shard, sink, position) values ($1, $2, $3, 0) on conflict do nothing"
             ))
