@@ -134,7 +134,7 @@ impl Engine {
 
     fn go_over_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
         let before = self.ledger.copy();
-        let start = Start::new(&self.log, &setup.routes, Some(before.clone()));
+        let start = Start::new(&self.log, (&self.home.disk, &self.home.data), &setup.routes, Some(before.clone()));
         let (book, _) = start.join(setup).map_err(ChangeError::Journal)?;
         self.crew.prepare(&setup.aggregates, Some(&before.routes)).map_err(ChangeError::Aggregates)?;
         self.save(book, before)

@@ -36,8 +36,8 @@ pub(crate) use index::Recount;
 pub use news::LastDead;
 pub(crate) use office::Desk;
 pub use office::{DeadError, DeadLetterOffice};
-pub(crate) use offline::sinks_with_letters;
 pub use offline::{damaged_dead_letters, read_dead_letters};
+pub(crate) use offline::{set_aside_events, sinks_with_letters};
 pub(crate) use replay::{Clerk, SinkSlot, clerk};
 pub use replay::{DeadAction, DeadOutcome};
 pub(crate) use set_aside::Resent;
@@ -319,7 +319,9 @@ impl DeadLetters {
     fn try_append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), BuryError> {
         let mut slot = self.slot();
         let journal = self.opened(&mut slot)?;
-        let is_new = |record: &Record<'_>| record.dead.is_some_and(|dead| !journal.index.is_known(&dead));
+        // What is set aside, and the ends of letters, are no new letters.
+        let is_letter = |dead: &Dead<'_>| dead.settled.is_none() && !journal.index.is_known(dead);
+        let is_new = |record: &Record<'_>| record.dead.is_some_and(|dead| is_letter(&dead));
         self.check_limit(&journal.index, records.iter().any(is_new))?;
         for record in records {
             if record.dead.is_none_or(|dead| is_known(&journal.index, &dead)) {

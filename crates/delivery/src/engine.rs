@@ -38,7 +38,7 @@ pub(crate) enum Order {
 
 pub(crate) struct Engine {
     pub(crate) log: Arc<EventLog>,
-    home: Home,
+    pub(crate) home: Home,
     sending: Sending,
     pub(crate) lanes: Lanes,
     pub(crate) crew: Crew,
@@ -74,7 +74,9 @@ impl Engine {
         let mut crew = Crew::new(Surroundings::new(log, directory, &options));
         let routes_before = before.as_ref().map(|before| &before.routes);
         crew.prepare(&setup.aggregates, routes_before).map_err(StartError::Aggregates)?;
-        let (mut book, changed) = Start::new(log, &setup.routes, before).join(&setup).map_err(StartError::Journal)?;
+        let (mut book, changed) = Start::new(log, (directory.disk(), directory.path()), &setup.routes, before)
+            .join(&setup)
+            .map_err(StartError::Journal)?;
         for sink in book.sinks.values_mut() {
             sink.hear_nothing(log.shards().iter().map(|shard| shard.recovered()));
         }

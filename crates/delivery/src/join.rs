@@ -3,18 +3,22 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use event::TypeName;
-use eventlog::{AcceptedCounts, EventLog, Reader};
+use eventlog::{AcceptedCounts, EventLog, Reader, SharedDisk};
 
 use crate::book::{Book, LaneBook, SinkBook};
 use crate::condition::Terms;
+use crate::dead_letters::set_aside_events;
 use crate::pair::{Closed, Pair};
 use crate::{Begin, Routes, Setup, SinkName, SinkSetup};
 
 /// What a start finds.
 pub(crate) struct Start<'a> {
     log: &'a EventLog,
+    disk: &'a SharedDisk,
+    data: &'a Path,
     /// Where the journal ends, and what it was counted to hold.
     counts: AcceptedCounts,
     names: Vec<TypeName>,
@@ -22,12 +26,18 @@ pub(crate) struct Start<'a> {
 }
 
 impl<'a> Start<'a> {
-    pub(crate) fn new(log: &'a EventLog, routes: &Routes, saved: Option<Book>) -> Self {
+    /// `disk` and `data` are where the dead letters are.
+    pub(crate) fn new(
+        log: &'a EventLog,
+        (disk, data): (&'a SharedDisk, &'a Path),
+        routes: &Routes,
+        saved: Option<Book>,
+    ) -> Self {
         for (name, _) in routes.named() {
             log.types().intern(name);
         }
         let counts = log.accepted().hold().clone();
-        Self { log, counts, names: log.types().names(), saved }
+        Self { log, disk, data, counts, names: log.types().names(), saved }
     }
 
     /// The book to go on with, and whether routes have begun or ended.
@@ -172,14 +182,21 @@ impl<'a> Start<'a> {
             return Ok(false);
         }
         book.counted_lost = known;
-        for sink in book.sinks.values_mut() {
+        for (sink_name, sink) in &mut book.sinks {
             let readable = self.count_readable(sink)?;
+            let mut aside = BTreeMap::new();
+            for (shard, sequence, name) in set_aside_events(self.disk, self.data, sink_name)? {
+                let lane = sink.lanes.get(usize::from(shard));
+                if lane.is_some_and(|lane| sequence <= lane.cursor) {
+                    *aside.entry(name).or_insert(0_u64) += 1;
+                }
+            }
             let known: Vec<u64> = sink.pairs.keys().map(|name| sink.outcomes(name).total()).collect();
             for ((name, pair), with_outcome) in sink.pairs.iter_mut().zip(known) {
                 let index = self.names.iter().position(|known| known == name);
                 let accepted = index.and_then(|index| self.counts.by_type.get(index)).copied().unwrap_or(0);
                 let accepted = pair.closed.as_ref().map_or(accepted, |closed| closed.accepted);
-                let rest = readable.get(name).copied().unwrap_or(0);
+                let rest = readable.get(name).copied().unwrap_or(0) + aside.get(name).copied().unwrap_or(0);
                 pair.lost = accepted.saturating_sub(pair.base + with_outcome + rest);
             }
         }
@@ -197,7 +214,9 @@ impl<'a> Start<'a> {
                     let Ok(name) = TypeName::new(record.type_name) else { return };
                     let Some(pair) = sink.pairs.get(&name) else { return };
                     let (from, until) = pair.bounds(shard.number());
-                    if (from.max(lane.cursor) + 1..=until.min(end)).contains(&sequence) {
+                    let gaps = pair.gaps_of(shard.number());
+                    let is_in_gap = gaps.iter().any(|(after, until)| (*after + 1..=*until).contains(&sequence));
+                    if (from.max(lane.cursor) + 1..=until.min(end)).contains(&sequence) && !is_in_gap {
                         *counts.entry(name).or_insert(0) += 1;
                     }
                 });

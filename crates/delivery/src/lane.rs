@@ -449,6 +449,7 @@ impl Lane {
                 }
                 Err(error) => {
                     alone.outage();
+                    self.dead.outage(self.name.shard);
                     let needs_more = run.fenced && matches!(error, SinkError::Misconfigured(_));
                     if needs_more && run.way.has_ended() {
                         self.wait_or(&error.to_string(), run.way.reader.ready()).await;

@@ -124,7 +124,8 @@ impl Budgets {
             object_kept_bytes: part(OBJECT_KEPT_BYTES_MAX as usize, MIB, steps),
             objects_ahead_bytes: part(OBJECTS_AHEAD_BYTES_MAX, MIB, steps),
             // An object that waits for room gets it, whatever is gathered meanwhile.
-            objects_kept_bytes: part(OBJECT_KEPT_BYTES_MAX as usize, MIB, steps) + part(OBJECTS_AHEAD_BYTES_MAX, MIB, steps),
+            objects_kept_bytes: part(OBJECT_KEPT_BYTES_MAX as usize, MIB, steps)
+                + part(OBJECTS_AHEAD_BYTES_MAX, MIB, steps),
             aggregate_bytes: part(AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, steps),
             dead_letters: part(DEAD_LETTERS_MAX, DEAD_LETTERS_MIN, steps),
             // By the square: few servers need most of them, and a server with little memory needs it for what is in flight.

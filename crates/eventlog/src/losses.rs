@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! forebay-losses 1                     the version
-//! lost 0 N 571 600 open                shard, case, first and last position (`-` where it isn't known), `open` or `accepted`
-//! dead local N 12 18 accepted          the same of the journal of a sink's dead letters
+//! lost 0 N 571 600 3 open              shard, case, first and last position (`-` if unknown), the segment's generation, `open` or `accepted`
+//! dead local N 12 18 1 accepted          the same of the journal of a sink's dead letters
 //! ```
 
 use std::fmt;
@@ -55,6 +55,8 @@ pub struct Loss {
     pub letter: char,
     /// The first and the last position, where they are known.
     pub positions: Option<(u64, u64)>,
+    /// The generation of the segment.
+    pub generation: u64,
     /// Whether the operator has accepted it.
     pub is_accepted: bool,
 }
@@ -77,14 +79,23 @@ impl Loss {
     /// What of a finding is lost for good; `counted` is the last position that is known to have been acknowledged.
     fn of(from: &LostFrom, finding: &Finding, counted: u64) -> Option<Self> {
         let ends = finding.lost.first().zip(finding.lost.last());
-        let positions = ends.map(|(first, last)| (first.start, last.end - 1));
+        let positions =
+            ends.filter(|(first, last)| first.start < last.end).map(|(first, last)| (first.start, last.end - 1));
         let was_counted = positions.is_some_and(|(first, _)| first <= counted);
-        let loss = Self { from: from.clone(), letter: finding.letter, positions, is_accepted: false };
+        let loss = Self {
+            from: from.clone(),
+            letter: finding.letter,
+            positions,
+            generation: finding.generation,
+            is_accepted: false,
+        };
         (ACKNOWLEDGED.contains(&finding.letter) || was_counted).then_some(loss)
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        (&self.from, self.letter, self.positions) == (&other.from, other.letter, other.positions)
+        let is_alike = (&self.from, self.letter, self.positions) == (&other.from, other.letter, other.positions);
+        // Without positions only the segment tells two losses apart.
+        is_alike && (self.positions.is_some() || self.generation == other.generation)
     }
 
     fn encode(&self) -> String {
@@ -95,19 +106,23 @@ impl Loss {
         let position = |at: Option<u64>| at.map_or(UNKNOWN.to_owned(), |at| at.to_string());
         let (first, last) = (position(self.positions.map(|(first, _)| first)), position(self.positions.map(|at| at.1)));
         let state = if self.is_accepted { ACCEPTED } else { "open" };
-        format!("{word} {name} {} {first} {last} {state}\n", self.letter)
+        format!("{word} {name} {} {first} {last} {} {state}\n", self.letter, self.generation)
     }
 
     fn decode(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
-        let [word, name, letter, first, last, state] = words[..] else { return None };
+        let [word, name, letter, first, last, generation, state] = words[..] else { return None };
         let from = match word {
             SHARD => LostFrom::Shard(name.parse().ok()?),
             DEAD => LostFrom::Dead(name.into()),
             _ => return None,
         };
         let positions = if first == UNKNOWN { None } else { Some((first.parse().ok()?, last.parse().ok()?)) };
-        Some(Self { from, letter: letter.parse().ok()?, positions, is_accepted: state == ACCEPTED })
+        if positions.is_some_and(|(first, last): (u64, u64)| last < first) {
+            return None;
+        }
+        let (letter, generation) = (letter.parse().ok()?, generation.parse().ok()?);
+        Some(Self { from, letter, positions, generation, is_accepted: state == ACCEPTED })
     }
 }
 
@@ -276,11 +291,15 @@ mod tests {
         let losses = Losses::open(&open()).unwrap();
         losses.add(&shard, &found, 7).unwrap();
         assert_eq!((losses.open_ones(), losses.all().len()), (Vec::new(), 4));
+        let other = Finding { generation: 2, ..finding('H', Vec::new()) };
+        losses.add(&shard, &[other], 7).unwrap();
+        assert_eq!(losses.open_ones().len(), 1, "another segment is another loss");
     }
 
     #[test]
     fn a_file_that_makes_no_sense_is_an_error() {
         assert_eq!(decode(b"forebay-losses 2\n"), None);
-        assert_eq!(decode(b"forebay-losses 1\nlost 0 N 1 x open\n"), None);
+        assert_eq!(decode(b"forebay-losses 1\nlost 0 N 1 x 1 open\n"), None);
+        assert_eq!(decode(b"forebay-losses 1\nlost 0 N 2 1 1 open\n"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
-use event::limits::BATCH_BYTES_MAX;
+use event::limits::{BATCH_BYTES_MAX, BLOCK_BYTES_MAX};
 use eventlog::{AppendError, Asked, Taken};
 
 use crate::ack::Ack;
@@ -180,7 +180,7 @@ pub(crate) fn new_encoder(worker: &Worker, wishes: &Wishes, slot: Option<Slot>, 
     let mut encoder = Encoder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash());
     encoder.refused_commits = worker.refused_commits();
     encoder.is_named = wishes.is_named;
-    encoder.bytes_max = worker.batch_bytes_max();
+    encoder.bytes_max = worker.batch_bytes_max().min(BLOCK_BYTES_MAX);
     encoder.with_ack(wishes.ack).with_form(wishes.form)
 }
 

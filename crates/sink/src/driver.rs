@@ -181,6 +181,26 @@ impl Sink {
         done.map_err(SinkError::visible)
     }
 
+    /// The same as [`Self::held`] for another lane than the caller's own. What that lane was seen to have stored stays as it is: a store
+    /// that has lost some of it is still noticed when the lane writes.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the store doesn't answer.
+    pub async fn peek(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
+        let done = match self {
+            Self::Memory(memory) => memory.held(lane),
+            Self::Sqlite(sqlite) => sqlite.peek(lane).await.map(Some),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.peek(lane).await.map(Some),
+            #[cfg(feature = "nats")]
+            Self::Nats(nats) => nats.peek(lane).await.map(Some),
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.peek(lane).await.map(Some),
+            _ => Ok(None),
+        };
+        done.map_err(SinkError::visible)
+    }
+
     /// Exchanges the claim that the store holds on `lane` for `claim`, together with the cursor, and gives what the store holds then:
     /// what it held before where `takeover` doesn't allow it. To claim again is harmless. A store without cursors has nothing to claim.
     ///

@@ -1,9 +1,11 @@
 //! Reads the dead letters of a data directory that no process delivers from. Changes nothing.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use eventlog::{DataDirectory, Finding, Inspected, Loss, Losses, LostFrom, Record, inspect_shard};
+use event::TypeName;
+use eventlog::{DataDirectory, Finding, Inspected, Loss, Losses, LostFrom, Record, Settled, SharedDisk, inspect_shard};
 
 use super::DIRECTORY;
 use super::filter::{DeadFilter, DeadLetter, DeadList};
@@ -105,8 +107,29 @@ pub(crate) fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<Si
     Ok(sinks)
 }
 
+/// The events of a sink that are set aside: shard, sequence and type of each.
+pub(crate) fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
+    let mut events = BTreeMap::new();
+    let mut note = |_: u64, record: &Record<'_>| {
+        let Some(dead) = record.dead else { return };
+        match TypeName::new(record.type_name) {
+            Ok(name) if dead.settled == Some(Settled::SetAside) => events.insert((dead.shard, dead.sequence), name),
+            _ => events.remove(&(dead.shard, dead.sequence)),
+        };
+    };
+    match visit_on(disk, &data.join(DIRECTORY).join(sink), &mut note) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        visited => visited?,
+    }
+    Ok(events.into_iter().map(|((shard, sequence), name)| (shard, sequence, name)).collect())
+}
+
 fn visit(directory: &DataDirectory, path: &Path, take: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {
-    inspect_shard(directory.disk(), path, &mut |item| match item {
+    visit_on(directory.disk(), path, take)
+}
+
+fn visit_on(disk: &SharedDisk, path: &Path, take: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {
+    inspect_shard(disk, path, &mut |item| match item {
         Inspected::Block { block, .. } => block.records().for_each(|(at, record)| take(at, &record)),
         Inspected::Damaged(stretch) | Inspected::Torn(stretch) => {
             stretch.survivors().iter().for_each(|(at, record)| take(*at, record));

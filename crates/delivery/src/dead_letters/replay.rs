@@ -163,7 +163,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    fn is_full(&self, memory: &Budgets) -> bool {
+    pub(super) fn is_full(&self, memory: &Budgets) -> bool {
         self.letters.len() >= memory.delivery_records
             || self.payload_bytes >= memory.delivery_bytes
             || self.held_bytes >= memory.delivery_held_bytes()

@@ -244,13 +244,17 @@ impl DeadLetters {
         let fits = |(_, event): &(u64, &Event)| {
             let is_first = bytes == 0;
             bytes += event.bytes;
-            is_first || bytes <= PAGE_BYTES
+            is_first || bytes <= PAGE_BYTES.min(self.memory.delivery_bytes)
         };
+        // Events that a probe has set aside lie before earlier ones in the journal: a batch is in the order of sequences.
+        let mut last_at = 0;
+        let ascends = |(_, event): &(u64, &Event)| std::mem::replace(&mut last_at, event.at) < event.at;
         let aside = self.aside();
         let passed = aside.of_shard(shard).filter(|(sequence, _)| *sequence > after && *sequence <= cursor);
         let wanted: BTreeMap<u64, u64> = passed
             .take(limit.min(PAGE_RECORDS))
             .take_while(fits)
+            .take_while(ascends)
             .map(|(sequence, event)| (event.at, sequence))
             .collect();
         drop(aside);
@@ -263,6 +267,9 @@ impl DeadLetters {
             if *at < read_up_to {
                 continue;
             }
+            if page.is_full(&self.memory) {
+                break;
+            }
             let Some(mut reading) = Reading::from(self, *at)? else { break };
             if let Some(stretch) = reading.read().map_err(later)? {
                 read_up_to = stretch.end();
@@ -270,7 +277,9 @@ impl DeadLetters {
             }
         }
         let part = page.letters().iter().filter_map(|at| Some((*at, *wanted.get(at)?))).collect();
-        let last = wanted.values().copied().max().unwrap_or(after);
+        let read =
+            page.is_full(&self.memory).then(|| page.letters().iter().filter_map(|at| wanted.get(at)).max()).flatten();
+        let last = read.or(wanted.values().max()).copied().unwrap_or(after);
         Ok(Some(Resent { page, part, last }))
     }
 

@@ -433,7 +433,8 @@ fn segments_of_settled_letters_are_freed_when_no_lane_can_read_their_events() {
         world.settle().await;
         let files = |world: &World| {
             let paths = world.disk.paths().into_iter();
-            let of_segments = |path: &std::path::PathBuf| path.extension().is_some_and(|extension| extension == "segment");
+            let of_segments =
+                |path: &std::path::PathBuf| path.extension().is_some_and(|extension| extension == "segment");
             paths.filter(|path| path.starts_with("/data/dead/fenced") && of_segments(path)).count()
         };
         assert!(files(&world) > 3);

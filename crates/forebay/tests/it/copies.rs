@@ -59,7 +59,7 @@ fn post(server: &Server, numbers: std::ops::Range<u64>) {
 fn post_until_stored(server: &Server, number: u64) -> u16 {
     let body = body(number);
     let request = format!(
-        "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nForebay-Ack: stored\r\n\
+        "POST /ingest/event/access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nForebay-Ack: stored\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );

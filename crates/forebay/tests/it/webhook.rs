@@ -150,7 +150,7 @@ fn post_and_wait(server: &Server, number: usize) -> u16 {
     let body = format!("{{\"number\":\n{number}}}");
     let length = body.len();
     let request = format!(
-        "POST /ingest/event/access HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: k{number}\r\n\
+        "POST /ingest/event/access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nIdempotency-Key: k{number}\r\n\
          Forebay-Ack: stored\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     exchange(server.intake, &request).0

@@ -92,11 +92,20 @@ impl Lanes {
         self.unless_closed(async {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
-            let mut link = self.take(config, &mut seat).await?;
-            let cursor = cursor::read(&mut link.session, &config.stream, lane, (0, false)).await?;
-            Ok(seat.stand_at(link, cursor))
+            self.look(config, &mut seat, lane).await
         })
         .await
+    }
+
+    /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
+    pub(super) async fn peek(&self, config: &NatsConfig, lane: &Lane) -> Result<Held, Failure> {
+        self.unless_closed(self.look(config, &mut Seat::default(), lane)).await
+    }
+
+    async fn look(&self, config: &NatsConfig, seat: &mut Seat, lane: &Lane) -> Result<Held, Failure> {
+        let mut link = self.take(config, seat).await?;
+        let cursor = cursor::read(&mut link.session, &config.stream, lane, (0, false)).await?;
+        Ok(seat.stand_at(link, cursor))
     }
 
     pub(super) async fn claim(

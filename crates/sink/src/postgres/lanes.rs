@@ -65,6 +65,18 @@ impl Lanes {
         .await
     }
 
+    /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
+    pub(super) async fn peek(&self, config: &PostgresConfig, lane: &Lane) -> Result<Held, Failure> {
+        self.unless_closed(async {
+            let mut lent = self.pool.take(config).await?;
+            let (talk, driver) = lent.open.session.parts();
+            let held = driver.run(transaction::read(talk, &lent.open.table, lane)).await?;
+            self.pool.give_back(lent);
+            Ok(held)
+        })
+        .await
+    }
+
     pub(super) async fn claim(
         &self,
         config: &PostgresConfig,

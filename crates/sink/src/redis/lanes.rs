@@ -129,15 +129,24 @@ impl Lanes {
         self.unless_closed(async {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
-            if let Deployment::Cluster(more) = &config.deployment {
-                return seat.held(config, (&self.map, more), lane).await;
-            }
-            let mut session = self.take(config, &mut seat).await?;
-            let (position, claim) = script::read(&mut session, &config.key.own(), lane).await?;
-            (seat.stored, seat.session) = (position, Some(session));
-            Ok(Held::new(position, claim))
+            self.look(config, &mut seat, lane).await
         })
         .await
+    }
+
+    /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
+    pub(super) async fn peek(&self, config: &RedisConfig, lane: &Lane) -> Result<Held, Failure> {
+        self.unless_closed(self.look(config, &mut Seat::default(), lane)).await
+    }
+
+    async fn look(&self, config: &RedisConfig, seat: &mut Seat, lane: &Lane) -> Result<Held, Failure> {
+        if let Deployment::Cluster(more) = &config.deployment {
+            return seat.held(config, (&self.map, more), lane).await;
+        }
+        let mut session = self.take(config, seat).await?;
+        let (position, claim) = script::read(&mut session, &config.key.own(), lane).await?;
+        (seat.stored, seat.session) = (position, Some(session));
+        Ok(Held::new(position, claim))
     }
 
     pub(super) async fn claim(

@@ -26,6 +26,8 @@ pub(super) enum Job {
     Connect(Reply<()>),
     /// Reads a lane's cursor and claim.
     Look(Lane, Reply<Held>),
+    /// The same, and what the lane was seen to have stored stays as it is.
+    Peek(Lane, Reply<Held>),
     /// Exchanges the claim on a lane.
     Claim((Lane, Claim, Takeover), Reply<Held>),
     /// Writes a batch.
@@ -89,6 +91,7 @@ impl Writer {
             match job {
                 Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
                 Job::Look(lane, reply) => drop(reply.send(self.look(&lane))),
+                Job::Peek(lane, reply) => drop(reply.send(self.peek(&lane))),
                 Job::Claim((lane, claim, takeover), reply) => drop(reply.send(self.claim(&lane, claim, &takeover))),
                 Job::Write(batch, reply) => self.write(&batch, reply),
                 Job::Close(reply) => {
@@ -114,8 +117,13 @@ impl Writer {
     }
 
     fn look(&mut self, lane: &Lane) -> Result<Held, SinkError> {
+        let held = self.peek(lane)?;
+        self.stored.insert(lane.clone(), held.position);
+        Ok(held)
+    }
+
+    fn peek(&mut self, lane: &Lane) -> Result<Held, SinkError> {
         let (position, claim) = self.with(|connection, _| transaction::read(connection, lane))?;
-        self.stored.insert(lane.clone(), position);
         Ok(Held::new(position, claim))
     }
 
