@@ -234,7 +234,11 @@ impl Lane {
         loop {
             match self.ask_held().await {
                 Ok(held) => return held,
-                Err(error) => self.wait(&error.to_string()).await,
+                Err(error) => {
+                    // Time in which the store doesn't answer isn't counted against what is set aside.
+                    self.dead.outage(self.name.shard);
+                    self.wait(&error.to_string()).await;
+                }
             }
         }
     }

@@ -138,7 +138,7 @@ async fn serve(
     let (intake, admin) = bind(&configuration)?;
     let watch = TokenWatch::start(TokenFile::within(&data))?;
     let tls = PortsTls::start(&configuration)?;
-    let memory = plan_memory(&mut configuration);
+    let memory = plan_memory(&mut configuration, &data);
     let sinks = wiring::sinks(&configuration, |_, store| wiring::new_driver(store, &memory));
     let (desk, asked) = ReloadDesk::new();
     let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory };
@@ -191,8 +191,11 @@ fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpLi
 }
 
 /// Divides the memory that there is, and says what an operator should know of it.
-fn plan_memory(configuration: &mut Configuration) -> Budgets {
-    let plan = Plan::of(configuration, configured_shards(configuration).into());
+fn plan_memory(configuration: &mut Configuration, data: &std::path::Path) -> Budgets {
+    // A directory that has more shards than are configured keeps them.
+    let there =
+        DataDirectory::look(data).ok().and_then(|directory| directory.shards_on_disk().ok()).unwrap_or_default();
+    let plan = Plan::of(configuration, configured_shards(configuration).max(there).into());
     if let Some(warning) = plan.warning() {
         log::warning(warning);
     }

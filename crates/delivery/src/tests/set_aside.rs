@@ -314,3 +314,39 @@ fn a_full_batch_that_is_all_to_blame_is_told_from_a_store_that_takes_nothing() {
         world.check_all().await;
     });
 }
+
+#[test]
+fn what_is_set_aside_ends_although_there_are_as_many_dead_letters_as_there_may_be() {
+    run(async {
+        let mut world = World::new(116);
+        world.shards = 1;
+        world.max_dead_letters = Some(1);
+        world.keyed.refuse_id(id(1));
+        world.keyed.retry_id(id(3));
+        world.start();
+        world.append(0, "named", 5).await;
+        seconds(2).await;
+        assert_eq!((counts(&world), set_aside(&world).0), ((3, 1, 1), 1));
+        world.keyed.heal();
+        seconds(120).await;
+        assert_eq!((counts(&world), set_aside(&world).0), ((4, 1, 0), 0));
+    });
+}
+
+#[test]
+fn an_outage_is_not_held_against_what_is_set_aside() {
+    run(async {
+        let mut world = with_one_aside(117).await;
+        world.append(0, "named", 1).await;
+        world.keyed.fail_next(usize::MAX);
+        world.append(0, "named", 1).await;
+        for _ in 0..70 {
+            seconds(60).await;
+        }
+        assert_eq!((counts(&world), set_aside(&world).0), ((4, 0, 3), 1));
+        // The store answers again, and still refuses the one.
+        world.keyed.fail_next(0);
+        seconds(200).await;
+        assert_eq!((counts(&world), set_aside(&world).0), ((6, 0, 1), 1));
+    });
+}

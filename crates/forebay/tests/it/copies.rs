@@ -105,8 +105,8 @@ fn two_servers(store: &Store<'_>) {
     let (_, text) = route(&second, &["list"]);
     assert!(text.contains("stopped  6 pending, 10 stored"), "{text}");
     assert!(text.contains("another server has claimed it") && text.contains("forebay route accept s"), "{text}");
-    let log = std::fs::read_to_string(two.path("log")).unwrap();
-    assert!(log.contains("stops: another server has claimed it"), "{log}");
+    let log = || std::fs::read_to_string(two.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("stops: another server has claimed it")), "{}", log());
     // After a restart it is the same.
     drop(second);
     let second = store.start(&two);

@@ -69,7 +69,8 @@ fn lost_newest_segment_is_counted_and_told_until_it_is_accepted(lose: impl Fn(&P
         assert_eq!((count("accepted"), count("stored"), count("lost")), (6, 4, 2), "start {start_number}");
         assert!(server.metric("forebay_journal_open_losses") > 0);
         server.stop("-KILL");
-        assert!(log(&folder).contains("forebay journal accept-loss"), "start {start_number}: {}", log(&folder));
+        let says = || log(&folder).contains("forebay journal accept-loss");
+        assert!(wait_until(says), "start {start_number}: {}", log(&folder));
     }
     let (code, text) = journal("verify", &folder.data());
     assert!(code == 1 && text.contains("accept-loss"), "{text}");

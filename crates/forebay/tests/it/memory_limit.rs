@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::postgres_server::PostgresServer;
-use crate::support::{Folder, Server};
+use crate::support::{Folder, Server, wait_until};
 
 const MIB: usize = 1024 * 1024;
 /// How long clients post. `FOREBAY_MEMORY_SECONDS` takes longer.
@@ -127,8 +127,9 @@ fn six_clients_with_large_batches_in_64_mib() {
     let (Some(group), Some(postgres)) = (Group::new(64 * MIB), PostgresServer::start()) else { return };
     let folder = Folder::new();
     let server = start(&group, &folder, &postgres);
-    let log = std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(log.contains("the memory limit is 64 MiB") && log.contains("instead of 64 MiB"), "{log}");
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    let says = || log().contains("the memory limit is 64 MiB") && log().contains("instead of 64 MiB");
+    assert!(wait_until(says), "{}", log());
     let text = "x".repeat(960);
     let line = |batch: usize, number: usize| format!("{{\"id\":\"{batch}-{number}\",\"text\":\"{text}\"}}\n");
     let counts =

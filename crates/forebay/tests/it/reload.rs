@@ -115,7 +115,7 @@ fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
     assert_eq!((stand.post("a", "3"), stand.post("b", "4")), (200, 200));
     stand.server().wait_delivered();
     assert_eq!((stand.rows("events"), stand.rows("two")), (2, 1));
-    assert!(stand.log().contains("the configuration was read again and holds now"), "{}", stand.log());
+    assert!(wait_until(|| stand.log().contains("the configuration was read again and holds now")), "{}", stand.log());
     assert_eq!(stand.counts("b", "two"), [1, 0, 0, 0]);
 }
 
@@ -140,7 +140,8 @@ fn what_is_wrong_changes_nothing_and_is_told_in_full() {
         let (status, body) = stand.reload(config);
         assert_eq!(status, 422, "{body}");
         for word in words {
-            assert!(body.contains(word) && stand.log().contains(word), "{word}: {body}");
+            assert!(body.contains(word), "{word}: {body}");
+            assert!(wait_until(|| stand.log().contains(word)), "{word}: {}", stand.log());
         }
         assert_eq!(stand.server().metric("forebay_reloads_total{result=\"refused\"}"), number as u64 + 1);
         assert_eq!((stand.post("a", "1"), stand.post("b", "2")), (200, 404));
@@ -188,7 +189,11 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
     drop(lock);
     assert_eq!(stand.counts("b", "two"), [1, 0, 0, 3]);
     assert_eq!(stand.server().metric("forebay_route_removed{type=\"b\",sink=\"two\"}"), 1);
-    assert!(stand.log().contains("sink two is no longer configured and holds 3 event(s)"), "{}", stand.log());
+    assert!(
+        wait_until(|| stand.log().contains("sink two is no longer configured and holds 3 event(s)")),
+        "{}",
+        stand.log()
+    );
     let (code, text) = stand.route(&["list"]);
     assert!(code == 0 && text.contains("b  two  removed  3 pending, 1 stored, 0 dead, 0 skipped\n"), "{text}");
     let (_, json) = stand.route(&["list", "--json"]);

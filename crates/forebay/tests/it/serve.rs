@@ -85,8 +85,9 @@ fn a_server_without_descriptors_turns_clients_away_and_goes_on() {
 fn a_client_cannot_take_every_connection_of_a_server_with_few_descriptors() {
     let folder = Folder::new();
     let server = Server::start_with_descriptors(&folder.data(), 300, None, &folder.path("log"));
-    let log = std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(log.contains("only 150 of 50000 connections can be open at a time, 75 of them from one client"), "{log}");
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    let says = "only 150 of 50000 connections can be open at a time, 75 of them from one client";
+    assert!(wait_until(|| log().contains(says)), "{}", log());
     let open: Vec<TcpStream> = (0..160).map(|_| TcpStream::connect(server.intake).unwrap()).collect();
     server.wait("forebay_http_connections_refused_total", |refused| refused == 160 - 75);
     assert!(server.metrics().contains("\nforebay_http_connections 75\n"));

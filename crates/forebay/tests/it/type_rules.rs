@@ -109,7 +109,7 @@ fn a_trial_finds_the_type_as_a_request_does() {
             )
         };
         let before = ["access", "other"].map(accepted);
-        let (status, answer) = exchange(intake, &request("/ingest/event", "x"));
+        let (status, answer) = exchange(intake, &request("/ingest/event", "localhost"));
         let after = ["access", "other"].map(accepted);
         let taken_as = ["access", "other"].into_iter().zip(before).zip(after).find(|((_, was), is)| was < is);
         assert_eq!(taken_as.map(|((name, _), _)| name), expected, "{event}: {status} {answer}");

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{Folder, Server, exchange, forebay, payloads};
+use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
 
 /// The secret of the standard's own examples.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -179,8 +179,8 @@ fn one_message_that_its_receiver_fails_on_is_set_aside_and_holds_up_no_other() {
     server.wait_delivered();
     assert_eq!(server.metric("forebay_events_stored_total{"), 10_001);
     assert_eq!(picky.taken(), 10_001, "each once");
-    let log = std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(log.contains("1 event(s) of type access set aside"), "{log}");
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("1 event(s) of type access set aside")), "{}", log());
 }
 
 #[test]

@@ -99,7 +99,12 @@ impl Lanes {
 
     /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
     pub(super) async fn peek(&self, config: &NatsConfig, lane: &Lane) -> Result<Held, Failure> {
-        self.unless_closed(self.look(config, &mut Seat::default(), lane)).await
+        let mut seat = Seat::default();
+        let found = self.unless_closed(self.look(config, &mut seat, lane)).await;
+        if let Some(link) = seat.link {
+            held(&self.spare).get_or_insert(link);
+        }
+        found
     }
 
     async fn look(&self, config: &NatsConfig, seat: &mut Seat, lane: &Lane) -> Result<Held, Failure> {

@@ -136,7 +136,12 @@ impl Lanes {
 
     /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
     pub(super) async fn peek(&self, config: &RedisConfig, lane: &Lane) -> Result<Held, Failure> {
-        self.unless_closed(self.look(config, &mut Seat::default(), lane)).await
+        let mut seat = Seat::default();
+        let found = self.unless_closed(self.look(config, &mut seat, lane)).await;
+        if let Some(session) = seat.session {
+            held(&self.spare).get_or_insert(session);
+        }
+        found
     }
 
     async fn look(&self, config: &RedisConfig, seat: &mut Seat, lane: &Lane) -> Result<Held, Failure> {

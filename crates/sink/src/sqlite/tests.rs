@@ -373,3 +373,14 @@ fn a_file_that_was_removed_while_it_was_open_takes_nothing() {
     assert_eq!(stored_up_to(&sqlite, &lane()), Ok(0));
     assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(Report::Stored));
 }
+
+/// The lane of replays asks for the claim on the sink's own lane.
+#[test]
+fn a_look_from_elsewhere_does_not_hide_that_the_store_has_lost_something() {
+    let (directory, sqlite) = fresh();
+    assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(Report::Stored));
+    beside(&directory).execute_batch("update forebay_cursors set position = 1").unwrap();
+    assert_eq!(run(sqlite.peek(&lane())).map(|held| held.position), Ok(1));
+    assert!(matches!(run(sqlite.write(&batch(4, 2))), Err(SinkError::Unavailable(_))), "2 and 3 are lost");
+    assert_eq!(stored_up_to(&sqlite, &lane()), Ok(1));
+}
