@@ -166,6 +166,8 @@ fn one_message_that_its_receiver_fails_on_is_set_aside_and_holds_up_no_other() {
     server.wait("forebay_events_set_aside{", |count| count == 1);
     let listed = routes(&server, &folder);
     assert!(listed.contains("1 set aside") && listed.contains("500"), "{listed}");
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("1 event(s) of type access set aside")), "{}", log());
     // It is there after a kill, and after a reload.
     drop(server);
     let server = start(&folder, &format!("http://{address}/"));
@@ -179,8 +181,6 @@ fn one_message_that_its_receiver_fails_on_is_set_aside_and_holds_up_no_other() {
     server.wait_delivered();
     assert_eq!(server.metric("forebay_events_stored_total{"), 10_001);
     assert_eq!(picky.taken(), 10_001, "each once");
-    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(wait_until(|| log().contains("1 event(s) of type access set aside")), "{}", log());
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn what_is_set_aside_ends_with_the_route_that_is_dropped() {
         (202, 200),
         "it is pending, and a neighbour stored"
     );
-    folder.write("forebay.toml", "[types.\"*\"]\nroutes = []\n");
+    folder.write("forebay.toml", "[types.\"*\"]\nroutes = [\"void\"]\n[sinks.void]\nkind = \"null\"\n");
     server.signal("-HUP");
     server.wait("forebay_route_removed{", |count| count == 1);
     let mut drop = forebay();
