@@ -1,7 +1,7 @@
 //! Which web pages may use a port without a token. A page of a stranger runs in the browser of a person on this machine, and so
 //! reaches ports that the stranger can't reach.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 /// Allows every host.
 const ANY: &str = "*";

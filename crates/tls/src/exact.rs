@@ -140,3 +140,6 @@ fn elements(mut der: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
         Some((*tag, content))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,8 +14,6 @@ mod over;
 mod server;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod trust_tests;
 
 use std::sync::{Arc, LazyLock};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, StatusCode};
@@ -23,7 +23,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         Err(_) => {
             let until = httpdate::parse_http_date(value).ok()?;
             let now = text(DATE).and_then(|date| httpdate::parse_http_date(date).ok());
-            until.duration_since(now.unwrap_or_else(SystemTime::now)).ok()?
+            until.duration_since(now.unwrap_or_else(clock::now)).ok()?
         }
     };
     Some(pause.min(PAUSE_MAX))
