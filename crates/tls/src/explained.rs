@@ -34,7 +34,7 @@ pub(crate) fn explained(error: io::Error) -> io::Error {
 /// The option of commands that names authorities.
 const CA_OPTION: &str = "--ca FILE";
 
-/// What [`explained`] says to a command, said to the author of a configuration.
+/// What `explained` says to a command, said to the author of a configuration.
 #[must_use]
 pub fn in_configuration(told: &str) -> String {
     let setting = if told.contains(CA_OPTION) { "; in this configuration: the setting `ca`" } else { "" };
