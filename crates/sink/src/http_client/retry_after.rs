@@ -88,7 +88,7 @@ mod tests {
         }
         // Without the server's clock this machine's counts.
         assert_eq!(asked("Wed, 21 Oct 2015 07:28:00 GMT", None), None);
-        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(60));
+        let soon = httpdate::fmt_http_date(clock::now() + Duration::from_secs(60));
         let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::try_from(soon).unwrap())]);
         assert!(retry_after(&headers).is_some_and(|pause| pause > Duration::from_secs(50)));
     }
