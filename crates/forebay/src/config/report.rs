@@ -209,6 +209,7 @@ mod tests {
 
     fn rendered(text: &str, span: Range<usize>, also: Range<usize>) -> String {
         let mut report = Report::default();
+        report.source("forebay.toml", "");
         let source = report.source("a.json", text);
         let other = report.source("b.json", text);
         for coloured in [false, true] {
