@@ -27,9 +27,8 @@ use event::limits::RESERVE_BYTES;
 use event::memory::Budgets;
 use event::{Origin, TypeName};
 use eventlog::{
-    Appender, CommitError, Committer, DataDirectory, Dead, Finding, Loss, Losses, LostFrom, OpenError, OpenShard,
-    Reader, Record, Reserve, Segments, Settled, ShardOptions, SharedDisk, find_shard, make_directory,
-    unix_microseconds,
+    Appender, CommitError, Committer, DataDirectory, Dead, Losses, OpenError, Record, Reserve, Segments, Settled,
+    SharedDisk, unix_microseconds,
 };
 
 pub use filter::{DeadFilter, DeadLetter, DeadList};

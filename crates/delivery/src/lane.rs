@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use event::limits::DELIVERY_RECORDS_MAX;
 use eventlog::Shard;
-use sink::{Batch, Claim, Cursor, Held, Refusal, Report, RetryScope, Sink, SinkError};
+use sink::{Batch, Claim, Cursor, Held, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::alone::Alone;
 use crate::assembly::{Assembly, Known, Undecided, records_at};
 use crate::backoff::Backoff;
 use crate::dead_letters::{BuryError, DeadLetters, Home, Letter};
@@ -24,7 +23,7 @@ use crate::ledger::Tally;
 use crate::objects::Sending;
 use crate::place::NoPlace;
 use crate::race::{First, changed, race};
-use crate::retries::{Retries, left, probe, rest};
+use crate::retries::Retries;
 use crate::rules::Rules;
 use crate::way::{Fill, Way};
 use crate::{LaneState, LaneStatus, Ledger, Options};

@@ -1,6 +1,14 @@
 //! Opens the journal of a sink's dead letters: what it has lost is durable before it is used.
 
-use super::*;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use eventlog::{Finding, Loss, LostFrom, OpenShard, Reader, ShardOptions, find_shard, make_directory};
+
+use super::front::Front;
+use super::index::Index;
+use super::set_aside::SetAside;
+use super::{BuryError, DIRECTORY, DeadLetters, FIRST_SEGMENT_BYTES, Journal, Recount, SEGMENT_BYTES_MAX, later};
 
 impl DeadLetters {
     /// The journal makes its own directory durable within the one above, but not that one.

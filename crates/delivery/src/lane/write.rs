@@ -1,6 +1,15 @@
 //! Brings one batch to its end: written until the store has it, its refused records dead letters or set aside.
 
-use super::*;
+use std::collections::BTreeSet;
+
+use sink::{Batch, Refusal, Report, RetryScope, SinkError};
+use tokio::time::Instant;
+
+use super::{Lane, Run, Turn};
+use crate::LaneState;
+use crate::alone::Alone;
+use crate::dead_letters::{BuryError, Letter};
+use crate::retries::{left, probe, rest};
 
 impl Lane {
     /// Writes the batch until the store has all of it that it takes. `false` if a fenced store takes none of it: later events may show
