@@ -208,15 +208,13 @@ impl Batch {
     /// The same run of positions without the records at `left_out`, which must ascend.
     #[must_use]
     pub fn without(&self, left_out: &[usize]) -> Self {
-        let mut entries = Vec::with_capacity(self.entries.len());
-        let mut payload_bytes = 0;
         let mut left_out = left_out.iter().peekable();
-        for (at, entry) in self.entries.iter().enumerate() {
-            if left_out.next_if(|out| **out == at).is_none() {
-                payload_bytes += entry.payload.length as usize;
-                entries.push(*entry);
-            }
-        }
+        let is_kept = |(at, _): &(usize, &Entry)| left_out.next_if(|out| **out == *at).is_none();
+        self.with(self.entries.iter().enumerate().filter(is_kept).map(|(_, entry)| *entry).collect())
+    }
+
+    fn with(&self, entries: Vec<Entry>) -> Self {
+        let payload_bytes = entries.iter().map(|entry| entry.payload.length as usize).sum();
         Self { entries: Arc::new(entries), payload_bytes, ..self.clone() }
     }
 
@@ -225,9 +223,8 @@ impl Batch {
     #[must_use]
     pub(crate) fn first_records(&self, count: usize) -> Self {
         let entries: Vec<Entry> = self.entries.iter().take(count.max(1)).copied().collect();
-        let payload_bytes = entries.iter().map(|entry| entry.payload.length as usize).sum();
         let last = entries.last().map_or(self.last, |entry| entry.sequence);
-        Self { last, entries: Arc::new(entries), payload_bytes, ..self.clone() }
+        Self { last, ..self.with(entries) }
     }
 
     fn record(&self, entry: &Entry) -> Record<'_> {

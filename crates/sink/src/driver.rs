@@ -150,7 +150,8 @@ impl Sink {
         done.map_err(SinkError::visible)
     }
 
-    /// Up to where the store holds what `lane` had for it.
+    /// Up to where the store holds what `lane` had for it, for who only reads: a delivery asks for [`Self::held`], whose claims it
+    /// needs as well.
     ///
     /// # Errors
     /// [`SinkError`] where the store doesn't answer.

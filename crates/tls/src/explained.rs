@@ -1,5 +1,6 @@
 //! Why a client has no TLS with a server, in words for whoever called it: what happened, and what to do.
 
+use std::fmt::Display;
 use std::io;
 
 use rustls::{CertificateError, Error, InvalidMessage};
@@ -36,7 +37,8 @@ const CA_OPTION: &str = "--ca FILE";
 
 /// What `explained` says to a command, said to the author of a configuration.
 #[must_use]
-pub fn in_configuration(told: &str) -> String {
+pub fn in_configuration(told: &impl Display) -> String {
+    let told = told.to_string();
     let setting = if told.contains(CA_OPTION) { "; in this configuration: the setting `ca`" } else { "" };
     format!("{told}{setting}")
 }
@@ -46,8 +48,9 @@ fn of_certificate(wrong: &CertificateError) -> String {
     match wrong {
         // Of two authorities of one name the wrong one may be at hand: then its signature doesn't fit.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "its certificate is signed by no authority that is trusted here: name its authority with --ca FILE"
-                .to_owned()
+            format!(
+                "its certificate is signed by no authority that is trusted here: name its authority with {CA_OPTION}"
+            )
         }
         CertificateError::ExpiredContext { time, not_after } => {
             let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
@@ -77,7 +80,7 @@ fn of_certificate(wrong: &CertificateError) -> String {
         CertificateError::BadEncoding => "its certificate is damaged: make a new one for the server".to_owned(),
         CertificateError::Revoked => "its certificate was revoked: the server needs another one".to_owned(),
         other => format!(
-            "its certificate can't be taken ({other:?}): name its authority with --ca FILE, or give the server another one"
+            "its certificate can't be taken ({other:?}): name its authority with {CA_OPTION}, or give the server another one"
         ),
     }
 }

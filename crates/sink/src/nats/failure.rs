@@ -72,7 +72,7 @@ impl Failure {
                     .to_owned(),
             ),
             Self::Connection(error) if is_of_trust(&error) => {
-                misconfigured(tls::in_configuration(&error.to_string()))
+                misconfigured(tls::in_configuration(&error))
             }
             Self::Connection(error) => unavailable(error.to_string()),
             Self::Silent(limit) => unavailable(format!(

@@ -32,18 +32,23 @@ pub(super) async fn make_missing(
          {};
          create table if not exists {cursors} (origin bytea not null, shard integer not null, sink text not null,
              position bigint not null, claim bytea, set_at timestamptz, primary key (origin, shard, sink)) with (fillfactor = 50);
-         alter table {cursors} add column if not exists claim bytea;
+         {};
          create table if not exists {revisions} (\"table\" text not null, id uuid not null, revision bigint not null,
              primary key (\"table\", id));
          commit",
-        creation(config, &table, fields)
+        creation(config, &table, fields),
+        add_claim(cursors)
     ))
     .await
 }
 
+fn add_claim(cursors: &str) -> String {
+    format!("alter table {cursors} add column if not exists claim bytea")
+}
+
 /// A table of a version that made no claims has no column for them.
 async fn add_claims(talk: &Talk, cursors: &str) -> Result<(), Failure> {
-    let order = format!("alter table {cursors} add column if not exists claim bytea");
+    let order = add_claim(cursors);
     talk.order(&order).await.map_err(|failure| {
         if !failure.is_of_rights() {
             return failure;

@@ -131,8 +131,10 @@ impl Kind {
     }
 
     /// A whole number by its value.
-    fn whole<T: TryFrom<i128>>(self, raw: &str) -> Result<T, String> {
-        let number = numeric::whole(&text(raw)?).and_then(|number| T::try_from(number).ok());
+    fn whole<T: FromStr + TryFrom<i128>>(self, raw: &str) -> Result<T, String> {
+        let text = text(raw)?;
+        // The usual form needs no arithmetic.
+        let number = text.parse().ok().or_else(|| T::try_from(numeric::whole(&text)?).ok());
         number.ok_or_else(|| self.not_one(raw))
     }
 

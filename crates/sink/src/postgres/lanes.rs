@@ -55,10 +55,7 @@ impl Lanes {
         self.unless_closed(async {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
-            let mut lent = self.pool.take(config).await?;
-            let (talk, driver) = lent.open.session.parts();
-            let held = driver.run(transaction::read(talk, &lent.open.table, lane)).await?;
-            self.pool.give_back(lent);
+            let held = self.look(config, lane).await?;
             seat.stored = held.position;
             Ok(held)
         })
@@ -67,14 +64,15 @@ impl Lanes {
 
     /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
     pub(super) async fn peek(&self, config: &PostgresConfig, lane: &Lane) -> Result<Held, Failure> {
-        self.unless_closed(async {
-            let mut lent = self.pool.take(config).await?;
-            let (talk, driver) = lent.open.session.parts();
-            let held = driver.run(transaction::read(talk, &lent.open.table, lane)).await?;
-            self.pool.give_back(lent);
-            Ok(held)
-        })
-        .await
+        self.unless_closed(self.look(config, lane)).await
+    }
+
+    async fn look(&self, config: &PostgresConfig, lane: &Lane) -> Result<Held, Failure> {
+        let mut lent = self.pool.take(config).await?;
+        let (talk, driver) = lent.open.session.parts();
+        let held = driver.run(transaction::read(talk, &lent.open.table, lane)).await?;
+        self.pool.give_back(lent);
+        Ok(held)
     }
 
     pub(super) async fn claim(

@@ -83,7 +83,7 @@ impl Failure {
                 Advice::Wait(None) => unavailable(said),
                 Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
             },
-            Self::Connection(error) if is_of_trust(&error) => misconfigured(tls::in_configuration(&error.to_string())),
+            Self::Connection(error) if is_of_trust(&error) => misconfigured(tls::in_configuration(&error)),
             Self::Connection(error) => unavailable(error.to_string()),
             Self::Silent(limit) => unavailable(format!(
                 "no answer for {limit:?}: look at the server and at the network; nothing is lost meanwhile"

@@ -53,9 +53,7 @@ impl Seat {
         if !config.has_one_place() {
             return places.held(&mut nodes, config, lane).await;
         }
-        let (position, claim) = script::read(&mut nodes, &config.key.own(), lane).await?;
-        *stored = position;
-        Ok(Held::new(position, claim))
+        note(stored, script::read(&mut nodes, &config.key.own(), lane).await?)
     }
 
     async fn claim(
@@ -70,9 +68,7 @@ impl Seat {
         if !config.has_one_place() {
             return places.claim(&mut nodes, config, lane, (claim, takeover)).await;
         }
-        let (position, claim) = script::claim(&mut nodes, &config.key.own(), lane, claim, takeover).await?;
-        *stored = position;
-        Ok(Held::new(position, claim))
+        note(stored, script::claim(&mut nodes, &config.key.own(), lane, claim, takeover).await?)
     }
 
     async fn write(
@@ -89,6 +85,12 @@ impl Seat {
             places.write(&mut nodes, config, batch).await
         }
     }
+}
+
+/// What was found of a lane in its one place is what it was seen to have stored.
+fn note(stored: &mut u64, (position, claim): (u64, Option<Claim>)) -> Result<Held, Failure> {
+    *stored = position;
+    Ok(Held::new(position, claim))
 }
 
 fn all(batch: &Batch) -> Vec<usize> {
@@ -149,9 +151,9 @@ impl Lanes {
             return seat.held(config, (&self.map, more), lane).await;
         }
         let mut session = self.take(config, seat).await?;
-        let (position, claim) = script::read(&mut session, &config.key.own(), lane).await?;
-        (seat.stored, seat.session) = (position, Some(session));
-        Ok(Held::new(position, claim))
+        let found = script::read(&mut session, &config.key.own(), lane).await?;
+        seat.session = Some(session);
+        note(&mut seat.stored, found)
     }
 
     pub(super) async fn claim(
@@ -167,10 +169,9 @@ impl Lanes {
                 return seat.claim(config, (&self.map, more), lane, (claim, takeover)).await;
             }
             let mut session = self.take(config, &mut seat).await?;
-            let own = config.key.own();
-            let (position, claim) = script::claim(&mut session, &own, lane, claim, takeover).await?;
-            (seat.stored, seat.session) = (position, Some(session));
-            Ok(Held::new(position, claim))
+            let found = script::claim(&mut session, &config.key.own(), lane, claim, takeover).await?;
+            seat.session = Some(session);
+            note(&mut seat.stored, found)
         })
         .await
     }

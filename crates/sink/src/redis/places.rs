@@ -60,7 +60,7 @@ impl Places {
         lane: &Lane,
     ) -> Result<Held, Failure> {
         // First the lane as a whole: its claim is exchanged before those of its places.
-        let (_, claim) = script::read(nodes, &config.key.own(), lane).await?;
+        let claim = script::read_claim(nodes, &config.key.own(), lane).await?;
         let (position, mut claims) = self.look(nodes, config, lane).await?;
         claims.extend(claim);
         let claims = claims.into_iter().collect();
@@ -136,7 +136,7 @@ impl Places {
         let parts = self.parts(config, batch)?;
         // A place that is new holds no claim: that of the lane as a whole is looked at before it is written.
         if parts.keys().any(|place| !self.marks.contains_key(place)) {
-            let (_, held) = script::read(nodes, &config.key.own(), batch.lane()).await?;
+            let held = script::read_claim(nodes, &config.key.own(), batch.lane()).await?;
             if !Claim::admits(held, batch) {
                 return Err(Failure::Claimed);
             }

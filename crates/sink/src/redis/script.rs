@@ -87,13 +87,17 @@ pub(super) async fn read<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> 
     // In this order: where the claim is still this process's own, nobody has moved the cursor meanwhile. Not by one command: a user may
     // have no right to others than those that the manual names.
     let cursor = read_cursor(server, own, lane).await?;
+    Ok((cursor, read_claim(server, own, lane).await?))
+}
+
+/// The claim on `lane`.
+pub(super) async fn read_claim<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<Option<Claim>, Failure> {
     let words = Command::new(&[b"HGET", own.cursors.as_bytes(), claim_field(lane).as_bytes()]);
-    let claim = match server.ask(&own.cursors, words).await? {
-        Answer::Nothing => None,
-        Answer::Text(text) => Some(claim_of(&text)?),
-        _ => return Err(ODD),
-    };
-    Ok((cursor, claim))
+    match server.ask(&own.cursors, words).await? {
+        Answer::Nothing => Ok(None),
+        Answer::Text(text) => claim_of(&text).map(Some),
+        _ => Err(ODD),
+    }
 }
 
 fn claim_of(text: &str) -> Result<Claim, Failure> {

@@ -45,7 +45,8 @@ impl Outcome {
             // One message alone may bring its receiver down: it must not hold up the others for ever.
             408 | 409 | 425 | 500 => Self::NotYet(reason()),
             429 | 502..=504 => Self::Away(Failure::Status(status, words, retry_after(headers))),
-            _ => Self::Unclear(Failure::Status(status, words, retry_after(headers))),
+            // Whether the receiver is away is decided when the others have their answers: nothing is to be waited for yet.
+            _ => Self::Unclear(Failure::Status(status, words, None)),
         }
     }
 }

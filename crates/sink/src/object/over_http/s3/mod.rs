@@ -179,10 +179,11 @@ impl S3 {
     }
 }
 
-/// Whether a status says enough without words.
+/// Whether a status says enough without words. A store that is overloaded isn't asked once more.
 fn is_explained(status: StatusCode) -> bool {
-    status.is_success()
-        || matches!(status, StatusCode::NOT_FOUND | StatusCode::NOT_MODIFIED | StatusCode::PRECONDITION_FAILED)
+    use StatusCode as Of;
+    let says_enough = [Of::NOT_FOUND, Of::NOT_MODIFIED, Of::PRECONDITION_FAILED, Of::TOO_MANY_REQUESTS];
+    status.is_success() || status.is_server_error() || says_enough.contains(&status)
 }
 
 impl fmt::Debug for S3 {
