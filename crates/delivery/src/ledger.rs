@@ -365,11 +365,10 @@ impl Ledger {
     }
 
     /// Whether what the route held at this sequence was given up.
-    pub(crate) fn has_given_up(&self, sink: &str, type_name: &str, shard: u16, sequence: u64) -> bool {
+    pub(crate) fn has_given_up(&self, sink: &str, type_name: &TypeName, shard: u16, sequence: u64) -> bool {
         let held = self.held();
         let Some(sink) = held.book.sinks.get(sink) else { return false };
-        let mut pairs = sink.pairs.iter().filter(|(name, _)| name.as_str() == type_name);
-        pairs.all(|(_, pair)| sequence <= pair.bounds(shard).0)
+        sink.pairs.get(type_name).is_none_or(|pair| sequence <= pair.bounds(shard).0)
     }
 
     /// Whether the lane of the sink and shard has passed an event, so that it is counted.

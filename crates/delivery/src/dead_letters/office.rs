@@ -115,7 +115,7 @@ impl DeadLetterOffice {
     pub fn set_aside(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
         let desks = self.desks();
         let desk = desks.iter().find(|desk| **desk.dead.sink() == *sink);
-        desk.map_or((0, None), |desk| desk.dead.aside_of_type(type_name.as_str()))
+        desk.map_or((0, None), |desk| desk.dead.aside_of_type(type_name))
     }
 
     /// What was done with the letters of each sink since the start of the process.

@@ -35,7 +35,7 @@ struct Event {
     /// The position of its record in the journal of dead letters.
     at: u64,
     id: EventId,
-    type_name: Arc<str>,
+    type_name: TypeName,
     received_at: i64,
     revision: Option<u64>,
     bytes: usize,
@@ -49,7 +49,7 @@ impl Event {
             id: self.id,
             received_at: self.received_at,
             event_time: None,
-            type_name: &self.type_name,
+            type_name: self.type_name.as_str(),
             source: "",
             client: None,
             payload: &[],
@@ -67,6 +67,8 @@ impl Event {
 #[derive(Debug, Default)]
 pub(super) struct SetAside {
     events: BTreeMap<(u16, u64), Event>,
+    /// How many there are of each type that has any.
+    by_type: BTreeMap<TypeName, u64>,
     bytes: usize,
     /// Of events that have ended: the positions of the event's record and of its end.
     ended: Vec<(u64, u64)>,
@@ -77,30 +79,46 @@ impl SetAside {
     pub(super) fn note(&mut self, at: u64, record: &Record<'_>) -> Option<Recount> {
         let dead = record.dead?;
         let key = (dead.shard, dead.sequence);
-        let before = self.events.remove(&key);
-        self.bytes -= before.as_ref().map_or(0, |event| event.bytes);
         if dead.settled == Some(Settled::SetAside) {
-            self.bytes += record.payload.len();
             let event = Event {
                 at,
                 id: record.id,
-                type_name: record.type_name.into(),
+                type_name: TypeName::new(record.type_name).ok()?,
                 received_at: record.received_at,
                 revision: record.revision,
                 bytes: record.payload.len(),
                 since: Instant::now(),
             };
-            self.events.insert(key, event);
+            self.remove(key);
+            self.insert(key, event);
             return None;
         }
-        self.ended.push((before?.at, at));
+        let Event { at: before, type_name, .. } = self.remove(key)?;
+        self.ended.push((before, at));
         let is_stored = match dead.settled {
             Some(Settled::Released | Settled::SetAside) => return None,
             Some(Settled::Taken | Settled::Replayed) => true,
             Some(Settled::Dropped) | None => false,
         };
-        let type_name = TypeName::new(record.type_name).ok()?;
         Some(Recount { shard: dead.shard, sequence: dead.sequence, type_name, is_stored, was_pending: true })
+    }
+
+    fn insert(&mut self, key: (u16, u64), event: Event) {
+        self.bytes += event.bytes;
+        *self.by_type.entry(event.type_name.clone()).or_default() += 1;
+        self.events.insert(key, event);
+    }
+
+    fn remove(&mut self, key: (u16, u64)) -> Option<Event> {
+        let event = self.events.remove(&key)?;
+        self.bytes -= event.bytes;
+        if let Some(count) = self.by_type.get_mut(&event.type_name) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_type.remove(&event.type_name);
+            }
+        }
+        Some(event)
     }
 
     /// The first position of the journal that is needed, if both saved generations of the ledger have counted up to `counted`.
@@ -209,7 +227,8 @@ impl DeadLetters {
         for (sequence, reason) in events {
             if let Some(event) = aside.events.get(&(shard, sequence)) {
                 let reason = format!("event {}: {reason}", event.id);
-                if are_new { news.add(&event.type_name, &reason) } else { news.renew(&event.type_name, &reason) }
+                let type_name = event.type_name.as_str();
+                if are_new { news.add(type_name, &reason) } else { news.renew(type_name, &reason) }
             }
         }
     }
@@ -330,7 +349,7 @@ impl DeadLetters {
     pub(crate) fn release_given_up(&self) -> Result<(), BuryError> {
         let aside = self.aside();
         let all = aside.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
-        let all: Vec<(u16, u64, Arc<str>)> = all.collect();
+        let all: Vec<(u16, u64, TypeName)> = all.collect();
         drop(aside);
         let given_up =
             all.into_iter().filter(|(shard, at, name)| self.ledger.has_given_up(&self.sink, name, *shard, *at));
@@ -342,18 +361,18 @@ impl DeadLetters {
     /// The ids of events of a type that are set aside, the newest first: some of them if there are many.
     pub(super) fn aside_ids(&self, type_name: &str) -> String {
         let aside = self.aside();
-        let mut of_type = aside.events.values().rev().filter(|event| *event.type_name == *type_name);
+        let mut of_type = aside.events.values().rev().filter(|event| event.type_name.as_str() == type_name);
         let some: Vec<String> = of_type.by_ref().take(IDS_TOLD).map(|event| event.id.to_string()).collect();
         some.join(", ") + if of_type.next().is_some() { ", …" } else { "" }
     }
 
     /// How many events of a type are set aside, and the newest answer to one of them, with its id. 0 while nobody knows.
-    pub(crate) fn aside_of_type(&self, type_name: &str) -> (u64, Option<LastDead>) {
+    pub(crate) fn aside_of_type(&self, type_name: &TypeName) -> (u64, Option<LastDead>) {
         if self.aside_count.load(Ordering::Relaxed) == 0 {
             return (0, None);
         }
-        let count = self.aside().events.values().filter(|event| *event.type_name == *type_name).count() as u64;
-        (count, self.aside_news().last(type_name).filter(|_| count > 0))
+        let count = self.aside().by_type.get(type_name).copied().unwrap_or(0);
+        (count, self.aside_news().last(type_name.as_str()).filter(|_| count > 0))
     }
 
     /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have set it aside.
