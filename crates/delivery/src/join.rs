@@ -1,7 +1,7 @@
 //! Brings the saved ledger and the configuration together at a start: routes that are new begin, routes that are
 //! gone are closed, and the equation of the ledger holds for all of them from the first moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use event::TypeName;
 use eventlog::{AcceptedCounts, EventLog, Reader, SharedDisk};
 
 use crate::book::{Book, LaneBook, SinkBook};
-use crate::condition::Terms;
+use crate::condition::{Passage, Terms};
 use crate::dead_letters::set_aside_events;
 use crate::pair::{Closed, Pair};
 use crate::{Begin, Routes, Setup, SinkName, SinkSetup};
@@ -207,19 +207,22 @@ impl<'a> Start<'a> {
     fn count_readable(&self, sink: &SinkBook) -> io::Result<BTreeMap<TypeName, u64>> {
         let mut counts = BTreeMap::new();
         for (shard, lane) in self.log.shards().iter().zip(&sink.lanes) {
-            let end = self.counts.counted_up_to[usize::from(shard.number())];
+            let number = shard.number();
+            let end = self.counts.counted_up_to[usize::from(number)];
+            let passage = |pair: &Pair| pair.passage(number, (lane.cursor, end));
+            let mut passages: HashMap<&str, (Passage, u64)> =
+                sink.pairs.iter().map(|(name, pair)| (name.as_str(), (passage(pair), 0))).collect();
             let mut reader = Reader::new(shard.segments().clone(), lane.cursor + 1);
             while let Some(stretch) = reader.read(end)? {
                 stretch.for_each_record(|sequence, record| {
-                    let Ok(name) = TypeName::new(record.type_name) else { return };
-                    let Some(pair) = sink.pairs.get(&name) else { return };
-                    let (from, until) = pair.bounds(shard.number());
-                    let gaps = pair.gaps_of(shard.number());
-                    let is_in_gap = gaps.iter().any(|(after, until)| (*after + 1..=*until).contains(&sequence));
-                    if (from.max(lane.cursor) + 1..=until.min(end)).contains(&sequence) && !is_in_gap {
-                        *counts.entry(name).or_insert(0) += 1;
+                    if let Some((passage, count)) = passages.get_mut(record.type_name) {
+                        *count += u64::from(passage.covers(sequence));
                     }
                 });
+            }
+            for name in sink.pairs.keys() {
+                let count = passages.get(name.as_str()).map_or(0, |(_, count)| *count);
+                *counts.entry(name.clone()).or_insert(0) += count;
             }
         }
         Ok(counts)

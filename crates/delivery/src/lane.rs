@@ -9,7 +9,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use event::limits::DELIVERY_RECORDS_MAX;
 use eventlog::Shard;
 use sink::{Batch, Claim, Cursor, Held, Sink, SinkError};
 use tokio::sync::watch;
@@ -84,6 +83,16 @@ impl Run {
         let is_buried = |(_, record): &(usize, sink::Record<'_>)| self.known.buried.contains(&record.sequence);
         let buried: Vec<usize> = batch.records().enumerate().filter(is_buried).map(|(index, _)| index).collect();
         batch.without(&buried)
+    }
+
+    /// Records of the batch, with what the store says of each. Their sequences ascend.
+    pub(crate) fn letters<'a>(&'a self, reasons: &[(u64, &'a str)]) -> Vec<Letter<'a>> {
+        let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
+        let with_reason = |(sequence, record)| {
+            let at = sequences.binary_search(&sequence).ok()?;
+            Some(Letter { sequence, record, reason: reasons[at].1 })
+        };
+        self.assembly.originals(&sequences).into_iter().filter_map(with_reason).collect()
     }
 
     /// Whether the store has all of the batch without being asked: it keeps no cursor, or stands beyond.
@@ -180,14 +189,20 @@ impl Lane {
         let records = records_at(&stretch, &sequences).into_iter().zip(undecided);
         let letters: Vec<Letter<'_>> =
             records.map(|((sequence, record), (_, reason))| Letter { sequence, record, reason }).collect();
-        while let Err(error) = self.dead.write(self.name.shard, &letters) {
-            match error {
-                BuryError::Later(reason) => self.wait(&reason).await,
-                BuryError::Failed(reason) => return Err(Turn::Stop(reason)),
-            }
-        }
+        self.until_written(|lane| lane.dead.write(lane.name.shard, &letters)).await?;
         self.enter(LaneState::Delivering);
         Ok(())
+    }
+
+    /// Writes to the journal of dead letters until it is durable, however long that can't be done.
+    pub(crate) async fn until_written<T>(&mut self, write: impl Fn(&Self) -> Result<T, BuryError>) -> Result<T, Turn> {
+        loop {
+            match write(self) {
+                Ok(written) => return Ok(written),
+                Err(BuryError::Later(reason)) => self.wait(&reason).await,
+                Err(BuryError::Failed(reason)) => return Err(Turn::Stop(reason)),
+            }
+        }
     }
 
     pub(crate) fn is_halted(&self) -> bool {
@@ -306,7 +321,7 @@ impl Lane {
             } else if race(reader.ready(), sleep_until(cover_at)).await == First::Other(()) {
                 return;
             }
-            if reader.durable() + 1 - reader.next() < DELIVERY_RECORDS_MAX as u64 {
+            if reader.durable() + 1 - reader.next() < self.options.memory.delivery_records as u64 {
                 sleep(self.options.linger).await;
             }
         };
@@ -372,13 +387,10 @@ impl Lane {
             self.status.batch_records.record(run.assembly.batch().len() as u64);
         }
         self.backoff.reset();
-        let batch = run.assembly.batch().clone();
-        let dead =
-            (0..batch.len()).filter(|at| batch.get(*at).is_some_and(|one| run.known.buried.contains(&one.sequence)));
-        let dead = if run.known.buried.is_empty() { BTreeSet::new() } else { dead.collect() };
+        let stored = run.unburied();
         self.settle(run);
         // Also those that were set aside with it.
-        self.supersede(&batch, &dead);
+        self.supersede(&stored, &BTreeSet::new());
         Ok(true)
     }
 

@@ -298,10 +298,8 @@ impl Ledger {
         held.book.meet(name);
         let sink = held.book.sinks.get(&lane.sink)?;
         let pair = sink.pairs.get(name)?;
-        let (from, until) = pair.bounds(lane.shard);
         let start = sink.lanes.get(usize::from(lane.shard)).map_or(0, |lane| lane.start);
-        let gaps = pair.gaps_of(lane.shard);
-        Some(Passage { gaps, ..Passage::new((from.max(start), until), &pair.terms, lane.shard) })
+        Some(pair.passage(lane.shard, (start, u64::MAX)))
     }
 
     /// Everything of a lane up to `cursor` has its outcome.

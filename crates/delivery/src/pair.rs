@@ -4,7 +4,7 @@ use eventlog::Span;
 
 use crate::Condition;
 use crate::book::Outcomes;
-use crate::condition::Terms;
+use crate::condition::{Passage, Terms};
 
 /// A route that was taken out of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,6 +104,13 @@ impl Pair {
     /// But for those after the first and up to the second sequence of any of these, which ascend.
     pub(crate) fn gaps_of(&self, shard: u16) -> Vec<(u64, u64)> {
         self.gaps.iter().map(|gap| gap.of_shard(shard)).filter(|(after, until)| after < until).collect()
+    }
+
+    /// Its events that come the way of a shard's lane, those after `after` and up to `until`.
+    pub(crate) fn passage(&self, shard: u16, (after, until): (u64, u64)) -> Passage {
+        let (from, closed) = self.bounds(shard);
+        let run = (from.max(after), closed.min(until));
+        Passage { gaps: self.gaps_of(shard), ..Passage::new(run, &self.terms, shard) }
     }
 
     /// The last position in `span` that a lane has to pass which began behind `start`.

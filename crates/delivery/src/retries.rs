@@ -10,7 +10,7 @@ use sink::{Batch, Record, Refusal, Report, Retry, RetryScope, SinkError};
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::Backoff;
-use crate::dead_letters::{BuryError, Letter, Resent};
+use crate::dead_letters::{BuryError, Resent};
 use crate::lane::{Lane, Run, Turn};
 use crate::race::{changed, race};
 use crate::way::{Fill, Way};
@@ -102,17 +102,12 @@ impl Lane {
         let (mut of_records, of_store): (Vec<Retry>, Vec<Retry>) =
             retry.into_iter().partition(|retry| retry.scope == RetryScope::Record);
         if of_records.is_empty() || !self.sets_aside() {
-            return Ok(merged(of_records, of_store));
+            return Ok(merged(of_records, of_store, |retry| retry.index));
         }
         let found = of_records.iter().filter_map(|retry| Some((batch.get(retry.index)?.sequence, &*retry.reason)));
         let reasons: Vec<(u64, &str)> = found.collect();
-        let count = loop {
-            match self.write_aside(run, &reasons) {
-                Ok(count) => break count,
-                Err(BuryError::Later(reason)) => self.wait(&reason).await,
-                Err(BuryError::Failed(reason)) => return Err(Turn::Stop(reason)),
-            }
-        };
+        let events = run.letters(&reasons);
+        let count = self.until_written(|lane| lane.dead.set_aside(lane.name.shard, &events)).await?;
         let in_place: Vec<Retry> = of_records.split_off(count).into_iter().map(without_room).collect();
         for record in of_records.iter().filter_map(|retry| batch.get(retry.index)) {
             if let Some(slot) = run.rules.slot_of(record.type_name, record.sequence) {
@@ -123,17 +118,7 @@ impl Lane {
             // What is taken of the others makes room.
             self.retry_set_aside(run).await?;
         }
-        Ok(merged(in_place, of_store))
-    }
-
-    fn write_aside(&self, run: &Run, reasons: &[(u64, &str)]) -> Result<usize, BuryError> {
-        let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
-        let with_reason = |(sequence, record)| {
-            let at = sequences.binary_search(&sequence).ok()?;
-            Some(Letter { sequence, record, reason: reasons[at].1 })
-        };
-        let events: Vec<Letter<'_>> = run.assembly.originals(&sequences).into_iter().filter_map(with_reason).collect();
-        self.dead.set_aside(self.name.shard, &events)
+        Ok(merged(in_place, of_store, |retry| retry.index))
     }
 
     /// The store has the records of a batch but for those at the indices in `left`: what is set aside of lower revisions isn't sent any
@@ -307,8 +292,9 @@ fn without_room(retry: Retry) -> Retry {
     Retry { reason: reason.into(), ..retry }
 }
 
-fn merged(mut one: Vec<Retry>, other: Vec<Retry>) -> Vec<Retry> {
+/// All of both, by their indices.
+pub(crate) fn merged<T>(mut one: Vec<T>, other: Vec<T>, index: impl Fn(&T) -> usize) -> Vec<T> {
     one.extend(other);
-    one.sort_by_key(|retry| retry.index);
+    one.sort_by_key(index);
     one
 }

@@ -8,8 +8,7 @@ use tokio::time::Instant;
 use super::{Lane, Run, Turn};
 use crate::LaneState;
 use crate::alone::Alone;
-use crate::dead_letters::{BuryError, Letter};
-use crate::retries::{left, probe, rest};
+use crate::retries::{left, merged, probe, rest};
 
 impl Lane {
     /// Writes the batch until the store has all of it that it takes. `false` if a fenced store takes none of it: later events may show
@@ -26,10 +25,10 @@ impl Lane {
             match answer {
                 Ok(Report::Stored) => {
                     self.has_touched();
-                    self.supersede(&part, &BTreeSet::new());
                     if part.len() == batch.len() {
                         return Ok(self.delivering());
                     }
+                    self.supersede(&part, &BTreeSet::new());
                     batch = rest(&batch, &part, &[]);
                     (has_passed, is_refused) = (true, false);
                 }
@@ -45,7 +44,7 @@ impl Lane {
                         retry = self.set_aside(run, &part, retry).await?;
                     }
                     let retry = alone.judge(&part, retry, &self.options);
-                    let refused = merge(refused, retry.given_up);
+                    let refused = merged(refused, retry.given_up, |refusal| refusal.index);
                     self.bury(run, &part, &refused).await?;
                     batch = rest(&batch, &part, &retry.again);
                     is_refused = !has_passed && retry.again.iter().all(|retry| retry.scope == RetryScope::Record);
@@ -109,13 +108,9 @@ impl Lane {
         if reasons.is_empty() {
             return Ok(());
         }
-        loop {
-            match self.write_letters(run, &reasons) {
-                Ok(()) => break,
-                Err(BuryError::Later(reason)) => self.wait(&reason).await,
-                Err(BuryError::Failed(reason)) => return Err(Turn::Stop(reason)),
-            }
-        }
+        let mut letters = run.letters(&reasons);
+        letters.retain(|letter| !run.known.buried.contains(&letter.sequence));
+        self.until_written(|lane| lane.dead.write(lane.name.shard, &letters)).await?;
         for refusal in refused {
             let Some(record) = batch.get(refusal.index) else { continue };
             run.known.buried.insert(record.sequence);
@@ -125,28 +120,8 @@ impl Lane {
         }
         Ok(())
     }
-
-    fn write_letters(&self, run: &Run, reasons: &[(u64, &str)]) -> Result<(), BuryError> {
-        let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
-        let originals = run.assembly.originals(&sequences);
-        let letters: Vec<Letter<'_>> = originals
-            .into_iter()
-            .filter(|(sequence, _)| !run.known.buried.contains(sequence))
-            .filter_map(|(sequence, record)| {
-                let at = reasons.binary_search_by_key(&sequence, |(sequence, _)| *sequence).ok()?;
-                Some(Letter { sequence, record, reason: reasons[at].1 })
-            })
-            .collect();
-        self.dead.write(self.name.shard, &letters)
-    }
 }
 
 fn indices(refused: &[Refusal]) -> Vec<usize> {
     refused.iter().map(|refusal| refusal.index).collect()
-}
-
-fn merge(mut refused: Vec<Refusal>, given_up: Vec<Refusal>) -> Vec<Refusal> {
-    refused.extend(given_up);
-    refused.sort_by_key(|refusal| refusal.index);
-    refused
 }

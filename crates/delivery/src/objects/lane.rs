@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use event::limits::DELIVERY_RECORDS_MAX;
 use sink::{Cursor, ObjectRules, ObjectStore, Parts};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -323,7 +322,7 @@ impl Lane {
         let (reader, due_at) = (&run.way.reader, self.due_at(run, Instant::now()));
         let more = async {
             reader.ready().await;
-            if reader.durable() + 1 - reader.next() < DELIVERY_RECORDS_MAX as u64 {
+            if reader.durable() + 1 - reader.next() < self.options.memory.delivery_records as u64 {
                 sleep(self.options.linger).await;
             }
         };
