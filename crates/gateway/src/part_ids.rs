@@ -12,7 +12,13 @@ use crate::type_table::TypeRules;
 pub(crate) struct PartIds<'r> {
     pointer: Option<&'r JsonPointer>,
     /// The steps of `explode` in whose elements the ids are.
-    steps: Vec<usize>,
+    steps: &'r [usize],
+}
+
+/// The steps of `explode` in whose elements the ids of a type's events are.
+pub(crate) fn id_steps(rules: &TypeRules) -> Vec<usize> {
+    let of_steps = rules.id.as_ref().zip(rules.steps.as_ref());
+    of_steps.map(|(at, steps)| steps.transform().elements_with(at)).unwrap_or_default()
 }
 
 /// An id that a client gave.
@@ -24,10 +30,9 @@ pub(crate) struct GivenId<'p> {
 }
 
 impl<'r> PartIds<'r> {
-    pub(crate) fn new(rules: &'r TypeRules) -> Self {
-        let pointer = rules.id.as_ref();
-        let steps = pointer.zip(rules.steps.as_ref()).map(|(at, steps)| steps.transform().elements_with(at));
-        Self { pointer, steps: steps.unwrap_or_default() }
+    /// By these rules, of which the steps are [`id_steps`].
+    pub(crate) fn new(rules: &'r TypeRules, steps: &'r [usize]) -> Self {
+        Self { pointer: rules.id.as_ref(), steps }
     }
 
     /// The id that a client gave one of the events, with this payload, of a source and a type. An id within an element is the event's own,
@@ -43,7 +48,7 @@ impl<'r> PartIds<'r> {
     ) -> Result<Option<GivenId<'p>>, Problem> {
         let Some(id) = id_at(self.pointer, of, payload)? else { return Ok(None) };
         let derived = |number| KeyedIds::of_event(id).id(number);
-        Ok(Some(match part.element(&self.steps) {
+        Ok(Some(match part.element(self.steps) {
             Some(Element { text, number }) => GivenId { id: number.map_or(id, derived), element: Some(text) },
             None => GivenId { id: derived(part.number), element: None },
         }))

@@ -12,7 +12,7 @@ use pipeline::transform::{Context, Filtered, Outcome, Part, Scratch, Several, Tr
 use serde::{Serialize, Serializer};
 
 use crate::encoder::id_at;
-use crate::part_ids::PartIds;
+use crate::part_ids::{PartIds, id_steps};
 use crate::problem::{Problem, Refused};
 use crate::request::check_key;
 use crate::type_table::TypeRules;
@@ -217,7 +217,8 @@ impl Rehearsal {
                 Ok(End { taken: vec![TakenEvent { id, payload, time_unread }], ..End::default() })
             }
             Made::Several(Several { events, filtered }) => {
-                let ids = PartIds::new(&self.rules);
+                let steps = id_steps(&self.rules);
+                let ids = PartIds::new(&self.rules, &steps);
                 let take = |part: &Part| {
                     let payload = self.storable(part.payload.clone())?;
                     let given = ids.given((&around.source, &self.name), part, &payload)?;

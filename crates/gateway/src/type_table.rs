@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use event::TypeName;
 use event::limits::OPEN_TYPES_MAX;
@@ -17,6 +17,7 @@ use pipeline::{TimeRule, Values, View};
 
 use crate::code::Code;
 use crate::effort::{self, Much, Work};
+use crate::part_ids::{PartIds, id_steps};
 use crate::problem::Problem;
 use crate::type_choice::TypeChoice;
 use crate::type_steps::TypeSteps;
@@ -148,6 +149,8 @@ pub(crate) struct Known {
     pub(crate) gate: Gate,
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) standing: Standing,
+    /// Worked out when the first event is made several.
+    id_steps: OnceLock<Vec<usize>>,
     types: Arc<Types>,
 }
 
@@ -240,6 +243,11 @@ impl Known {
     /// They can't, and it isn't to be repaired.
     pub(crate) fn storable<'p>(&self, payload: &'p str) -> Result<Cow<'p, str>, Problem> {
         self.rules.texts.storable(&self.name, payload)
+    }
+
+    /// How the events that steps make of one get their ids.
+    pub(crate) fn part_ids(&self) -> PartIds<'_> {
+        PartIds::new(&self.rules, self.id_steps.get_or_init(|| id_steps(&self.rules)))
     }
 
     /// The time that an event of the type says of itself. One that cannot be read is counted, and is none.
@@ -468,6 +476,7 @@ impl TypeTable {
             gate: self.types.gate(id),
             rules: rules.clone(),
             standing: Standing::Taken,
+            id_steps: OnceLock::new(),
             types: self.types.clone(),
         }
     }

@@ -9,7 +9,6 @@ use pipeline::transform::{Filtered, Outcome, Scratch, Several, Windows};
 
 use super::{Encoder, Ids, Sent, SentBytes, Stop};
 use crate::code::Code;
-use crate::part_ids::PartIds;
 use crate::problem::Problem;
 use crate::type_cache::Slot;
 use crate::type_steps::Ran;
@@ -127,7 +126,7 @@ impl Encoder {
         let Several { events, filtered } = several;
         self.check_room(events.len(), events.iter().map(|part| part.payload.len()).sum())?;
         let known = self.types.get(sent.slot);
-        let ids = PartIds::new(&known.rules);
+        let ids = known.part_ids();
         let mut taken = Vec::with_capacity(events.len());
         for part in events {
             let event = known.storable(&part.payload)?;
