@@ -193,7 +193,7 @@ async fn a_twin_waits_for_whoever_has_begun_with_the_lanes_cursor() {
     let held = tokio::spawn(async move { frozen.write(&plain(0, 2, 1)).await });
     let watcher = client(server).await;
     let count = async |what: &str| {
-        let query = format!("select position, claim from \"{}\".%", stand.schema);
+        let query = format!("select position, claim, %from \"{}\".% for update", stand.schema);
         let sql = format!("select count(*) from pg_stat_activity where query like '{query}' and {what}");
         watcher.query_one(&sql, &[]).await.unwrap().get::<_, i64>(0)
     };
