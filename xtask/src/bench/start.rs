@@ -29,7 +29,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
         bar: Bar::AtMost(most),
     };
     Ok(vec![
-        row("binary", bytes as f64 / 1e6, "MB", 12.0),
+        row("binary", bytes as f64 / 1e6, "MB", 20.0),
         row("ready with an empty directory, median of 20", from_nothing(setup)?, "ms", 50.0),
         row("ready after a kill under load, the window of ids full, slowest of 5", after_kills(setup)?, "ms", 1000.0),
     ])
