@@ -14,16 +14,18 @@ pub enum Scope {
     Read,
     /// To use the admin port.
     Admin,
+    /// To hand batches to a writer, ask it for cursors and read through it: for gateways.
+    Deliver,
 }
 
 /// A text that names no scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the scopes are `ingest`, `read` and `admin`")]
+#[error("the scopes are `ingest`, `read`, `admin` and `deliver`")]
 pub struct UnknownScope;
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 3] = [Self::Ingest, Self::Read, Self::Admin];
+    pub const ALL: [Self; 4] = [Self::Ingest, Self::Read, Self::Admin, Self::Deliver];
 
     /// The scope's name.
     #[must_use]
@@ -32,6 +34,7 @@ impl Scope {
             Self::Ingest => "ingest",
             Self::Read => "read",
             Self::Admin => "admin",
+            Self::Deliver => "deliver",
         }
     }
 

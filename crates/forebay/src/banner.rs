@@ -53,6 +53,8 @@ fn text(
             SinkConfig::Sqlite(sqlite) => {
                 format!("sqlite3 {} \"select payload from {}\"", sqlite.path.display(), sqlite.table.as_str())
             }
+            // The store is elsewhere.
+            SinkConfig::Remote(_) => continue,
             SinkConfig::Directory(directory) => format!("ls {}", directory.path.display()),
             #[cfg(feature = "elasticsearch")]
             SinkConfig::Elasticsearch(_) => continue,

@@ -53,6 +53,14 @@ pub(crate) enum Command {
     /// Takes events and stores them, in one process
     #[command(after_help = "Example: forebay serve --config forebay.toml --listen 127.0.0.1:8080")]
     Serve(Common),
+    /// Takes events and hands them to writers: the front-end of two services
+    #[command(after_help = "Example: forebay gateway --writer http://127.0.0.1:8081")]
+    Gateway(GatewayFlags),
+    /// Stores what gateways hand to it: the back-end of two services
+    ///
+    /// Without a configuration it keeps an embedded store in its data directory.
+    #[command(after_help = "Example: forebay writer --config writer.toml")]
+    Writer(WriterFlags),
     /// Checks the configuration, shows every mistake in it, and starts nothing
     ///
     /// Exits with 0 if the configuration is right, and with 2 if not.
@@ -125,12 +133,67 @@ pub(crate) struct Common {
     /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
+    #[arg(skip)]
+    writers: Vec<String>,
+    #[arg(skip)]
+    is_gateway: bool,
+}
+
+/// `forebay gateway`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct GatewayFlags {
+    #[command(flatten)]
+    common: Common,
+    /// A writer's address, as http://127.0.0.1:8081; more than once for several [env: FOREBAY_WRITERS]
+    #[arg(long = "writer", value_name = "URL")]
+    writers: Vec<String>,
+}
+
+impl GatewayFlags {
+    /// The same as flags of any role.
+    pub(crate) fn into_common(self) -> Common {
+        Common { writers: self.writers, is_gateway: true, ..self.common }
+    }
+}
+
+/// `forebay writer`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WriterFlags {
+    /// The configuration file (TOML); without one, all events go to events.db in the data directory
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
+    config: Option<PathBuf>,
+    /// The data directory: the embedded store and the tokens
+    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = "./forebay-writer")]
+    directory: PathBuf,
+    /// The address that gateways use [default: 127.0.0.1:8081] [env: FOREBAY_WRITER_LISTEN]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// The address of metrics [default: 127.0.0.1:9001] [env: FOREBAY_WRITER_ADMIN]
+    #[arg(long, value_name = "ADDR")]
+    admin: Option<String>,
+    /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
+}
+
+impl WriterFlags {
+    /// The same as flags of any role.
+    pub(crate) fn into_common(self) -> Common {
+        let Self { config, directory, listen, admin, log_level } = self;
+        Common { config, data: Data { directory }, listen, admin, log_level, writers: Vec::new(), is_gateway: false }
+    }
 }
 
 impl Common {
     /// The settings among the flags.
     pub(crate) fn flags(&self) -> Flags {
-        Flags { listen: self.listen.clone(), admin: self.admin.clone(), log_level: self.log_level.clone() }
+        Flags {
+            listen: self.listen.clone(),
+            admin: self.admin.clone(),
+            log_level: self.log_level.clone(),
+            writers: self.writers.clone(),
+            is_gateway: self.is_gateway,
+        }
     }
 
     /// Says so where a file of the usual name lies in the working directory and no configuration is named: whoever wrote it

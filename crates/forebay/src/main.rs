@@ -44,6 +44,8 @@ mod trial;
 mod try_command;
 mod type_board;
 mod wiring;
+mod writer_admin;
+mod writer_command;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -59,6 +61,8 @@ fn main() -> ExitCode {
     let environment = Environment::of_process();
     match Cli::parse().into_command() {
         Command::Serve(common) => exit(serve::run(&common, &environment)),
+        Command::Gateway(flags) => exit(serve::run(&flags.into_common(), &environment)),
+        Command::Writer(flags) => exit(writer_command::run(&flags.into_common(), &environment)),
         Command::Check(common) => exit(check::run(&common, &environment)),
         Command::Try(flags) => exit(try_command::run(&flags, &environment)),
         Command::Test(flags) => exit(test_command::run(&flags, &environment)),

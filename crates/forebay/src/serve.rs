@@ -40,7 +40,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Events in the journal get this long to be delivered when Forebay stops; the others wait for the next start.
 const DELIVER_MAX: Duration = Duration::from_secs(10);
 /// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
-const EXIT_AT_ONCE: i32 = 143;
+pub(crate) const EXIT_AT_ONCE: i32 = 143;
 
 /// Why Forebay can't serve, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -357,19 +357,19 @@ impl Reporter for Log {
 }
 
 /// SIGTERM and SIGINT.
-struct Signals {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
     /// They, and SIGHUP.
-    fn new() -> io::Result<(Self, Signal)> {
+    pub(crate) fn new() -> io::Result<(Self, Signal)> {
         let this = Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? };
         Ok((this, signal(SignalKind::hangup())?))
     }
 
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -93,6 +93,11 @@ impl TokenFile {
         Self { directory: directory.to_owned(), path: directory.join(FILE) }
     }
 
+    /// The file of this path.
+    pub(crate) fn at(path: &Path) -> Self {
+        Self { directory: path.parent().unwrap_or(Path::new("")).to_owned(), path: path.to_owned() }
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path

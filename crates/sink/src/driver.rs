@@ -10,6 +10,8 @@ use crate::contract::make_visible;
 use crate::object::directory::{Directory, Files, OsFiles};
 #[cfg(feature = "objects-over-http")]
 use crate::object::over_http::OverHttp;
+#[cfg(feature = "remote")]
+use crate::remote::Reading;
 use crate::{
     Batch, Claim, Cursor, DirectoryConfig, Held, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite,
     SqliteConfig, Takeover, Traits,
@@ -47,6 +49,9 @@ pub enum SinkConfig {
     /// Somebody's server.
     #[cfg(feature = "webhook")]
     Webhook(crate::webhook::WebhookConfig),
+    /// A sink of a writer.
+    #[cfg(feature = "remote")]
+    Remote(crate::remote::RemoteConfig),
 }
 
 /// A driver of one store.
@@ -79,6 +84,9 @@ pub enum Sink {
     /// Somebody's server. Its lanes share what may be in flight.
     #[cfg(feature = "webhook")]
     Webhook(crate::webhook::Webhook),
+    /// A sink of a writer. Its lanes use writers of their own choice.
+    #[cfg(feature = "remote")]
+    Remote(crate::remote::Remote),
 }
 
 impl Sink {
@@ -104,6 +112,8 @@ impl Sink {
             SinkConfig::S3(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::s3(config))),
             #[cfg(feature = "webhook")]
             SinkConfig::Webhook(config) => Self::Webhook(crate::webhook::Webhook::new(config)),
+            #[cfg(feature = "remote")]
+            SinkConfig::Remote(config) => Self::Remote(crate::remote::Remote::new(config)),
         }
     }
 
@@ -146,6 +156,8 @@ impl Sink {
             // A receiver can't be asked for anything but to take a message.
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(()),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.connect().await,
         };
         done.map_err(SinkError::visible)
     }
@@ -178,6 +190,8 @@ impl Sink {
             Self::Redis(redis) => redis.held(lane).await.map(Some),
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(None),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.held(lane, Reading::Own).await,
         };
         done.map_err(SinkError::visible)
     }
@@ -197,6 +211,8 @@ impl Sink {
             Self::Nats(nats) => nats.peek(lane).await.map(Some),
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.peek(lane).await.map(Some),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.held(lane, Reading::Peek).await,
             _ => Ok(None),
         };
         done.map_err(SinkError::visible)
@@ -222,6 +238,8 @@ impl Sink {
             Self::Redis(redis) => redis.claim(lane, claim, &takeover).await.map(Some),
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(None),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.claim(lane, claim, &takeover).await,
         };
         done.map_err(SinkError::visible)
     }
@@ -249,6 +267,8 @@ impl Sink {
             Self::Redis(redis) => redis.write(batch).await,
             #[cfg(feature = "webhook")]
             Self::Webhook(webhook) => webhook.write(batch).await,
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.write(batch).await,
         };
         done.map(Report::visible).map_err(SinkError::visible)
     }
@@ -273,6 +293,8 @@ impl Sink {
             Self::Redis(_) => Err(ReadError::Unavailable("a sink for Redis can't be read back".into())),
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Err(ReadError::Unavailable("a web hook can't be read back".into())),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.read(query).await,
         };
         done.map_err(|error| match error {
             ReadError::Unavailable(mut reason) => {
@@ -299,6 +321,8 @@ impl Sink {
             Self::Redis(_) => false,
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => false,
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.can_read(),
         }
     }
 
@@ -335,6 +359,11 @@ impl Sink {
                 webhook.close();
                 Ok(())
             }
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => {
+                remote.close();
+                Ok(())
+            }
         };
         done.map_err(SinkError::visible)
     }
@@ -356,6 +385,8 @@ impl Sink {
             (Self::Redis(one), Self::Redis(other)) => one.is_same(other),
             #[cfg(feature = "webhook")]
             (Self::Webhook(one), Self::Webhook(other)) => one.is_same(other),
+            #[cfg(feature = "remote")]
+            (Self::Remote(one), Self::Remote(other)) => one.is_same(other),
             (Self::Objects(ObjectStore::Directory(one)), Self::Objects(ObjectStore::Directory(other))) => {
                 one.is_same(other)
             }
@@ -376,6 +407,8 @@ impl Sink {
             Self::Nats(nats) => nats.caution(),
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.caution(),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.caution(),
             _ => None,
         }
     }
@@ -402,6 +435,8 @@ impl Sink {
             Self::Redis(_) => Traits { settle: crate::redis::SETTLE, fenced: true, ..traits },
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => traits,
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.store().traits(),
         }
     }
 }

@@ -25,6 +25,8 @@ pub mod postgres;
 mod read_thread;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(feature = "remote")]
+pub mod remote;
 mod sqlite;
 #[cfg(any(feature = "http-client", feature = "nats", feature = "redis"))]
 mod stream;

@@ -186,7 +186,7 @@ fn ack_timeout(text: &str) -> Result<Duration, Wrong> {
     duration::within(text, limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX)
 }
 
-fn address(text: &str) -> Result<SocketAddr, Wrong> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, Wrong> {
     text.parse().map_err(|_| {
         Wrong::new("is not an address", "wanted an IP address and a port")
             .help("for example 127.0.0.1:8080, or [::1]:8080; names like localhost are not looked up")
@@ -219,7 +219,7 @@ fn check_reach(
     }
 }
 
-fn is_loopback(address: SocketAddr) -> bool {
+pub(super) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 

@@ -34,6 +34,7 @@ mod postgres;
 mod proxies;
 mod reach;
 mod reader;
+mod remote;
 #[cfg(feature = "redis")]
 mod redis;
 mod report;
@@ -65,9 +66,12 @@ mod table;
 mod tests;
 mod tls;
 mod transform;
+mod upstream;
 #[cfg(feature = "webhook")]
 mod webhook;
+mod writer;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -91,14 +95,15 @@ pub(crate) use log::Log;
 pub(crate) use needs_restart::needs_restart;
 use reader::Reader;
 pub(crate) use report::Report;
-use report::{Mistake, Spot};
+use report::{Mistake, SourceId, Spot};
 pub(crate) use route::Route;
 pub(crate) use schema::TypeSchema;
 use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
+pub(crate) use writer::{WriterConfiguration, load as load_writer};
 
 /// The tables of the file.
-const TABLES: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks"];
+const TABLES: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams"];
 
 /// What stands for the types and sinks of a file that has neither.
 const BUILT_IN: &str = r#"[types."*"]
@@ -108,6 +113,16 @@ routes = ["local"]
 kind = "sqlite"
 path = "events.db"
 table = "events"
+"#;
+
+/// The same for a gateway whose writers are named by a flag or a variable.
+const BUILT_IN_OF_GATEWAY: &str = r#"[types."*"]
+routes = ["local"]
+
+[sinks.local]
+kind = "writer"
+upstream = "writers"
+store = "sqlite"
 "#;
 
 /// Everything that Forebay was told, checked.
@@ -138,6 +153,10 @@ pub(crate) struct Flags {
     pub(crate) admin: Option<String>,
     /// `--log-level`.
     pub(crate) log_level: Option<String>,
+    /// `--writer`, each time that it was given.
+    pub(crate) writers: Vec<String>,
+    /// Whether this is a gateway, which is nothing without writers.
+    pub(crate) is_gateway: bool,
 }
 
 /// Where a configuration comes from.
@@ -202,6 +221,28 @@ pub(crate) fn load(
 /// The report of all mistakes and warnings, where there is a mistake; else the configuration comes with a
 /// report that has warnings only, or nothing.
 pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Report> {
+    let (mut report, text, source) = open(inputs)?;
+    let (document, errors) = DeTable::parse_recoverable(&text);
+    report_syntax(&mut report, source, &errors);
+    if !errors.is_empty() {
+        // What the parser made of a broken text would only be reported as further, false mistakes.
+        return Err(report);
+    }
+    let names_writers = !inputs.flags.writers.is_empty() || inputs.environment.get(upstream::VARIABLE).is_some();
+    let built_in_text = if names_writers { BUILT_IN_OF_GATEWAY } else { BUILT_IN };
+    let built_in_source = report.source("built in", built_in_text);
+    let (built_in, _) = DeTable::parse_recoverable(built_in_text);
+
+    let mut reader = Reader::new(inputs.environment, report);
+    let file = Section::root(source, document.get_ref());
+    let built_in = Section::root(built_in_source, built_in.get_ref());
+    let configuration = read_tables(&mut reader, inputs, &file, &built_in);
+    let report = reader.finish();
+    if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(report) }
+}
+
+/// The file's text, with the report to which its mistakes go.
+fn open<'i>(inputs: &Inputs<'i>) -> Result<(Report, Cow<'i, str>, SourceId), Report> {
     let mut report = Report::default();
     let (name, bytes) = inputs.file.unwrap_or(("no file", b""));
     let bytes = text_file::content(bytes);
@@ -213,24 +254,14 @@ pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Repor
         report.push(Mistake::new("the file is not UTF-8", Spot { source, span }, "the first bad byte"));
         return Err(report);
     }
-    let (document, errors) = DeTable::parse_recoverable(&text);
-    for error in &errors {
+    Ok((report, text, source))
+}
+
+fn report_syntax(report: &mut Report, source: SourceId, errors: &[toml::de::Error]) {
+    for error in errors {
         let at = Spot { source, span: error.span().unwrap_or(0..0) };
         report.push(Mistake::new("this is not TOML", at, error.message()));
     }
-    if !errors.is_empty() {
-        // What the parser made of a broken text would only be reported as further, false mistakes.
-        return Err(report);
-    }
-    let built_in_source = report.source("built in", BUILT_IN);
-    let (built_in, _) = DeTable::parse_recoverable(BUILT_IN);
-
-    let mut reader = Reader::new(inputs.environment, report);
-    let file = Section::root(source, document.get_ref());
-    let built_in = Section::root(built_in_source, built_in.get_ref());
-    let configuration = read_tables(&mut reader, inputs, &file, &built_in);
-    let report = reader.finish();
-    if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(report) }
 }
 
 fn read_tables(
@@ -254,7 +285,14 @@ fn read_tables(
     let document = if named("types") || named("sinks") { file } else { built_in };
     let tables = reader.table(document, "sinks");
     let tables = reader.tables(&tables);
-    let sinks = sink::read(reader, &tables, inputs.folder, inputs.data);
+    let section = reader.table(file, "upstreams");
+    let upstreams = upstream::read(reader, &section, &inputs.flags.writers, inputs.folder);
+    if inputs.flags.is_gateway && upstreams.is_empty() {
+        let title = "a gateway has no writer";
+        let help = "name one with --writer http://127.0.0.1:8081 or FOREBAY_WRITERS, or in the file as [upstreams.NAME]";
+        reader.push(Mistake::new(title, file.spot().clone(), "no [upstreams.…]").help(help.to_owned()));
+    }
+    let sinks = sink::read(reader, &tables, inputs.folder, inputs.data, &upstreams);
     let mistakes_before = reader.mistakes();
     let tables = reader.table(document, "types");
     let tables = reader.tables(&tables);

@@ -247,6 +247,21 @@ impl<'e> Reader<'e> {
         self.list(section, key, "a list of strings", Self::string, |text| text)
     }
 
+    /// A list of texts that a flag, given once or often, or else a variable says, which no document does.
+    pub(super) fn texts_of_flag_or_variable(
+        &mut self,
+        flag: &str,
+        given: &[String],
+        variable: &str,
+    ) -> Option<Found<Vec<Found<String>>>> {
+        if given.is_empty() {
+            return self.variable_named(variable).map(|found| split(&found));
+        }
+        let value: Vec<Found<String>> = given.iter().map(|text| self.flag(flag, text)).collect();
+        let spot = value.first()?.spot.clone();
+        Some(Found { value, spot })
+    }
+
     /// A setting that is a list, of which `element` reads one by its name, place and value; in the environment it is one
     /// of texts joined by commas. The spot is the whole list's.
     pub(super) fn list<T>(
@@ -335,9 +350,12 @@ impl<'e> Reader<'e> {
             // With thousands of types, to make all the names that nobody has set takes a tenth of a second.
             return None;
         }
-        let name = section.variable(key);
-        let value = self.environment.get(&name);
-        self.asked.insert(name.clone());
+        self.variable_named(&section.variable(key))
+    }
+
+    fn variable_named(&mut self, name: &str) -> Option<Found<String>> {
+        let value = self.environment.get(name);
+        self.asked.insert(name.to_owned());
         match value? {
             Ok(value) => {
                 let text = format!("{name}={value}");
@@ -346,7 +364,7 @@ impl<'e> Reader<'e> {
                 Some(Found { value: value.to_owned(), spot })
             }
             Err(NotText) => {
-                let spot = self.whole_source("environment", &name);
+                let spot = self.whole_source("environment", name);
                 self.push(Mistake::new(format!("`{name}` is not UTF-8"), spot, "the value of this variable"));
                 None
             }

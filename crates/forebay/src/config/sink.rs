@@ -21,6 +21,7 @@ use ::sink::postgres::{Layout, PostgresConfig};
 use ::sink::redis::RedisConfig;
 #[cfg(feature = "webhook")]
 use ::sink::webhook::WebhookConfig;
+use ::sink::remote::{RemoteConfig, RemoteStore};
 use ::sink::{DirectoryConfig, ObjectRules, SqliteConfig, TableName};
 use delivery::Begin;
 use pipeline::storable::Flaws;
@@ -33,6 +34,7 @@ use super::serving::{self, Serving};
 #[cfg(feature = "postgres")]
 use super::shards::Shards;
 use super::suggest::nearest;
+use super::upstream::Upstreams;
 use super::{directory, size};
 
 /// The settings that a sink of each kind has.
@@ -53,6 +55,7 @@ pub(super) const KINDS: &[(&str, &[&str])] = &[
     ("s3", super::s3::KEYS),
     #[cfg(feature = "webhook")]
     ("webhook", super::webhook::KEYS),
+    ("writer", super::remote::KEYS),
     ("null", &["kind", "from", "max_backlog", "max_dead_letters"]),
 ];
 
@@ -145,6 +148,8 @@ pub(crate) enum SinkConfig {
     /// Somebody's server.
     #[cfg(feature = "webhook")]
     Webhook(WebhookConfig),
+    /// A sink of a writer.
+    Remote(RemoteConfig),
 }
 
 impl SinkConfig {
@@ -152,6 +157,7 @@ impl SinkConfig {
     pub(crate) const fn can_be_read(&self) -> bool {
         match self {
             Self::Null | Self::Directory(_) => false,
+            Self::Remote(config) => config.reads,
             #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(config) => config.can_read(),
             #[cfg(feature = "nats")]
@@ -174,6 +180,12 @@ impl SinkConfig {
     pub(crate) const fn cannot_take(&self) -> Flaws {
         match self {
             Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
+            // What some layouts of the store can't take: its columns are the writer's.
+            Self::Remote(config) => match config.store {
+                RemoteStore::Postgres => Flaws::NUL,
+                RemoteStore::Elasticsearch => Flaws::DUPLICATE_KEYS,
+                _ => Flaws::NONE,
+            },
             #[cfg(feature = "nats")]
             Self::Nats(_) => Flaws::NONE,
             #[cfg(feature = "redis")]
@@ -219,6 +231,30 @@ impl SinkConfig {
             Self::S3(config) => ::sink::SinkConfig::S3(config.clone()),
             #[cfg(feature = "webhook")]
             Self::Webhook(config) => ::sink::SinkConfig::Webhook(config.clone()),
+            Self::Remote(config) => ::sink::SinkConfig::Remote(config.clone()),
+        }
+    }
+
+    /// The name of its kind, if a writer can offer it to gateways.
+    pub(crate) const fn writer_kind(&self) -> Option<RemoteStore> {
+        match self {
+            Self::Null => Some(RemoteStore::Null),
+            Self::Sqlite(_) => Some(RemoteStore::Sqlite),
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(_) => Some(RemoteStore::Elasticsearch),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Some(RemoteStore::Postgres),
+            #[cfg(feature = "nats")]
+            Self::Nats(_) => Some(RemoteStore::Nats),
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => Some(RemoteStore::Redis),
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => Some(RemoteStore::Webhook),
+            #[cfg(feature = "swift")]
+            Self::Swift(_) => None,
+            #[cfg(feature = "s3")]
+            Self::S3(_) => None,
+            Self::Directory(_) | Self::Remote(_) => None,
         }
     }
 }
@@ -256,6 +292,10 @@ impl fmt::Display for SinkConfig {
             }
             #[cfg(feature = "webhook")]
             Self::Webhook(config) => write!(f, "webhook {}", config.url),
+            Self::Remote(RemoteConfig { servers, sink, store, .. }) => {
+                let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
+                write!(f, "writer {}, sink {sink}, store {}", servers.join(" "), store.as_str())
+            }
         }
     }
 }
@@ -351,7 +391,13 @@ impl Sinks {
 }
 
 /// Reads all sinks; relative paths of stores lead from `data`, those of other files from `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Path, data: &Path) -> Sinks {
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    tables: &[Section<'_>],
+    folder: &Path,
+    data: &Path,
+    upstreams: &Upstreams,
+) -> Sinks {
     let mut sinks = Sinks::default();
     for section in tables {
         sinks.declared.insert(section.name().to_owned(), section.spot().clone());
@@ -361,7 +407,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Pat
             let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
             reader.push(Mistake::new(title, section.spot().clone(), label));
         }
-        if let (Some(config), Some(name)) = (read_one(reader, section, folder, data), name) {
+        if let (Some(config), Some(name)) = (read_one(reader, section, folder, data, upstreams), name) {
             sinks.valid.insert(name, config);
         }
     }
@@ -384,7 +430,13 @@ fn read_shards(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Path, s
     }
 }
 
-fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data: &Path) -> Option<SinkSettings> {
+fn read_one(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    folder: &Path,
+    data: &Path,
+    upstreams: &Upstreams,
+) -> Option<SinkSettings> {
     let mistakes_before = reader.mistakes();
     let help = format!("add kind = \"sqlite\"; known kinds: {}", kind_names());
     let (kind, keys) = reader.required(section, "kind", &help, kind).unwrap_or(KINDS[0]);
@@ -409,6 +461,7 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path, data:
         "s3" => super::s3::read(reader, section, folder).map(SinkConfig::S3),
         #[cfg(feature = "webhook")]
         "webhook" => super::webhook::read(reader, section, folder).map(SinkConfig::Webhook),
+        "writer" => super::remote::read(reader, section, upstreams).map(SinkConfig::Remote),
         _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
     };
     let serving = if keys.contains(&"serve") { serving::read(reader, section) } else { None };

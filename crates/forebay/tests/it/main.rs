@@ -85,6 +85,7 @@ mod tokens;
 mod transforms;
 mod trials;
 mod trouble;
+mod two_services;
 mod type_rules;
 #[cfg(feature = "webhook")]
 mod webhook;

@@ -158,7 +158,7 @@ impl Server {
         Self::spawn_serving(command, data, listen, admin)
     }
 
-    fn spawn_serving(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
+    pub(crate) fn spawn_serving(mut command: Command, data: &Path, listen: &str, admin: &str) -> Self {
         command.args(["--listen", listen, "--admin", admin, "--data"]).arg(data);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);

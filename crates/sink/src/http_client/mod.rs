@@ -12,7 +12,7 @@ mod pace;
 mod pool;
 mod retry_after;
 mod watched;
-#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+#[cfg(any(feature = "elasticsearch", feature = "remote", feature = "webhook"))]
 mod words;
 
 use std::error::Error;
@@ -32,7 +32,7 @@ pub use failure::{HttpFailure, HttpFailureKind};
 pub use origin::{Endpoint, InvalidEndpoint, Origin};
 #[cfg(feature = "webhook")]
 pub(crate) use retry_after::retry_after;
-#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
+#[cfg(any(feature = "elasticsearch", feature = "remote", feature = "webhook"))]
 pub(crate) use words::shortened;
 
 use link::Link;

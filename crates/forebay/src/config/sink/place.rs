@@ -36,6 +36,8 @@ enum Place<'a> {
     /// Its receiver would take the second message under an event's id for a repetition of the first.
     #[cfg(feature = "webhook")]
     Receiver(&'a str),
+    /// Two lanes of one gateway would take turns with one cursor's place.
+    WriterSink(String, &'a str),
     /// In one directory nobody could tell whose files are missing.
     Directory(&'a Path),
 }
@@ -71,6 +73,11 @@ impl<'a> Place<'a> {
             }
             #[cfg(feature = "webhook")]
             SinkConfig::Webhook(config) => Some(Self::Receiver(config.url.text())),
+            SinkConfig::Remote(config) => {
+                let mut servers: Vec<String> = config.servers.iter().map(ToString::to_string).collect();
+                servers.sort();
+                Some(Self::WriterSink(servers.join(","), &config.sink))
+            }
         }
     }
 
@@ -90,6 +97,7 @@ impl<'a> Place<'a> {
             Self::Container(..) => ("place", "another `object`"),
             #[cfg(feature = "webhook")]
             Self::Receiver(_) => ("receiver", "another `url`"),
+            Self::WriterSink(..) => ("sink of a writer", "another `upstream` or `sink`"),
             Self::Directory(_) => ("directory", "another `path`"),
         }
     }

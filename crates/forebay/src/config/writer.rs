@@ -1,0 +1,183 @@
+//! The configuration of `forebay writer`: where it listens, and the stores that gateways reach through it.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use access::{Demand, Scope, Scopes, TokenSet};
+use toml::de::DeTable;
+
+use super::gateway::{address, is_loopback};
+use super::reader::Reader;
+use super::report::Mistake;
+use super::section::{Found, Section};
+use super::sink::{self, SinkConfig, SinkName, SinkSettings};
+use super::upstream::Upstreams;
+use super::{Flags, Inputs, LoadError, Log, Report, file, log, tls};
+use crate::cli::Common;
+use crate::config::Environment;
+use crate::tls_files::TlsFiles;
+use crate::token_file::TokenFile;
+
+const TABLES: &[&str] = &["writer", "log", "sinks"];
+const KEYS: &[&str] = &["listen", "admin", "open", "token_file"];
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
+const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
+
+/// What stands for the sinks of a file that has none.
+const BUILT_IN: &str = r#"[sinks.local]
+kind = "sqlite"
+path = "events.db"
+table = "events"
+"#;
+
+/// Everything that a writer was told, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct WriterConfiguration {
+    /// The address that gateways use.
+    pub(crate) listen: SocketAddr,
+    /// The address of metrics.
+    pub(crate) admin: SocketAddr,
+    /// Whether each gateway that reaches the port may use it.
+    pub(crate) open: bool,
+    /// The file of tokens.
+    pub(crate) tokens: TokenFile,
+    /// What the port shows of itself, if it speaks TLS.
+    pub(crate) tls: Option<TlsFiles>,
+    /// What is said on stderr, and how.
+    pub(crate) log: Log,
+    /// The stores.
+    pub(crate) sinks: BTreeMap<SinkName, SinkSettings>,
+}
+
+impl WriterConfiguration {
+    /// Which requests need a token.
+    pub(crate) fn demand(&self) -> Demand {
+        match (self.open, is_loopback(self.listen)) {
+            (true, _) => Demand::Never,
+            (false, true) => Demand::WithTokens,
+            (false, false) => Demand::Always,
+        }
+    }
+
+    /// Whether the port can only be reached from this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        is_loopback(self.listen)
+    }
+
+    /// Whether a store lives in the data directory, which nobody else may use then.
+    pub(crate) fn has_embedded_store(&self) -> bool {
+        self.sinks.values().any(|settings| matches!(settings.store, SinkConfig::Sqlite(_) | SinkConfig::Directory(_)))
+    }
+}
+
+/// Reads the writer's configuration.
+///
+/// # Errors
+/// The file or the tokens can't be read, or something in the configuration is wrong.
+pub(crate) fn load(common: &Common, environment: &Environment) -> Result<(WriterConfiguration, Report), LoadError> {
+    let path = common.config.as_deref();
+    let unreadable = |path: &std::path::Path, source| LoadError::Unreadable { path: path.to_owned(), source };
+    let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
+    let name = path.map(|path| path.display().to_string());
+    let flags = common.flags();
+    let inputs = Inputs {
+        file: name.as_deref().zip(bytes.as_deref()),
+        folder: path.and_then(std::path::Path::parent).unwrap_or(std::path::Path::new("")),
+        environment,
+        flags: &flags,
+        data: &common.data.directory,
+        scopes: Scopes::default(),
+    };
+    read(&inputs)
+}
+
+fn read(inputs: &Inputs<'_>) -> Result<(WriterConfiguration, Report), LoadError> {
+    let built_in = DeTable::parse_recoverable(BUILT_IN).0;
+    let (mut report, text, source) = super::open(inputs).map_err(LoadError::Wrong)?;
+    let (document, errors) = DeTable::parse_recoverable(&text);
+    super::report_syntax(&mut report, source, &errors);
+    if report.mistakes() > 0 {
+        return Err(LoadError::Wrong(report));
+    }
+    let built_in_source = report.source("built in", BUILT_IN);
+    let mut reader = Reader::new(inputs.environment, report);
+    let file = Section::root(source, document.get_ref());
+    let built_in = Section::root(built_in_source, built_in.get_ref());
+    let configuration = tables(&mut reader, inputs, &file, &built_in)?;
+    let report = reader.finish();
+    if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(LoadError::Wrong(report)) }
+}
+
+fn tables(
+    reader: &mut Reader<'_>,
+    inputs: &Inputs<'_>,
+    file: &Section<'_>,
+    built_in: &Section<'_>,
+) -> Result<WriterConfiguration, LoadError> {
+    reader.check_keys(file, TABLES);
+    let section = reader.table(file, "writer");
+    reader.check_keys(&section, &[KEYS, &["tls"]].concat());
+    let Flags { listen, admin, .. } = inputs.flags;
+    let listen = reader.text_or_flag(&section, "listen", listen.as_deref(), address);
+    let admin = reader.text_or_flag(&section, "admin", admin.as_deref(), address);
+    let open = reader.boolean(&section, "open").is_some_and(|found| found.value);
+    let token_file = file::read(reader, &section, "token_file", inputs.folder, "wanted the path of a file of tokens");
+    let tokens = token_file.map_or_else(|| TokenFile::within(inputs.data), |found| TokenFile::at(&found.value));
+    let scopes = tokens.read()?.map(TokenSet::new).unwrap_or_default().scopes();
+    check_reach(reader, listen.as_ref(), admin.as_ref(), open, scopes);
+    let tls = tls::read(reader, &section, inputs.folder);
+    let section = reader.table(file, "log");
+    let log = log::read(reader, &section, inputs.flags);
+    let document = if file.get("sinks").is_some() { file } else { built_in };
+    let sections = reader.table(document, "sinks");
+    let sections = reader.tables(&sections);
+    let sinks = sink::read(reader, &sections, inputs.folder, inputs.data, &Upstreams::default());
+    refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
+    reader.check_variables();
+    Ok(WriterConfiguration {
+        listen: listen.map_or(LISTEN, |found| found.value),
+        admin: admin.map_or(ADMIN, |found| found.value),
+        open,
+        tokens,
+        tls,
+        log,
+        sinks: sinks.valid,
+    })
+}
+
+fn check_reach(
+    reader: &mut Reader<'_>,
+    listen: Option<&Found<SocketAddr>>,
+    admin: Option<&Found<SocketAddr>>,
+    open: bool,
+    scopes: Scopes,
+) {
+    if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open && !scopes.has(Scope::Deliver)) {
+        let title = "`writer.listen` would let everybody store events who reaches this machine";
+        let help = "make a token (forebay token new NAME --scope deliver --data DIR), or set `open = true` in [writer] if \
+                    that is meant, or listen on 127.0.0.1 or [::1]";
+        reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+    }
+    if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
+        let title = "`writer.admin` would let everybody look in who reaches this machine";
+        let help = "make a token (forebay token new NAME --scope admin --data DIR), or listen on 127.0.0.1 or [::1]";
+        reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+    }
+}
+
+/// Stores of objects are written by manifests that the gateway commits, which don't go through a writer yet; and a writer of a writer
+/// would only be another hop.
+fn refuse_what_cant_be_offered(
+    reader: &mut Reader<'_>,
+    sections: &[Section<'_>],
+    sinks: &BTreeMap<SinkName, SinkSettings>,
+) {
+    for section in sections {
+        let Some(settings) = SinkName::new(section.name()).and_then(|name| sinks.get(&name)) else { continue };
+        if settings.store.writer_kind().is_none() {
+            let title = format!("a writer can't offer the sink `{}`", section.name());
+            let label = "stores of objects, and other writers, are used by gateways themselves";
+            reader.push(Mistake::new(title, section.spot().clone(), label));
+        }
+    }
+}

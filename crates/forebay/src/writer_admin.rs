@@ -1,0 +1,79 @@
+//! The admin port of a writer: metrics, and whether the process lives.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use writer::Writer;
+
+use crate::exposition;
+
+/// Connections at a time: a few scrapers. More wait.
+const CONNECTIONS_MAX: usize = 16;
+/// A connection gets this long altogether: a scrape takes milliseconds.
+const CONNECTION_MAX: Duration = Duration::from_secs(60);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until the future is dropped.
+pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let writer = writer.clone();
+        tokio::spawn(async move {
+            let answer = service_fn(|request| {
+                let response = respond(&request, &writer);
+                async move { Ok::<_, Infallible>(response) }
+            });
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+            let served = server.serve_connection(TokioIo::new(stream), answer);
+            let _ = tokio::time::timeout(CONNECTION_MAX, served).await;
+            drop(place);
+        });
+    }
+}
+
+fn respond(request: &Request<Incoming>, writer: &Writer) -> Response<Full<Bytes>> {
+    let (status, content_type, body) = match request.uri().path() {
+        "/metrics" => (StatusCode::OK, exposition::CONTENT_TYPE, render(writer)),
+        "/healthz" => (StatusCode::OK, "text/plain; charset=utf-8", "alive\n".into()),
+        _ => (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "not found: there are /metrics and /healthz\n".into()),
+    };
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+fn render(writer: &Writer) -> String {
+    let counters = writer.counters();
+    let mut text = String::new();
+    for (name, help, value) in [
+        ("batches", "Batches that a store has taken.", counters.batches.get()),
+        ("records", "Records of these batches.", counters.records.get()),
+        ("refused", "Requests of gateways that were refused: bad frames, unknown sinks, tokens.", counters.refused.get()),
+        ("failed", "Calls of gateways that a store failed.", counters.failed.get()),
+    ] {
+        let name = format!("forebay_writer_{name}_total");
+        // A text takes whatever is written.
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}");
+    }
+    text
+}

@@ -1,0 +1,109 @@
+//! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, where it has one.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use journal::DataDirectory;
+use journal::disk::OsDisk;
+use sink::Sink;
+use tokio::net::TcpListener;
+use writer::{Offered, Writer};
+
+use crate::check::{EXIT_CONFIGURATION, show};
+use crate::cli::Common;
+use crate::config::{Environment, LoadError, WriterConfiguration, load_writer};
+use crate::serve::{EXIT_AT_ONCE, ServeError, Signals};
+use crate::tls_watch::TlsWatch;
+use crate::token_watch::TokenWatch;
+use crate::{log, writer_admin};
+
+/// Batches in flight get this long to be answered when a writer stops.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// Runs a writer until a signal comes, and gives the process's exit code.
+///
+/// # Errors
+/// [`ServeError`] says what stands in the way.
+pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
+    let system = |what| move |source| ServeError::System { what, source };
+    let configuration = match load_writer(common, environment) {
+        Ok((configuration, warnings)) => {
+            if !warnings.is_empty() {
+                show(&LoadError::Wrong(warnings)).map_err(system("write to stderr"))?;
+            }
+            configuration
+        }
+        Err(error) => {
+            show(&error).map_err(system("write to stderr"))?;
+            return Ok(EXIT_CONFIGURATION);
+        }
+    };
+    log::configure(configuration.log.format, configuration.log.level);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
+    runtime.block_on(serve(&configuration, common))
+}
+
+async fn serve(configuration: &WriterConfiguration, common: &Common) -> Result<u8, ServeError> {
+    let mut signals = Signals::new().map_err(|source| ServeError::System { what: "wait for signals", source })?;
+    let listener = bind(configuration.listen, "--listen").await?;
+    let admin = bind(configuration.admin, "--admin").await?;
+    // Without an embedded store there is nothing that two processes could spoil, and a read-only root will do.
+    let data = &common.data.directory;
+    let _directory = configuration.has_embedded_store().then(|| DataDirectory::open(Arc::new(OsDisk), data)).transpose()?;
+    let tokens = TokenWatch::start(configuration.tokens.clone())?;
+    let tls = configuration.tls.clone().map(TlsWatch::start).transpose()?.map(Arc::new);
+    let shown = tls.as_ref().map(|watch| watch.tls().clone());
+    let offered = offered(configuration);
+    let is_loopback = configuration.is_loopback();
+    let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
+    let writer = Arc::new(writer);
+    tokio::spawn(tokens.follow());
+    if let Some(tls) = &tls {
+        tokio::spawn(tls.clone().follow());
+    }
+    tell(&listener, &admin, &writer, tls.is_some());
+    tokio::spawn(writer_admin::serve(admin, writer.clone()));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let mut serving = tokio::spawn(writer.clone().serve(listener, async { drop(stopped.await) }));
+    signals.next().await;
+    log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
+    drop(stop);
+    tokio::select! {
+        _ = &mut serving => {}
+        () = tokio::time::sleep(ANSWER_MAX) => log::warning("some batches were still in flight and got no answer"),
+        () = signals.next() => std::process::exit(EXIT_AT_ONCE),
+    }
+    for offered in writer.offered().values() {
+        // What was answered is stored all the same.
+        let _ = offered.sink.close().await;
+    }
+    log::info("stopped");
+    Ok(0)
+}
+
+async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, flag, source })
+}
+
+fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
+    let offer = |(name, settings): (&_, &crate::config::SinkSettings)| {
+        let kind = settings.store.writer_kind()?.as_str();
+        Some((crate::config::SinkName::to_string(name), Offered { kind, sink: Sink::new(settings.store.to_driver()) }))
+    };
+    configuration.sinks.iter().filter_map(offer).collect()
+}
+
+fn tell(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure: bool) {
+    let shown = |listener: &TcpListener| listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
+    let scheme = if is_secure { "https" } else { "http" };
+    let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();
+    log::info(format_args!(
+        "writer {} takes batches on {scheme}://{} for the sinks {}; metrics on http://{}/metrics",
+        env!("CARGO_PKG_VERSION"),
+        shown(listener),
+        sinks.join(", "),
+        shown(admin)
+    ));
+}

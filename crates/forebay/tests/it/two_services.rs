@@ -1,0 +1,182 @@
+//! A gateway and a writer as two processes: from a request to the writer's store, with both killed.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::free_port::free_address;
+use crate::support::{Folder, Running, Server, exchange, forebay, payloads, wait_until};
+
+/// A writer; killed when it is dropped.
+struct BackEnd {
+    process: Running,
+    address: SocketAddr,
+}
+
+impl BackEnd {
+    /// Starts it on this address, and waits until it says that it listens.
+    fn start_on(data: &Path, listen: &str, arguments: &[&str]) -> Self {
+        let mut command = forebay();
+        command.args(["writer", "--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data).args(arguments);
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let line = lines.find(|line| line.contains("takes batches on")).expect("the writer starts");
+        let address = line.split("://").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        // Read on to the end, or the writer could meet a closed pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process: Running(process), address }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Ends it in an orderly way.
+    fn stop(mut self) {
+        self.process.signal("-TERM");
+        assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
+    }
+}
+
+fn gateway(data: &Path, arguments: &[&str], log: &Path) -> Server {
+    let mut command = forebay();
+    command.arg("gateway").args(arguments).stderr(std::fs::File::create(log).unwrap());
+    Server::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
+}
+
+/// A gateway's and a writer's places of one test.
+struct Places {
+    folder: Folder,
+}
+
+impl Places {
+    fn new() -> Self {
+        Self { folder: Folder::new() }
+    }
+
+    fn writer(&self) -> PathBuf {
+        self.folder.path("writer")
+    }
+
+    fn gateway(&self, url: &str) -> Server {
+        gateway(&self.folder.data(), &["--writer", url], &self.folder.path("log"))
+    }
+}
+
+#[test]
+fn each_acknowledged_event_is_in_the_writers_store_once_though_both_are_killed() {
+    let places = Places::new();
+    let address = free_address().to_string();
+    let mut writer = BackEnd::start_on(&places.writer(), &address, &[]);
+    let mut server = places.gateway(&writer.url());
+    let mut number = 0;
+    let post = |server: &Server, number: usize| {
+        assert_eq!(server.post_with_key(&format!("k{number}"), &format!("{{\"number\":  {number}}}")), 200);
+    };
+    for round in 0..4 {
+        for _ in 0..50 {
+            post(&server, number);
+            number += 1;
+        }
+        // Whatever is on its way now is stored or not: nobody knows.
+        drop(writer);
+        if round % 2 == 1 {
+            drop(server);
+        } else {
+            post(&server, number);
+            number += 1;
+            drop(server);
+        }
+        writer = BackEnd::start_on(&places.writer(), &address, &[]);
+        server = places.gateway(&writer.url());
+        // Some come again, as from a client that got no answer.
+        (0..number).step_by(7).for_each(|again| post(&server, again));
+    }
+    server.wait_delivered();
+    drop(server);
+    writer.stop();
+    let stored = payloads(&places.writer());
+    assert_eq!(stored.len(), number, "none is there twice");
+    let expected: BTreeSet<String> = (0..number).map(|number| format!("{{\"number\":  {number}}}")).collect();
+    assert!(stored.into_iter().collect::<BTreeSet<_>>() == expected, "byte for byte");
+}
+
+#[test]
+fn events_are_read_back_through_the_writer() {
+    let places = Places::new();
+    let writer = BackEnd::start_on(&places.writer(), "127.0.0.1:0", &[]);
+    let server = places.gateway(&writer.url());
+    let (status, _) = server.post("/ingest/event/order", "{\"number\": 7}");
+    assert_eq!(status, 200);
+    server.wait_delivered();
+    let request = format!("GET /events?type=order HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.intake);
+    let (status, page) = exchange(server.intake, &request);
+    assert_eq!(status, 200, "{page}");
+    assert!(page.contains("{\"number\": 7}"), "{page}");
+}
+
+#[test]
+fn a_token_with_the_scope_deliver_opens_a_writer_and_no_other_does() {
+    let places = Places::new();
+    let token = |name: &str, scope: &str| {
+        let mut command = forebay();
+        command.args(["token", "new", name, "--scope", scope, "--data"]).arg(places.writer());
+        String::from_utf8(command.output().unwrap().stdout).unwrap().trim().to_owned()
+    };
+    let (deliver, ingest) = (token("gateways", "deliver"), token("clients", "ingest,read,admin"));
+    let writer = BackEnd::start_on(&places.writer(), "127.0.0.1:0", &[]);
+    let configure = |token: &str| {
+        let text = format!(
+            "[upstreams.back]\nservers = [\"{}\"]\ntoken = \"{token}\"\n[sinks.local]\nkind = \"writer\"\nupstream = \"back\"\n\
+             store = \"sqlite\"\n[types.\"*\"]\nroutes = [\"local\"]\n",
+            writer.url()
+        );
+        places.folder.write("gateway.toml", text)
+    };
+    let config = configure(&ingest);
+    let server = gateway(&places.folder.data(), &["--config", &config], &places.folder.path("log"));
+    assert_eq!(server.post("/ingest/event", "1").0, 200, "a writer that refuses keeps nobody from posting");
+    let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
+    let says_why = || exchange(server.admin, &request).1.contains("the token lacks the scope `deliver`");
+    assert!(wait_until(says_why), "{:?}", exchange(server.admin, &request));
+    drop(server);
+    let config = configure(&deliver);
+    let server = gateway(&places.folder.data(), &["--config", &config], &places.folder.path("log"));
+    server.wait_delivered();
+    assert_eq!(payloads(&places.writer()), ["1"]);
+}
+
+#[test]
+fn what_is_no_batch_of_a_gateway_is_refused_and_says_what_to_do() {
+    let places = Places::new();
+    let writer = BackEnd::start_on(&places.writer(), "127.0.0.1:0", &[]);
+    let ask = |head: &str, body: &str| {
+        let length = body.len();
+        let host = writer.address;
+        let request = format!("{head}Host: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+        exchange(writer.address, &request)
+    };
+    for (head, body, status, says) in [
+        ("POST /ingest/data HTTP/1.1\r\n", "{}", 415, "gateway"),
+        ("POST /ingest/data/local HTTP/1.1\r\nContent-Type: application/json\r\n", "{}", 415, "gateway"),
+        ("POST /ingest/event HTTP/1.1\r\n", "{}", 404, "gateway"),
+        ("GET /ingest/data/other HTTP/1.1\r\n", "", 404, "it has: local"),
+        ("GET /ingest/data/local/cursor HTTP/1.1\r\n", "", 400, "Forebay-Lane"),
+        ("GET /ingest/data/local HTTP/1.1\r\nOrigin: http://evil.example\r\n", "", 403, "web pages"),
+        (
+            "POST /ingest/data/local HTTP/1.1\r\nContent-Type: application/vnd.forebay.batch\r\nForebay-Positions: 1-1\r\n\
+             Forebay-Lane: 00000000000000000000000000000001/0/local\r\n",
+            "FBB1 this is no frame",
+            400,
+            "checksum",
+        ),
+    ] {
+        let (found, answer) = ask(head, body);
+        assert_eq!(found, status, "{head}: {answer}");
+        assert!(answer.contains(says), "{head}: {answer}");
+    }
+    drop(writer);
+    assert!(payloads(&places.writer()).is_empty());
+}

@@ -1,0 +1,122 @@
+//! What a gateway's sink of kind `writer` needs to know: which writers, which of their sinks, and which kind of store that is.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use http::HeaderValue;
+
+use crate::Traits;
+use crate::http_client::Endpoint;
+
+/// The checked configuration of a sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteConfig {
+    /// The writers: at least one.
+    pub servers: Vec<Endpoint>,
+    /// The sink's name in the writers' configuration.
+    pub sink: String,
+    /// The kind of store that it is.
+    pub store: RemoteStore,
+    /// Whether events are read back through the writers.
+    pub reads: bool,
+    /// By which the writers know their gateway.
+    pub token: Option<DeliverToken>,
+    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    pub ca: Option<PathBuf>,
+}
+
+/// The kinds of store that a writer can have for a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteStore {
+    /// A table of the writer's own SQLite file.
+    Sqlite,
+    /// A table of a PostgreSQL server.
+    Postgres,
+    /// Keys of a Redis server.
+    Redis,
+    /// A stream of NATS JetStream.
+    Nats,
+    /// Documents of an Elasticsearch or OpenSearch store.
+    Elasticsearch,
+    /// Somebody's server.
+    Webhook,
+    /// Takes everything and keeps nothing.
+    Null,
+    /// The memory of a test.
+    Memory,
+}
+
+/// A text that names no such kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("wanted sqlite, postgres, redis, nats, elasticsearch, webhook or null")]
+pub struct UnknownStore;
+
+impl RemoteStore {
+    /// Those that configurations may name.
+    pub const NAMED: [Self; 7] =
+        [Self::Sqlite, Self::Postgres, Self::Redis, Self::Nats, Self::Elasticsearch, Self::Webhook, Self::Null];
+
+    /// The kind's name in configurations.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+            Self::Redis => "redis",
+            Self::Nats => "nats",
+            Self::Elasticsearch => "elasticsearch",
+            Self::Webhook => "webhook",
+            Self::Null => "null",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// What delivery must know of the store before any writer answers.
+    #[must_use]
+    pub const fn traits(self) -> Traits {
+        /// The same as the store's own sink says, which a gateway may be built without.
+        const MINUTE: Duration = Duration::from_mins(1);
+        let (settle, fenced) = match self {
+            // The store lives and dies with the writer's directory, and not with the journal.
+            Self::Sqlite | Self::Postgres | Self::Redis | Self::Nats => (MINUTE, true),
+            Self::Memory => (Duration::ZERO, true),
+            Self::Elasticsearch | Self::Webhook | Self::Null => (Duration::ZERO, false),
+        };
+        Traits { settle, fenced, on_this_disk: false }
+    }
+}
+
+impl FromStr for RemoteStore {
+    type Err = UnknownStore;
+
+    fn from_str(text: &str) -> Result<Self, UnknownStore> {
+        Self::NAMED.into_iter().find(|kind| kind.as_str() == text).ok_or(UnknownStore)
+    }
+}
+
+/// A token with the scope `deliver`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DeliverToken(HeaderValue);
+
+impl DeliverToken {
+    /// A token, unless it has characters that no token has.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let mut header = HeaderValue::try_from(format!("Bearer {text}")).ok().filter(|_| good)?;
+        header.set_sensitive(true);
+        Some(Self(header))
+    }
+
+    pub(super) fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+}
+
+impl fmt::Debug for DeliverToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DeliverToken(…)")
+    }
+}

@@ -1,0 +1,163 @@
+//! Queries and pages as JSON between a gateway and a writer.
+
+use event::read::{Bookmark, Filter, Page, Query, ReadError, StoredEvent, Wanted};
+use event::{EventId, TypeName};
+use serde::{Deserialize, Serialize};
+
+/// A [`Query`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryJson {
+    /// The first and the last id, both included; else the events are chosen by what follows.
+    ids: Option<[String; 2]>,
+    #[serde(rename = "type")]
+    type_name: Option<String>,
+    since: Option<i64>,
+    until: Option<i64>,
+    /// A bookmark's bytes in hexadecimal digits.
+    after: Option<String>,
+    limit: usize,
+    bytes_max: usize,
+}
+
+/// A [`Page`], or a [`ReadError`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PageJson {
+    /// Events, and where the next page begins.
+    Page {
+        /// The events.
+        events: Vec<EventJson>,
+        /// A bookmark's bytes in hexadecimal digits.
+        next: Option<String>,
+    },
+    /// [`ReadError::Busy`].
+    Busy,
+    /// [`ReadError::Bookmark`].
+    Bookmark,
+    /// [`ReadError::Unavailable`].
+    Unavailable {
+        /// In words.
+        reason: String,
+    },
+}
+
+/// A [`StoredEvent`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventJson {
+    id: String,
+    #[serde(rename = "type")]
+    type_name: String,
+    source: String,
+    received_at: i64,
+    payload: String,
+}
+
+impl From<&Query> for QueryJson {
+    fn from(query: &Query) -> Self {
+        let (ids, filter) = match &query.wanted {
+            Wanted::Ids { first, last } => (Some([first.to_string(), last.to_string()]), Filter::default()),
+            Wanted::Stored(filter) => (None, filter.clone()),
+        };
+        Self {
+            ids,
+            type_name: filter.type_name.map(|name| name.as_str().to_owned()),
+            since: filter.since,
+            until: filter.until,
+            after: query.after.as_ref().map(|bookmark| hexadecimal(&bookmark.0)),
+            limit: query.limit,
+            bytes_max: query.bytes_max,
+        }
+    }
+}
+
+impl QueryJson {
+    /// The query, if it makes sense.
+    #[must_use]
+    pub fn into_query(self) -> Option<Query> {
+        let wanted = match &self.ids {
+            Some([first, last]) => Wanted::Ids { first: first.parse().ok()?, last: last.parse().ok()? },
+            None => {
+                let type_name = self.type_name.as_deref().map(TypeName::new).transpose().ok()?;
+                Wanted::Stored(Filter { type_name, since: self.since, until: self.until })
+            }
+        };
+        let after = self.after.as_deref().map(|text| bytes(text).map(Bookmark));
+        let after = if let Some(after) = after { Some(after?) } else { None };
+        (self.limit > 0).then_some(Query { wanted, after, limit: self.limit, bytes_max: self.bytes_max })
+    }
+}
+
+impl From<Result<Page, ReadError>> for PageJson {
+    fn from(page: Result<Page, ReadError>) -> Self {
+        match page {
+            Ok(Page { events, next }) => Self::Page {
+                events: events.into_iter().map(EventJson::from).collect(),
+                next: next.map(|bookmark| hexadecimal(&bookmark.0)),
+            },
+            Err(ReadError::Busy) => Self::Busy,
+            Err(ReadError::Bookmark) => Self::Bookmark,
+            Err(ReadError::Unavailable(reason)) => Self::Unavailable { reason: reason.to_string() },
+        }
+    }
+}
+
+impl PageJson {
+    /// The page.
+    ///
+    /// # Errors
+    /// What the store failed by; also where the page makes no sense.
+    pub fn into_page(self) -> Result<Page, ReadError> {
+        let odd = || ReadError::Unavailable("the writer's page makes no sense".into());
+        match self {
+            Self::Page { events, next } => {
+                let events: Option<Vec<StoredEvent>> = events.into_iter().map(EventJson::into_event).collect();
+                let next = next.map(|text| bytes(&text).map(Bookmark).ok_or_else(odd)).transpose()?;
+                Ok(Page { events: events.ok_or_else(odd)?, next })
+            }
+            Self::Busy => Err(ReadError::Busy),
+            Self::Bookmark => Err(ReadError::Bookmark),
+            Self::Unavailable { reason } => Err(ReadError::Unavailable(reason.into())),
+        }
+    }
+}
+
+impl From<StoredEvent> for EventJson {
+    fn from(event: StoredEvent) -> Self {
+        Self {
+            id: event.id.to_string(),
+            type_name: event.type_name,
+            source: event.source,
+            received_at: event.received_at,
+            // JSON is UTF-8.
+            payload: String::from_utf8_lossy(&event.payload).into_owned(),
+        }
+    }
+}
+
+impl EventJson {
+    fn into_event(self) -> Option<StoredEvent> {
+        Some(StoredEvent {
+            id: self.id.parse::<EventId>().ok()?,
+            type_name: self.type_name,
+            source: self.source,
+            received_at: self.received_at,
+            payload: self.payload.into_bytes(),
+        })
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // A text takes whatever is written.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    if digits.len() % 2 == 0 { digits.chunks(2).map(pair).collect() } else { None }
+}

@@ -1,0 +1,87 @@
+//! What a writer answers: JSON as soon as its store has answered, and newlines before it while the store works.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+use sink::remote::protocol::HEARTBEAT;
+use tokio::time::timeout;
+
+pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
+/// What a sink's call comes to, as JSON.
+pub(super) type Work = Pin<Box<dyn Future<Output = Bytes> + Send>>;
+
+/// A request that is refused: nothing of it was done.
+#[derive(Debug)]
+pub(super) struct Refused {
+    status: StatusCode,
+    code: &'static str,
+    detail: Cow<'static, str>,
+}
+
+impl Refused {
+    pub(super) fn new(status: StatusCode, code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, code, detail: detail.into() }
+    }
+
+    pub(super) fn response(&self) -> Response<Body> {
+        #[derive(Serialize)]
+        struct Problem<'a> {
+            status: u16,
+            code: &'a str,
+            detail: &'a str,
+        }
+        let problem = Problem { status: self.status.as_u16(), code: self.code, detail: &self.detail };
+        response(self.status, "application/problem+json", whole(json(&problem)))
+    }
+}
+
+/// A value as JSON. Texts and numbers can't fail to be written.
+pub(super) fn json(value: &impl Serialize) -> Bytes {
+    serde_json::to_vec(value).unwrap_or_default().into()
+}
+
+/// The answer that `work` comes to: with its length where that is soon, and else behind newlines.
+pub(super) async fn of_work(mut work: Work) -> Response<Body> {
+    let body = match timeout(HEARTBEAT, &mut work).await {
+        Ok(answer) => whole(answer),
+        Err(_) => behind_newlines(work),
+    };
+    response(StatusCode::OK, "application/json", body)
+}
+
+fn behind_newlines(work: Work) -> Body {
+    const NEWLINE: Bytes = Bytes::from_static(b"\n");
+    let frames = stream::unfold((Some(work), true), |(work, is_first)| async move {
+        let mut work = work?;
+        // The first one is due: nothing was sent while the answer was waited for.
+        if is_first {
+            return Some((Ok(Frame::data(NEWLINE)), (Some(work), false)));
+        }
+        Some(match timeout(HEARTBEAT, &mut work).await {
+            Ok(answer) => (Ok(Frame::data(answer)), (None, false)),
+            Err(_) => (Ok(Frame::data(NEWLINE)), (Some(work), false)),
+        })
+    });
+    BodyExt::boxed_unsync(StreamBody::new(frames))
+}
+
+pub(super) fn whole(bytes: Bytes) -> Body {
+    Full::new(bytes).boxed_unsync()
+}
+
+pub(super) fn response(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}

@@ -1,0 +1,48 @@
+//! One connection of a gateway: kept as long as the gateway keeps it, for one request after the other.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tls::Accepted;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use crate::{Writer, request};
+
+/// A gateway gets this long to agree on TLS.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// From the first byte of a request's head to its last. Between requests a connection may rest for as long as its gateway likes.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(super) async fn serve(stream: TcpStream, writer: &Arc<Writer>) {
+    let Some(tls) = &writer.tls else { return requests(stream, writer).await };
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+        Ok(Accepted::Secure(stream)) => requests(stream, writer).await,
+        // Who speaks without TLS, or can't agree on it, is told by the connection's end.
+        Ok(Accepted::Plain(_) | Accepted::Refused(_) | Accepted::Gone) | Err(_) => {}
+    }
+}
+
+async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writer>) {
+    let answer = service_fn(|request| {
+        let writer = writer.clone();
+        async move { Ok::<_, Infallible>(request::answer(request, writer).await) }
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), answer));
+    let mut stopping = writer.stopping.subscribe();
+    // A gateway that breaks off asks again: nothing is to be done about it here.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = async { drop(stopping.wait_for(|stops| *stops).await) } => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! One request of a gateway: what it asks of which sink.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use event::Lane;
+use event::read::Query;
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use sink::remote::frame::{self, FRAME_BYTES_MAX};
+use sink::remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome, SinkInfo};
+use sink::remote::reading::{PageJson, QueryJson};
+use sink::{Batch, Claim, Held, Sink, SinkError, Takeover};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use crate::answer::{self, Body, Refused, Work};
+use crate::{Offered, UNIT, Writer, door};
+
+/// Bytes of a query.
+const QUERY_BYTES_MAX: usize = 64 * 1024;
+/// A gateway that says nothing for so long in the midst of a batch is gone.
+const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+
+pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<Body> {
+    let mut response = match begin(request, &writer).await {
+        Ok(Begun::Health(status)) => answer::response(status, "text/plain", answer::whole(Bytes::new())),
+        Ok(Begun::Work(work)) => answer::of_work(work).await,
+        Err(refused) => {
+            writer.counters.refused.add(1);
+            refused.response()
+        }
+    };
+    if writer.is_stopping() {
+        response.headers_mut().insert(protocol::DRAINING, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+enum Begun {
+    Health(StatusCode),
+    Work(Work),
+}
+
+async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun, Refused> {
+    match request.uri().path() {
+        "/healthz" => return Ok(Begun::Health(StatusCode::OK)),
+        "/readyz" if writer.is_stopping() => return Ok(Begun::Health(StatusCode::SERVICE_UNAVAILABLE)),
+        "/readyz" => return Ok(Begun::Health(StatusCode::OK)),
+        _ => {}
+    }
+    door::check(writer, request.headers(), clock::unix_microseconds())?;
+    let (head, body) = request.into_parts();
+    let rest = head.uri.path().strip_prefix(protocol::PATH).ok_or_else(unknown_path)?;
+    let rest = match (rest, &head.method) {
+        ("" | "/", &Method::POST) => return Err(plain_payload()),
+        _ => rest.strip_prefix('/').ok_or_else(unknown_path)?,
+    };
+    let (name, call) = rest.split_once('/').unwrap_or((rest, ""));
+    let offered = writer.offered.get(name).ok_or_else(|| unknown_sink(writer, name))?.clone();
+    Ok(Begun::Work(match (&head.method, call) {
+        (&Method::GET, "") => info(offered),
+        (&Method::GET, "cursor") => {
+            let lane = lane(&head.headers)?;
+            held(writer.clone(), async move { offered.sink.held(&lane).await })
+        }
+        (&Method::GET, "peek") => {
+            let lane = lane(&head.headers)?;
+            held(writer.clone(), async move { offered.sink.peek(&lane).await })
+        }
+        (&Method::POST, "claim") => {
+            let (lane, (claim, takeover)) = (lane(&head.headers)?, claim_query(body).await?);
+            held(writer.clone(), async move { offered.sink.claim(&lane, claim, takeover).await })
+        }
+        (&Method::POST, "") => {
+            let (batch, permit) = batch(writer, &head.headers, body).await?;
+            store(writer.clone(), offered.sink, batch, permit)
+        }
+        (&Method::POST, "read") => {
+            let length = length(&body, QUERY_BYTES_MAX)?;
+            let query = serde_json::from_slice::<QueryJson>(&whole(body, length).await?).ok();
+            let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query makes no sense"))?;
+            read(offered.sink, query)
+        }
+        (_, "" | "cursor" | "peek" | "claim" | "read") => {
+            let detail = "a sink takes GET and POST, its cursor and peek GET, its claim and read POST";
+            return Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail));
+        }
+        _ => return Err(unknown_path()),
+    }))
+}
+
+fn unknown_path() -> Refused {
+    let detail = "a writer has /ingest/data/SINK and /ingest/data/SINK/cursor for gateways, /healthz and /readyz; events are \
+                  posted to a gateway";
+    Refused::new(StatusCode::NOT_FOUND, "path", detail)
+}
+
+fn plain_payload() -> Refused {
+    let detail = "a writer has no journal and takes batches of gateways only: post payloads to a gateway's /ingest/data";
+    Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail)
+}
+
+fn unknown_sink(writer: &Writer, name: &str) -> Refused {
+    let known: Vec<&str> = writer.offered.keys().map(String::as_str).collect();
+    let name: String = name.chars().take(64).filter(|letter| !letter.is_control()).collect();
+    let detail = format!("this writer has no sink `{name}`; it has: {}", known.join(", "));
+    Refused::new(StatusCode::NOT_FOUND, "sink", detail)
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
+    Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail)
+}
+
+fn lane(headers: &HeaderMap) -> Result<Lane, Refused> {
+    let lane = text(headers, protocol::LANE).and_then(protocol::lane_of);
+    lane.ok_or_else(|| bad_request("the header Forebay-Lane is missing or is none: run the same release of gateway and writer"))
+}
+
+fn info(offered: Offered) -> Work {
+    Box::pin(async move {
+        match offered.sink.connect().await {
+            Ok(()) => answer::json(&SinkInfo { kind: offered.kind.to_owned(), reads: offered.sink.can_read(), caution: offered.sink.caution().map(|words| words.to_string()) }),
+            Err(error) => answer::json(&Outcome::from(error)),
+        }
+    })
+}
+
+fn read(sink: Sink, query: Query) -> Work {
+    Box::pin(async move { answer::json(&PageJson::from(sink.read(query).await)) })
+}
+
+fn held(writer: Arc<Writer>, call: impl Future<Output = Result<Option<Held>, SinkError>> + Send + 'static) -> Work {
+    Box::pin(async move {
+        match counted(&writer, call).await {
+            Ok(held) => answer::json(&HeldAnswer::from(held)),
+            Err(error) => answer::json(&Outcome::from(error)),
+        }
+    })
+}
+
+async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
+    let length = length(&body, QUERY_BYTES_MAX)?;
+    let query = serde_json::from_slice::<ClaimQuery>(&whole(body, length).await?).ok();
+    query.and_then(ClaimQuery::into_takeover).ok_or_else(|| bad_request("the body asks for no claim: run the same release of gateway and writer"))
+}
+
+fn store(writer: Arc<Writer>, sink: Sink, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
+    Box::pin(async move {
+        let report = counted(&writer, sink.write(&batch)).await;
+        if report.is_ok() {
+            writer.counters.batches.add(1);
+            writer.counters.records.add(batch.len() as u64);
+        }
+        drop((batch, permit));
+        answer::json(&Outcome::from(report))
+    })
+}
+
+async fn counted<T>(writer: &Writer, call: impl Future<Output = Result<T, SinkError>>) -> Result<T, SinkError> {
+    let result = call.await;
+    if result.is_err() {
+        writer.counters.failed.add(1);
+    }
+    result
+}
+
+/// Reads a batch, with the room that its bytes take.
+async fn batch(
+    writer: &Writer,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
+    if headers.get(CONTENT_TYPE).is_none_or(|value| value != protocol::CONTENT_TYPE) {
+        let detail = "a writer takes batches of gateways only: post payloads to a gateway";
+        return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail));
+    }
+    let lane = lane(headers)?;
+    let positions = text(headers, protocol::POSITIONS).and_then(protocol::positions_of);
+    let (first, last) = positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;
+    let length = length(&body, FRAME_BYTES_MAX)?;
+    let units = u32::try_from(length.div_ceil(UNIT)).unwrap_or(u32::MAX);
+    let permit = writer.room.clone().acquire_many_owned(units).await;
+    let permit = permit.map_err(|_| Refused::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the writer ends"))?;
+    let frame = whole(body, length).await?;
+    let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    let batch = match text(headers, protocol::CLAIM) {
+        Some(claim) => batch.claimed_by(claim.parse().map_err(|_| bad_request("the header Forebay-Claim is no claim"))?),
+        None => batch,
+    };
+    Ok((batch, permit))
+}
+
+/// The length of a body, which may have so many bytes.
+fn length(body: &Incoming, bytes_max: usize) -> Result<usize, Refused> {
+    let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+    let length = length.ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the body needs a Content-Length"))?;
+    if length > bytes_max {
+        let detail = format!("the body may have at most {bytes_max} bytes: run the same release of gateway and writer");
+        return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
+    }
+    Ok(length)
+}
+
+async fn whole(mut body: Incoming, length: usize) -> Result<Bytes, Refused> {
+    let mut whole = BytesMut::with_capacity(length);
+    loop {
+        let frame = timeout(BODY_SILENCE_MAX, body.frame()).await;
+        let frame = frame.map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body didn't come to its end"))?;
+        match frame {
+            None => return Ok(whole.freeze()),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    whole.extend_from_slice(&data);
+                }
+            }
+            Some(Err(_)) => return Err(bad_request("the body was cut on its way")),
+        }
+    }
+}

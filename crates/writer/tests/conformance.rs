@@ -1,0 +1,134 @@
+//! The suite of all sinks through a real writer over HTTP: on the memory store in both of its ways, and on SQLite.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use access::{Demand, Tokens};
+use event::EventId;
+use sink::conformance::{Case, Subject, check, sequences};
+use sink::remote::{RemoteConfig, RemoteStore};
+use sink::{MemoryHandle, Sink, SinkConfig};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use writer::{Offered, Writer};
+
+/// Random sequences for each store.
+const SEQUENCES: u32 = 16;
+
+/// A writer on a thread of its own, until it is dropped.
+struct Running {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Running {
+    fn start(kind: &'static str, sink: Sink) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                tell.send(listener.local_addr().unwrap()).unwrap();
+                let offered = BTreeMap::from([("store".to_owned(), Offered { kind, sink })]);
+                let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
+                let stop = async { drop(stopped.await) };
+                Arc::new(writer).serve(listener, stop).await;
+            });
+        });
+        Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+    }
+
+    fn remote(&self, store: RemoteStore) -> Sink {
+        let servers = vec![format!("http://{}", self.address).parse().unwrap()];
+        Sink::new(SinkConfig::Remote(RemoteConfig { servers, sink: "store".into(), store, reads: true, token: None, ca: None }))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || thread::panicking(), "the writer panicked");
+        }
+    }
+}
+
+/// The memory store behind a writer, fenced or keyed.
+struct Memory<const FENCED: bool> {
+    handle: MemoryHandle,
+    writer: Running,
+}
+
+/// Takes back what the store was told.
+struct Healed(MemoryHandle);
+
+impl Drop for Healed {
+    fn drop(&mut self) {
+        self.0.heal();
+        self.0.release();
+    }
+}
+
+impl<const FENCED: bool> Subject for Memory<FENCED> {
+    const COMPARES: bool = true;
+    type Hindrance = Healed;
+
+    async fn fresh() -> Self {
+        let handle = if FENCED { MemoryHandle::fenced() } else { MemoryHandle::keyed() };
+        let kind = if FENCED { RemoteStore::Memory } else { RemoteStore::Webhook };
+        let writer = Running::start(kind.as_str(), Sink::new(SinkConfig::Memory(handle.clone())));
+        Self { handle, writer }
+    }
+
+    fn sink(&self) -> Sink {
+        self.writer.remote(if FENCED { RemoteStore::Memory } else { RemoteStore::Webhook })
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        self.handle.events().into_iter().map(|event| (event.id, event.payload)).collect()
+    }
+
+    async fn spoil(&self, id: EventId) {
+        self.handle.refuse_id(id);
+    }
+
+    async fn outage(&self, stage: usize) -> Option<Healed> {
+        match stage {
+            0 => self.handle.fail_next(usize::MAX),
+            1 => self.handle.lose_answers(usize::MAX),
+            _ => return None,
+        }
+        Some(Healed(self.handle.clone()))
+    }
+
+    async fn stall(&self) -> Healed {
+        self.handle.block();
+        Healed(self.handle.clone())
+    }
+}
+
+#[test]
+fn fenced_memory_passes_each_case() {
+    Case::ALL.into_iter().for_each(check::<Memory<true>>);
+}
+
+#[test]
+fn fenced_memory_follows_the_model() {
+    sequences::<Memory<true>>(SEQUENCES);
+}
+
+#[test]
+fn keyed_memory_passes_each_case() {
+    Case::ALL.into_iter().for_each(check::<Memory<false>>);
+}
+
+#[test]
+fn keyed_memory_follows_the_model() {
+    sequences::<Memory<false>>(SEQUENCES);
+}
