@@ -54,7 +54,9 @@ fn respond(request: &Request<Incoming>, writer: &Writer) -> Response<Full<Bytes>
     let (status, content_type, body) = match request.uri().path() {
         "/metrics" => (StatusCode::OK, exposition::CONTENT_TYPE, render(writer)),
         "/healthz" => (StatusCode::OK, "text/plain; charset=utf-8", "alive\n".into()),
-        _ => (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "not found: there are /metrics and /healthz\n".into()),
+        _ => {
+            (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "not found: there are /metrics and /healthz\n".into())
+        }
     };
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
@@ -68,7 +70,11 @@ fn render(writer: &Writer) -> String {
     for (name, help, value) in [
         ("batches", "Batches that a store has taken.", counters.batches.get()),
         ("records", "Records of these batches.", counters.records.get()),
-        ("refused", "Requests of gateways that were refused: bad frames, unknown sinks, tokens.", counters.refused.get()),
+        (
+            "refused",
+            "Requests of gateways that were refused: bad frames, unknown sinks, tokens.",
+            counters.refused.get(),
+        ),
         ("failed", "Calls of gateways that a store failed.", counters.failed.get()),
     ] {
         let name = format!("forebay_writer_{name}_total");

@@ -9,6 +9,7 @@ use journal::DataDirectory;
 use journal::disk::OsDisk;
 use sink::Sink;
 use tokio::net::TcpListener;
+use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
 use crate::check::{EXIT_CONFIGURATION, show};
@@ -28,30 +29,42 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// [`ServeError`] says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
     let system = |what| move |source| ServeError::System { what, source };
-    let configuration = match load_writer(common, environment) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
+    // Before anything else, so that a signal during the start isn't lost.
+    let signals = {
+        let _context = runtime.enter();
+        Signals::new().map_err(system("wait for signals"))?
+    };
+    let loaded = load_writer(common, environment);
+    log::start_thread();
+    let configuration = match loaded {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
-                show(&LoadError::Wrong(warnings)).map_err(system("write to stderr"))?;
+                show(&LoadError::Wrong(warnings));
             }
             configuration
         }
         Err(error) => {
-            show(&error).map_err(system("write to stderr"))?;
+            show(&error);
             return Ok(EXIT_CONFIGURATION);
         }
     };
     log::configure(configuration.log.format, configuration.log.level);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
-    runtime.block_on(serve(&configuration, common))
+    runtime.block_on(serve(&configuration, common, signals))
 }
 
-async fn serve(configuration: &WriterConfiguration, common: &Common) -> Result<u8, ServeError> {
-    let mut signals = Signals::new().map_err(|source| ServeError::System { what: "wait for signals", source })?;
+async fn serve(
+    configuration: &WriterConfiguration,
+    common: &Common,
+    (mut signals, hangup): (Signals, Signal),
+) -> Result<u8, ServeError> {
+    tokio::spawn(warn_of_hangups(hangup));
     let listener = bind(configuration.listen, "--listen").await?;
     let admin = bind(configuration.admin, "--admin").await?;
     // Without an embedded store there is nothing that two processes could spoil, and a read-only root will do.
     let data = &common.data.directory;
-    let _directory = configuration.has_embedded_store().then(|| DataDirectory::open(Arc::new(OsDisk), data)).transpose()?;
+    let _directory =
+        configuration.has_embedded_store().then(|| DataDirectory::open(Arc::new(OsDisk), data)).transpose()?;
     let tokens = TokenWatch::start(configuration.tokens.clone())?;
     let tls = configuration.tls.clone().map(TlsWatch::start).transpose()?.map(Arc::new);
     let shown = tls.as_ref().map(|watch| watch.tls().clone());
@@ -81,6 +94,15 @@ async fn serve(configuration: &WriterConfiguration, common: &Common) -> Result<u
     }
     log::info("stopped");
     Ok(0)
+}
+
+/// A writer keeps nothing, so a restart loses nothing; a reload would only be another way to do the same.
+async fn warn_of_hangups(mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        log::warning(
+            "SIGHUP: a writer doesn't reload its configuration. Restart it: gateways use another writer or wait.",
+        );
+    }
 }
 
 async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ServeError> {

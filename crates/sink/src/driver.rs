@@ -361,7 +361,7 @@ impl Sink {
             }
             #[cfg(feature = "remote")]
             Self::Remote(remote) => {
-                remote.close();
+                remote.close().await;
                 Ok(())
             }
         };

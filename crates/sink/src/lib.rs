@@ -21,7 +21,7 @@ pub mod nats;
 pub mod object;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(any(feature = "elasticsearch", feature = "postgres"))]
+#[cfg(any(feature = "elasticsearch", feature = "postgres", feature = "remote"))]
 mod read_thread;
 #[cfg(feature = "redis")]
 pub mod redis;

@@ -21,9 +21,7 @@ pub(super) fn check(writer: &Writer, headers: &HeaderMap, now: i64) -> Result<()
     match writer.tokens.current().check(writer.demand, shown, now) {
         Ok(None) => Ok(()),
         Ok(Some(token)) if token.scopes.has(Scope::Deliver) => Ok(()),
-        Ok(Some(_)) => {
-            Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", "the token lacks the scope `deliver`"))
-        }
+        Ok(Some(_)) => Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", "the token lacks the scope `deliver`")),
         Err(denied) => Err(Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", denied.to_string())),
     }
 }

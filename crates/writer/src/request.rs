@@ -101,7 +101,8 @@ fn unknown_path() -> Refused {
 }
 
 fn plain_payload() -> Refused {
-    let detail = "a writer has no journal and takes batches of gateways only: post payloads to a gateway's /ingest/data";
+    let detail =
+        "a writer has no journal and takes batches of gateways only: post payloads to a gateway's /ingest/data";
     Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail)
 }
 
@@ -122,13 +123,19 @@ fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
 
 fn lane(headers: &HeaderMap) -> Result<Lane, Refused> {
     let lane = text(headers, protocol::LANE).and_then(protocol::lane_of);
-    lane.ok_or_else(|| bad_request("the header Forebay-Lane is missing or is none: run the same release of gateway and writer"))
+    lane.ok_or_else(|| {
+        bad_request("the header Forebay-Lane is missing or is none: run the same release of gateway and writer")
+    })
 }
 
 fn info(offered: Offered) -> Work {
     Box::pin(async move {
         match offered.sink.connect().await {
-            Ok(()) => answer::json(&SinkInfo { kind: offered.kind.to_owned(), reads: offered.sink.can_read(), caution: offered.sink.caution().map(|words| words.to_string()) }),
+            Ok(()) => answer::json(&SinkInfo {
+                kind: offered.kind.to_owned(),
+                reads: offered.sink.can_read(),
+                caution: offered.sink.caution().map(|words| words.to_string()),
+            }),
             Err(error) => answer::json(&Outcome::from(error)),
         }
     })
@@ -150,7 +157,9 @@ fn held(writer: Arc<Writer>, call: impl Future<Output = Result<Option<Held>, Sin
 async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
     let length = length(&body, QUERY_BYTES_MAX)?;
     let query = serde_json::from_slice::<ClaimQuery>(&whole(body, length).await?).ok();
-    query.and_then(ClaimQuery::into_takeover).ok_or_else(|| bad_request("the body asks for no claim: run the same release of gateway and writer"))
+    query
+        .and_then(ClaimQuery::into_takeover)
+        .ok_or_else(|| bad_request("the body asks for no claim: run the same release of gateway and writer"))
 }
 
 fn store(writer: Arc<Writer>, sink: Sink, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
@@ -174,18 +183,15 @@ async fn counted<T>(writer: &Writer, call: impl Future<Output = Result<T, SinkEr
 }
 
 /// Reads a batch, with the room that its bytes take.
-async fn batch(
-    writer: &Writer,
-    headers: &HeaderMap,
-    body: Incoming,
-) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
+async fn batch(writer: &Writer, headers: &HeaderMap, body: Incoming) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
     if headers.get(CONTENT_TYPE).is_none_or(|value| value != protocol::CONTENT_TYPE) {
         let detail = "a writer takes batches of gateways only: post payloads to a gateway";
         return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail));
     }
     let lane = lane(headers)?;
     let positions = text(headers, protocol::POSITIONS).and_then(protocol::positions_of);
-    let (first, last) = positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;
+    let (first, last) =
+        positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;
     let length = length(&body, FRAME_BYTES_MAX)?;
     let units = u32::try_from(length.div_ceil(UNIT)).unwrap_or(u32::MAX);
     let permit = writer.room.clone().acquire_many_owned(units).await;
@@ -193,7 +199,9 @@ async fn batch(
     let frame = whole(body, length).await?;
     let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
     let batch = match text(headers, protocol::CLAIM) {
-        Some(claim) => batch.claimed_by(claim.parse().map_err(|_| bad_request("the header Forebay-Claim is no claim"))?),
+        Some(claim) => {
+            batch.claimed_by(claim.parse().map_err(|_| bad_request("the header Forebay-Claim is no claim"))?)
+        }
         None => batch,
     };
     Ok((batch, permit))
@@ -202,7 +210,8 @@ async fn batch(
 /// The length of a body, which may have so many bytes.
 fn length(body: &Incoming, bytes_max: usize) -> Result<usize, Refused> {
     let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
-    let length = length.ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the body needs a Content-Length"))?;
+    let length =
+        length.ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the body needs a Content-Length"))?;
     if length > bytes_max {
         let detail = format!("the body may have at most {bytes_max} bytes: run the same release of gateway and writer");
         return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail));
@@ -214,7 +223,8 @@ async fn whole(mut body: Incoming, length: usize) -> Result<Bytes, Refused> {
     let mut whole = BytesMut::with_capacity(length);
     loop {
         let frame = timeout(BODY_SILENCE_MAX, body.frame()).await;
-        let frame = frame.map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body didn't come to its end"))?;
+        let frame = frame
+            .map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body didn't come to its end"))?;
         match frame {
             None => return Ok(whole.freeze()),
             Some(Ok(frame)) => {

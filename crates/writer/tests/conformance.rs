@@ -45,7 +45,14 @@ impl Running {
 
     fn remote(&self, store: RemoteStore) -> Sink {
         let servers = vec![format!("http://{}", self.address).parse().unwrap()];
-        Sink::new(SinkConfig::Remote(RemoteConfig { servers, sink: "store".into(), store, reads: true, token: None, ca: None }))
+        Sink::new(SinkConfig::Remote(RemoteConfig {
+            servers,
+            sink: "store".into(),
+            store,
+            reads: true,
+            token: None,
+            ca: None,
+        }))
     }
 }
 

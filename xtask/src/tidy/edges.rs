@@ -19,8 +19,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gateway", &["access", "clock", "event", "pipeline", "eventlog", "tls"]),
     (
         "forebay",
-        &["access", "clock", "event", "journal", "eventlog", "pipeline", "sink", "delivery", "gateway", "load", "tls"],
+        &[
+            "access", "clock", "event", "journal", "eventlog", "pipeline", "sink", "delivery", "gateway", "load",
+            "tls", "writer",
+        ],
     ),
+    ("writer", &["access", "clock", "event", "sink", "tls"]),
     ("load", &["clock", "event", "pipeline", "tls"]),
     ("xtask", &["load"]),
 ];

@@ -34,9 +34,9 @@ mod postgres;
 mod proxies;
 mod reach;
 mod reader;
-mod remote;
 #[cfg(feature = "redis")]
 mod redis;
+mod remote;
 mod report;
 mod route;
 #[cfg(feature = "s3")]
@@ -289,7 +289,8 @@ fn read_tables(
     let upstreams = upstream::read(reader, &section, &inputs.flags.writers, inputs.folder);
     if inputs.flags.is_gateway && upstreams.is_empty() {
         let title = "a gateway has no writer";
-        let help = "name one with --writer http://127.0.0.1:8081 or FOREBAY_WRITERS, or in the file as [upstreams.NAME]";
+        let help =
+            "name one with --writer http://127.0.0.1:8081 or FOREBAY_WRITERS, or in the file as [upstreams.NAME]";
         reader.push(Mistake::new(title, file.spot().clone(), "no [upstreams.…]").help(help.to_owned()));
     }
     let sinks = sink::read(reader, &tables, inputs.folder, inputs.data, &upstreams);

@@ -1,5 +1,6 @@
 //! `[sinks.X]`: the stores that events go to.
 
+mod display;
 mod place;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "elasticsearch")]
-use ::sink::elasticsearch::{ElasticsearchConfig, Target};
+use ::sink::elasticsearch::ElasticsearchConfig;
 #[cfg(feature = "nats")]
 use ::sink::nats::NatsConfig;
 #[cfg(feature = "s3")]
@@ -19,10 +20,10 @@ use ::sink::object::over_http::swift::SwiftConfig;
 use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
 use ::sink::redis::RedisConfig;
+use ::sink::remote::{RemoteConfig, RemoteStore};
 #[cfg(feature = "webhook")]
 use ::sink::webhook::WebhookConfig;
-use ::sink::remote::{RemoteConfig, RemoteStore};
-use ::sink::{DirectoryConfig, ObjectRules, SqliteConfig, TableName};
+use ::sink::{DirectoryConfig, SqliteConfig, TableName};
 use delivery::Begin;
 use pipeline::storable::Flaws;
 
@@ -257,65 +258,6 @@ impl SinkConfig {
             Self::Directory(_) | Self::Remote(_) => None,
         }
     }
-}
-
-impl fmt::Display for SinkConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Null => f.write_str("null"),
-            Self::Sqlite(config) => write!(f, "sqlite {}, table {}", config.path.display(), config.table),
-            Self::Directory(DirectoryConfig { path, rules }) => {
-                write!(f, "directory {}, codec {}, files of at most {}", path.display(), rules.codec, Size(rules))
-            }
-            #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(config) => {
-                let what = if config.target == Target::DataStream { "data stream" } else { "index" };
-                write!(f, "elasticsearch {}, {what} {}", config.nodes, config.index)
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(config) => write!(f, "postgres {}, table {}", config.server, config.table),
-            #[cfg(feature = "nats")]
-            Self::Nats(config) => {
-                write!(f, "nats {}, stream {}, subject {}", config.servers, config.stream, config.subject)
-            }
-            #[cfg(feature = "redis")]
-            Self::Redis(config) => write!(f, "redis {}, {} {}", config.place(), config.structure, config.key),
-            #[cfg(feature = "swift")]
-            Self::Swift(SwiftConfig { auth, container, rules, .. }) => {
-                write!(f, "swift {}, container {container}, codec {}, ", auth.url(), rules.codec)?;
-                write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
-            }
-            #[cfg(feature = "s3")]
-            Self::S3(S3Config { url, bucket, rules, .. }) => {
-                write!(f, "s3 {url}, bucket {bucket}, codec {}, ", rules.codec)?;
-                write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
-            }
-            #[cfg(feature = "webhook")]
-            Self::Webhook(config) => write!(f, "webhook {}", config.url),
-            Self::Remote(RemoteConfig { servers, sink, store, .. }) => {
-                let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
-                write!(f, "writer {}, sink {sink}, store {}", servers.join(" "), store.as_str())
-            }
-        }
-    }
-}
-
-/// When an object ends, and what isn't in it.
-struct Size<'a>(&'a ObjectRules);
-
-impl fmt::Display for Size<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ObjectRules { line, bytes_max, records_max, age_max, apart, .. } = self.0;
-        write!(f, "{bytes_max} bytes, {records_max} events, {}", humantime::format_duration(*age_max))?;
-        f.write_str(if *line == ::sink::object::Line::Envelope { ", in envelopes" } else { "" })?;
-        apart.as_ref().map_or(Ok(()), |apart| write!(f, ", {} apart", apart.data))
-    }
-}
-
-/// What names begin with, if with anything.
-#[cfg(feature = "objects-over-http")]
-fn named(prefix: &::sink::Prefix) -> String {
-    if *prefix == ::sink::Prefix::NONE { String::new() } else { format!(" {prefix}") }
 }
 
 /// All `[sinks.…]` tables.

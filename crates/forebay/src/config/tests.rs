@@ -35,7 +35,13 @@ fn run_case(case: &Path) -> String {
     let environment = text("environment.txt").lines().filter_map(|line| line.split_once('=')).collect();
     let arguments = text("arguments.txt");
     let flag = |name: &str| arguments.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-    let flags = Flags { listen: flag("--listen "), admin: flag("--admin "), log_level: flag("--log-level ") };
+    let flags = Flags {
+        listen: flag("--listen "),
+        admin: flag("--admin "),
+        log_level: flag("--log-level "),
+        writers: flag("--writer ").into_iter().collect(),
+        is_gateway: arguments.lines().any(|line| line == "gateway"),
+    };
     let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
     // As a person would name it, so that no path of this machine is shown.
     let within = Path::new("tests/config").join(case.file_name().unwrap());

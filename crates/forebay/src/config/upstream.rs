@@ -72,9 +72,9 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Op
 fn servers(reader: &mut Reader<'_>, name: &str, texts: Vec<Found<String>>) -> Option<Vec<Endpoint>> {
     let mut servers = Vec::new();
     for Found { value, spot } in &texts {
-        let parsed = value.parse::<Endpoint>().and_then(|endpoint| {
-            if endpoint.user.is_some() { Err(InvalidEndpoint::Form) } else { Ok(endpoint) }
-        });
+        let parsed = value
+            .parse::<Endpoint>()
+            .and_then(|endpoint| if endpoint.user.is_some() { Err(InvalidEndpoint::Form) } else { Ok(endpoint) });
         match parsed {
             Ok(endpoint) if servers.contains(&endpoint) => {
                 reader.push(Mistake::new(format!("`{name}` names a writer twice"), spot.clone(), "named before"));

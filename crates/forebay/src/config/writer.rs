@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use access::{Demand, Scope, Scopes, TokenSet};
+use access::{Demand, Scope, Scopes};
 use toml::de::DeTable;
 
 use super::gateway::{address, is_loopback};
@@ -16,7 +16,7 @@ use super::{Flags, Inputs, LoadError, Log, Report, file, log, tls};
 use crate::cli::Common;
 use crate::config::Environment;
 use crate::tls_files::TlsFiles;
-use crate::token_file::TokenFile;
+use crate::token_file::{Kept, TokenFile};
 
 const TABLES: &[&str] = &["writer", "log", "sinks"];
 const KEYS: &[&str] = &["listen", "admin", "open", "token_file"];
@@ -123,7 +123,7 @@ fn tables(
     let open = reader.boolean(&section, "open").is_some_and(|found| found.value);
     let token_file = file::read(reader, &section, "token_file", inputs.folder, "wanted the path of a file of tokens");
     let tokens = token_file.map_or_else(|| TokenFile::within(inputs.data), |found| TokenFile::at(&found.value));
-    let scopes = tokens.read()?.map(TokenSet::new).unwrap_or_default().scopes();
+    let scopes = tokens.read()?.map(Kept::into_set).unwrap_or_default().scopes();
     check_reach(reader, listen.as_ref(), admin.as_ref(), open, scopes);
     let tls = tls::read(reader, &section, inputs.folder);
     let section = reader.table(file, "log");

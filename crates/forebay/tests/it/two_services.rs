@@ -177,6 +177,8 @@ fn what_is_no_batch_of_a_gateway_is_refused_and_says_what_to_do() {
         assert_eq!(found, status, "{head}: {answer}");
         assert!(answer.contains(says), "{head}: {answer}");
     }
+    // This makes the table.
+    assert_eq!(ask("GET /ingest/data/local HTTP/1.1\r\n", "").0, 200);
     drop(writer);
     assert!(payloads(&places.writer()).is_empty());
 }

@@ -199,11 +199,11 @@ mod tests {
         }
 
         #[test]
-        fn a_damaged_frame_is_refused(records in proptest::collection::vec(sent(), 1..6), at in any::<usize>(), bit in 0..8) {
+        fn a_damaged_frame_is_refused(records in proptest::collection::vec(sent(), 1..6), at in any::<usize>(), bit in 0_u8..8) {
             let batch = batch(&records);
             let mut frame = encode(&batch).to_vec();
             let at = at % frame.len();
-            frame[at] ^= 1 << bit;
+            frame[at] ^= 1_u8 << bit;
             prop_assert!(decode(&frame.into(), lane(), batch.first(), batch.last()).is_err());
         }
 
@@ -220,7 +220,13 @@ mod tests {
 
     #[test]
     fn a_record_outside_the_batchs_positions_is_refused() {
-        let batch = batch(&[Sent { step: 1, texts: ("t".into(), String::new()), times: (0, None), revision: None, payload: vec![b'1'] }]);
+        let batch = batch(&[Sent {
+            step: 1,
+            texts: ("t".into(), String::new()),
+            times: (0, None),
+            revision: None,
+            payload: vec![b'1'],
+        }]);
         let frame = encode(&batch);
         assert!(decode(&frame, lane(), 10, 12).is_ok());
         assert_eq!(decode(&frame, lane(), 11, 12).map(|_| ()), Err(BadFrame::Record(0)));

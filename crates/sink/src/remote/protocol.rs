@@ -184,9 +184,12 @@ impl Outcome {
         };
         let check = |list: &[Why]| ascends(&list.iter().map(|why| why.index).collect::<Vec<_>>());
         let check_again = |list: &[Again]| ascends(&list.iter().map(|again| again.index).collect::<Vec<_>>());
-        let refusals = |list: Vec<Why>| list.into_iter().map(|Why { index, reason }| Refusal { index, reason: reason.into() }).collect();
+        let refusals = |list: Vec<Why>| {
+            list.into_iter().map(|Why { index, reason }| Refusal { index, reason: reason.into() }).collect()
+        };
         let scope = |of_store| if of_store { RetryScope::Store } else { RetryScope::Record };
-        let again = |again: Again| Retry { index: again.index, reason: again.reason.into(), scope: scope(again.of_store) };
+        let again =
+            |again: Again| Retry { index: again.index, reason: again.reason.into(), scope: scope(again.of_store) };
         let retries = |list: Vec<Again>| list.into_iter().map(again).collect();
         match self {
             Self::Stored => Ok(Report::Stored),
@@ -237,7 +240,9 @@ mod tests {
     fn a_lane_is_read_as_it_is_written() {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 9, sink: "a/b".into() };
         assert_eq!(lane_of(&lane_text(&lane)), Some(lane));
-        for wrong in ["", "/", "ab/1/x", "zz/1/x", &format!("{}/x/y", "0".repeat(32)), &format!("{}/1/", "0".repeat(32))] {
+        for wrong in
+            ["", "/", "ab/1/x", "zz/1/x", &format!("{}/x/y", "0".repeat(32)), &format!("{}/1/", "0".repeat(32))]
+        {
             assert_eq!(lane_of(wrong), None, "{wrong}");
         }
     }
@@ -257,7 +262,10 @@ mod tests {
         let reports = [
             Ok(Report::Stored),
             Ok(Report::Withheld { refused: vec![Refusal { index: 1, reason: reason.clone() }] }),
-            Ok(Report::Except { refused: Vec::new(), retry: vec![Retry { index: 0, reason: reason.clone(), scope: RetryScope::Record }] }),
+            Ok(Report::Except {
+                refused: Vec::new(),
+                retry: vec![Retry { index: 0, reason: reason.clone(), scope: RetryScope::Record }],
+            }),
             Err(SinkError::Unavailable(reason.clone())),
             Err(SinkError::Misconfigured(reason.clone())),
         ];

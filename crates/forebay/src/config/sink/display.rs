@@ -1,0 +1,73 @@
+//! A sink in a line, as `forebay check` and the console show it.
+
+use std::fmt;
+
+#[cfg(feature = "elasticsearch")]
+use ::sink::elasticsearch::Target;
+#[cfg(feature = "s3")]
+use ::sink::object::over_http::s3::S3Config;
+#[cfg(feature = "swift")]
+use ::sink::object::over_http::swift::SwiftConfig;
+use ::sink::remote::RemoteConfig;
+use ::sink::{DirectoryConfig, ObjectRules};
+
+use super::SinkConfig;
+
+impl fmt::Display for SinkConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Sqlite(config) => write!(f, "sqlite {}, table {}", config.path.display(), config.table),
+            Self::Directory(DirectoryConfig { path, rules }) => {
+                write!(f, "directory {}, codec {}, files of at most {}", path.display(), rules.codec, Size(rules))
+            }
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(config) => {
+                let what = if config.target == Target::DataStream { "data stream" } else { "index" };
+                write!(f, "elasticsearch {}, {what} {}", config.nodes, config.index)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(config) => write!(f, "postgres {}, table {}", config.server, config.table),
+            #[cfg(feature = "nats")]
+            Self::Nats(config) => {
+                write!(f, "nats {}, stream {}, subject {}", config.servers, config.stream, config.subject)
+            }
+            #[cfg(feature = "redis")]
+            Self::Redis(config) => write!(f, "redis {}, {} {}", config.place(), config.structure, config.key),
+            #[cfg(feature = "swift")]
+            Self::Swift(SwiftConfig { auth, container, rules, .. }) => {
+                write!(f, "swift {}, container {container}, codec {}, ", auth.url(), rules.codec)?;
+                write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
+            }
+            #[cfg(feature = "s3")]
+            Self::S3(S3Config { url, bucket, rules, .. }) => {
+                write!(f, "s3 {url}, bucket {bucket}, codec {}, ", rules.codec)?;
+                write!(f, "objects{} of at most {}", named(&rules.prefix), Size(rules))
+            }
+            #[cfg(feature = "webhook")]
+            Self::Webhook(config) => write!(f, "webhook {}", config.url),
+            Self::Remote(RemoteConfig { servers, sink, store, .. }) => {
+                let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
+                write!(f, "writer {}, sink {sink}, store {}", servers.join(" "), store.as_str())
+            }
+        }
+    }
+}
+
+/// When an object ends, and what isn't in it.
+struct Size<'a>(&'a ObjectRules);
+
+impl fmt::Display for Size<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ObjectRules { line, bytes_max, records_max, age_max, apart, .. } = self.0;
+        write!(f, "{bytes_max} bytes, {records_max} events, {}", humantime::format_duration(*age_max))?;
+        f.write_str(if *line == ::sink::object::Line::Envelope { ", in envelopes" } else { "" })?;
+        apart.as_ref().map_or(Ok(()), |apart| write!(f, ", {} apart", apart.data))
+    }
+}
+
+/// What names begin with, if with anything.
+#[cfg(feature = "objects-over-http")]
+fn named(prefix: &::sink::Prefix) -> String {
+    if *prefix == ::sink::Prefix::NONE { String::new() } else { format!(" {prefix}") }
+}
