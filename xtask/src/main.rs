@@ -2,6 +2,7 @@
 //! campaigns that take hours where tests take seconds. It isn't shipped.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
 
+mod ab;
 mod bench;
 mod bench_report;
 mod campaign;
@@ -24,6 +25,7 @@ mod services;
 mod store;
 mod test;
 mod tidy;
+mod two_services;
 mod workspace;
 mod wrk;
 
