@@ -19,6 +19,7 @@ pub(crate) mod stops;
 mod store_down;
 pub(crate) mod store_kills;
 mod stores;
+pub(crate) mod two_services;
 pub(crate) mod windows;
 
 use std::path::PathBuf;
@@ -75,6 +76,8 @@ enum Campaign {
     Order(order::Options),
     /// A file of records into all stores at once: each holds every event once, byte for byte.
     Stores(stores::Options),
+    /// Faults of three writers and SIGKILLs of two gateways before PostgreSQL: each acknowledged event is a row, once.
+    TwoServices(two_services::Options),
     /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
     StoreDown(store_down::Options),
 }
@@ -100,6 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Windows(options) => windows::run(options),
         Campaign::Order(options) => order::run(options),
         Campaign::Stores(options) => stores::run(options),
+        Campaign::TwoServices(options) => two_services::run(options),
         Campaign::StoreDown(options) => store_down::run(options),
     }
 }

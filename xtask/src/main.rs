@@ -22,6 +22,7 @@ mod reference;
 mod schema_suite;
 mod server;
 mod services;
+mod slow_proxy;
 mod store;
 mod test;
 mod tidy;
