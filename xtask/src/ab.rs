@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn figures_are_read_and_each_way_to_fail_counts() {
-        let good = "Complete requests:      100\nFailed requests:        0\nRequests per second:    250.50 [#/sec] (mean)\n";
+        let good =
+            "Complete requests:      100\nFailed requests:        0\nRequests per second:    250.50 [#/sec] (mean)\n";
         assert_eq!(parse(good, 100).unwrap(), Report { requests_per_second: 250.5, failed: 0 });
         assert_eq!(parse(good, 110).unwrap().failed, 10);
         assert_eq!(parse(&good.replace("        0", "        3"), 100).unwrap().failed, 3);

@@ -12,6 +12,7 @@ mod duckdb;
 #[path = "../../crates/sink/tests/free_port/mod.rs"]
 mod free_port;
 mod http;
+mod lab;
 mod metrics;
 mod nats;
 mod open_loop;
@@ -58,6 +59,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Looks for lost or doubled events over many seeded failures.
     Campaign(campaign::Arguments),
+    /// Two gateways, three writers, PostgreSQL and HAProxy on this machine, to try things out with.
+    Lab(lab::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Reference(arguments) => reference::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Campaign(arguments) => campaign::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -92,7 +92,7 @@ impl Launch {
     }
 
     /// The program with its arguments.
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.arg(self.role.subcommand()).arg("--data").arg(&self.data);
         command.args(["--listen", &self.intake.to_string(), "--admin", &self.admin.to_string()]);

@@ -97,7 +97,8 @@ fn watch(load: &mut std::process::Child, servers: [&Server; 2]) -> Result<[Watch
         std::thread::sleep(SAMPLE);
     }
     let lasted = begun.elapsed().as_secs_f64();
-    let shares: Vec<f64> = times(processes)?.iter().zip(before).map(|(now, then)| (*now - then).as_secs_f64() / lasted).collect();
+    let shares: Vec<f64> =
+        times(processes)?.iter().zip(before).map(|(now, then)| (*now - then).as_secs_f64() / lasted).collect();
     let [gateway, writer] = samples;
     Ok([Watched { cpu: shares[0], samples: gateway }, Watched { cpu: shares[1], samples: writer }])
 }
@@ -109,7 +110,9 @@ impl Watched {
 
     /// Megabytes a minute by least squares, from `least` on.
     fn growth(&self, least: Duration) -> f64 {
-        let late = || self.samples.iter().filter(|(at, _)| *at >= least).map(|(at, memory)| (at.as_secs_f64() / 60.0, *memory));
+        let late = || {
+            self.samples.iter().filter(|(at, _)| *at >= least).map(|(at, memory)| (at.as_secs_f64() / 60.0, *memory))
+        };
         let count = late().count() as f64;
         let (time, memory) = late().fold((0.0, 0.0), |sum, one| (sum.0 + one.0 / count, sum.1 + one.1 / count));
         let of_both: f64 = late().map(|one| (one.0 - time) * (one.1 - memory)).sum();

@@ -61,7 +61,10 @@ pub(crate) fn short() -> Result<()> {
     };
     let binary = Some(workspace::server_binary(None, "dev")?);
     let drained = Duration::from_mins(2).as_secs();
-    break_again_and_again(store, &Options { faults: 4, gateway_kills: 1, connections: 16, drained, seed: Some(1), binary })
+    break_again_and_again(
+        store,
+        &Options { faults: 4, gateway_kills: 1, connections: 16, drained, seed: Some(1), binary },
+    )
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -72,7 +75,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn break_again_and_again(mut store: Postgres, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     let Options { faults, gateway_kills, connections, .. } = *options;
-    println!("two services: {faults} faults, {gateway_kills} kills of gateways, {connections} connections, --seed {seed}");
+    println!(
+        "two services: {faults} faults, {gateway_kills} kills of gateways, {connections} connections, --seed {seed}"
+    );
     let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
     let folder = workspace::scratch_directory("campaign")?;
     let mut site = Site::start(&binary, &folder, &store.sink())?;
