@@ -31,15 +31,15 @@ pub(crate) fn run(url: &str, load: Load, file: &Path) -> Result<Report> {
 }
 
 fn parse(printed: &str, requests: u64) -> Result<Report> {
-    let figure = |name: &str| {
-        let rest = printed.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
-        rest.and_then(|figure| figure.parse::<f64>().ok())
-    };
-    let needed = |name: &str| figure(name).with_context(|| format!("ab printed no figure {name}\n{printed}"));
-    let answered = needed("Complete requests:")? - needed("Failed requests:")?;
-    let answered = answered - figure("Non-2xx responses:").unwrap_or(0.0);
-    let failed = (requests as f64 - answered).max(0.0) as u64;
-    Ok(Report { requests_per_second: needed("Requests per second:")?, failed })
+    let text = |name: &str| printed.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+    let count = |name: &str| text(name).and_then(|count| count.parse::<u64>().ok());
+    let needed = |name: &str| format!("ab printed no figure {name}\n{printed}");
+    let [complete, failed] =
+        ["Complete requests:", "Failed requests:"].map(|name| count(name).with_context(|| needed(name)));
+    let other = count("Non-2xx responses:").unwrap_or(0);
+    let failed = requests.saturating_sub(complete?) + failed? + other;
+    let rate = text("Requests per second:").and_then(|rate| rate.parse().ok());
+    Ok(Report { requests_per_second: rate.with_context(|| needed("Requests per second:"))?, failed })
 }
 
 #[cfg(test)]
