@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{EventId, Lane};
 
-use crate::Claim;
+use crate::{Claim, Mark};
 
 /// How a record is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,7 @@ struct Entry {
 pub struct Batch {
     lane: Lane,
     claim: Option<Claim>,
+    mark: Option<Mark>,
     first: u64,
     last: u64,
     blocks: Arc<Vec<Bytes>>,
@@ -101,6 +102,7 @@ impl Batch {
         Self {
             lane,
             claim: None,
+            mark: None,
             first,
             last: first.saturating_sub(1),
             blocks: Arc::default(),
@@ -113,6 +115,12 @@ impl Batch {
     #[must_use]
     pub fn claimed_by(self, claim: Claim) -> Self {
         Self { claim: Some(claim), ..self }
+    }
+
+    /// The same batch for the store with this mark, if one is given: another store takes nothing of it.
+    #[must_use]
+    pub fn for_store(self, mark: Option<Mark>) -> Self {
+        Self { mark, ..self }
     }
 
     /// Adds a record whose texts and payload are slices of `block`. Its sequence must be greater than that of
@@ -155,6 +163,12 @@ impl Batch {
     #[must_use]
     pub const fn claim(&self) -> Option<Claim> {
         self.claim
+    }
+
+    /// The mark of the store that it is for; none where any store will do.
+    #[must_use]
+    pub const fn mark(&self) -> Option<Mark> {
+        self.mark
     }
 
     /// The first position that the batch accounts for.

@@ -15,6 +15,7 @@ mod escapes;
 mod folder;
 #[cfg(feature = "http-client")]
 pub mod http_client;
+mod mark;
 pub mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
@@ -38,6 +39,7 @@ pub use batch::{Batch, Record, Write};
 pub use claim::{Claim, Held, InvalidClaim, Takeover};
 pub use contract::{Cursor, Reason, Refusal, Report, Retry, RetryScope, SinkError, Traits};
 pub use driver::{Sink, SinkConfig};
+pub use mark::{InvalidMark, Mark};
 pub use memory::MemoryHandle;
 pub use object::directory::DirectoryConfig;
 pub use object::{Codec, Manifest, ObjectRules, ObjectStore, Parts, Prefix};

@@ -12,10 +12,11 @@ use tokio::sync::{Mutex, watch};
 use super::config::NatsConfig;
 use super::cursor::{self, Cursor};
 use super::failure::Failure;
+use super::mark;
 use super::session::Session;
 use super::standing::Standing;
 use super::write;
-use crate::{Batch, Claim, Held, Report, Takeover};
+use crate::{Batch, Claim, Held, Mark, Report, Takeover};
 
 /// The lanes that have called.
 pub(super) struct Lanes {
@@ -33,6 +34,28 @@ pub(super) struct Lanes {
 struct Link {
     session: Session,
     standing: Standing,
+    /// The stream's mark, if it was asked for.
+    mark: Option<Mark>,
+}
+
+impl Link {
+    async fn mark(&mut self, config: &NatsConfig) -> Result<Mark, Failure> {
+        if let Some(mark) = self.mark {
+            return Ok(mark);
+        }
+        let mark = mark::of(&mut self.session, config, self.standing.has_age).await?;
+        self.mark = Some(mark);
+        Ok(mark)
+    }
+
+    /// Fails where a batch is for another store.
+    async fn check(&mut self, config: &NatsConfig, expected: Option<Mark>) -> Result<(), Failure> {
+        if expected.is_none() {
+            return Ok(());
+        }
+        let mark = self.mark(config).await?;
+        if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
+    }
 }
 
 /// A lane's place.
@@ -88,6 +111,17 @@ impl Lanes {
         .await
     }
 
+    pub(super) async fn mark(&self, config: &NatsConfig) -> Result<Mark, Failure> {
+        self.unless_closed(async {
+            let spare = held(&self.spare).take();
+            let mut link = self.find(config, spare).await?;
+            let mark = link.mark(config).await?;
+            *held(&self.spare) = Some(link);
+            Ok(mark)
+        })
+        .await
+    }
+
     pub(super) async fn held(&self, config: &NatsConfig, lane: &Lane) -> Result<Held, Failure> {
         self.unless_closed(async {
             let seat = self.seat(lane);
@@ -123,7 +157,7 @@ impl Lanes {
             let seat = self.seat(lane);
             let mut seat = seat.lock().await;
             let mut link = self.take(config, &mut seat).await?;
-            let Link { session, standing } = &mut link;
+            let Link { session, standing, .. } = &mut link;
             let cursor = write::claim(session, (standing, config), lane, claim, takeover).await?;
             Ok(seat.stand_at(link, cursor))
         })
@@ -135,9 +169,10 @@ impl Lanes {
             let seat = self.seat(batch.lane());
             let mut seat = seat.lock().await;
             // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state, and no cursor.
-            let Link { mut session, standing } = self.take(config, &mut seat).await?;
-            let report = write::write(&mut session, &standing, config, batch, &mut seat).await?;
-            seat.link = Some(Link { session, standing });
+            let mut link = self.take(config, &mut seat).await?;
+            link.check(config, batch.mark()).await?;
+            let report = write::write(&mut link.session, &link.standing, config, batch, &mut seat).await?;
+            seat.link = Some(link);
             Ok(report)
         })
         .await
@@ -177,7 +212,7 @@ impl Lanes {
         let mut session = Session::open(config).await?;
         let standing = Standing::of(&mut session, config).await?;
         *held(&self.caution) = standing.caution;
-        Ok(Link { session, standing })
+        Ok(Link { session, standing, mark: None })
     }
 
     /// Does `work`, unless the sink is closed meanwhile.

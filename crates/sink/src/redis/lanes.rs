@@ -15,11 +15,12 @@ use super::config::RedisConfig;
 use super::connecting;
 use super::deployment::Deployment;
 use super::failure::Failure;
+use super::mark;
 use super::places::Places;
 use super::script;
 use super::session::Session;
 use super::standing::Standing;
-use crate::{Batch, Claim, Held, Report, Takeover};
+use crate::{Batch, Claim, Held, Mark, Report, Takeover};
 
 /// The lanes that have called.
 pub(super) struct Lanes {
@@ -79,6 +80,7 @@ impl Seat {
     ) -> Result<Report, Failure> {
         let Self { stored, sessions, places, .. } = self;
         let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
+        mark::check(&mut nodes, config, batch.mark()).await?;
         if config.has_one_place() {
             script::write(&mut nodes, config, &config.key.own(), batch, &all(batch), stored).await
         } else {
@@ -123,6 +125,22 @@ impl Lanes {
             let session = self.find(config, spare).await?;
             *held(&self.spare) = Some(session);
             Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn mark(&self, config: &RedisConfig) -> Result<Mark, Failure> {
+        self.unless_closed(async {
+            if let Deployment::Cluster(more) = &config.deployment {
+                let mut sessions = HashMap::new();
+                let mut nodes = Nodes { config, map: &self.map, more, sessions: &mut sessions };
+                return mark::of(&mut nodes, config).await;
+            }
+            let spare = held(&self.spare).take();
+            let mut session = self.find(config, spare).await?;
+            let mark = mark::of(&mut session, config).await?;
+            *held(&self.spare) = Some(session);
+            Ok(mark)
         })
         .await
     }
@@ -185,6 +203,7 @@ impl Lanes {
             }
             // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state.
             let mut session = self.take(config, &mut seat).await?;
+            mark::check(&mut session, config, batch.mark()).await?;
             let own = config.key.own();
             let report = script::write(&mut session, config, &own, batch, &all(batch), &mut seat.stored).await?;
             seat.session = Some(session);

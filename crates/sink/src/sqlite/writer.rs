@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use super::file_identity::FileIdentity;
 use super::rows::Sql;
 use super::transaction::{Enders, Written};
-use super::{SqliteConfig, failure, schema, transaction};
-use crate::{Batch, Claim, Held, Report, SinkError, Takeover};
+use super::{SqliteConfig, failure, mark, schema, transaction};
+use crate::{Batch, Claim, Held, Mark, Report, SinkError, Takeover};
 
 /// Where a job's answer goes. It may find nobody: whoever asked may have left.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
@@ -24,6 +24,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
 pub(super) enum Job {
     /// Opens the file.
     Connect(Reply<()>),
+    /// Reads the file's mark.
+    Mark(Reply<Mark>),
     /// Reads a lane's cursor and claim.
     Look(Lane, Reply<Held>),
     /// The same, and what the lane was seen to have stored stays as it is.
@@ -90,6 +92,7 @@ impl Writer {
         while let Some(job) = self.next(&jobs) {
             match job {
                 Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
+                Job::Mark(reply) => drop(reply.send(self.with(|connection, _| mark::of(connection)))),
                 Job::Look(lane, reply) => drop(reply.send(self.look(&lane))),
                 Job::Peek(lane, reply) => drop(reply.send(self.peek(&lane))),
                 Job::Claim((lane, claim, takeover), reply) => drop(reply.send(self.claim(&lane, claim, &takeover))),
@@ -151,7 +154,15 @@ impl Writer {
     fn write_behind_what_is_stored(&mut self, batch: &Batch) -> Result<Report, SinkError> {
         let at_least = self.stored.get(batch.lane()).copied().unwrap_or(0);
         let mut enders = self.enders.remove(batch.lane()).unwrap_or_default();
-        let written = self.with(|connection, sql| transaction::write(connection, sql, batch, at_least, &mut enders));
+        let written = self.with(|connection, sql| {
+            if batch.mark().is_some() {
+                let mark = mark::of(connection)?;
+                if !mark.is_expected(batch.mark()) {
+                    return Ok(Written::Elsewhere(mark));
+                }
+            }
+            transaction::write(connection, sql, batch, at_least, &mut enders)
+        });
         if written.is_err() && !enders.is_empty() {
             self.enders.insert(batch.lane().clone(), enders);
         }
@@ -162,6 +173,7 @@ impl Writer {
             }
             Written::Report(report) => Ok(report),
             Written::Nothing { position } => Err(failure::lost_tail(&self.config.path, position, at_least)),
+            Written::Elsewhere(mark) => Err(SinkError::OtherStore(mark)),
             Written::Unclaimed => Err(failure::claimed(&self.config.path)),
         }
     }
