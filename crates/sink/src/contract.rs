@@ -92,6 +92,14 @@ impl Report {
 }
 
 impl SinkError {
+    /// Its words.
+    pub(crate) fn into_reason(self) -> Reason {
+        match self {
+            Self::Unavailable(reason) | Self::Misconfigured(reason) => reason,
+            Self::OtherStore(_) => self.to_string().into(),
+        }
+    }
+
     /// With what stores say made harmless: every failure of every store goes through here.
     pub(crate) fn visible(mut self) -> Self {
         if let Self::Unavailable(reason) | Self::Misconfigured(reason) = &mut self {

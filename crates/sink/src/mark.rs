@@ -66,11 +66,12 @@ impl Sink {
 
     /// Binds a sink of a gateway to the store with this mark, or to whichever is found next. Other sinks don't care.
     pub fn bind(&self, mark: Option<Mark>) {
-        match self {
-            #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.bind(mark),
-            _ => drop(mark),
+        #[cfg(feature = "remote")]
+        if let Self::Remote(remote) = self {
+            remote.bind(mark);
         }
+        #[cfg(not(feature = "remote"))]
+        let _ = mark;
     }
 }
 

@@ -34,7 +34,7 @@ impl Running {
             runtime.block_on(async move {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 tell.send(listener.local_addr().unwrap()).unwrap();
-                let offered = BTreeMap::from([("store".to_owned(), Offered { kind, sink })]);
+                let offered = BTreeMap::from([("store".to_owned(), Offered { kind, parts: BTreeMap::new(), sink })]);
                 let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
                 let stop = async { drop(stopped.await) };
                 Arc::new(writer).serve(listener, stop).await;
@@ -49,6 +49,7 @@ impl Running {
             servers,
             sink: "store".into(),
             store,
+            parts: BTreeMap::new(),
             reads: true,
             token: None,
             ca: None,

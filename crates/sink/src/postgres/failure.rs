@@ -171,8 +171,7 @@ impl Failure {
     }
 
     pub(super) fn into_read_error(self, config: &PostgresConfig) -> ReadError {
-        let (SinkError::Unavailable(reason) | SinkError::Misconfigured(reason)) = self.into_sink_error(config);
-        ReadError::Unavailable(reason)
+        ReadError::Unavailable(self.into_sink_error(config).into_reason())
     }
 }
 
@@ -210,7 +209,7 @@ fn hint(error: &DbError) -> String {
 
 /// What a lane waits for that has found no event to pass: a person, or the next event.
 fn of_all(error: SinkError, tried: usize) -> SinkError {
-    let (SinkError::Unavailable(told) | SinkError::Misconfigured(told)) = error;
+    let told = error.into_reason();
     let none = if tried == 1 { "the only event".to_owned() } else { format!("each of {tried} events") };
     SinkError::Misconfigured(
         format!(

@@ -73,11 +73,6 @@ impl Binding {
         self.held().bound.is_some()
     }
 
-    /// What the writers say of the sink.
-    pub(super) fn info(&self) -> Option<SinkInfo> {
-        self.held().bound.as_ref().map(|bound| bound.info.clone())
-    }
-
     /// What an operator must know: what the store may lose, and which writers aren't used.
     pub(super) fn caution(&self) -> Option<Reason> {
         let state = self.held();
@@ -216,6 +211,10 @@ mod tests {
         binding.bind(answers).map_err(|error| error.to_string())
     }
 
+    fn bound(binding: &Binding) -> Option<SinkInfo> {
+        binding.held().bound.as_ref().map(|bound| bound.info.clone())
+    }
+
     #[test]
     fn writers_that_differ_before_one_is_known_are_refused_together() {
         let binding = Binding::new("warehouse");
@@ -233,7 +232,7 @@ mod tests {
         let binding = Binding::new("warehouse");
         binding.expect(Mark([2; 16]));
         bind(&binding, &[("a", info(1, "t")), ("b", info(2, "t"))]).unwrap();
-        assert_eq!(binding.info(), Some(info(2, "t")));
+        assert_eq!(bound(&binding), Some(info(2, "t")));
         assert!(binding.is_refused("a") && !binding.is_refused("b"));
         let caution = binding.caution().unwrap();
         assert!(caution.contains("writer a") && caution.contains("forebay route accept"), "{caution}");
@@ -253,9 +252,9 @@ mod tests {
         let refused = binding.refusal("a", &differs).unwrap().to_string();
         assert!(refused.contains("writers a and a differ in `table`"), "{refused}");
         bind(&binding, &[("a", info(1, "u")), ("b", info(1, "t"))]).unwrap();
-        assert_eq!(binding.info(), Some(info(1, "t")));
+        assert_eq!(bound(&binding), Some(info(1, "t")));
         bind(&binding, &[("a", info(1, "u")), ("b", info(1, "u"))]).unwrap();
-        assert_eq!(binding.info(), Some(info(1, "u")));
+        assert_eq!(bound(&binding), Some(info(1, "u")));
         assert!(binding.refusal("a", b"\"stored\"").is_none());
     }
 }
