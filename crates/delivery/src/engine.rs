@@ -166,6 +166,9 @@ impl Engine {
         let mut statuses = Vec::new();
         for setup in &sinks {
             self.find_dead(&setup.name).set_limit(setup.max_dead_letters);
+            if let Some(mark) = self.ledger.mark(&setup.name) {
+                setup.sink.bind(Some(mark));
+            }
             for shard in self.log.shards() {
                 let name = event::Lane { origin: self.home.origin, shard: shard.number(), sink: setup.name.clone() };
                 let cursor = self.ledger.lane(&name).cursor;

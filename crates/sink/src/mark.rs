@@ -64,6 +64,16 @@ impl Sink {
         }
     }
 
+    /// Whether a sink of a gateway has found other stores only than the one that it is bound to.
+    #[must_use]
+    pub fn misses_store(&self) -> bool {
+        match self {
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.misses_store(),
+            _ => false,
+        }
+    }
+
     /// Binds a sink of a gateway to the store with this mark, or to whichever is found next. Other sinks don't care.
     pub fn bind(&self, mark: Option<Mark>) {
         #[cfg(feature = "remote")]

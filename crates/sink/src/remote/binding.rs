@@ -30,6 +30,8 @@ struct State {
     mark: Option<Mark>,
     /// What the writers say of their sink.
     bound: Option<Bound>,
+    /// Whether the last search has found other stores only.
+    is_missing: bool,
     /// Writers that have something else: since when, and what.
     refused: BTreeMap<String, (Instant, Reason)>,
 }
@@ -67,6 +69,11 @@ impl Binding {
     /// The mark of the store.
     pub(super) fn mark(&self) -> Option<Mark> {
         self.held().mark
+    }
+
+    /// Whether the last search has found other stores only.
+    pub(super) fn misses_store(&self) -> bool {
+        self.held().is_missing
     }
 
     pub(super) fn is_bound(&self) -> bool {
@@ -175,6 +182,7 @@ impl Binding {
         if let Some(at) = agreeing.iter().position(as_before) {
             agreeing = vec![agreeing.swap_remove(at)];
         }
+        state.is_missing = agreeing.is_empty() && wrong.is_some();
         let mut agreeing = agreeing.into_iter();
         let Some((server, info)) = agreeing.next() else {
             let reason = wrong.unwrap_or_else(|| "no writer says what its sink is".into());

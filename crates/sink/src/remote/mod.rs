@@ -82,6 +82,11 @@ impl Remote {
         self.binding().mark()
     }
 
+    /// Whether the writers have another store than the one that the sink is bound to.
+    pub(crate) fn misses_store(&self) -> bool {
+        self.binding().misses_store()
+    }
+
     /// Binds the sink to the store with this mark, or to whichever is found next.
     pub(crate) fn bind(&self, mark: Option<Mark>) {
         match mark {
@@ -94,7 +99,7 @@ impl Remote {
         let call =
             Call { method: Method::GET, path: "", lane: None, batch: None, body: None, answer_max: ANSWER_BYTES_MAX };
         if self.binding().is_bound() {
-            match self.shared.caller.call::<SinkInfo>(&call).await? {
+            match self.shared.caller.call::<SinkInfo>(&call).await.and_then(|answer| answer) {
                 // What none of the writers has any more they may have changed together.
                 Err(SinkError::Misconfigured(_)) => {}
                 answered => return answered.map(drop),
