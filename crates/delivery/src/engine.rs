@@ -47,7 +47,7 @@ pub(crate) struct Engine {
     new_clerks: Vec<Clerk>,
     pub(crate) keeper: Keeper,
     stop_clerks: watch::Sender<bool>,
-    sinks: Vec<SinkSetup>,
+    pub(crate) sinks: Vec<SinkSetup>,
     pub(crate) dead: Vec<Arc<DeadLetters>>,
     pub(crate) dead_letters: DeadLetterOffice,
     options: Arc<Options>,
