@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
 use eventlog::{Asked, Pending, Span};
-use sink::Claim;
+use sink::{Claim, Mark};
 
 use crate::claims::{Accept, Dispute};
 use crate::pair::Pair;
@@ -98,6 +98,8 @@ pub(crate) struct SinkBook {
     pub(crate) dead_up_to: u64,
     /// Claims of this data directory's processes that the store may hold, the newest last.
     pub(crate) claims: Vec<Claim>,
+    /// The mark of the store that a sink of a writer is bound to.
+    pub(crate) mark: Option<Mark>,
     /// Whether the sink is in the configuration. Not saved.
     pub(crate) configured: bool,
 }

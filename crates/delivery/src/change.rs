@@ -4,6 +4,7 @@
 //! it is to be and saved, or everything is as it was before.
 
 use std::io;
+use std::sync::Arc;
 
 use event::TypeName;
 use tokio::sync::{mpsc, oneshot};
@@ -12,7 +13,7 @@ use crate::book::Book;
 use crate::claims::{Accept, Dispute};
 use crate::engine::Engine;
 use crate::join::Start;
-use crate::{LaneState, Setup, SinkName};
+use crate::{LaneState, LaneStatus, Setup, SinkName};
 
 /// Orders that wait for the delivery.
 pub(crate) const ORDERS_MAX: usize = 4;
@@ -180,11 +181,18 @@ impl Engine {
     fn accept(&mut self, name: &SinkName, accept: Accept) -> Result<u64, ChangeError> {
         let before = self.ledger.copy();
         let mut book = before.clone();
-        let lanes = book.sinks.get_mut(name).map(|sink| sink.lanes.iter_mut()).into_iter().flatten();
+        let refused = self.refused_lanes(name);
         let mut count = 0;
-        for lane in lanes.filter(|lane| lane.dispute.is_some()) {
-            lane.accept = Some(accept);
-            count += 1;
+        if let Some(sink) = book.sinks.get_mut(name) {
+            for (shard, lane) in sink.lanes.iter_mut().enumerate() {
+                if lane.dispute.is_some() || refused.contains(&shard) {
+                    lane.accept = Some(accept);
+                    count += 1;
+                }
+            }
+            if !refused.is_empty() {
+                sink.mark = None;
+            }
         }
         if count == 0 {
             return Err(ChangeError::NothingHeld(format!(
@@ -192,7 +200,21 @@ impl Engine {
             )));
         }
         self.save(book, before)?;
+        if !refused.is_empty() {
+            self.sinks.iter().filter(|setup| setup.name == *name).for_each(|setup| setup.sink.bind(None));
+        }
         Ok(count)
+    }
+
+    /// The shards of the lanes that wait for the store which their sink is bound to, while writers have another one.
+    fn refused_lanes(&self, name: &SinkName) -> Vec<usize> {
+        let Some(setup) = self.sinks.iter().find(|setup| setup.name == *name) else { return Vec::new() };
+        let waits =
+            |status: &&Arc<LaneStatus>| status.lane().sink == *name && matches!(status.state(), LaneState::Waiting(_));
+        if !setup.sink.misses_store() {
+            return Vec::new();
+        }
+        self.board.lanes().iter().filter(waits).map(|status| usize::from(status.lane().shard)).collect()
     }
 }
 

@@ -148,7 +148,7 @@ impl Lane {
         self.until_saved(saved, "the ledger can't be saved with where its store stands").await;
     }
 
-    async fn until_saved(&self, saved: impl Future<Output = ()>, or_else: &str) {
+    pub(crate) async fn until_saved(&self, saved: impl Future<Output = ()>, or_else: &str) {
         let mut saved = pin!(saved);
         if race(saved.as_mut(), sleep(SAVED_SOON)).await != First::One(()) {
             self.enter(LaneState::Waiting(or_else.into()));

@@ -13,6 +13,7 @@
 //! sink local                           what follows, up to the next sink, is this one's
 //! dead 12                              its journal of dead letters is counted up to here; left out where that is 0
 //! claims 5f…,a0…                       claims of this data directory's processes that its store may hold, the newest last
+//! mark 3b…                             the mark of the store that the sink of a writer is bound to; left out where there is none
 //! lane 0 0 118 0 -                     shard, start, cursor, lost positions, `ahead` or `-`
 //! accept 0 again                       shard: the operator accepts what its store has, `again` or `-`
 //! unheard 0 118                        shard, where its journal ended at the first start since which the store hasn't told where it stands
@@ -163,6 +164,9 @@ fn encode_sink(sink: &SinkBook, text: &mut String) -> std::fmt::Result {
     if !sink.claims.is_empty() {
         writeln!(text, "claims {}", list(&sink.claims))?;
     }
+    if let Some(mark) = sink.mark {
+        writeln!(text, "mark {mark}")?;
+    }
     for (shard, lane) in sink.lanes.iter().enumerate() {
         let ahead = if lane.ahead { "ahead" } else { "-" };
         writeln!(text, "lane {shard} {} {} {} {ahead}", lane.start, lane.cursor, lane.lost)?;
@@ -207,6 +211,10 @@ fn decode_sink_fact(sink: &mut SinkBook, fact: &str, words: &mut SplitWhitespace
         "claims" => {
             let claims = words.next()?.split(',').map(|claim| claim.parse::<Claim>().ok());
             sink.claims = claims.collect::<Option<_>>()?;
+            Some(())
+        }
+        "mark" => {
+            sink.mark = Some(word(words)?);
             Some(())
         }
         "accept" => {
@@ -326,7 +334,8 @@ mod tests {
         ]);
         let lanes = vec![lane, LaneBook { accept: Some(Accept { again: false }), ..LaneBook::default() }];
         let claims = vec![Claim([0; 16]), Claim([0xf1; 16])];
-        let sink = SinkBook { lanes, pairs, dead_up_to: 6, claims, configured: false };
+        let mark = Some(sink::Mark([0x3b; 16]));
+        let sink = SinkBook { lanes, pairs, dead_up_to: 6, claims, mark, configured: false };
         let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);
         let routes =
             routes.when(None, "y".into(), condition("b")).when(Some(name("a.b")), "x".into(), condition("c != '-'"));

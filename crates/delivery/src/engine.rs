@@ -47,7 +47,7 @@ pub(crate) struct Engine {
     new_clerks: Vec<Clerk>,
     pub(crate) keeper: Keeper,
     stop_clerks: watch::Sender<bool>,
-    sinks: Vec<SinkSetup>,
+    pub(crate) sinks: Vec<SinkSetup>,
     pub(crate) dead: Vec<Arc<DeadLetters>>,
     pub(crate) dead_letters: DeadLetterOffice,
     options: Arc<Options>,
@@ -166,6 +166,9 @@ impl Engine {
         let mut statuses = Vec::new();
         for setup in &sinks {
             self.find_dead(&setup.name).set_limit(setup.max_dead_letters);
+            if let Some(mark) = self.ledger.mark(&setup.name) {
+                setup.sink.bind(Some(mark));
+            }
             for shard in self.log.shards() {
                 let name = event::Lane { origin: self.home.origin, shard: shard.number(), sink: setup.name.clone() };
                 let cursor = self.ledger.lane(&name).cursor;

@@ -275,6 +275,7 @@ impl Lane {
 
     async fn ask_held(&self) -> Result<Option<Held>, SinkError> {
         self.sink.connect().await?;
+        self.note_store().await;
         self.sink.held(&self.name).await
     }
 

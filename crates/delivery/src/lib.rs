@@ -11,6 +11,7 @@ mod assembly;
 mod backlog;
 mod backoff;
 mod book;
+mod bound_store;
 mod change;
 mod claims;
 mod condition;

@@ -111,8 +111,9 @@ async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, Se
 
 fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
     let offer = |(name, settings): (&_, &crate::config::SinkSettings)| {
-        let kind = settings.store.writer_kind()?.as_str();
-        Some((crate::config::SinkName::to_string(name), Offered { kind, sink: Sink::new(settings.store.to_driver()) }))
+        let (kind, parts) = (settings.store.writer_kind()?.as_str(), settings.store.parts());
+        let sink = Sink::new(settings.store.to_driver());
+        Some((crate::config::SinkName::to_string(name), Offered { kind, parts, sink }))
     };
     configuration.sinks.iter().filter_map(offer).collect()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{EventId, Lane};
 
-use crate::Claim;
+use crate::{Claim, Mark};
 
 /// How a record is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,7 @@ pub struct Batch {
     claim: Option<Claim>,
     floor: u64,
     again: u64,
+    mark: Option<Mark>,
     first: u64,
     last: u64,
     blocks: Arc<Vec<Bytes>>,
@@ -105,6 +106,7 @@ impl Batch {
             claim: None,
             floor: 0,
             again: 0,
+            mark: None,
             first,
             last: first.saturating_sub(1),
             blocks: Arc::default(),
@@ -125,6 +127,12 @@ impl Batch {
     pub const fn sent_after(mut self, floor: u64, again: u64) -> Self {
         (self.floor, self.again) = (floor, again);
         self
+    }
+
+    /// The same batch for the store with this mark, if one is given: another store takes nothing of it.
+    #[must_use]
+    pub fn for_store(self, mark: Option<Mark>) -> Self {
+        Self { mark, ..self }
     }
 
     /// Adds a record whose texts and payload are slices of `block`. Its sequence must be greater than that of
@@ -180,6 +188,12 @@ impl Batch {
     #[must_use]
     pub const fn again(&self) -> u64 {
         self.again
+    }
+
+    /// The mark of the store that it is for; none where any store will do.
+    #[must_use]
+    pub const fn mark(&self) -> Option<Mark> {
+        self.mark
     }
 
     /// The first position that the batch accounts for.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use event::visible;
 
+use crate::Mark;
+
 /// Why a store didn't take something, in words for a person: what happened, where, and what to do.
 pub type Reason = Arc<str>;
 
@@ -70,6 +72,9 @@ pub enum SinkError {
     /// a later record shows that these are at fault. It is tried again, and a fenced store gets the later records of its lane with them.
     #[error("{0}")]
     Misconfigured(Reason),
+    /// The batch is for another store than the one with this mark: nothing of it was written.
+    #[error("another store is expected than the one with the mark {0}: look where its address leads")]
+    OtherStore(Mark),
 }
 
 impl Report {
@@ -87,10 +92,19 @@ impl Report {
 }
 
 impl SinkError {
+    /// Its words.
+    pub(crate) fn into_reason(self) -> Reason {
+        match self {
+            Self::Unavailable(reason) | Self::Misconfigured(reason) => reason,
+            Self::OtherStore(_) => self.to_string().into(),
+        }
+    }
+
     /// With what stores say made harmless: every failure of every store goes through here.
     pub(crate) fn visible(mut self) -> Self {
-        let (Self::Unavailable(reason) | Self::Misconfigured(reason)) = &mut self;
-        make_visible(reason);
+        if let Self::Unavailable(reason) | Self::Misconfigured(reason) = &mut self {
+            make_visible(reason);
+        }
         self
     }
 }

@@ -19,6 +19,7 @@ mod folder;
 pub mod http_client;
 #[cfg(any(feature = "nats", feature = "postgres", feature = "redis"))]
 mod lane_states;
+mod mark;
 pub mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;
@@ -42,6 +43,7 @@ pub use batch::{Batch, Record, Write};
 pub use claim::{Claim, Held, InvalidClaim, Takeover};
 pub use contract::{Cursor, Reason, Refusal, Report, Retry, RetryScope, SinkError, Traits};
 pub use driver::{Sink, SinkConfig};
+pub use mark::{InvalidMark, Mark};
 pub use memory::MemoryHandle;
 pub use object::directory::DirectoryConfig;
 pub use object::{Codec, Manifest, ObjectRules, ObjectStore, Parts, Prefix};

@@ -6,6 +6,7 @@
 mod answer;
 mod connection;
 mod door;
+mod expected;
 mod request;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Offered {
     /// The kind of store, as configurations name it.
     pub kind: &'static str,
+    /// What is stored where and how: see [`sink::remote::protocol::SinkInfo::parts`].
+    pub parts: BTreeMap<String, String>,
     /// The driver.
     pub sink: Sink,
 }

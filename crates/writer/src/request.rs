@@ -12,13 +12,14 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use sink::remote::frame::{self, FRAME_BYTES_MAX};
-use sink::remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome, SinkInfo};
+use sink::remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
 use sink::remote::reading::{PageJson, QueryJson};
 use sink::{Batch, Claim, Held, Sink, SinkError, Takeover};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::answer::{self, Body, Refused, Work};
+use crate::expected::Expected;
 use crate::{Offered, UNIT, Writer, door};
 
 /// Bytes of a query.
@@ -62,32 +63,35 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
     };
     let (name, call) = rest.split_once('/').unwrap_or((rest, ""));
     let offered = writer.offered.get(name).ok_or_else(|| unknown_sink(writer, name))?.clone();
-    Ok(Begun::Work(match (&head.method, call) {
-        (&Method::GET, "") => info(offered),
+    let (sink, expected) = (offered.sink.clone(), Expected::of(&head.headers)?);
+    let work = match (&head.method, call) {
+        (&Method::GET, "") => info(offered.clone()),
         (&Method::GET, "cursor") => {
             let lane = lane(&head.headers)?;
-            held(writer.clone(), async move { offered.sink.held(&lane).await })
+            held(writer.clone(), async move { sink.held(&lane).await })
         }
         (&Method::POST, "claim") => {
             let (lane, (claim, takeover)) = (lane(&head.headers)?, claim_query(body).await?);
-            held(writer.clone(), async move { offered.sink.claim(&lane, claim, takeover).await })
+            held(writer.clone(), async move { sink.claim(&lane, claim, takeover).await })
         }
         (&Method::POST, "") => {
             let (batch, permit) = batch(writer, &head.headers, body).await?;
-            store(writer.clone(), offered.sink, batch, permit)
+            let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
+            return Ok(Begun::Work(offered.verified(expected, false, work)));
         }
         (&Method::POST, "read") => {
             let length = length(&body, QUERY_BYTES_MAX)?;
             let query = serde_json::from_slice::<QueryJson>(&whole(body, length).await?).ok();
             let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query makes no sense"))?;
-            read(offered.sink, query)
+            read(sink, query)
         }
         (_, "" | "cursor" | "claim" | "read") => {
             let detail = "a sink takes GET and POST, its cursor GET, its claim and read POST";
             return Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail));
         }
         _ => return Err(unknown_path()),
-    }))
+    };
+    Ok(Begun::Work(offered.verified(expected, true, work)))
 }
 
 fn unknown_path() -> Refused {
@@ -109,11 +113,11 @@ fn unknown_sink(writer: &Writer, name: &str) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "sink", detail)
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
+pub(super) fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
     Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail)
 }
 
@@ -126,12 +130,12 @@ fn lane(headers: &HeaderMap) -> Result<Lane, Refused> {
 
 fn info(offered: Offered) -> Work {
     Box::pin(async move {
-        match offered.sink.connect().await {
-            Ok(()) => answer::json(&SinkInfo {
-                kind: offered.kind.to_owned(),
-                reads: offered.sink.can_read(),
-                caution: offered.sink.caution().map(|words| words.to_string()),
-            }),
+        let connected = async {
+            offered.sink.connect().await?;
+            offered.sink.mark().await
+        };
+        match connected.await {
+            Ok(mark) => answer::json(&offered.info(mark)),
             Err(error) => answer::json(&Outcome::from(error)),
         }
     })
@@ -158,15 +162,15 @@ async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
         .ok_or_else(|| bad_request("the body asks for no claim: run the same release of gateway and writer"))
 }
 
-fn store(writer: Arc<Writer>, sink: Sink, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
+fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
     Box::pin(async move {
-        let report = counted(&writer, sink.write(&batch)).await;
+        let report = counted(&writer, offered.sink.write(&batch)).await;
         if report.is_ok() {
             writer.counters.batches.add(1);
             writer.counters.records.add(batch.len() as u64);
         }
         drop((batch, permit));
-        answer::json(&Outcome::from(report))
+        answer::json(&report.map_or_else(|error| offered.failed(error), |report| Ok(report).into()))
     })
 }
 

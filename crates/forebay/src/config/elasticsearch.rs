@@ -11,6 +11,7 @@ use event::limits;
 use super::reader::{self, Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
+use super::sink::parts;
 use super::store::{ca, requests, timeout};
 use super::{file, size};
 use crate::text_file;
@@ -71,6 +72,21 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
         gzip,
         timeout,
     })
+}
+
+/// Reads what of them says what stands in which indices, as a gateway has it for a writer's sink.
+pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let index = reader.text_or(section, "index", INDEX, index);
+    let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
+    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    let conflict = conflict(reader, section, is_stream);
+    let mut parts = vec![
+        ("data_stream", is_stream.to_string()),
+        ("envelope", has_envelope.to_string()),
+        ("conflict", parts::document_conflict_part(conflict)),
+    ];
+    parts.extend(index.map(|index| ("index", index.to_string())));
+    parts
 }
 
 fn nodes(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<NodeList> {

@@ -37,6 +37,7 @@ mod reader;
 #[cfg(feature = "redis")]
 mod redis;
 mod remote;
+mod remote_parts;
 mod report;
 mod route;
 #[cfg(feature = "s3")]

@@ -54,6 +54,13 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     Some(NatsConfig { servers, credentials, ca, stream, subject, creation, timeout, connections_max })
 }
 
+/// Reads which stream and subjects it is, as a gateway has it for a writer's sink.
+pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let stream = reader.text(section, "stream", stream).map(|found| ("stream", found.value.to_string()));
+    let subject = reader.text_or(section, "subject", SUBJECT, subject).map(|subject| ("subject", subject.to_string()));
+    stream.into_iter().chain(subject).collect()
+}
+
 /// How a missing stream is made, unless it shall be there.
 fn creation(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Creation> {
     let replicas = reader.integer(section, "replicas", replicas);

@@ -13,6 +13,7 @@ use event::limits;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::Section;
+use super::sink::parts;
 use super::store::{ca, connections_max, timeout};
 use super::{duration, pointer, shards};
 
@@ -63,6 +64,19 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     }
     let partition = partition.map(|found| found.value).unwrap_or_default();
     Some(PostgresConfig { server: server?, ca, table: table?, layout, partition, conflict, timeout, connections })
+}
+
+/// Reads what of them says how rows are stored, as a gateway has it for a writer's sink.
+pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let table = reader.text_or(section, "table", TABLE, table);
+    let partition = reader.text(section, "partition", partition).map(|found| found.value).unwrap_or_default();
+    let layout = layout(reader, section);
+    let conflict = conflict(reader, section, &layout);
+    let mut parts =
+        vec![("partition", parts::partition_part(partition)), ("conflict", parts::conflict_part(&conflict))];
+    parts.extend(table.map(|table| ("table", table.to_string())));
+    parts.extend(parts::layout_parts(&layout));
+    parts
 }
 
 fn partition(text: &str) -> Result<Partition, Wrong> {

@@ -345,6 +345,11 @@ impl<'e> Reader<'e> {
         self.push(mistake.help("`${NAME}` stands for a variable; write `$${` for a plain `${`".to_owned()));
     }
 
+    /// Whether the file or the environment has a value for it.
+    pub(super) fn is_set(&self, section: &Section<'_>, key: &str) -> bool {
+        section.get(key).is_some() || (self.has_own_variables && self.environment.get(&section.variable(key)).is_some())
+    }
+
     fn variable(&mut self, section: &Section<'_>, key: &str) -> Option<Found<String>> {
         if !self.has_own_variables {
             // With thousands of types, to make all the names that nobody has set takes a tenth of a second.

@@ -79,6 +79,14 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     Some(RedisConfig { server, deployment, ca, key, structure, timeout, connections_max })
 }
 
+/// Reads what of them says what stands under which keys, as a gateway has it for a writer's sink.
+pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let structure = structure(reader, section);
+    let key = key(reader, section, structure.as_ref());
+    let structure = structure.map(|structure| ("mode", structure.to_string()));
+    structure.into_iter().chain(key.map(|key| ("key", key.to_string()))).collect()
+}
+
 /// Where the server is, and how it is found.
 fn place(reader: &mut Reader<'_>, section: &Section<'_>) -> (Option<Server>, Option<Deployment>) {
     let mistakes = reader.mistakes();

@@ -3,13 +3,42 @@
 use ::sink::remote::{RemoteConfig, RemoteStore, UnknownStore};
 
 use super::reader::{Reader, Wrong};
+use super::remote_parts;
 use super::report::Mistake;
 use super::section::Section;
 use super::sink::SinkName;
 use super::upstream::Upstreams;
 
 /// The settings.
-pub(super) const KEYS: &[&str] = &["kind", "from", "max_backlog", "upstream", "sink", "store", "read"];
+pub(super) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "upstream",
+    "sink",
+    "store",
+    "read",
+    "table",
+    "partition",
+    "columns",
+    "payload",
+    "payload_type",
+    "conflict",
+    "mode",
+    "key",
+    "field",
+    "by",
+    "max_entries",
+    "stream",
+    "subject",
+    "index",
+    "data_stream",
+    "envelope",
+    #[cfg(feature = "postgres")]
+    super::shards::BY,
+    #[cfg(feature = "postgres")]
+    super::shards::TABLE,
+];
 
 /// Reads them.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &Upstreams) -> Option<RemoteConfig> {
@@ -18,7 +47,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &U
     let sink = reader.text_or(section, "sink", section.name(), sink);
     let store = reader.required(section, "store", "say what the writer stores in, as in store = \"postgres\"", store);
     let reads = reader.boolean(section, "read").map(|found| found.value);
-    let (upstream, sink, store) = (upstream??, sink?, store?);
+    let parts = store.map(|store| remote_parts::read(reader, section, store));
+    let (upstream, sink, store, parts) = (upstream??, sink?, store?, parts?);
     if upstream.servers.len() > 1 && store == RemoteStore::Sqlite {
         let title = format!("`{}` has one file for each writer", section.key_path("store"));
         let label = format!("and the upstream has {} servers", upstream.servers.len());
@@ -26,7 +56,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &U
         reader.push(Mistake::new(title, section.spot().clone(), label).help(help.to_owned()));
     }
     let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
-    Some(RemoteConfig { servers: upstream.servers, sink, store, reads, token: upstream.token, ca: upstream.ca })
+    Some(RemoteConfig { servers: upstream.servers, sink, store, parts, reads, token: upstream.token, ca: upstream.ca })
 }
 
 fn sink(text: &str) -> Result<String, Wrong> {

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use ::sink::postgres::PostgresConfig;
+use ::sink::remote::RemoteConfig;
 use delivery::Condition;
 use pipeline::pointer::JsonPointer;
 
@@ -15,7 +16,7 @@ use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::route::Route;
 use super::section::Section;
-use super::sink::SinkName;
+use super::sink::{SinkConfig, SinkName};
 use super::store::ca;
 use super::{pointer, postgres};
 
@@ -23,6 +24,8 @@ use super::{pointer, postgres};
 pub(super) const BY: &str = "shard_by";
 /// The table of the databases.
 pub(super) const TABLE: &str = "shards";
+/// Those of a sink of a writer: where its databases are, the writer knows.
+const REMOTE_KEYS: &[&str] = &["values"];
 /// Their settings; the others are those of the sink.
 const KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
 
@@ -39,7 +42,7 @@ pub(super) struct Shards {
 pub(super) struct Shard {
     pub(super) sink: SinkName,
     pub(super) spot: Spot,
-    pub(super) config: PostgresConfig,
+    pub(super) store: SinkConfig,
     values: Vec<String>,
 }
 
@@ -48,7 +51,7 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     folder: &Path,
-    common: &PostgresConfig,
+    common: &SinkConfig,
 ) -> Option<Shards> {
     let mistakes_before = reader.mistakes();
     let by = reader.text(section, BY, member);
@@ -100,18 +103,23 @@ fn shard(
     sink: &Section<'_>,
     section: &Section<'_>,
     folder: &Path,
-    common: &PostgresConfig,
+    common: &SinkConfig,
 ) -> Option<Shard> {
-    reader.check_keys(section, KEYS);
     let name = SinkName::new(&format!("{}-{}", sink.name(), section.name()));
     if name.is_none() {
         let title = format!("`{}` can't be the name of a shard", section.name());
         let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
         reader.push(Mistake::new(title, section.spot().clone(), label));
     }
-    let server = postgres::server(reader, section);
-    let ca = ca(reader, section, folder).or_else(|| common.ca.clone());
-    let connections = postgres::connections(reader, section, common.connections);
+    let store = match common {
+        SinkConfig::Postgres(common) => database(reader, section, folder, common).map(SinkConfig::Postgres),
+        SinkConfig::Remote(common) => {
+            reader.check_keys(section, REMOTE_KEYS);
+            let sink = format!("{}-{}", common.sink, section.name());
+            Some(SinkConfig::Remote(RemoteConfig { sink, ..common.clone() }))
+        }
+        _ => None,
+    };
     let values = reader.texts(section, "values");
     let values = match values {
         Some(values) => values.value.into_iter().map(|found| found.value).collect(),
@@ -121,8 +129,20 @@ fn shard(
         let title = format!("`{}` has no values", section.key_path("values"));
         reader.push(Mistake::new(title, section.spot().clone(), "no event would go there"));
     }
-    let config = PostgresConfig { server: server?, ca, connections, ..common.clone() };
-    Some(Shard { sink: name?, spot: section.spot().clone(), config, values })
+    Some(Shard { sink: name?, spot: section.spot().clone(), store: store?, values })
+}
+
+fn database(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    folder: &Path,
+    common: &PostgresConfig,
+) -> Option<PostgresConfig> {
+    reader.check_keys(section, KEYS);
+    let server = postgres::server(reader, section);
+    let ca = ca(reader, section, folder).or_else(|| common.ca.clone());
+    let connections = postgres::connections(reader, section, common.connections);
+    Some(PostgresConfig { server: server?, ca, connections, ..common.clone() })
 }
 
 /// Each value belongs to one shard.

@@ -1,6 +1,7 @@
 //! `[sinks.X]`: the stores that events go to.
 
 mod display;
+pub(super) mod parts;
 mod place;
 
 use std::collections::BTreeMap;
@@ -178,11 +179,12 @@ impl SinkConfig {
     }
 
     /// What of JSON it can't store: types with a route to it refuse that before they are answered, unless they say otherwise.
-    pub(crate) const fn cannot_take(&self) -> Flaws {
+    pub(crate) fn cannot_take(&self) -> Flaws {
         match self {
             Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
-            // What some layouts of the store can't take: its columns are the writer's.
+            // Where the gateway's table doesn't say how the writer stores, what one of the ways can't take.
             Self::Remote(config) => match config.store {
+                RemoteStore::Postgres if parts::keeps_escapes(&config.parts) => Flaws::NONE,
                 RemoteStore::Postgres => Flaws::NUL,
                 RemoteStore::Elasticsearch => Flaws::DUPLICATE_KEYS,
                 _ => Flaws::NONE,
@@ -320,13 +322,12 @@ impl Sinks {
     #[cfg(feature = "postgres")]
     fn add_shards(&mut self, reader: &mut Reader<'_>, name: &SinkName, settings: &SinkSettings, shards: Shards) {
         for shard in &shards.all {
-            let store = SinkConfig::Postgres(shard.config.clone());
             if let Some(other) = self.declared.get(&*shard.sink.0) {
                 let title = format!("the shard is the sink `{}`, and there is one of this name", shard.sink);
                 let mistake = Mistake::new(title, shard.spot.clone(), "give it another name");
                 reader.push(mistake.also(other.clone(), "this one"));
             }
-            self.valid.insert(shard.sink.clone(), SinkSettings { store, ..settings.clone() });
+            self.valid.insert(shard.sink.clone(), SinkSettings { store: shard.store.clone(), ..settings.clone() });
         }
         self.sharded.insert(name.clone(), shards);
     }
@@ -365,8 +366,14 @@ fn read_shards(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Path, s
     for section in tables {
         let Some(name) = SinkName::new(section.name()) else { continue };
         let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
-        let SinkConfig::Postgres(config) = &settings.store else { continue };
-        if let Some(shards) = super::shards::read(reader, section, folder, config) {
+        let is_postgres = match &settings.store {
+            SinkConfig::Postgres(_) => true,
+            SinkConfig::Remote(config) => config.store == RemoteStore::Postgres,
+            _ => false,
+        };
+        if let Some(shards) =
+            is_postgres.then(|| super::shards::read(reader, section, folder, &settings.store)).flatten()
+        {
             sinks.add_shards(reader, &name, &settings, shards);
         }
     }
@@ -420,8 +427,11 @@ fn dead_letters(number: i64) -> Result<u64, Wrong> {
 
 fn read_sqlite(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {
     let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
-    let table = reader.text_or(section, "table", TABLE, table);
-    Some(SqliteConfig { path: path?, table: table? })
+    Some(SqliteConfig { path: path?, table: sqlite_table(reader, section)? })
+}
+
+pub(super) fn sqlite_table(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<TableName> {
+    reader.text_or(section, "table", TABLE, table)
 }
 
 fn begin(text: &str) -> Result<Begin, Wrong> {

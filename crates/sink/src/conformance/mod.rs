@@ -6,6 +6,7 @@ mod basics;
 mod claims;
 mod events;
 mod faults;
+mod marks;
 mod reading;
 mod sequences;
 mod stand;
@@ -30,6 +31,9 @@ pub trait Subject: Sized {
     /// Whether nothing of a batch takes effect where one of its records is refused. What is several servers may have taken the others:
     /// then they are left out when the batch comes again, and the lane's cursor stands where it stood.
     const WITHHOLDS_ALL: bool = true;
+
+    /// Whether each fresh store has a mark of its own; some are parts of one server, which has one.
+    const HAS_OWN_MARK: bool = true;
 
     /// What keeps the store from answering, until it is dropped.
     type Hindrance;
@@ -88,6 +92,8 @@ pub enum Case {
     ClaimsAgain,
     /// A claim by force sets the cursor.
     ClaimsByForce,
+    /// All sinks on one store find the same mark, another store has another, and a batch for another store isn't written.
+    Marks,
     /// The store fails at every stage and comes back.
     Outage,
     /// The store is slow: the sink waits without blocking its thread.
@@ -106,7 +112,7 @@ pub enum Case {
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::EmptyBatch,
         Self::FullBatch,
         Self::BadRecord,
@@ -120,6 +126,7 @@ impl Case {
         Self::Claims,
         Self::ClaimsAgain,
         Self::ClaimsByForce,
+        Self::Marks,
         Self::Outage,
         Self::Stall,
         Self::DroppedWhileWriting,
@@ -159,6 +166,7 @@ pub fn check<S: Subject>(case: Case) {
             Case::Claims => claims::one_at_a_time::<S>().await,
             Case::ClaimsAgain => claims::upgrade_and_repetition::<S>().await,
             Case::ClaimsByForce => claims::by_force::<S>().await,
+            Case::Marks => marks::marks::<S>().await,
             Case::Outage => faults::outage::<S>().await,
             Case::Stall => faults::stall::<S>().await,
             Case::DroppedWhileWriting => faults::dropped_while_writing::<S>().await,

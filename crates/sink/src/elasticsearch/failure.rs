@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::config::ElasticsearchConfig;
 use super::outcome::StoreError;
-use crate::SinkError;
 use crate::http_client::{HttpFailure, HttpFailureKind, shortened};
+use crate::{Mark, SinkError};
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(super) enum Failure {
     Overloaded(String),
     /// The store isn't what it must be.
     Unfit(String),
+    /// It is another store than the batch is for: the one with this mark.
+    OtherStore(Mark),
     /// What the store answered makes no sense.
     Odd(String),
     /// The sink was closed meanwhile.
@@ -51,7 +53,7 @@ impl Failure {
             Self::Overloaded(_) => true,
             Self::Status(status, _) => matches!(status.as_u16(), 429 | 502 | 503 | 504),
             Self::Http(failure) => matches!(failure.kind, HttpFailureKind::Silent(_)),
-            Self::Unfit(_) | Self::Odd(_) | Self::Closed => false,
+            Self::Unfit(_) | Self::OtherStore(_) | Self::Odd(_) | Self::Closed => false,
         }
     }
 
@@ -67,6 +69,7 @@ impl Failure {
             Self::Status(status, words) if words.is_empty() => format!("it answered {status}"),
             Self::Status(status, words) => format!("it answered {status}: {words}"),
             Self::Overloaded(words) | Self::Unfit(words) | Self::Odd(words) => words.clone(),
+            Self::OtherStore(mark) => SinkError::OtherStore(*mark).to_string(),
             Self::Closed => "the sink was closed here".to_owned(),
         }
     }
@@ -87,6 +90,9 @@ impl Failure {
     pub(super) fn into_sink_error(self, config: &ElasticsearchConfig) -> SinkError {
         let place = format!("Elasticsearch {}, index {}", config.nodes, config.index);
         let what = self.what();
+        if let Self::OtherStore(mark) = self {
+            return SinkError::OtherStore(mark);
+        }
         match (self.advice(), &self) {
             (Some(advice), _) => SinkError::Misconfigured(format!("{place}: {what}; {advice}").into()),
             (None, Self::Unfit(_)) => SinkError::Misconfigured(format!("{place}: {what}").into()),

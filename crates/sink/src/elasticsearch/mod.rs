@@ -13,6 +13,7 @@ mod generations;
 mod in_doubt;
 mod index;
 mod limiter;
+mod mark;
 mod nodes;
 mod outcome;
 mod page;
@@ -39,7 +40,7 @@ pub use config::{
 pub use index::{IndexPattern, InvalidIndex};
 
 use crate::read_thread::ReadThread;
-use crate::{Batch, Report, SinkError};
+use crate::{Batch, Mark, Report, SinkError};
 use failure::Failure;
 use generations::Generations;
 use limiter::Limiter;
@@ -98,6 +99,10 @@ impl Elasticsearch {
         .await
     }
 
+    pub(crate) async fn mark(&self) -> Result<Mark, SinkError> {
+        self.call(mark::of(&self.shared.server)).await
+    }
+
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
         if batch.is_empty() {
             return Ok(Report::Stored);
@@ -109,6 +114,7 @@ impl Elasticsearch {
                 *is_ready = true;
             }
             drop(is_ready);
+            self.shared.check(batch.mark()).await?;
             let Shared { config, server, limiter, generations, written, .. } = &*self.shared;
             let report = Writing { config, server, limiter, generations, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
@@ -152,6 +158,15 @@ impl Elasticsearch {
 }
 
 impl Shared {
+    /// Fails where a batch is for another store. Connections come and go unseen here, so each batch asks.
+    async fn check(&self, expected: Option<Mark>) -> Result<(), Failure> {
+        if expected.is_none() {
+            return Ok(());
+        }
+        let mark = mark::of(&self.server).await?;
+        if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
+    }
+
     /// Sees whether it is such a store, and installs the template that it lacks.
     async fn prepare(&self) -> Result<(), Failure> {
         self.server.look().await?;

@@ -10,7 +10,6 @@ use super::failure::Failure;
 use super::fields::{Fields, WANTED};
 use super::page::{self, OF_WHAT_IS_THERE};
 use super::server::Server;
-use crate::SinkError;
 use crate::read_thread::PageReader;
 
 /// What the thread reads with.
@@ -69,11 +68,7 @@ impl PageReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
         match self.page(query).await {
             Ok(page) => page.ok_or(ReadError::Bookmark),
-            Err(failure) => {
-                let (SinkError::Unavailable(reason) | SinkError::Misconfigured(reason)) =
-                    failure.into_sink_error(&self.config);
-                Err(ReadError::Unavailable(reason))
-            }
+            Err(failure) => Err(ReadError::Unavailable(failure.into_sink_error(&self.config).into_reason())),
         }
     }
 

@@ -152,6 +152,16 @@ impl Server {
         taken(status, body)
     }
 
+    /// Asks something, and gives the answer whatever its status is.
+    pub(super) async fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        json: Option<Bytes>,
+    ) -> Result<(StatusCode, Bytes), Failure> {
+        self.ask(Ask { method, path, content: json.map(|json| (JSON, json)) }).await
+    }
+
     pub(super) fn close_idle(&self) {
         self.client.close_idle();
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::api::ApiError;
 use super::config::NatsConfig;
-use crate::SinkError;
 use crate::claim::OF_ANOTHER;
 use crate::stream::is_of_trust;
+use crate::{Mark, SinkError};
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub(super) enum Failure {
     },
     /// Another process has claimed the lane.
     Claimed,
+    /// It is another stream than the batch is for: the one with this mark.
+    OtherStore(Mark),
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -89,6 +91,7 @@ impl Failure {
                 "the server acknowledged positions {first} to {last} and stored only some of them: its account has no room left; give \
                  it more, or remove what nobody needs. What is missing is sent again"
             )),
+            Self::OtherStore(mark) => SinkError::OtherStore(mark),
             Self::Claimed => unavailable(OF_ANOTHER.to_owned()),
             Self::Odd(what) => unavailable(what.to_owned()),
         }

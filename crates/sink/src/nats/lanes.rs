@@ -11,12 +11,13 @@ use tokio::sync::watch;
 use super::config::NatsConfig;
 use super::cursor::{self, Cursor};
 use super::failure::Failure;
+use super::mark;
 use super::session::{IDLE_MAX, Session};
 use super::standing::Standing;
 use super::write;
 use crate::connection_pool::{ConnectionPool, Lent};
 use crate::lane_states::LaneStates;
-use crate::{Batch, Claim, Held, Report, Takeover};
+use crate::{Batch, Claim, Held, Mark, Report, Takeover};
 
 /// The lanes that have called.
 pub(super) struct Lanes {
@@ -33,6 +34,28 @@ pub(super) struct Lanes {
 struct Link {
     session: Session,
     standing: Standing,
+    /// The stream's mark, if it was asked for.
+    mark: Option<Mark>,
+}
+
+impl Link {
+    async fn mark(&mut self, config: &NatsConfig) -> Result<Mark, Failure> {
+        if let Some(mark) = self.mark {
+            return Ok(mark);
+        }
+        let mark = mark::of(&mut self.session, config, self.standing.has_age).await?;
+        self.mark = Some(mark);
+        Ok(mark)
+    }
+
+    /// Fails where a batch is for another store.
+    async fn check(&mut self, config: &NatsConfig, expected: Option<Mark>) -> Result<(), Failure> {
+        if expected.is_none() {
+            return Ok(());
+        }
+        let mark = self.mark(config).await?;
+        if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +90,16 @@ impl Lanes {
         .await
     }
 
+    pub(super) async fn mark(&self, config: &NatsConfig) -> Result<Mark, Failure> {
+        self.unless_closed(async {
+            let mut lent = self.take(config).await?;
+            let mark = lent.connection.mark(config).await?;
+            self.pool.give_back(lent);
+            Ok(mark)
+        })
+        .await
+    }
+
     pub(super) async fn held(&self, config: &NatsConfig, lane: &Lane) -> Result<Held, Failure> {
         self.unless_closed(async {
             let state = self.states.of(lane);
@@ -89,7 +122,7 @@ impl Lanes {
             let state = self.states.of(lane);
             let mut state = state.lock().await;
             let mut lent = self.take(config).await?;
-            let Link { session, standing } = &mut lent.connection;
+            let Link { session, standing, .. } = &mut lent.connection;
             let cursor = write::claim(session, (standing, config), lane, claim, takeover).await?;
             self.pool.give_back(lent);
             Ok(state.goes_on_from(cursor))
@@ -102,7 +135,8 @@ impl Lanes {
             let state = self.states.of(batch.lane());
             let mut state = state.lock().await;
             let mut lent = self.take(config).await?;
-            let Link { session, standing } = &mut lent.connection;
+            lent.connection.check(config, batch.mark()).await?;
+            let Link { session, standing, .. } = &mut lent.connection;
             let report = write::write(session, standing, config, batch, &mut state).await?;
             self.pool.give_back(lent);
             Ok(report)
@@ -134,7 +168,7 @@ impl Lanes {
         let mut session = Session::open(config).await?;
         let standing = Standing::of(&mut session, config).await?;
         *self.caution.lock().unwrap_or_else(PoisonError::into_inner) = standing.caution;
-        Ok(permit.lend(Link { session, standing }))
+        Ok(permit.lend(Link { session, standing, mark: None }))
     }
 
     /// Does `work`, unless the sink is closed meanwhile.

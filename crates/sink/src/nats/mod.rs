@@ -10,6 +10,7 @@ mod credentials;
 mod cursor;
 mod failure;
 mod lanes;
+mod mark;
 mod publish;
 mod row;
 mod server;
@@ -29,7 +30,7 @@ pub use config::{Creation, InvalidStream, NatsConfig, REPLICAS_MAX, StreamName};
 pub use server::{InvalidServers, Servers};
 pub use subject::{InvalidSubject, SubjectPattern};
 
-use crate::{Batch, Claim, Held, Reason, Report, SinkError, Takeover};
+use crate::{Batch, Claim, Held, Mark, Reason, Report, SinkError, Takeover};
 use lanes::Lanes;
 
 /// How long a server may be behind its answers: it brings what it has stored to its disk every two minutes, unless it is told
@@ -60,6 +61,11 @@ impl Nats {
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         let Shared { config, lanes } = &*self.shared;
         lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn mark(&self) -> Result<Mark, SinkError> {
+        let Shared { config, lanes } = &*self.shared;
+        lanes.mark(config).await.map_err(|failure| failure.into_sink_error(config))
     }
 
     pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {

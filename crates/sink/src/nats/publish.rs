@@ -89,6 +89,17 @@ pub(super) async fn publish(session: &mut Session, frame: &Frame<'_>, rows: &[Ro
     }
 }
 
+/// Publishes a message without a payload, unless the last one under its subject isn't the one that its headers expect.
+pub(super) async fn one(session: &mut Session, subject: &str, headers: &str) -> Result<(), Failure> {
+    let reply = session.reply();
+    let mut bytes = Vec::new();
+    wire::publish(&mut bytes, subject, Some(&reply), headers.as_bytes(), b"");
+    match api::read::<Acknowledged>(&session.call(&bytes, &reply).await?.last)? {
+        Err(error) if !WRONG_LAST.contains(&error.err_code) => Err(Failure::JetStream(error)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 fn of_batch(batch: &str, number: usize) -> String {
     format!("{}: {batch}\r\n{}: {number}\r\n", cursor::BATCH, cursor::NUMBER)
 }

@@ -134,6 +134,11 @@ pub(super) fn of_cursor(stream: &StreamName, lane: &Lane) -> String {
     format!("{OWN}.cursors.{stream}.{}.{}.{sink}", lane.origin, lane.shard)
 }
 
+/// The subject of a stream's mark, which no lane's cursor has.
+pub(super) fn of_mark(stream: &StreamName) -> String {
+    format!("{OWN}.cursors.{stream}.mark")
+}
+
 /// What a stream must listen to so that it takes its cursors.
 pub(super) fn of_cursors(stream: &StreamName) -> String {
     format!("{OWN}.cursors.{stream}.>")

@@ -34,7 +34,7 @@ pub use manifest::Manifest;
 pub use prefix::{InvalidPrefix, Prefix};
 
 use crate::contract::make_visible;
-use crate::{Batch, Reason, Refusal, Report, SinkError};
+use crate::{Batch, Mark, Reason, Refusal, Report, SinkError};
 use content::OnePart;
 use directory::Directory;
 use room::Room;
@@ -118,6 +118,15 @@ impl ObjectStore {
         self.room().shrink_to(memory);
     }
 
+    /// The mark of what objects are kept in, which is made where there is none.
+    pub(crate) async fn mark(&self) -> Result<Mark, SinkError> {
+        match self {
+            Self::Directory(directory) => directory.mark().await,
+            #[cfg(feature = "objects-over-http")]
+            Self::OverHttp(store) => store.mark().await,
+        }
+    }
+
     fn room(&self) -> &Room {
         match self {
             Self::Directory(directory) => directory.room(),
@@ -158,6 +167,12 @@ impl ObjectStore {
         let refused: Vec<Refusal> = refusals.map(|(index, reason)| Refusal { index, reason }).collect();
         if !refused.is_empty() {
             return Ok(Report::Withheld { refused });
+        }
+        if batch.mark().is_some() {
+            let mark = self.mark().await?;
+            if !mark.is_expected(batch.mark()) {
+                return Err(SinkError::OtherStore(mark));
+            }
         }
         let (rules, run) = (self.rules(), batch.first()..=batch.last());
         for part in by_type(batch, &rules) {

@@ -57,6 +57,12 @@ impl Prefix {
         text.replace(DAY, &day).replace(HOUR, &hour).replace(TYPE, type_name)
     }
 
+    /// What all names begin with, whatever their types and times are.
+    #[cfg(feature = "objects-over-http")]
+    pub(super) fn fixed(&self) -> &str {
+        self.text.as_deref().unwrap_or_default().split('{').next().unwrap_or_default()
+    }
+
     /// Whether it can come to this text.
     pub(super) fn can_be(&self, text: &str) -> bool {
         can_come_to(self.text.as_deref().unwrap_or_default(), text)

@@ -6,8 +6,8 @@ use event::read::ReadError;
 use tokio_postgres::error::{DbError, SqlState};
 
 use super::config::PostgresConfig;
-use crate::SinkError;
 use crate::claim::OF_ANOTHER;
+use crate::{Mark, SinkError};
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub(super) enum Failure {
     },
     /// Another process has claimed the lane.
     Claimed,
+    /// The connection leads to another database than the batch is for: to the one with this mark.
+    OtherStore(Mark),
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -162,14 +164,14 @@ impl Failure {
                 "{place} has a lane up to position {position}, and {stored} was stored: it is another server now, or an \
                  older copy; the lane's place is to be asked for again"
             )),
+            Self::OtherStore(mark) => SinkError::OtherStore(mark),
             Self::Claimed => unavailable(format!("{place}: {OF_ANOTHER}")),
             Self::Odd(what) => unavailable(format!("{place}: {what}, which is a bug: please report it")),
         }
     }
 
     pub(super) fn into_read_error(self, config: &PostgresConfig) -> ReadError {
-        let (SinkError::Unavailable(reason) | SinkError::Misconfigured(reason)) = self.into_sink_error(config);
-        ReadError::Unavailable(reason)
+        ReadError::Unavailable(self.into_sink_error(config).into_reason())
     }
 }
 
@@ -207,7 +209,7 @@ fn hint(error: &DbError) -> String {
 
 /// What a lane waits for that has found no event to pass: a person, or the next event.
 fn of_all(error: SinkError, tried: usize) -> SinkError {
-    let (SinkError::Unavailable(told) | SinkError::Misconfigured(told)) = error;
+    let told = error.into_reason();
     let none = if tried == 1 { "the only event".to_owned() } else { format!("each of {tried} events") };
     SinkError::Misconfigured(
         format!(

@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::pool::Pool;
 use super::transaction;
 use crate::lane_states::LaneStates;
-use crate::{Batch, Claim, Held, Report, Takeover};
+use crate::{Batch, Claim, Held, Mark, Report, Takeover};
 
 /// The lanes that have called, and the connections that they share.
 pub(super) struct Lanes {
@@ -43,6 +43,16 @@ impl Lanes {
         self.unless_closed(async {
             self.pool.give_back(self.pool.take(config).await?);
             Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn mark(&self, config: &PostgresConfig) -> Result<Mark, Failure> {
+        self.unless_closed(async {
+            let mut lent = self.pool.take(config).await?;
+            let mark = lent.connection.mark(config).await?;
+            self.pool.give_back(lent);
+            Ok(mark)
         })
         .await
     }

@@ -10,6 +10,7 @@ mod creation;
 mod failure;
 mod kind;
 mod lanes;
+mod mark;
 mod numeric;
 mod page;
 mod partitions;
@@ -39,7 +40,7 @@ pub use pool::Connections;
 pub use pooler::Pooler;
 
 use crate::read_thread::ReadThread;
-use crate::{Batch, Claim, Held, Report, SinkError, Takeover};
+use crate::{Batch, Claim, Held, Mark, Report, SinkError, Takeover};
 use lanes::Lanes;
 use reader::Reader;
 
@@ -76,6 +77,11 @@ impl Postgres {
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         let Shared { config, lanes, .. } = &*self.shared;
         lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn mark(&self) -> Result<Mark, SinkError> {
+        let Shared { config, lanes, .. } = &*self.shared;
+        lanes.mark(config).await.map_err(|failure| failure.into_sink_error(config))
     }
 
     pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use super::config::PostgresConfig;
 use super::failure::Failure;
+use super::mark;
 use super::partitions::Days;
 use super::pooler::Pooler;
 use super::session::Session;
 use super::table::Table;
 use super::transaction::{self, How};
 use crate::connection_pool::{ConnectionPool, Lent};
-use crate::{Batch, Report};
+use crate::{Batch, Mark, Report};
 
 /// How many connections write to a database, and how long each is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub(super) struct Open {
     pub(super) days: Days,
     /// Whether the table takes a COPY.
     copies: bool,
+    /// The database's mark, if it was asked for.
+    mark: Option<Mark>,
 }
 
 impl Open {
@@ -57,12 +60,29 @@ impl Open {
         let mut session = Session::open(config).await?;
         let (talk, driver) = session.parts();
         let table = driver.run(Table::open(talk, config)).await?;
-        Ok(Self { session, table, days: Days::default(), copies: true })
+        Ok(Self { session, table, days: Days::default(), copies: true, mark: None })
+    }
+
+    /// The mark of the database that the connection leads to.
+    pub(super) async fn mark(&mut self, config: &PostgresConfig) -> Result<Mark, Failure> {
+        if let Some(mark) = self.mark {
+            return Ok(mark);
+        }
+        let (talk, driver) = self.session.parts();
+        let mark = driver.run(mark::of(talk, config)).await?;
+        self.mark = Some(mark);
+        Ok(mark)
     }
 
     /// Stores a batch.
-    async fn write(&mut self, batch: &Batch, probes: usize) -> Result<Report, Failure> {
-        let Self { session, table, days, copies } = self;
+    async fn write(&mut self, config: &PostgresConfig, batch: &Batch, probes: usize) -> Result<Report, Failure> {
+        if batch.mark().is_some() {
+            let mark = self.mark(config).await?;
+            if !mark.is_expected(batch.mark()) {
+                return Err(Failure::OtherStore(mark));
+            }
+        }
+        let Self { session, table, days, copies, .. } = self;
         let (talk, driver) = session.parts();
         let how = How { probes, copies: *copies };
         let work = async {
@@ -79,17 +99,17 @@ impl Open {
         batch: &Batch,
         probes: usize,
     ) -> Result<Report, Failure> {
-        let written = match self.write(batch, probes).await {
+        let written = match self.write(config, batch, probes).await {
             Err(Failure::NoCopy(_)) => {
                 *self = Self { copies: false, ..Self::new(config).await? };
-                self.write(batch, probes).await
+                self.write(config, batch, probes).await
             }
             written => written,
         };
         match written {
             Err(failure) if failure.may_be_of_an_older_table() => {
                 let is_another = self.look_again(config).await?;
-                if is_another { self.write(batch, probes).await } else { Err(failure) }
+                if is_another { self.write(config, batch, probes).await } else { Err(failure) }
             }
             done => done,
         }

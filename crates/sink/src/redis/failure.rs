@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::address::Address;
 use super::config::RedisConfig;
 use super::deployment::Deployment;
-use crate::SinkError;
 use crate::claim::OF_ANOTHER;
 use crate::stream::is_of_trust;
+use crate::{Mark, SinkError};
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub(super) enum Failure {
     },
     /// Another process has claimed the lane.
     Claimed,
+    /// It is another store than the batch is for: the one with this mark.
+    OtherStore(Mark),
     /// What the server answered makes no sense.
     Odd(&'static str),
 }
@@ -55,6 +57,7 @@ impl fmt::Display for Failure {
             Self::Closed => f.write_str("the connection was closed here"),
             Self::LostTail { position, stored } => write!(f, "it has positions up to {position}, {stored} was stored"),
             Self::Claimed => f.write_str(OF_ANOTHER),
+            Self::OtherStore(mark) => SinkError::OtherStore(*mark).fmt(f),
             Self::Odd(what) => f.write_str(what),
         }
     }
@@ -69,7 +72,7 @@ impl Failure {
             Self::Silent(limit) => Self::NotReady(format!("{address}: no answer for {limit:?}")),
             Self::Unfit(why) => Self::Unfit(format!("{address}: {why}")),
             Self::NotReady(why) => Self::NotReady(format!("{address}: {why}")),
-            Self::Odd(_) | Self::Closed | Self::Claimed | Self::LostTail { .. } => self,
+            Self::Odd(_) | Self::Closed | Self::Claimed | Self::OtherStore(_) | Self::LostTail { .. } => self,
         }
     }
 
@@ -95,6 +98,7 @@ impl Failure {
                 "it has a lane up to position {position}, and {stored} was stored: it was emptied, lost what wasn't on its \
                  disk, or another server took over; the lane's place is to be asked for again"
             )),
+            Self::OtherStore(mark) => SinkError::OtherStore(mark),
             Self::Claimed => unavailable(OF_ANOTHER.to_owned()),
             Self::Odd(what) => unavailable(what.to_owned()),
         }

@@ -15,13 +15,14 @@ use super::config::RedisConfig;
 use super::connecting;
 use super::deployment::Deployment;
 use super::failure::Failure;
+use super::mark;
 use super::places::Places;
 use super::script;
 use super::session::{IDLE_MAX, Session};
 use super::standing::Standing;
 use crate::connection_pool::{ConnectionPool, Lent};
 use crate::lane_states::LaneStates;
-use crate::{Batch, Claim, Held, Report, Takeover};
+use crate::{Batch, Claim, Held, Mark, Report, Takeover};
 
 /// The lanes that have called.
 pub(super) struct Lanes {
@@ -78,6 +79,7 @@ impl LaneState {
     ) -> Result<Report, Failure> {
         let Self { sessions, places } = self;
         let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
+        mark::check(&mut nodes, config, batch.mark()).await?;
         if config.has_one_place() {
             script::write(&mut nodes, config, &config.key.own(), batch, &all(batch), &mut batch.floor()).await
         } else {
@@ -118,6 +120,21 @@ impl Lanes {
             }
             self.pool.give_back(self.take(config).await?);
             Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn mark(&self, config: &RedisConfig) -> Result<Mark, Failure> {
+        self.unless_closed(async {
+            if let Deployment::Cluster(more) = &config.deployment {
+                let mut sessions = HashMap::new();
+                let mut nodes = Nodes { config, map: &self.map, more, sessions: &mut sessions };
+                return mark::of(&mut nodes, config).await;
+            }
+            let mut lent = self.take(config).await?;
+            let mark = mark::of(&mut lent.connection, config).await?;
+            self.pool.give_back(lent);
+            Ok(mark)
         })
         .await
     }
@@ -166,6 +183,7 @@ impl Lanes {
             }
             let mut lent = self.take(config).await?;
             let (own, session) = (config.key.own(), &mut lent.connection);
+            mark::check(session, config, batch.mark()).await?;
             let report = script::write(session, config, &own, batch, &all(batch), &mut batch.floor()).await?;
             self.pool.give_back(lent);
             Ok(report)

@@ -11,6 +11,7 @@ mod connecting;
 mod deployment;
 mod failure;
 mod lanes;
+mod mark;
 mod places;
 mod row;
 mod script;
@@ -32,7 +33,7 @@ pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use deployment::{Deployment, Sentinel};
 pub use server::{InvalidServer, Server};
 
-use crate::{Batch, Claim, Held, Reason, Report, SinkError, Takeover};
+use crate::{Batch, Claim, Held, Mark, Reason, Report, SinkError, Takeover};
 use lanes::Lanes;
 
 /// How long a replica may be behind when it takes over, or a disk behind its server, without an event being lost:
@@ -63,6 +64,11 @@ impl Redis {
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         let Shared { config, lanes } = &*self.shared;
         lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
+    }
+
+    pub(crate) async fn mark(&self) -> Result<Mark, SinkError> {
+        let Shared { config, lanes } = &*self.shared;
+        lanes.mark(config).await.map_err(|failure| failure.into_sink_error(config))
     }
 
     pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {

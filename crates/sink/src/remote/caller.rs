@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use event::Lane;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join_all, select};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::RemoteConfig;
-use super::protocol::{self, Outcome};
+use super::binding::Binding;
+use super::protocol::{self, Outcome, SinkInfo};
 use super::servers::Servers;
 use crate::http_client::{Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
 use crate::{Batch, Reason, SinkError};
@@ -39,20 +40,21 @@ pub(super) struct Caller {
     config: RemoteConfig,
     client: HttpClient,
     servers: Arc<Servers>,
+    binding: Arc<Binding>,
     /// How often the sink was closed: calls in flight end by it.
     closed: watch::Sender<u64>,
 }
 
 impl Caller {
     /// Connects to the writers that `servers` knows, which are those of `config`.
-    pub(super) fn new(config: RemoteConfig, servers: Arc<Servers>) -> Self {
+    pub(super) fn new(config: RemoteConfig, servers: Arc<Servers>, binding: Arc<Binding>) -> Self {
         let client = HttpClient::new(HttpOptions {
             ca: config.ca.clone(),
             connect_timeout: CONNECT_TIMEOUT,
             silence_max: SILENCE_MAX,
             waits_for_retry_after: false,
         });
-        Self { config, client, servers, closed: watch::Sender::new(0) }
+        Self { config, client, servers, binding, closed: watch::Sender::new(0) }
     }
 
     pub(super) const fn config(&self) -> &RemoteConfig {
@@ -61,6 +63,10 @@ impl Caller {
 
     pub(super) const fn servers(&self) -> &Arc<Servers> {
         &self.servers
+    }
+
+    pub(super) const fn binding(&self) -> &Arc<Binding> {
+        &self.binding
     }
 
     /// Ends the calls in flight and closes the connections that wait.
@@ -84,14 +90,31 @@ impl Caller {
     async fn ask_each(&self, call: &Call<'_>) -> Result<Bytes, SinkError> {
         let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: self.config.sink.as_str().into() };
         let mut last = SinkError::Misconfigured("the upstream names no writer".into());
-        for index in self.servers.order(call.lane.unwrap_or(&nobody)) {
+        let mut order = self.servers.order(call.lane.unwrap_or(&nobody));
+        order.sort_by_key(|index| self.binding.is_refused(&self.name(*index)));
+        for index in order {
             match self.ask(index, call).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => match self.binding.refusal(&self.name(index), &answer) {
+                    Some(error) => last = error,
+                    None => return Ok(answer),
+                },
                 Err(Unanswered::NextWriter(error)) => last = error,
                 Err(Unanswered::Unknown(error)) => return Err(error),
             }
         }
         Err(last)
+    }
+
+    /// Asks every writer at once what its sink is: those that answer, and why the others don't.
+    pub(super) async fn survey(&self, call: &Call<'_>) -> (Vec<(String, SinkInfo)>, Vec<SinkError>) {
+        let ask = |index| async move {
+            let answer = self.ask(index, call).await.map_err(Unanswered::into_error)?;
+            let info = protocol::differing(&answer).map_or_else(|| parse(&answer), Ok)?;
+            Ok((self.name(index), info))
+        };
+        let answers = join_all((0..self.config.servers.len()).map(ask)).await;
+        let (answers, failures): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        (answers.into_iter().filter_map(Result::ok).collect(), failures.into_iter().filter_map(Result::err).collect())
     }
 
     async fn ask(&self, index: usize, call: &Call<'_>) -> Result<Bytes, Unanswered> {
@@ -137,6 +160,7 @@ impl Caller {
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, token.header());
         }
+        request = self.binding.headers(request);
         if let Some(lane) = call.lane {
             request = request.header(protocol::LANE, protocol::lane_text(lane));
         }
@@ -157,13 +181,17 @@ impl Caller {
         request.body(body).map_err(|error| wrong(&error.to_string()))
     }
 
+    fn name(&self, index: usize) -> String {
+        self.config.servers.get(index).map(ToString::to_string).unwrap_or_default()
+    }
+
     /// What a writer said by a status other than 200.
     fn words(&self, index: usize, status: StatusCode, body: &[u8]) -> Reason {
         #[derive(serde::Deserialize)]
         struct Problem {
             detail: String,
         }
-        let server = self.config.servers.get(index).map(ToString::to_string).unwrap_or_default();
+        let server = self.name(index);
         let detail = serde_json::from_slice::<Problem>(body).map(|problem| problem.detail);
         let detail = detail.unwrap_or_else(|_| "no Forebay writer answers like this: look at the address".into());
         format!("writer {server} answers {status}: {}", shortened(&detail)).into()
@@ -176,6 +204,13 @@ enum Unanswered {
     NextWriter(SinkError),
     /// What it did isn't known, or asking another one is of no use.
     Unknown(SinkError),
+}
+
+impl Unanswered {
+    fn into_error(self) -> SinkError {
+        let (Self::NextWriter(error) | Self::Unknown(error)) = self;
+        error
+    }
 }
 
 /// What an answer of 200 says: what was asked for, or why the sink failed.

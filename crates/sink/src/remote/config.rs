@@ -1,5 +1,6 @@
 //! What a gateway's sink of kind `writer` needs to know: which writers, which of their sinks, and which kind of store that is.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,6 +20,8 @@ pub struct RemoteConfig {
     pub sink: String,
     /// The kind of store that it is.
     pub store: RemoteStore,
+    /// What of the sink is known here: by the names of its settings, the same as in [`protocol::SinkInfo::parts`](super::protocol::SinkInfo).
+    pub parts: BTreeMap<String, String>,
     /// Whether events are read back through the writers.
     pub reads: bool,
     /// By which the writers know their gateway.

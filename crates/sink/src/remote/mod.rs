@@ -3,6 +3,7 @@
 //! The store's cursor stays the truth, and the lane stays the owner of its progress: a writer owns nothing. A lane sticks to a writer and
 //! uses another one where that one doesn't answer.
 
+mod binding;
 mod caller;
 mod config;
 pub mod frame;
@@ -21,7 +22,8 @@ use http::Method;
 pub use config::{DeliverToken, RemoteConfig, RemoteStore, UnknownStore};
 
 use crate::read_thread::{PageReader, ReadThread};
-use crate::{Batch, Claim, Held, Reason, Report, SinkError, Takeover};
+use crate::{Batch, Claim, Held, Mark, Reason, Report, SinkError, Takeover};
+use binding::Binding;
 use caller::{Call, Caller, odd};
 use protocol::{ClaimQuery, HeldAnswer, Outcome, SinkInfo};
 use reading::{PageJson, QueryJson};
@@ -41,16 +43,14 @@ pub struct Remote {
 struct Shared {
     caller: Caller,
     reads: ReadThread,
-    /// What the writer said at the last connection.
-    info: std::sync::Mutex<Option<SinkInfo>>,
 }
 
 impl Remote {
     pub(crate) fn new(config: RemoteConfig) -> Self {
         let servers = Arc::new(Servers::new(config.servers.iter().map(ToString::to_string).collect()));
-        let caller = Caller::new(config, servers);
-        let shared = Shared { caller, reads: ReadThread::new("writer-read"), info: std::sync::Mutex::default() };
-        Self { shared: Arc::new(shared) }
+        let binding = Arc::new(Binding::new(&config.sink));
+        let caller = Caller::new(config, servers, binding);
+        Self { shared: Arc::new(Shared { caller, reads: ReadThread::new("writer-read") }) }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -62,36 +62,84 @@ impl Remote {
         self.shared.caller.config().store
     }
 
-    pub(crate) fn caution(&self) -> Option<Reason> {
-        self.info().as_ref()?.caution.as_deref().map(Into::into)
+    fn binding(&self) -> &Binding {
+        self.shared.caller.binding()
     }
 
-    fn info(&self) -> std::sync::MutexGuard<'_, Option<SinkInfo>> {
-        self.shared.info.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    pub(crate) fn caution(&self) -> Option<Reason> {
+        self.binding().caution()
+    }
+
+    /// The mark of the store that the sink is bound to.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        self.binding().mark()
+    }
+
+    /// Whether the writers have another store than the one that the sink is bound to.
+    pub(crate) fn misses_store(&self) -> bool {
+        self.binding().misses_store()
+    }
+
+    /// Binds the sink to the store with this mark, or to whichever is found next.
+    pub(crate) fn bind(&self, mark: Option<Mark>) {
+        match mark {
+            Some(mark) => self.binding().expect(mark),
+            None => self.binding().unbind(),
+        }
     }
 
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         let call =
             Call { method: Method::GET, path: "", lane: None, batch: None, body: None, answer_max: ANSWER_BYTES_MAX };
-        let info: SinkInfo = self.shared.caller.call(&call).await??;
-        let wanted = self.shared.caller.config().store.as_str();
+        if self.binding().is_bound() {
+            match self.shared.caller.call::<SinkInfo>(&call).await.and_then(|answer| answer) {
+                // What none of the writers has any more they may have changed together.
+                Err(SinkError::Misconfigured(_)) => {}
+                answered => return answered.map(drop),
+            }
+        }
+        let (answers, failures) = self.shared.caller.survey(&call).await;
+        if answers.is_empty() {
+            let none = || SinkError::Misconfigured("the upstream names no writer".into());
+            return Err(failures.into_iter().next().unwrap_or_else(none));
+        }
+        for (server, info) in &answers {
+            self.check(server, info)?;
+        }
+        self.binding().bind(answers)
+    }
+
+    /// Compares what a writer has with what this gateway's configuration says of it.
+    fn check(&self, server: &str, info: &SinkInfo) -> Result<(), SinkError> {
+        let RemoteConfig { sink, store, reads, parts, .. } = self.shared.caller.config();
+        let wrong = |what: String| SinkError::Misconfigured(format!("writer {server}: {what}").into());
+        let wanted = store.as_str();
         if info.kind != wanted {
-            let sink = &self.shared.caller.config().sink;
-            let reason = format!(
-                "the writer's sink `{sink}` is of kind {}, this gateway's configuration says store = \"{wanted}\": change one of them",
+            return Err(wrong(format!(
+                "its sink `{sink}` is of kind {}, this gateway's configuration says store = \"{wanted}\": change one of them",
                 info.kind
-            );
-            return Err(SinkError::Misconfigured(reason.into()));
+            )));
         }
-        if self.shared.caller.config().reads && !info.reads {
-            let sink = &self.shared.caller.config().sink;
-            let reason = format!(
-                "events can't be read back from the writer's sink `{sink}`: set read = false in the gateway's table of it"
-            );
-            return Err(SinkError::Misconfigured(reason.into()));
+        if *reads && !info.reads {
+            return Err(wrong(format!(
+                "events can't be read back from its sink `{sink}`: set read = false in the gateway's table of it"
+            )));
         }
-        *self.info() = Some(info);
-        Ok(())
+        let wanted = SinkInfo { parts: parts.clone(), ..info.clone() };
+        let of_both = SinkInfo {
+            parts: info
+                .parts
+                .iter()
+                .filter(|(name, _)| parts.contains_key(*name))
+                .map(|(name, part)| (name.clone(), part.clone()))
+                .collect(),
+            ..info.clone()
+        };
+        wanted.difference(&of_both).map_or(Ok(()), |(name, here, there)| {
+            Err(wrong(format!(
+                "`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: change one of them"
+            )))
+        })
     }
 
     pub(crate) async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
@@ -153,8 +201,9 @@ impl Remote {
     }
 
     pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        let (config, servers) = (self.shared.caller.config().clone(), self.shared.caller.servers().clone());
-        self.shared.reads.read(move || Reader(Caller::new(config, servers)), query).await
+        let caller = &self.shared.caller;
+        let (config, servers, binding) = (caller.config().clone(), caller.servers().clone(), caller.binding().clone());
+        self.shared.reads.read(move || Reader(Caller::new(config, servers, binding)), query).await
     }
 
     /// Ends the calls in flight and closes the connections that wait.

@@ -1,12 +1,13 @@
 //! What a gateway and a writer say to each other: paths, header fields, and answers as JSON. `docs/writer-protocol.md` is its page.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
 use event::{Lane, Origin};
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Held, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
+use crate::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
 
 /// Every path begins with it; behind it stands the sink's name.
 pub const PATH: &str = "/ingest/data";
@@ -22,6 +23,10 @@ pub const CLAIM: &str = "forebay-claim";
 pub const FLOOR: &str = "forebay-floor";
 /// The highest position that was ever handed to the sink before: [`crate::Batch::again`].
 pub const AGAIN: &str = "forebay-again";
+/// The mark of the store that the gateway's sink is bound to, as 32 hexadecimal digits.
+pub const MARK: &str = "forebay-mark";
+/// The [fingerprint](SinkInfo::fingerprint) of the sink that the gateway is bound to.
+pub const LAYOUT: &str = "forebay-layout";
 /// A writer that ends names it: its gateways use another one.
 pub const DRAINING: &str = "forebay-draining";
 /// How often a writer says that it still works, while its store does: a newline before the answer.
@@ -38,6 +43,38 @@ pub struct SinkInfo {
     pub reads: bool,
     /// What the store may lose although it has answered, in words.
     pub caution: Option<String>,
+    /// The store's mark, as 32 hexadecimal digits, if it has a place for one.
+    pub mark: Option<String>,
+    /// What is stored where and how, by the names of settings: the table, its columns, keys, subjects. Writers of one upstream have the
+    /// same ones.
+    pub parts: BTreeMap<String, String>,
+}
+
+impl SinkInfo {
+    /// The store's mark.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        self.mark.as_deref()?.parse().ok()
+    }
+
+    /// The kind and the parts as 16 hexadecimal digits: those of two sinks that store alike are the same.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let text = serde_json::to_vec(&(&self.kind, &self.parts)).unwrap_or_default();
+        format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&text))
+    }
+
+    /// The first part in which `other` differs: its name, its value here and there. An absent part is `none`.
+    #[must_use]
+    pub fn difference<'a>(&'a self, other: &'a Self) -> Option<(&'a str, &'a str, &'a str)> {
+        if self.kind != other.kind {
+            return Some(("kind", &self.kind, &other.kind));
+        }
+        let of = |info: &'a Self, name: &str| info.parts.get(name).map_or("none", String::as_str);
+        let names = self.parts.keys().chain(other.parts.keys());
+        let mut parts = names.map(|name| (name.as_str(), of(self, name), of(other, name)));
+        parts.find(|(_, here, there)| here != there)
+    }
 }
 
 /// What the store holds of a lane.
@@ -138,6 +175,11 @@ pub enum Outcome {
         /// To be sent again.
         retry: Vec<Again>,
     },
+    /// The writer's sink, or its store, isn't the one that the gateway is bound to: nothing was done.
+    Differs {
+        /// What it is.
+        info: SinkInfo,
+    },
     /// [`SinkError`].
     Failed {
         /// Whether the operator must act.
@@ -173,6 +215,7 @@ impl From<SinkError> for Outcome {
         match error {
             SinkError::Unavailable(reason) => Self::Failed { misconfigured: false, reason: reason.to_string() },
             SinkError::Misconfigured(reason) => Self::Failed { misconfigured: true, reason: reason.to_string() },
+            error @ SinkError::OtherStore(_) => Self::Failed { misconfigured: true, reason: error.to_string() },
         }
     }
 }
@@ -201,12 +244,26 @@ impl Outcome {
             Self::Except { refused, retry } if check(&refused) && check_again(&retry) => {
                 Ok(Report::Except { refused: refusals(refused), retry: retries(retry) })
             }
+            Self::Differs { .. } => {
+                Err(SinkError::Misconfigured("the writer's sink isn't the one that was used before".into()))
+            }
             Self::Withheld { .. } | Self::Except { .. } => {
                 Err(SinkError::Unavailable("the writer names records that the batch doesn't have".into()))
             }
             Self::Failed { misconfigured: true, reason } => Err(SinkError::Misconfigured(reason.into())),
             Self::Failed { misconfigured: false, reason } => Err(SinkError::Unavailable(reason.into())),
         }
+    }
+}
+
+/// What the writer's sink is, if an answer says that it isn't the one that the gateway is bound to.
+pub(super) fn differing(answer: &[u8]) -> Option<SinkInfo> {
+    if !answer.trim_ascii_start().starts_with(br#"{"differs""#) {
+        return None;
+    }
+    match serde_json::from_slice(answer) {
+        Ok(Outcome::Differs { info }) => Some(info),
+        _ => None,
     }
 }
 

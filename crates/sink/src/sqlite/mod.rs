@@ -6,6 +6,7 @@
 
 mod failure;
 mod file_identity;
+mod mark;
 mod page;
 mod reader;
 mod rows;
@@ -21,7 +22,7 @@ use event::Lane;
 use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
-use crate::{Batch, Claim, Held, Report, SinkError, TableName, Takeover};
+use crate::{Batch, Claim, Held, Mark, Report, SinkError, TableName, Takeover};
 use reader::ReadThread;
 use writer::{Job, Reply, Writer};
 
@@ -59,6 +60,10 @@ impl Sqlite {
 
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         self.call(Job::Connect).await
+    }
+
+    pub(crate) async fn mark(&self) -> Result<Mark, SinkError> {
+        self.call(Job::Mark).await
     }
 
     pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {

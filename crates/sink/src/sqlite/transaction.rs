@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::failure::may_concern_a_row;
 use super::rows::{Rows, Sql};
-use crate::{Batch, Claim, Refusal, Report, Takeover};
+use crate::{Batch, Claim, Mark, Refusal, Report, Takeover};
 
 const READ: &str = "select position, claim from forebay_cursors where origin = ?1 and shard = ?2 and sink = ?3";
 const SET: &str = "insert into forebay_cursors (origin, shard, sink, position, claim) values (?1, ?2, ?3, ?4, ?5)
@@ -53,6 +53,8 @@ pub(super) enum Written {
     },
     /// Another process has claimed the lane, and nothing was written.
     Unclaimed,
+    /// It is another file than the batch is for, with this mark, and nothing was written.
+    Elsewhere(Mark),
 }
 
 /// How often records, by their sequences, have ended the transaction that they were written in.

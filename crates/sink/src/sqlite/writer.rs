@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use super::file_identity::FileIdentity;
 use super::rows::Sql;
 use super::transaction::{Enders, Written};
-use super::{SqliteConfig, failure, schema, transaction};
-use crate::{Batch, Claim, Held, Report, SinkError, Takeover};
+use super::{SqliteConfig, failure, mark, schema, transaction};
+use crate::{Batch, Claim, Held, Mark, Report, SinkError, Takeover};
 
 /// Where a job's answer goes. It may find nobody: whoever asked may have left.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
@@ -24,6 +24,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
 pub(super) enum Job {
     /// Opens the file.
     Connect(Reply<()>),
+    /// Reads the file's mark.
+    Mark(Reply<Mark>),
     /// Reads a lane's cursor and claim.
     Look(Lane, Reply<Held>),
     /// Exchanges the claim on a lane.
@@ -85,6 +87,7 @@ impl Writer {
         while let Some(job) = self.next(&jobs) {
             match job {
                 Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
+                Job::Mark(reply) => drop(reply.send(self.with(|connection, _| mark::of(connection)))),
                 Job::Look(lane, reply) => drop(reply.send(self.look(&lane))),
                 Job::Claim((lane, claim, takeover), reply) => drop(reply.send(self.claim(&lane, claim, &takeover))),
                 Job::Write(batch, reply) => self.write(&batch, reply),
@@ -136,13 +139,22 @@ impl Writer {
 
     fn store(&mut self, batch: &Batch) -> Result<Report, SinkError> {
         let mut enders = self.enders.remove(batch.lane()).unwrap_or_default();
-        let written = self.with(|connection, sql| transaction::write(connection, sql, batch, &mut enders));
+        let written = self.with(|connection, sql| {
+            if batch.mark().is_some() {
+                let mark = mark::of(connection)?;
+                if !mark.is_expected(batch.mark()) {
+                    return Ok(Written::Elsewhere(mark));
+                }
+            }
+            transaction::write(connection, sql, batch, &mut enders)
+        });
         if written.is_err() && !enders.is_empty() {
             self.enders.insert(batch.lane().clone(), enders);
         }
         match written? {
             Written::Report(report) => Ok(report),
             Written::Nothing { position } => Err(failure::lost_tail(&self.config.path, position, batch.floor())),
+            Written::Elsewhere(mark) => Err(SinkError::OtherStore(mark)),
             Written::Unclaimed => Err(failure::claimed(&self.config.path)),
         }
     }

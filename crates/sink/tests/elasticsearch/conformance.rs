@@ -29,6 +29,7 @@ struct Subjected<const ENVELOPE: bool> {
 
 impl<const ENVELOPE: bool> Subject for Subjected<ENVELOPE> {
     const COMPARES: bool = true;
+    const HAS_OWN_MARK: bool = false;
     type Hindrance = Box<dyn Any>;
 
     /// On one line, and without spaces behind the brace in the place of which others stand.

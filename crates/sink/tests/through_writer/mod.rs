@@ -41,7 +41,7 @@ impl Running {
             runtime.block_on(async move {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 tell.send(listener.local_addr().unwrap()).unwrap();
-                let offered = BTreeMap::from([("store".to_owned(), Offered { kind, sink })]);
+                let offered = BTreeMap::from([("store".to_owned(), Offered { kind, parts: BTreeMap::new(), sink })]);
                 let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
                 let stop = async { drop(stopped.await) };
                 Arc::new(writer).serve(listener, stop).await;
@@ -69,7 +69,15 @@ impl Drop for Running {
 fn remote(address: SocketAddr, store: RemoteStore, reads: bool) -> Sink {
     let servers = vec![format!("http://{address}").parse().unwrap()];
     let sink = "store".into();
-    Sink::new(SinkConfig::Remote(RemoteConfig { servers, sink, store, reads, token: None, ca: None }))
+    Sink::new(SinkConfig::Remote(RemoteConfig {
+        servers,
+        sink,
+        store,
+        reads,
+        parts: BTreeMap::new(),
+        token: None,
+        ca: None,
+    }))
 }
 
 /// A subject whose store writers offer.

@@ -6,6 +6,7 @@
 
 mod failure;
 mod files;
+mod mark;
 mod put;
 mod read;
 
@@ -20,7 +21,7 @@ pub use files::{Files, NewFile, OsFiles};
 use super::read::{Looked, ObjectCache, PIECE_BYTES, Sender};
 use super::room::Room;
 use super::{Manifest, ObjectRules, Parts};
-use crate::{Reason, SinkError};
+use crate::{Mark, Reason, SinkError};
 use put::Put;
 
 /// Which directory, and what its files are like.
@@ -70,6 +71,10 @@ impl Directory {
     /// Makes the directory if it is missing, and sees whether files can be made in it.
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         self.work(|files, folder, _| put::probe(files, folder)).await
+    }
+
+    pub(super) async fn mark(&self) -> Result<Mark, SinkError> {
+        self.work(|files, folder, _| mark::of(files, folder)).await
     }
 
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, mut parts: P) -> Result<P, SinkError> {

@@ -140,7 +140,7 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.partial"))
 }
 
-fn remove_if_there(files: &dyn Files, path: &Path) -> io::Result<()> {
+pub(super) fn remove_if_there(files: &dyn Files, path: &Path) -> io::Result<()> {
     match files.remove(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,

@@ -10,6 +10,7 @@ mod container;
 mod digesting;
 mod escaped;
 mod failure;
+mod mark;
 mod md5_pair;
 mod put;
 mod read;
@@ -33,7 +34,7 @@ pub use secret::Secret;
 use super::room::Room;
 use super::{Manifest, ObjectRules, Parts};
 use crate::http_client::{HttpClient, HttpOptions};
-use crate::{Reason, SinkError};
+use crate::{Mark, Reason, SinkError};
 use put::Store;
 use service::Service;
 
@@ -104,6 +105,10 @@ impl OverHttp {
     /// Makes what objects are kept in, if it is missing.
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         self.0.store.prepare().await.map_err(|failure| failure.into_sink_error(&self.0.store.name()))
+    }
+
+    pub(super) async fn mark(&self) -> Result<Mark, SinkError> {
+        mark::of(&self.0.store).await.map_err(|failure| failure.into_sink_error(&self.0.store.name()))
     }
 
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {

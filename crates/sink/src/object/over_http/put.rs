@@ -52,7 +52,7 @@ pub(super) struct Upload<'a, B> {
 
 /// A service's container and how large its objects are.
 pub(super) struct Store {
-    service: Service,
+    pub(super) service: Service,
     pub(super) rules: ObjectRules,
     parting: Option<Parting>,
     /// Whether it knows `If-None-Match: *`.
@@ -184,7 +184,10 @@ impl Store {
     }
 
     /// Makes the container anew where somebody has removed it.
-    async fn send_into_container<'a>(&self, ask: &(impl Fn() -> Ask<'a> + Send + Sync)) -> Result<Answer, Failure> {
+    pub(super) async fn send_into_container<'a>(
+        &self,
+        ask: &(impl Fn() -> Ask<'a> + Send + Sync),
+    ) -> Result<Answer, Failure> {
         let answer = self.service.send(ask).await?;
         if answer.status() != StatusCode::NOT_FOUND {
             return Ok(answer);

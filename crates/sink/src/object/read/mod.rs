@@ -263,7 +263,7 @@ impl Drop for Shared {
 }
 
 fn of_store(error: SinkError) -> ReadError {
-    let (SinkError::Unavailable(reason) | SinkError::Misconfigured(reason)) = error.visible();
+    let reason = error.visible().into_reason();
     ReadError::Unavailable(reason)
 }
 

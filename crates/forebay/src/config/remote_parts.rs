@@ -1,0 +1,72 @@
+//! What a gateway's table says of how a writer stores: settings of the store's own kind. What decides whether an event can be stored is
+//! needed before the answer, and before any writer is asked. The writer's sink must have the same.
+
+use ::sink::remote::RemoteStore;
+
+use super::reader::Reader;
+use super::report::Mistake;
+use super::section::Section;
+use super::sink;
+use super::sink::parts::{self, Parts};
+
+/// The settings of each kind of store, by the parts that they are read into.
+const SETTINGS: &[(RemoteStore, &[(&str, &[&str])])] = &[
+    (RemoteStore::Sqlite, &[("table", &["table"])]),
+    (
+        RemoteStore::Postgres,
+        &[
+            ("table", &["table"]),
+            ("partition", &["partition"]),
+            ("conflict", &["conflict"]),
+            ("columns", &["columns", "payload", "payload_type"]),
+            ("payload", &["columns", "payload", "payload_type"]),
+            ("shards", &["shard_by", "shards"]),
+        ],
+    ),
+    (RemoteStore::Redis, &[("mode", &["mode", "field", "by", "max_entries"]), ("key", &["key"])]),
+    (RemoteStore::Nats, &[("stream", &["stream"]), ("subject", &["subject"])]),
+    (
+        RemoteStore::Elasticsearch,
+        &[
+            ("index", &["index"]),
+            ("data_stream", &["data_stream"]),
+            ("envelope", &["envelope"]),
+            ("conflict", &["conflict"]),
+        ],
+    ),
+];
+
+/// Reads those that the table has. One that the kind of store doesn't have is a mistake.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Parts {
+    let settings = SETTINGS.iter().find(|(kind, _)| *kind == store).map_or(&[][..], |(_, settings)| *settings);
+    let known = |key: &str| settings.iter().any(|(_, keys)| keys.contains(&key));
+    for (_, keys) in SETTINGS.iter().flat_map(|(_, settings)| settings.iter()) {
+        for key in keys.iter().filter(|key| !known(key)) {
+            let Some((spot, _)) = section.get(key) else { continue };
+            let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path(key), store.as_str());
+            reader.push(Mistake::new(title, spot, "the store has no such setting"));
+        }
+    }
+    let mut all = parts::named(read_all(reader, section, store));
+    // What the table doesn't say isn't known here: the writer's own defaults may be others.
+    let says = |keys: &[&str]| keys.iter().any(|key| reader.is_set(section, key));
+    all.retain(|part, _| settings.iter().any(|(name, keys)| name == part && says(keys)));
+    all
+}
+
+fn read_all(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Vec<(&'static str, String)> {
+    match store {
+        RemoteStore::Sqlite => {
+            sink::sqlite_table(reader, section).map(|table| ("table", table.to_string())).into_iter().collect()
+        }
+        #[cfg(feature = "postgres")]
+        RemoteStore::Postgres => super::postgres::parts(reader, section),
+        #[cfg(feature = "redis")]
+        RemoteStore::Redis => super::redis::parts(reader, section),
+        #[cfg(feature = "nats")]
+        RemoteStore::Nats => super::nats::parts(reader, section),
+        #[cfg(feature = "elasticsearch")]
+        RemoteStore::Elasticsearch => super::elasticsearch::parts(reader, section),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,56 @@
+//! Which store it is: all sinks on one store find the same mark, and write nothing for another one.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::Subject;
+use super::events::{batch, lane, numbered};
+use super::stand::Stand;
+use crate::{Mark, Sink, SinkError};
+
+/// Sinks that connect at once.
+const SINKS: usize = 4;
+/// Between two tries: another sink may be about to make the mark.
+const RETRY_EVERY: Duration = Duration::from_millis(2);
+
+async fn mark(sink: Sink) -> Option<Mark> {
+    loop {
+        let found = async {
+            sink.connect().await?;
+            sink.mark().await
+        };
+        match found.await {
+            Ok(mark) => return mark,
+            Err(SinkError::Unavailable(_)) => tokio::time::sleep(RETRY_EVERY).await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+pub(super) async fn marks<S: Subject>() {
+    let subject = S::fresh().await;
+    let asked: Vec<_> = (0..SINKS).map(|_| tokio::spawn(mark(subject.sink()))).collect();
+    let mut found = BTreeSet::new();
+    for one in asked {
+        found.insert(one.await.expect("a task that asks ends"));
+    }
+    assert_eq!(found.len(), 1, "sinks that connect at once agree: {found:?}");
+    let Some(Some(found)) = found.pop_first() else { return };
+    let stand = Stand { sink: subject.sink(), subject };
+    assert_eq!(mark(stand.sink.clone()).await, Some(found), "a later sink agrees");
+    if S::HAS_OWN_MARK {
+        assert_ne!(mark(S::fresh().await.sink()).await, Some(found), "another store has another mark");
+    }
+    if stand.sink.bound_to().is_some() {
+        // A sink of a gateway names the store by itself.
+        return;
+    }
+    let (events, other) = (numbered(1, 3), Mark([0xee; 16]));
+    let batch = batch(&lane(0), 1, &events);
+    let refused = stand.sink.write(&batch.clone().for_store(Some(other))).await;
+    assert_eq!(refused, Err(SinkError::OtherStore(found)), "a batch for another store is refused");
+    stand.expect_cursor(&lane(0), 0).await;
+    stand.expect_rows(&[]).await;
+    stand.store(&batch.for_store(Some(found))).await;
+    stand.expect_rows(&events).await;
+}

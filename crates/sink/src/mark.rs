@@ -1,0 +1,112 @@
+//! Which store it is. Two writers are one back-end only if they reach one store, and an address doesn't tell: a name may lead to two
+//! servers, and two names to one.
+//!
+//! A store carries a mark beside its cursors: random bits, which the first writer that connects makes. A process without writers
+//! doesn't read it.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use crate::{Claim, InvalidClaim, Sink, SinkError};
+
+/// A store: 128 random bits, which no other store has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mark(pub [u8; 16]);
+
+impl Mark {
+    /// A mark for a store that has none.
+    pub(crate) fn random() -> io::Result<Self> {
+        let mut bits = [0; 16];
+        getrandom::fill(&mut bits).map_err(io::Error::other)?;
+        Ok(Self(bits))
+    }
+
+    /// Whether a store with this mark is the one that is expected, if any is.
+    pub(crate) fn is_expected(self, expected: Option<Self>) -> bool {
+        expected.is_none_or(|expected| expected == self)
+    }
+}
+
+impl Sink {
+    /// The mark of the store that the next call reaches, which is made where it has none; `None` where a store has no place for one.
+    ///
+    /// # Errors
+    /// [`SinkError`] where the store doesn't answer, or takes no mark.
+    pub async fn mark(&self) -> Result<Option<Mark>, SinkError> {
+        let done = match self {
+            Self::Null | Self::Memory(_) => return Ok(None),
+            Self::Sqlite(sqlite) => sqlite.mark().await,
+            Self::Objects(store) => store.mark().await,
+            #[cfg(feature = "elasticsearch")]
+            Self::Elasticsearch(elasticsearch) => elasticsearch.mark().await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres) => postgres.mark().await,
+            #[cfg(feature = "nats")]
+            Self::Nats(nats) => nats.mark().await,
+            #[cfg(feature = "redis")]
+            Self::Redis(redis) => redis.mark().await,
+            #[cfg(feature = "webhook")]
+            Self::Webhook(_) => return Ok(None),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => return Ok(remote.mark()),
+        };
+        done.map(Some).map_err(SinkError::visible)
+    }
+
+    /// The mark of the store that a sink of a gateway is bound to; `None` for other sinks, and where nothing was found yet.
+    #[must_use]
+    pub fn bound_to(&self) -> Option<Mark> {
+        match self {
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.mark(),
+            _ => None,
+        }
+    }
+
+    /// Whether a sink of a gateway has found other stores only than the one that it is bound to.
+    #[must_use]
+    pub fn misses_store(&self) -> bool {
+        match self {
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.misses_store(),
+            _ => false,
+        }
+    }
+
+    /// Binds a sink of a gateway to the store with this mark, or to whichever is found next. Other sinks don't care.
+    pub fn bind(&self, mark: Option<Mark>) {
+        #[cfg(feature = "remote")]
+        if let Self::Remote(remote) = self {
+            remote.bind(mark);
+        }
+        #[cfg(not(feature = "remote"))]
+        let _ = mark;
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Claim(self.0), f)
+    }
+}
+
+impl fmt::Debug for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that isn't a mark's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a mark is written as 32 hexadecimal digits")]
+pub struct InvalidMark;
+
+impl FromStr for Mark {
+    type Err = InvalidMark;
+
+    fn from_str(text: &str) -> Result<Self, InvalidMark> {
+        let Claim(bits) = text.parse().map_err(|InvalidClaim| InvalidMark)?;
+        Ok(Self(bits))
+    }
+}

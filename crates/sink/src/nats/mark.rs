@@ -1,0 +1,36 @@
+//! The mark of a stream: a message under a subject of its own, beside those of cursors.
+
+use super::config::NatsConfig;
+use super::failure::Failure;
+use super::publish;
+use super::session::Session;
+use super::{api, subject};
+use crate::Mark;
+
+/// The header that has it.
+const MARK: &str = "Forebay-Mark";
+
+/// Reads the mark, and makes it where the stream has none. `has_age` says whether messages vanish when they are old.
+pub(super) async fn of(session: &mut Session, config: &NatsConfig, has_age: bool) -> Result<Mark, Failure> {
+    let (stream, subject) = (&config.stream, subject::of_mark(&config.stream));
+    if let Some(mark) = read(session, config, &subject).await? {
+        return Ok(mark);
+    }
+    let mark = Mark::random()?;
+    // Of several writers that connect at once one finds nothing before its message.
+    let mut headers = format!("{MARK}: {mark}\r\nNats-Expected-Stream: {stream}\r\n{}: 0\r\n", super::cursor::BEFORE);
+    if has_age {
+        headers.push_str("Nats-TTL: never\r\n");
+    }
+    publish::one(session, &subject, &headers).await?;
+    read(session, config, &subject).await?.ok_or(ODD)
+}
+
+async fn read(session: &mut Session, config: &NatsConfig, subject: &str) -> Result<Option<Mark>, Failure> {
+    let Some(message) = api::last_of(session, &config.stream, subject).await? else { return Ok(None) };
+    let mark = message.header(MARK).and_then(|text| text.parse().ok());
+    mark.map(Some).ok_or(ODD)
+}
+
+const ODD: Failure =
+    Failure::Odd("the mark of the stream makes no sense: does another program publish to Forebay's subjects?");

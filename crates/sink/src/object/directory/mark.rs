@@ -1,0 +1,46 @@
+//! The mark of a directory: a file that no reader of objects looks at.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::files::Files;
+use super::{failure, put};
+use crate::{Mark, SinkError};
+
+const NAME: &str = ".forebay-mark";
+const TEMPORARY: &str = ".forebay-mark.partial";
+/// A mark's digits, and one byte by which a longer text is known.
+const BYTES_MAX: u64 = 33;
+
+/// Reads the mark, and makes it where the directory has none.
+pub(super) fn of(files: &dyn Files, folder: &Path) -> Result<Mark, SinkError> {
+    match read(files, folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        read => return read.map_err(|error| failure::of_io(folder, &error)),
+    }
+    make(files, folder).map_err(|error| failure::of_io(folder, &error))
+}
+
+/// Another writer that makes it at the same time has the lock, or finds it.
+fn make(files: &dyn Files, folder: &Path) -> io::Result<Mark> {
+    files.make_folder(folder)?;
+    let _lock = files.lock(folder)?;
+    match read(files, folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        read => return read,
+    }
+    let (mark, temporary) = (Mark::random()?, folder.join(TEMPORARY));
+    put::remove_if_there(files, &temporary)?;
+    let mut file = files.create(&temporary)?;
+    file.write_all(mark.to_string().as_bytes())?;
+    file.sync()?;
+    files.rename(&temporary, &folder.join(NAME))?;
+    files.sync_folder(folder)?;
+    Ok(mark)
+}
+
+fn read(files: &dyn Files, folder: &Path) -> io::Result<Mark> {
+    let mut text = String::new();
+    files.open(&folder.join(NAME))?.take(BYTES_MAX).read_to_string(&mut text)?;
+    text.parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{NAME}: {error}")))
+}

@@ -1,0 +1,42 @@
+//! The mark of a server, or of a cluster as a whole: a field of the hash of cursors that has the slot of the pattern.
+
+use super::ask::Ask;
+use super::config::RedisConfig;
+use super::failure::Failure;
+use super::wire::{Answer, Command};
+use crate::Mark;
+
+/// Gives the mark, which becomes the one that is offered where there is none. With no other commands than cursors need.
+const MAKE: &str = "local mark = redis.call('HGET', KEYS[1], 'mark')
+if not mark then
+  redis.call('HSET', KEYS[1], 'mark', ARGV[1])
+  mark = ARGV[1]
+end
+return mark";
+
+/// Reads the mark, and makes it where there is none.
+pub(super) async fn of<A: Ask>(server: &mut A, config: &RedisConfig) -> Result<Mark, Failure> {
+    let key = config.key.own().cursors;
+    let read = Command::new(&[b"HGET", key.as_bytes(), b"mark"]);
+    let answer = match server.ask(&key, read).await? {
+        Answer::Nothing => {
+            let offered = Mark::random()?.to_string();
+            let make = Command::new(&[b"EVAL", MAKE.as_bytes(), b"1", key.as_bytes(), offered.as_bytes()]);
+            server.ask(&key, make).await?
+        }
+        answer => answer,
+    };
+    let Answer::Text(text) = answer else { return Err(ODD) };
+    text.parse().map_err(|_| ODD)
+}
+
+/// Fails where a batch is for another store.
+pub(super) async fn check<A: Ask>(server: &mut A, config: &RedisConfig, expected: Option<Mark>) -> Result<(), Failure> {
+    if expected.is_none() {
+        return Ok(());
+    }
+    let mark = of(server, config).await?;
+    if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
+}
+
+const ODD: Failure = Failure::Odd("the store's mark is something else than 32 digits");

@@ -1,0 +1,274 @@
+//! Which store a sink of a gateway is bound to, and which writers don't reach it.
+//!
+//! A gateway binds the sink to the first store that it finds: to the mark of the store, which delivery keeps, and to what writers say
+//! of their sink, which they may change together. Each request names both, and a writer that has something else does nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::request::Builder;
+use tokio::time::Instant;
+
+use super::protocol::{self, SinkInfo};
+use crate::{Mark, Reason, SinkError};
+
+/// A writer that doesn't reach the store is asked again after so long: its operator may have corrected it.
+const REFUSED_FOR: Duration = Duration::from_secs(10);
+
+/// What a sink is bound to. Its handles share it.
+#[derive(Debug)]
+pub(super) struct Binding {
+    /// The sink's name in the writers' configuration.
+    sink: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The mark of the store.
+    mark: Option<Mark>,
+    /// What the writers say of their sink.
+    bound: Option<Bound>,
+    /// Whether the last search has found other stores only.
+    is_missing: bool,
+    /// Writers that have something else: since when, and what.
+    refused: BTreeMap<String, (Instant, Reason)>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    /// The writer that said so.
+    server: String,
+    info: SinkInfo,
+    fingerprint: String,
+}
+
+impl Binding {
+    pub(super) fn new(sink: &str) -> Self {
+        Self { sink: sink.to_owned(), state: Mutex::default() }
+    }
+
+    fn held(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes no other store than the one with this mark.
+    pub(super) fn expect(&self, mark: Mark) {
+        let mut state = self.held();
+        if state.mark != Some(mark) {
+            *state = State { mark: Some(mark), ..State::default() };
+        }
+    }
+
+    /// Takes the store that is found next, whichever it is.
+    pub(super) fn unbind(&self) {
+        *self.held() = State::default();
+    }
+
+    /// The mark of the store.
+    pub(super) fn mark(&self) -> Option<Mark> {
+        self.held().mark
+    }
+
+    /// Whether the last search has found other stores only.
+    pub(super) fn misses_store(&self) -> bool {
+        self.held().is_missing
+    }
+
+    pub(super) fn is_bound(&self) -> bool {
+        self.held().bound.is_some()
+    }
+
+    /// What an operator must know: what the store may lose, and which writers aren't used.
+    pub(super) fn caution(&self) -> Option<Reason> {
+        let state = self.held();
+        let of_store = state.bound.as_ref().and_then(|bound| bound.info.caution.clone());
+        let of_writers = state.refused.values().map(|(_, reason)| format!("not used: {reason}"));
+        let all: Vec<String> = of_store.into_iter().chain(of_writers).collect();
+        (!all.is_empty()).then(|| all.join("; ").into())
+    }
+
+    /// A request with what the sink is bound to.
+    pub(super) fn headers(&self, mut request: Builder) -> Builder {
+        let state = self.held();
+        if let Some(mark) = state.mark {
+            request = request.header(protocol::MARK, mark.to_string());
+        }
+        if let Some(bound) = &state.bound {
+            request = request.header(protocol::LAYOUT, &bound.fingerprint);
+        }
+        request
+    }
+
+    /// Whether the writer was refused a short time ago.
+    pub(super) fn is_refused(&self, server: &str) -> bool {
+        self.held().refused.get(server).is_some_and(|(since, _)| since.elapsed() < REFUSED_FOR)
+    }
+
+    /// Why a writer isn't used whose answer says that it has something else; nothing if it has what the sink is bound to.
+    pub(super) fn refusal(&self, server: &str, answer: &[u8]) -> Option<SinkError> {
+        let info = protocol::differing(answer);
+        let mut state = self.held();
+        let Some(info) = info else {
+            state.refused.remove(server);
+            return None;
+        };
+        Some(SinkError::Misconfigured(self.refuse(&mut state, server, &info)))
+    }
+
+    fn refuse(&self, state: &mut State, server: &str, info: &SinkInfo) -> Reason {
+        let sink = &self.sink;
+        let reason: Reason = match (state.mark, &state.bound) {
+            (Some(mark), _) if info.mark() != Some(mark) => {
+                let found = info.mark.as_deref().unwrap_or("none");
+                format!(
+                    "writer {server} stores what its sink `{sink}` gets in another store (mark {found}) than the one that was used \
+                     before (mark {mark}): let it use that store. If the other store replaces it for good: forebay route accept SINK"
+                )
+            }
+            (_, Some(bound)) => self.difference((&bound.server, &bound.info), (server, info)).unwrap_or_else(|| {
+                format!("writer {server} had another sink `{sink}` than writer {} until now: it is asked again", bound.server)
+            }),
+            (_, None) => format!("writer {server} has another sink `{sink}` than was asked for: it is asked again"),
+        }
+        .into();
+        state.refused.insert(server.to_owned(), (Instant::now(), reason.clone()));
+        reason
+    }
+
+    /// In what two writers differ, in words.
+    fn difference(&self, one: (&str, &SinkInfo), other: (&str, &SinkInfo)) -> Option<String> {
+        let sink = &self.sink;
+        if let Some((name, here, there)) = one.1.difference(other.1) {
+            return Some(format!(
+                "writers {} and {} differ in `{name}` of their sink `{sink}`: {here} and {there}. Give both the same configuration",
+                one.0, other.0
+            ));
+        }
+        (one.1.mark != other.1.mark).then(|| {
+            let mark = |info: &SinkInfo| info.mark.clone().unwrap_or_else(|| "none".to_owned());
+            format!(
+                "writers {} and {} store what their sink `{sink}` gets in two stores (marks {} and {}): let both use one store, or \
+                 take one of them out of the upstream",
+                one.0,
+                other.0,
+                mark(one.1),
+                mark(other.1)
+            )
+        })
+    }
+
+    /// Binds the sink to what writers say, which have answered all at once.
+    ///
+    /// # Errors
+    /// None of them reaches the store, or they don't agree, and nothing tells which is right.
+    pub(super) fn bind(&self, answers: Vec<(String, SinkInfo)>) -> Result<(), SinkError> {
+        let mut state = self.held();
+        state.refused.clear();
+        let mut wrong = None;
+        let mut agreeing: Vec<(String, SinkInfo)> = Vec::new();
+        for (server, info) in answers {
+            if state.mark.is_some() && info.mark() != state.mark {
+                wrong = Some(self.refuse(&mut state, &server, &info));
+            } else {
+                agreeing.push((server, info));
+            }
+        }
+        let as_before = |(_, info): &(String, SinkInfo)| {
+            state.bound.as_ref().is_some_and(|bound| bound.info.difference(info).is_none())
+        };
+        // Those that have changed meanwhile are found out when they are used.
+        if let Some(at) = agreeing.iter().position(as_before) {
+            agreeing = vec![agreeing.swap_remove(at)];
+        }
+        state.is_missing = agreeing.is_empty() && wrong.is_some();
+        let mut agreeing = agreeing.into_iter();
+        let Some((server, info)) = agreeing.next() else {
+            let reason = wrong.unwrap_or_else(|| "no writer says what its sink is".into());
+            return Err(SinkError::Misconfigured(reason));
+        };
+        for (other, of_other) in agreeing {
+            if let Some(difference) = self.difference((&server, &info), (&other, &of_other)) {
+                return Err(SinkError::Misconfigured(difference.into()));
+            }
+        }
+        let fingerprint = info.fingerprint();
+        state.mark = info.mark();
+        state.bound = Some(Bound { server, info, fingerprint });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(mark: u8, table: &str) -> SinkInfo {
+        SinkInfo {
+            kind: "postgres".into(),
+            reads: false,
+            caution: None,
+            mark: Some(Mark([mark; 16]).to_string()),
+            parts: BTreeMap::from([("table".to_owned(), table.to_owned())]),
+        }
+    }
+
+    fn bind(binding: &Binding, answers: &[(&str, SinkInfo)]) -> Result<(), String> {
+        let answers = answers.iter().map(|(server, info)| ((*server).to_owned(), info.clone())).collect();
+        binding.bind(answers).map_err(|error| error.to_string())
+    }
+
+    fn bound(binding: &Binding) -> Option<SinkInfo> {
+        binding.held().bound.as_ref().map(|bound| bound.info.clone())
+    }
+
+    #[test]
+    fn writers_that_differ_before_one_is_known_are_refused_together() {
+        let binding = Binding::new("warehouse");
+        let two_stores = bind(&binding, &[("a", info(1, "t")), ("b", info(2, "t"))]).unwrap_err();
+        assert!(
+            two_stores.contains("writers a and b store what their sink `warehouse` gets in two stores"),
+            "{two_stores}"
+        );
+        let two_tables = bind(&binding, &[("a", info(1, "t")), ("b", info(1, "u"))]).unwrap_err();
+        assert!(
+            two_tables.contains("writers a and b differ in `table` of their sink `warehouse`: t and u"),
+            "{two_tables}"
+        );
+        assert!(!binding.is_bound() && binding.mark().is_none());
+        bind(&binding, &[("a", info(1, "t")), ("b", info(1, "t"))]).unwrap();
+        assert_eq!(binding.mark(), Some(Mark([1; 16])));
+    }
+
+    #[test]
+    fn a_store_that_is_known_decides_which_writer_is_right() {
+        let binding = Binding::new("warehouse");
+        binding.expect(Mark([2; 16]));
+        bind(&binding, &[("a", info(1, "t")), ("b", info(2, "t"))]).unwrap();
+        assert_eq!(bound(&binding), Some(info(2, "t")));
+        assert!(binding.is_refused("a") && !binding.is_refused("b"));
+        let caution = binding.caution().unwrap();
+        assert!(caution.contains("writer a") && caution.contains("forebay route accept"), "{caution}");
+        let none = bind(&binding, &[("a", info(1, "t"))]).unwrap_err();
+        assert!(none.contains("writer a stores what its sink `warehouse` gets in another store"), "{none}");
+        binding.unbind();
+        bind(&binding, &[("a", info(1, "t"))]).unwrap();
+        assert_eq!(binding.mark(), Some(Mark([1; 16])));
+    }
+
+    #[test]
+    fn writers_may_change_their_sink_one_after_the_other() {
+        let binding = Binding::new("warehouse");
+        bind(&binding, &[("a", info(1, "t")), ("b", info(1, "t"))]).unwrap();
+        // The first was changed: the other one goes on.
+        let differs = serde_json::to_vec(&protocol::Outcome::Differs { info: info(1, "u") }).unwrap();
+        let refused = binding.refusal("a", &differs).unwrap().to_string();
+        assert!(refused.contains("writers a and a differ in `table`"), "{refused}");
+        bind(&binding, &[("a", info(1, "u")), ("b", info(1, "t"))]).unwrap();
+        assert_eq!(bound(&binding), Some(info(1, "t")));
+        bind(&binding, &[("a", info(1, "u")), ("b", info(1, "u"))]).unwrap();
+        assert_eq!(bound(&binding), Some(info(1, "u")));
+        assert!(binding.refusal("a", b"\"stored\"").is_none());
+    }
+}

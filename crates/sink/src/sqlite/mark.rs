@@ -1,0 +1,25 @@
+//! The mark of a file: a row beside the cursors.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::Mark;
+
+const TABLE: &str =
+    "create table if not exists forebay_mark (only integer primary key check (only = 1), mark blob not null)";
+/// The first of several writers makes it, and the others find it.
+const MAKE: &str = "insert into forebay_mark (only, mark) values (1, randomblob(16)) on conflict do nothing";
+const READ: &str = "select mark from forebay_mark";
+
+/// Reads the mark, and makes it where the file has none.
+pub(super) fn of(connection: &Connection) -> rusqlite::Result<Mark> {
+    connection.execute(TABLE, [])?;
+    if let Some(mark) = read(connection).optional()? {
+        return Ok(mark);
+    }
+    connection.execute(MAKE, [])?;
+    read(connection)
+}
+
+fn read(connection: &Connection) -> rusqlite::Result<Mark> {
+    connection.prepare_cached(READ)?.query_row([], |row| row.get(0).map(Mark))
+}
