@@ -67,8 +67,8 @@ pub(crate) async fn deliver(sink: &Sink, batch: &Batch) {
     loop {
         match sink.write(batch).await {
             Ok(report) => return assert_eq!(report, Report::Stored),
-            Err(SinkError::Misconfigured(reason)) => panic!("{reason}"),
             Err(SinkError::Unavailable(_)) => {}
+            Err(error) => panic!("{error}"),
         }
         if let Ok(Cursor::Store(position)) = sink.cursor(batch.lane()).await
             && position >= batch.last()
@@ -102,8 +102,8 @@ pub(crate) async fn bring_to(sink: &Sink, shard: u16, until: u64, make: impl Fn(
             let batch = make(first, count);
             match sink.write(&batch).await {
                 Ok(report) => assert_eq!(report, Report::Stored),
-                Err(SinkError::Misconfigured(reason)) => panic!("{reason}"),
                 Err(SinkError::Unavailable(_)) => break,
+                Err(error) => panic!("{error}"),
             }
             first = batch.last() + 1;
         }
