@@ -34,6 +34,8 @@ mod load_where;
 mod logging;
 mod lost;
 #[cfg(feature = "postgres")]
+mod marks;
+#[cfg(feature = "postgres")]
 mod memory_limit;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;

@@ -29,7 +29,7 @@ async fn read(talk: &Talk, table: &str) -> Result<Option<Mark>, Failure> {
 async fn make(talk: &Talk, table: &str) -> Result<(), Failure> {
     let mark = Mark::random().map_err(|_| Failure::Odd("the system gives no random numbers"))?;
     let order = format!(
-        "create table if not exists {table} (only boolean primary key default true check (only), mark bytea not null)"
+        "create table if not exists {table} (singleton boolean primary key default true check (singleton), mark bytea not null)"
     );
     let made = talk
         .order(&format!(

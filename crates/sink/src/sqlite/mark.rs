@@ -5,9 +5,9 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::Mark;
 
 const TABLE: &str =
-    "create table if not exists forebay_mark (only integer primary key check (only = 1), mark blob not null)";
+    "create table if not exists forebay_mark (singleton integer primary key check (singleton = 1), mark blob not null)";
 /// The first of several writers makes it, and the others find it.
-const MAKE: &str = "insert into forebay_mark (only, mark) values (1, randomblob(16)) on conflict do nothing";
+const MAKE: &str = "insert into forebay_mark (singleton, mark) values (1, randomblob(16)) on conflict do nothing";
 const READ: &str = "select mark from forebay_mark";
 
 /// Reads the mark, and makes it where the file has none.
