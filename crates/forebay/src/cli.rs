@@ -26,7 +26,7 @@ pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use server::{CaError, CaFlag};
 pub(crate) use shown_token::{TokenFlag, WrongToken};
-pub(crate) use token::{TokenCommand, TokenNew};
+pub(crate) use token::{TokenCommand, TokenNew, TokenPlace};
 pub(crate) use trial::{TestFlags, TryFlags};
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
