@@ -150,7 +150,8 @@ async fn serve(
     tls.follow();
     let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
     tokio::spawn(admin::serve(admin, running.admin.clone()));
-    banner::show(running.gateway.local_addr(), admin_address, &configuration, &data, needs_token);
+    let ports = banner::Ports { listen: running.gateway.local_addr(), admin: admin_address, needs_token };
+    banner::show(&ports, &configuration, (&data, running.admin.origin));
     let counters = running.reloads.clone();
     let reloader = Reloader { inputs, parts: running.parts(tls), current: configuration, sinks, counters };
     let reloads = tokio::spawn(reloader.follow(hangup, asked));

@@ -374,7 +374,8 @@ impl fmt::Display for Configuration {
             let routes = route::listed(&config.routes);
             let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
             let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
-            writeln!(f, "type    {name} → {routes}{schema}{transform}")?;
+            let ack = if config.ack_stored { ", answered when stored" } else { "" };
+            writeln!(f, "type    {name} → {routes}{schema}{transform}{ack}")?;
             for AggregateConfig { window, rules, routes, .. } in &config.aggregates {
                 let routes = route::listed(routes);
                 writeln!(f, "type    {} → {routes}, of {name} in windows of {window}", rules.name())?;

@@ -65,6 +65,11 @@ impl WriterConfiguration {
         is_loopback(self.listen)
     }
 
+    /// Whether the admin port can be reached from elsewhere.
+    pub(crate) fn admin_is_reachable(&self) -> bool {
+        !is_loopback(self.admin)
+    }
+
     /// Whether a store lives in the data directory, which nobody else may use then.
     pub(crate) fn has_embedded_store(&self) -> bool {
         self.sinks.values().any(|settings| matches!(settings.store, SinkConfig::Sqlite(_) | SinkConfig::Directory(_)))
