@@ -4,22 +4,28 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::free_port::free_address;
 use crate::support::{Folder, Running, Server, exchange, forebay, payloads, wait_until};
 
 /// A writer; killed when it is dropped.
-struct BackEnd {
+pub(crate) struct BackEnd {
     process: Running,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl BackEnd {
     /// Starts it on this address, and waits until it says that it listens.
-    fn start_on(data: &Path, listen: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start_on(data: &Path, listen: &str, arguments: &[&str]) -> Self {
         let mut command = forebay();
-        command.args(["writer", "--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data).args(arguments);
+        command.arg("writer").args(arguments);
+        Self::start_by(command, data, listen)
+    }
+
+    /// The same by this command.
+    pub(crate) fn start_by(mut command: Command, data: &Path, listen: &str) -> Self {
+        command.args(["--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data);
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
         let line = lines.find(|line| line.contains("takes batches on")).expect("the writer starts");
@@ -29,7 +35,7 @@ impl BackEnd {
         Self { process: Running(process), address }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
@@ -40,7 +46,7 @@ impl BackEnd {
     }
 }
 
-fn gateway(data: &Path, arguments: &[&str], log: &Path) -> Server {
+pub(crate) fn gateway(data: &Path, arguments: &[&str], log: &Path) -> Server {
     let mut command = forebay();
     command.arg("gateway").args(arguments).stderr(std::fs::File::create(log).unwrap());
     Server::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
