@@ -171,20 +171,25 @@ struct Store<'s> {
     /// Its kind.
     kind: &'static str,
     payloads: &'s dyn Fn() -> Vec<String>,
+    /// Of how many pairs of an origin and a sink it has cursors.
+    lanes: &'s dyn Fn() -> usize,
 }
+
+const LANES: &str = "select count(*) from (select distinct origin, sink from forebay_cursors) as lanes";
 
 /// One data directory under `serve`, then under a gateway with a writer, and back, each ended by SIGKILL while it delivers.
 fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
     let sink = format!("[sinks.warehouse]\n{}\n", store.settings);
     let types = "[types.\"*\"]\nroutes = [\"warehouse\"]\n";
     let alone = folder.write("serve.toml", format!("{sink}{types}"));
-    let of_writer = folder.write("writer.toml", &sink);
+    // The lane keeps the gateway's name of the sink, whatever the writer calls its own.
+    let of_writer = folder.write("writer.toml", sink.replace("warehouse", "store"));
     let address = free_address().to_string();
     let of_gateway = folder.write(
         "gateway.toml",
         format!(
             "[upstreams.back]\nservers = [\"http://{address}\"]\n[sinks.warehouse]\nkind = \"writer\"\nupstream = \"back\"\n\
-             store = \"{}\"\n{types}",
+             sink = \"store\"\nstore = \"{}\"\n{types}",
             store.kind
         ),
     );
@@ -206,12 +211,13 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
             assert_eq!(server.post_with_key(&format!("k{number}"), &format!("{{\"number\":  {number}}}")), 200);
             number += 1;
         }
-        // The first two of each role have delivered, so that a claim and a cursor are there; what follows is on its way.
+        // Each role has a claim and a cursor by then; the rest is on its way.
         server.wait("forebay_events_stored_total{", |stored| stored > 0);
         drop((server, writer));
     }
     let server = Server::start_configured(&folder.data(), Path::new(&alone), &log);
     server.wait_delivered();
+    assert_eq!((store.lanes)(), 1, "both roles have one cursor");
     let stored = (store.payloads)();
     assert_eq!(stored.len(), number, "none is there twice: {}", folder.text("log"));
     let expected: BTreeSet<String> = (0..number).map(|number| format!("{{\"number\":  {number}}}")).collect();
@@ -224,7 +230,11 @@ fn a_data_directory_over_sqlite_becomes_a_gateways_and_back() {
     let at = folder.path("store");
     std::fs::create_dir(&at).unwrap();
     let settings = format!("kind = \"sqlite\"\npath = \"{}\"", at.join("events.db").display());
-    move_there_and_back(&folder, &Store { settings, kind: "sqlite", payloads: &|| payloads(&at) });
+    let lanes = || {
+        let store = rusqlite::Connection::open(at.join("events.db")).unwrap();
+        store.query_row(LANES, [], |row| row.get(0)).unwrap()
+    };
+    move_there_and_back(&folder, &Store { settings, kind: "sqlite", payloads: &|| payloads(&at), lanes: &lanes });
 }
 
 #[cfg(feature = "postgres")]
@@ -234,5 +244,6 @@ fn a_data_directory_over_postgres_becomes_a_gateways_and_back() {
     let folder = Folder::new();
     let settings = format!("kind = \"postgres\"\nurl = \"{}\"\npayload_type = \"text\"", postgres.url());
     let rows = || postgres.psql("select payload from events").lines().map(ToOwned::to_owned).collect();
-    move_there_and_back(&folder, &Store { settings, kind: "postgres", payloads: &rows });
+    let lanes = || postgres.psql(LANES).trim().parse().unwrap();
+    move_there_and_back(&folder, &Store { settings, kind: "postgres", payloads: &rows, lanes: &lanes });
 }
