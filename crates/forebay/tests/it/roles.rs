@@ -102,6 +102,33 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
 }
 
 #[test]
+fn a_writers_ports_refuse_other_hosts_pages_and_ask_for_tokens_once_there_are_some() {
+    let folder = Folder::new();
+    let at = folder.path("writer");
+    let writer = BackEnd::start_on(&at, "127.0.0.1:0", &[]);
+    let ask = |address, path: &str, headers: &str| {
+        exchange(address, &format!("GET {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n")).0
+    };
+    let (info, metrics) = ("/ingest/data/local", "/metrics");
+    let evil = "Host: evil.example\r\n";
+    let page = "Host: localhost\r\nOrigin: http://evil.example\r\n";
+    for (address, path) in [(writer.address, info), (writer.admin, metrics)] {
+        assert_eq!(ask(address, path, "Host: localhost\r\n"), 200, "{path}");
+        assert_eq!([ask(address, path, evil), ask(address, path, page)], [403; 2], "{path}");
+        assert_eq!(ask(address, "/healthz", evil), 200);
+    }
+    let make = |name: &str, scope: &str| {
+        let output = forebay().args(["token", "new", name, "--scope", scope, "--data"]).arg(&at).output().unwrap();
+        format!("{evil}Authorization: Bearer {}\r\n", String::from_utf8(output.stdout).unwrap().trim())
+    };
+    let [deliver, read, admin] = ["deliver", "read", "admin"].map(|scope| make(scope, scope));
+    assert!(wait_until(|| ask(writer.admin, metrics, "Host: localhost\r\n") == 401));
+    assert_eq!([&deliver, &read, &admin].map(|token| ask(writer.admin, metrics, token)), [403, 200, 200]);
+    assert_eq!([&deliver, &read, &admin].map(|token| ask(writer.address, info, token)), [200, 403, 403]);
+    assert_eq!(ask(writer.address, info, "Host: localhost\r\n"), 401);
+}
+
+#[test]
 fn several_gateways_follow_one_file_of_tokens() {
     let folder = Folder::new();
     let tokens = folder.path("gateways.tokens").display().to_string();
