@@ -106,7 +106,8 @@ mod tests {
         let origin = Origin([0x0f; 16]);
         assert_eq!(origin.to_string().parse(), Ok(origin));
         let digits = origin.to_string();
-        for wrong in ["", &digits[1..], &format!("{digits}0"), &format!("+{}", &digits[1..]), &digits.replace('0', "g")] {
+        for wrong in ["", &digits[1..], &format!("{digits}0"), &format!("+{}", &digits[1..]), &digits.replace('0', "g")]
+        {
             assert_eq!(wrong.parse::<Origin>(), Err(InvalidOrigin), "{wrong}");
         }
     }

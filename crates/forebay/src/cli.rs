@@ -38,7 +38,9 @@ pub(crate) use trial::{TestFlags, TryFlags};
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
 #[command(name = "forebay", version, args_conflicts_with_subcommands = true)]
-#[command(after_help = "Without a command the role that FOREBAY_ROLE names runs: serve (the default), gateway or writer.\n\nExample: forebay --data /var/lib/forebay")]
+#[command(
+    after_help = "Without a command the role that FOREBAY_ROLE names runs: serve (the default), gateway or writer.\n\nExample: forebay --data /var/lib/forebay"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -70,7 +72,9 @@ pub(crate) enum Command {
     /// Checks the configuration of a role, shows every mistake in it, and starts nothing
     ///
     /// Exits with 0 if the configuration is right, and with 2 if not.
-    #[command(after_help = "Example: forebay check --config forebay.toml\n         forebay check --role writer --config writer.toml")]
+    #[command(
+        after_help = "Example: forebay check --config forebay.toml\n         forebay check --role writer --config writer.toml"
+    )]
     Check(CheckFlags),
     /// Takes one payload through the schema and the steps of its type, and shows what each step does
     ///

@@ -110,7 +110,8 @@ impl TypeBoard {
 
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
-        let TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read } = config;
+        let TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read } =
+            config;
         Self {
             r#type: name.to_owned(),
             id: id.as_ref().map(ToString::to_string),

@@ -191,12 +191,7 @@ fn ack(text: &str) -> Result<bool, Wrong> {
 }
 
 /// A store of objects has an event when the object is whole: long after the clients have stopped waiting.
-fn warn_of_objects(
-    reader: &mut Reader<'_>,
-    section: &Section<'_>,
-    (routes, sinks): (&[Route], &Sinks),
-    spot: Spot,
-) {
+fn warn_of_objects(reader: &mut Reader<'_>, section: &Section<'_>, (routes, sinks): (&[Route], &Sinks), spot: Spot) {
     let of_objects = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.has_objects());
     let Some(Route { to, .. }) = routes.iter().find(of_objects) else { return };
     let title = format!("`{}` makes clients wait for whole objects", section.key_path("ack"));

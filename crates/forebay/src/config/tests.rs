@@ -136,7 +136,9 @@ fn every_setting_is_documented() {
     let types = event_type::KEYS.iter().filter(has_row).map(|key| ("types", "X", *key));
     let tables = table::KEYS.iter().map(|key| ("tables", "X", *key));
     let log = log::KEYS.iter().map(|key| ("log", "", *key));
-    let tls = ["gateway", "admin", "writer"].into_iter().flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
+    let tls = ["gateway", "admin", "writer"]
+        .into_iter()
+        .flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
     for (table, name, key) in gateway.chain(writer).chain(log).chain(types).chain(tables).chain(sinks).chain(tls) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
         let variable = environment::variable_name(parts);

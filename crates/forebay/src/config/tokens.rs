@@ -25,7 +25,8 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         Err(error) => ("names a file that can't be used", error.to_string()),
     };
     let title = format!("`{}` {what}", section.key_path(KEY));
-    let help = format!("make it with a token in it: forebay token new NAME --scope SCOPE --file {}", found.value.display());
+    let help =
+        format!("make it with a token in it: forebay token new NAME --scope SCOPE --file {}", found.value.display());
     reader.push(Mistake::new(title, found.spot, label).help(help));
     // What the port needs isn't known: that isn't another mistake.
     (tokens, Scope::ALL.into_iter().collect())

@@ -79,7 +79,8 @@ impl WriterConfiguration {
 impl fmt::Display for WriterConfiguration {
     /// A short summary, one fact a line: addresses and sinks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tls = self.tls.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()));
+        let tls =
+            self.tls.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()));
         writeln!(f, "listen  {}{tls}\nadmin   {}", self.listen, self.admin)?;
         self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))
     }

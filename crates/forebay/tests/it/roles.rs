@@ -46,7 +46,12 @@ fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
     let data = folder.data();
     let data = data.to_str().unwrap();
     for (variables, arguments, code, says) in [
-        (&[("FOREBAY_ROLE", "gateway")][..], &["writer"][..], 2, "FOREBAY_ROLE is `gateway` and the command is `writer`"),
+        (
+            &[("FOREBAY_ROLE", "gateway")][..],
+            &["writer"][..],
+            2,
+            "FOREBAY_ROLE is `gateway` and the command is `writer`",
+        ),
         (&[("FOREBAY_ROLE", "none")], &[], 2, "Set it to gateway, writer or serve"),
         (&[("FOREBAY_ROLE", "gateway")], &["--data", data], 2, "a gateway has no writer"),
         (&[], &["gateway", "--data", data], 2, "a gateway has no writer"),
@@ -172,7 +177,10 @@ fn a_type_that_is_acknowledged_when_stored_has_the_writers_word_before_the_200()
     for number in 0..5 {
         let (status, body) = post(&server, "/ingest/data/access", "", &format!("\"{number}\""));
         let is_stored = payloads(&at).contains(&format!("\"{number}\""));
-        assert!(status == 202 && body.contains("\"pending\":[\"local\"]") || status == 200 && is_stored, "{status} {body}");
+        assert!(
+            status == 202 && body.contains("\"pending\":[\"local\"]") || status == 200 && is_stored,
+            "{status} {body}"
+        );
     }
     let table = rusqlite::Connection::open(at.join("events.db")).unwrap();
     let refuse = "create trigger refuse before insert on events when new.payload like '%bad%' begin select raise(abort, 'no bad ones'); end";
@@ -199,7 +207,7 @@ struct Store<'s> {
     kind: &'static str,
     payloads: &'s dyn Fn() -> Vec<String>,
     /// Of how many pairs of an origin and a sink it has cursors.
-    lanes: &'s dyn Fn() -> usize,
+    lanes: &'s dyn Fn() -> i64,
 }
 
 const LANES: &str = "select count(*) from (select distinct origin, sink from forebay_cursors) as lanes";
@@ -223,8 +231,8 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
     let log: PathBuf = folder.path("log");
     let mut number = 0;
     for round in 0..4 {
-        let writer = (round % 2 == 1)
-            .then(|| BackEnd::start_on(&folder.path("writer"), &address, &["--config", &of_writer]));
+        let writer =
+            (round % 2 == 1).then(|| BackEnd::start_on(&folder.path("writer"), &address, &["--config", &of_writer]));
         let server = if writer.is_some() {
             gateway(&folder.data(), &["--config", &of_gateway], &log)
         } else {

@@ -30,7 +30,8 @@ impl BackEnd {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
         let line = lines.find(|line| line.contains("takes batches on")).expect("the writer starts");
-        let mut addresses = line.split("://").skip(1).map(|rest| rest.split([' ', '/']).next().unwrap().parse().unwrap());
+        let mut addresses =
+            line.split("://").skip(1).map(|rest| rest.split([' ', '/']).next().unwrap().parse().unwrap());
         let (address, admin) = (addresses.next().unwrap(), addresses.next().unwrap());
         // Read on to the end, or the writer could meet a closed pipe.
         std::thread::spawn(move || lines.for_each(drop));
