@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use writer::{Offered, Writer};
 
 #[path = "../postgres_server/proxy.rs"]
+#[allow(clippy::duplicate_mod, reason = "programs name their own proxy by other paths")]
 mod proxy;
 
 use proxy::Proxy;
