@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             digest: secret.digest(),
             scopes,
             source: name,
+            origin: None,
             created: 0,
             expires: None,
         });

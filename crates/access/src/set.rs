@@ -144,7 +144,8 @@ pub(crate) mod tests {
         let secret = Secret::of_random([number; 32]);
         let name: crate::Name = format!("t{number}").parse().unwrap();
         let scopes = [Scope::Ingest].into_iter().collect();
-        let token = Token { name: name.clone(), digest: secret.digest(), scopes, source: name, created: 0, expires };
+        let digest = secret.digest();
+        let token = Token { name: name.clone(), digest, scopes, source: name, origin: None, created: 0, expires };
         (token, format!("Bearer {}", secret.expose()))
     }
 

@@ -1,5 +1,7 @@
 //! What is known of a token.
 
+use event::Origin;
+
 use crate::{Digest, Name, Scopes};
 
 /// A token, without its secret.
@@ -13,6 +15,8 @@ pub struct Token {
     pub scopes: Scopes,
     /// Whose events come with it.
     pub source: Name,
+    /// The only gateway whose lanes it opens on a writer's port, by the origin of its data directory; without one it opens those of all.
+    pub origin: Option<Origin>,
     /// When it was made: microseconds since 1970, UTC.
     pub created: i64,
     /// From when on it is worth nothing, if ever: microseconds since 1970, UTC.

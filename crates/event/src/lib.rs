@@ -18,5 +18,5 @@ mod visible;
 
 pub use id::{EventId, IdGenerator, KeyedIds};
 pub use name::{InvalidTypeName, TypeName};
-pub use position::{InvalidPosition, Lane, Origin, Position};
+pub use position::{InvalidOrigin, InvalidPosition, Lane, Origin, Position};
 pub use visible::visible;

@@ -14,6 +14,21 @@ impl fmt::Display for Origin {
     }
 }
 
+/// A text that is no origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an origin has 32 hexadecimal digits, as `forebay check` shows it")]
+pub struct InvalidOrigin;
+
+impl FromStr for Origin {
+    type Err = InvalidOrigin;
+
+    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
+        let are_digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| are_digits);
+        number.map(|number| Self(number.to_be_bytes())).ok_or(InvalidOrigin)
+    }
+}
+
 impl fmt::Debug for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -83,6 +98,17 @@ mod tests {
         assert_eq!(position.to_string().parse(), Ok(position));
         for wrong in ["", ":", "1", "1:", ":1", "1:0", "+1:1", "1:+1", "-1:1", "1:1:1", "65536:1", "1: 1", "a:1"] {
             assert_eq!(wrong.parse::<Position>(), Err(InvalidPosition), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn origins_are_read_as_they_are_written() {
+        let origin = Origin([0x0f; 16]);
+        assert_eq!(origin.to_string().parse(), Ok(origin));
+        let digits = origin.to_string();
+        for wrong in ["", &digits[1..], &format!("{digits}0"), &format!("+{}", &digits[1..]), &digits.replace('0', "g")]
+        {
+            assert_eq!(wrong.parse::<Origin>(), Err(InvalidOrigin), "{wrong}");
         }
     }
 }

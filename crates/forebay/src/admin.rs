@@ -203,11 +203,11 @@ struct ReloadJson {
 
 const API: &str = "/api";
 const RELOAD: &str = "/api/reload";
-const HEALTH: &str = "/healthz";
-const METRICS: &str = "/metrics";
+pub(crate) const HEALTH: &str = "/healthz";
+pub(crate) const METRICS: &str = "/metrics";
 
 /// What a token must allow for this path; one of them is enough.
-fn scopes(path: &str) -> &'static [Scope] {
+pub(crate) fn scopes(path: &str) -> &'static [Scope] {
     if path == METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
 }
 

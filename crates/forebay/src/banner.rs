@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
 
-use event::TypeName;
+use event::{Origin, TypeName};
 use eventlog::unix_microseconds;
 use gateway::{Around, DEFAULT_TYPE};
 
@@ -13,16 +13,17 @@ use crate::config::{Configuration, SinkConfig};
 use crate::trial::Bench;
 use crate::try_command;
 
+/// Where the server can be reached.
+pub(crate) struct Ports {
+    pub(crate) listen: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    pub(crate) needs_token: bool,
+}
+
 /// Writes to the standard output, on a thread that ends with it: a reader that has stopped reading must not hold up the server. If
 /// nothing reads it, nothing is lost.
-pub(crate) fn show(
-    listen: SocketAddr,
-    admin: SocketAddr,
-    configuration: &Configuration,
-    data: &Path,
-    needs_token: bool,
-) {
-    let text = text(listen, admin, configuration, data, needs_token);
+pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, Origin)) {
+    let text = text(ports, configuration, data);
     let write = move || {
         let mut output = io::stdout().lock();
         let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
@@ -30,13 +31,8 @@ pub(crate) fn show(
     let _ = thread::Builder::new().name("banner".into()).spawn(write);
 }
 
-fn text(
-    listen: SocketAddr,
-    admin: SocketAddr,
-    configuration: &Configuration,
-    data: &Path,
-    needs_token: bool,
-) -> String {
+fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Origin)) -> String {
+    let &Ports { listen, admin, needs_token } = ports;
     let (intake, port) = (scheme(configuration.gateway.tls.is_some()), scheme(configuration.admin.tls.is_some()));
     let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
     let mut text = format!(
@@ -47,6 +43,9 @@ fn text(
         path(configuration),
         payload(configuration)
     );
+    if configuration.sinks.values().any(|settings| matches!(settings.store, SinkConfig::Remote(_))) {
+        text += &format!("Writers know it by its origin {origin}.\n");
+    }
     for (name, sink) in &configuration.sinks {
         let look = match &sink.store {
             SinkConfig::Null => continue,

@@ -1,35 +1,55 @@
-//! `forebay check`: reads the configuration as `serve` would, and says what is wrong with it.
+//! `forebay check`: reads the configuration as a role would, and says what is wrong with it.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
-use crate::cli::Common;
-use crate::config::{self, Environment, LoadError};
+use journal::disk::ReadOnlyDisk;
+
+use crate::cli::{CheckFlags, Common};
+use crate::config::{self, Configuration, Environment, LoadError, Report};
 use crate::log;
 use crate::memory::Plan;
 use crate::output::Output;
+use crate::role::Role;
 
 /// What the process exits with when the configuration is wrong.
 pub(crate) const EXIT_CONFIGURATION: u8 = 2;
 
-/// Checks the configuration: what is right goes to the standard output, what is wrong to the error output.
-/// Gives the process's exit code.
+/// Checks the configuration of the role that the flags name, or else `role`: what is right goes to the standard output, what is wrong to
+/// the error output. Gives the process's exit code.
 ///
 /// # Errors
 /// The output can't be written.
-pub(crate) fn run(common: &Common, environment: &Environment) -> io::Result<u8> {
+pub(crate) fn run(flags: CheckFlags, role: Option<Role>, environment: &Environment) -> io::Result<u8> {
+    let role = flags.role.or(role).unwrap_or(Role::Serve);
+    let common = flags.into_common(role);
     common.warn_of_overlooked();
-    match config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory) {
+    if role == Role::Writer {
+        return conclude(config::load_writer(&common, environment), |_| Ok(String::new()));
+    }
+    let loaded = config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory);
+    conclude(loaded, |configuration| {
+        warn_of_memory(configuration)?;
+        Ok(origin(&common))
+    })
+}
+
+/// Shows the configuration, with what there is to add, or what is wrong with it.
+fn conclude<T: Display>(
+    loaded: Result<(T, Report), LoadError>,
+    add: impl FnOnce(&T) -> io::Result<String>,
+) -> io::Result<u8> {
+    match loaded {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
                 show(&LoadError::Wrong(warnings));
             }
-            let shards = configuration.gateway.shards_for(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
-            if let Some(warning) = Plan::of(&configuration, shards.get().into()).warning() {
-                writeln!(io::stderr(), "warning: {warning}")?;
-            }
-            write!(Output::lock(), "ok\n{configuration}")?;
+            let added = add(&configuration)?;
+            write!(Output::lock(), "ok\n{configuration}{added}")?;
             Ok(0)
         }
         Err(error) => {
@@ -37,6 +57,22 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> io::Result<u8> 
             Ok(EXIT_CONFIGURATION)
         }
     }
+}
+
+fn warn_of_memory(configuration: &Configuration) -> io::Result<()> {
+    let shards = configuration.gateway.shards_for(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    match Plan::of(configuration, shards.get().into()).warning() {
+        Some(warning) => writeln!(io::stderr(), "warning: {warning}"),
+        None => Ok(()),
+    }
+}
+
+/// The origin of the data directory, once a gateway has made it.
+fn origin(common: &Common) -> String {
+    let path: &Path = &common.data.directory;
+    // A directory that can't be read is a matter of the start.
+    let origin = journal::origin_of(Arc::new(ReadOnlyDisk), path).ok().flatten();
+    origin.map_or_else(String::new, |origin| format!("origin  {origin}, of {}\n", path.display()))
 }
 
 /// Writes what is wrong to the error output, with colours if that is a terminal.

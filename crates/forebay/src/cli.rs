@@ -1,6 +1,7 @@
 //! The command line: what can be typed, as types. Nothing is done here.
 
 mod bench;
+mod check;
 mod dead;
 mod load;
 mod route;
@@ -19,20 +20,27 @@ use crate::log;
 
 /// What people call a configuration.
 const USUAL_NAME: &str = "forebay.toml";
+/// The data directory of a gateway, or of all in one process.
+const DATA: &str = "./forebay-data";
+/// The data directory of a writer.
+const WRITER_DATA: &str = "./forebay-writer";
 pub(crate) use bench::BenchFlags;
+pub(crate) use check::CheckFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
 pub(crate) use load::LoadFlags;
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use server::{CaError, CaFlag};
 pub(crate) use shown_token::{TokenFlag, WrongToken};
-pub(crate) use token::{TokenCommand, TokenNew};
+pub(crate) use token::{TokenCommand, TokenNew, TokenPlace};
 pub(crate) use trial::{TestFlags, TryFlags};
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]
 #[command(name = "forebay", version, args_conflicts_with_subcommands = true)]
-#[command(after_help = "Without a command, `serve` runs.\n\nExample: forebay --data /var/lib/forebay")]
+#[command(
+    after_help = "Without a command the role that FOREBAY_ROLE names runs: serve (the default), gateway or writer.\n\nExample: forebay --data /var/lib/forebay"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -61,11 +69,13 @@ pub(crate) enum Command {
     /// Without a configuration it keeps an embedded store in its data directory.
     #[command(after_help = "Example: forebay writer --config writer.toml")]
     Writer(WriterFlags),
-    /// Checks the configuration, shows every mistake in it, and starts nothing
+    /// Checks the configuration of a role, shows every mistake in it, and starts nothing
     ///
     /// Exits with 0 if the configuration is right, and with 2 if not.
-    #[command(after_help = "Example: forebay check --config forebay.toml")]
-    Check(Common),
+    #[command(
+        after_help = "Example: forebay check --config forebay.toml\n         forebay check --role writer --config writer.toml"
+    )]
+    Check(CheckFlags),
     /// Takes one payload through the schema and the steps of its type, and shows what each step does
     ///
     /// Without a type the configuration tells it, as for a request whose path names none. Nothing is stored. Exits with 0 if the event would be
@@ -163,7 +173,7 @@ pub(crate) struct WriterFlags {
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
     config: Option<PathBuf>,
     /// The data directory: the embedded store and the tokens
-    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = "./forebay-writer")]
+    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = WRITER_DATA)]
     directory: PathBuf,
     /// The address that gateways use [default: 127.0.0.1:8081] [env: FOREBAY_WRITER_LISTEN]
     #[arg(long, value_name = "ADDR")]
@@ -209,7 +219,7 @@ impl Common {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Data {
     /// The data directory: journal, cursors, and the embedded store
-    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = "./forebay-data")]
+    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = DATA)]
     pub(crate) directory: PathBuf,
 }
 

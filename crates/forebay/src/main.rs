@@ -28,6 +28,7 @@ mod output;
 mod ports_tls;
 mod read_back;
 mod reload;
+mod role;
 mod route_command;
 mod route_json;
 mod schema_command;
@@ -47,6 +48,7 @@ mod wiring;
 mod writer_admin;
 mod writer_command;
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -54,16 +56,26 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command};
 use crate::config::Environment;
+use crate::role::{Role, RoleError};
 
 fn main() -> ExitCode {
     allocator::configure();
     file_size::outlive_limit();
     let environment = Environment::of_process();
-    match Cli::parse().into_command() {
+    let role = match Role::of_environment(&environment) {
+        Ok(role) => role,
+        Err(error) => return wrong_role(&error),
+    };
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let command_line = match role.map_or(Ok(typed.clone()), |role| role.into_command_line(typed)) {
+        Ok(command_line) => command_line,
+        Err(error) => return wrong_role(&error),
+    };
+    match Cli::parse_from(command_line).into_command() {
         Command::Serve(common) => exit(serve::run(&common, &environment)),
         Command::Gateway(flags) => exit(serve::run(&flags.into_common(), &environment)),
         Command::Writer(flags) => exit(writer_command::run(&flags.into_common(), &environment)),
-        Command::Check(common) => exit(check::run(&common, &environment)),
+        Command::Check(flags) => exit(check::run(flags, role, &environment)),
         Command::Try(flags) => exit(try_command::run(&flags, &environment)),
         Command::Test(flags) => exit(test_command::run(&flags, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
@@ -74,6 +86,13 @@ fn main() -> ExitCode {
         Command::Load(flags) => exit(load_command::run(&flags)),
         Command::Token(command) => exit(token_command::run(&command)),
     }
+}
+
+/// A role that can't be taken on is a mistake in the configuration.
+fn wrong_role(error: &RoleError) -> ExitCode {
+    log::fatal(error);
+    log::flush();
+    check::EXIT_CONFIGURATION.into()
 }
 
 /// The code that a command gives, or 1 after saying why it failed.

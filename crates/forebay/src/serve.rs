@@ -30,7 +30,7 @@ use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
 use crate::reload::{Inputs, Parts, ReloadCounters, ReloadDesk, Reloader};
 use crate::tls_files::TlsFilesError;
-use crate::token_file::{TokenFile, TokenFileError};
+use crate::token_file::TokenFileError;
 use crate::token_watch::TokenWatch;
 use crate::type_board::TypeBoard;
 use crate::{admin, allocator, banner, log, mapped_code, memory, wiring};
@@ -136,7 +136,7 @@ async fn serve(
 ) -> Result<u8, ServeError> {
     let data = inputs.common.data.directory.clone();
     let (intake, admin) = bind(&configuration)?;
-    let watch = TokenWatch::start(TokenFile::within(&data))?;
+    let watch = TokenWatch::start(configuration.gateway.tokens.clone())?;
     let tls = PortsTls::start(&configuration)?;
     let memory = plan_memory(&mut configuration, &data);
     let sinks = wiring::sinks(&configuration, |_, store| wiring::new_driver(store, &memory));
@@ -150,7 +150,8 @@ async fn serve(
     tls.follow();
     let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
     tokio::spawn(admin::serve(admin, running.admin.clone()));
-    banner::show(running.gateway.local_addr(), admin_address, &configuration, &data, needs_token);
+    let ports = banner::Ports { listen: running.gateway.local_addr(), admin: admin_address, needs_token };
+    banner::show(&ports, &configuration, (&data, running.admin.origin));
     let counters = running.reloads.clone();
     let reloader = Reloader { inputs, parts: running.parts(tls), current: configuration, sinks, counters };
     let reloads = tokio::spawn(reloader.follow(hangup, asked));

@@ -4,14 +4,14 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use access::{Name, RANDOM_BYTES, Scopes, Secret, Token};
+use access::{Name, RANDOM_BYTES, Scope, Scopes, Secret, Token};
 use event::rfc3339;
 use eventlog::unix_microseconds;
 
-use crate::cli::{Data, TokenCommand, TokenNew};
+use crate::cli::{TokenCommand, TokenNew, TokenPlace};
 use crate::log;
 use crate::output::Output;
-use crate::token_file::{Kept, TokenFile, TokenFileError};
+use crate::token_file::{Kept, TokenFileError};
 
 /// Why the command can't do its work.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,9 @@ pub(crate) enum TokenCommandError {
     /// There is no such token.
     #[error("there is no token {0}; `forebay token list` shows those that there are")]
     Unknown(Name),
+    /// Only the scope `deliver` has lanes to bind to an origin.
+    #[error("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out")]
+    Unbound,
     /// No random bytes.
     #[error("the operating system gives no random bytes: {0}")]
     Random(getrandom::Error),
@@ -40,13 +43,16 @@ pub(crate) enum TokenCommandError {
 pub(crate) fn run(command: &TokenCommand) -> Result<u8, TokenCommandError> {
     match command {
         TokenCommand::New(new) => make(new),
-        TokenCommand::List(data) => list(data),
-        TokenCommand::Revoke(revoke) => take_away(&revoke.data, &revoke.name),
+        TokenCommand::List(place) => list(place),
+        TokenCommand::Revoke(revoke) => take_away(&revoke.place, &revoke.name),
     }?;
     Ok(0)
 }
 
 fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
+    if new.origin.is_some() && !new.scope.contains(&Scope::Deliver) {
+        return Err(TokenCommandError::Unbound);
+    }
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(TokenCommandError::Random)?;
     let secret = Secret::of_random(random);
@@ -57,10 +63,11 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
         digest: secret.digest(),
         scopes: new.scope.iter().copied().collect(),
         source: new.source.clone().unwrap_or_else(|| new.name.clone()),
+        origin: new.origin,
         created,
         expires: new.expires.map(lasts),
     };
-    let file = TokenFile::within(&new.data.directory);
+    let file = new.place.file();
     file.change(|tokens| {
         if tokens.iter().any(|known| known.name == new.name) {
             return Err(TokenCommandError::Exists(new.name.clone()));
@@ -73,8 +80,8 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
     Ok(())
 }
 
-fn take_away(data: &Data, name: &Name) -> Result<(), TokenCommandError> {
-    let file = TokenFile::within(&data.directory);
+fn take_away(place: &TokenPlace, name: &Name) -> Result<(), TokenCommandError> {
+    let file = place.file();
     // A directory that isn't there has no token, and isn't made for that.
     if file.read()?.is_none() {
         return Err(TokenCommandError::Unknown(name.clone()));
@@ -95,8 +102,8 @@ fn take_away(data: &Data, name: &Name) -> Result<(), TokenCommandError> {
     Ok(())
 }
 
-fn list(data: &Data) -> Result<(), TokenCommandError> {
-    let file = TokenFile::within(&data.directory);
+fn list(place: &TokenPlace) -> Result<(), TokenCommandError> {
+    let file = place.file();
     let Some(Kept { mut tokens, .. }) = file.read()? else {
         log::info(format_args!("no token was ever made: there is no {}", file.path().display()));
         return Ok(());
@@ -115,7 +122,8 @@ fn line(token: &Token, now: i64) -> String {
         Some(expires) if token.is_expired(now) => format!("expired {}", rfc3339::format(expires)),
         Some(expires) => format!("expires {}", rfc3339::format(expires)),
     };
-    format!("{name}  {}  source {source}  made {}  {expires}\n", scopes.join(","), rfc3339::format(*created))
+    let origin = token.origin.map_or_else(String::new, |origin| format!("  origin {origin}"));
+    format!("{name}  {}  source {source}{origin}  made {}  {expires}\n", scopes.join(","), rfc3339::format(*created))
 }
 
 fn print(text: std::fmt::Arguments<'_>) -> Result<(), TokenCommandError> {

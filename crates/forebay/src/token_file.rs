@@ -1,5 +1,6 @@
-//! `tokens.json` in the data directory: all tokens, each with the SHA-256 of its secret. It is written anew, made durable and
-//! renamed, so that whoever reads it sees the old one or the new one; who changes it holds a lock, so that no change is lost.
+//! A file of tokens: `tokens.json` in the data directory, or another one that a configuration names. It has all tokens, each with the
+//! SHA-256 of its secret. A change writes a new file, makes it durable and renames it, so that a reader sees the old one or the new one.
+//! A process that changes it holds a lock, so that no change is lost.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,9 +12,8 @@ use event::rfc3339;
 use serde::{Deserialize, Serialize};
 
 const FILE: &str = "tokens.json";
-/// Where it is written before it has its name.
-const NEW_FILE: &str = "tokens.json.new";
-/// What is locked while it is changed: the file itself is another one after each change.
+/// The lock of [`FILE`], which is held while it is changed: the file itself is another one after each change. Other files of tokens have
+/// one of their own name.
 const LOCK_FILE: &str = "tokens.lock";
 /// Digests are no secrets, but nobody's business either.
 const OWNER_ONLY: u32 = 0o600;
@@ -75,13 +75,15 @@ struct Entry {
     sha256: String,
     scopes: Vec<String>,
     source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
     created: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
 }
 
-/// The file of a data directory.
-#[derive(Clone, Debug)]
+/// A file of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenFile {
     directory: PathBuf,
     path: PathBuf,
@@ -95,7 +97,8 @@ impl TokenFile {
 
     /// The file of this path.
     pub(crate) fn at(path: &Path) -> Self {
-        Self { directory: path.parent().unwrap_or(Path::new("")).to_owned(), path: path.to_owned() }
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self { directory: directory.to_owned(), path: path.to_owned() }
     }
 
     /// Where it is.
@@ -135,15 +138,24 @@ impl TokenFile {
         Ok(self.write(&kept)?)
     }
 
+    /// The file of its name with one more ending.
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".");
+        path.push(ending);
+        path.into()
+    }
+
     /// Waits for whoever else changes the file. The lock ends with the process, however that ends.
     fn lock(&self) -> Result<File, TokenFileError> {
-        let path = self.directory.join(LOCK_FILE);
+        let is_usual = self.path.file_name().is_some_and(|name| name == FILE);
+        let path = if is_usual { self.directory.join(LOCK_FILE) } else { self.beside("lock") };
         let open = OpenOptions::new().create(true).truncate(false).write(true).mode(OWNER_ONLY).open(&path);
         open.and_then(|file| file.lock().map(|()| file)).map_err(failed("lock", &path))
     }
 
     fn write(&self, kept: &Kept) -> Result<(), TokenFileError> {
-        let new = self.directory.join(NEW_FILE);
+        let new = self.beside("new");
         let tokens = kept.tokens.iter().map(Entry::of).collect();
         let document = Document { version: VERSION, tokens, scopes_made: Some(names(kept.made)) };
         let text = serde_json::to_string_pretty(&document).map_err(io::Error::from);
@@ -221,6 +233,7 @@ impl Entry {
             sha256: token.digest.to_string(),
             scopes: names(token.scopes),
             source: token.source.to_string(),
+            origin: token.origin.map(|origin| origin.to_string()),
             created: rfc3339::format(token.created),
             expires: token.expires.map(rfc3339::format),
         }
@@ -232,6 +245,7 @@ impl Entry {
             digest: self.sha256.parse().ok()?,
             scopes: scopes(&self.scopes)?,
             source: self.source.parse().ok()?,
+            origin: self.origin.as_deref().map(str::parse).transpose().ok()?,
             created: rfc3339::parse(&self.created).ok()?,
             expires: self.expires.as_deref().map(rfc3339::parse).transpose().ok()?,
         })
@@ -242,6 +256,7 @@ impl Entry {
 mod tests {
     use super::*;
     use access::{RANDOM_BYTES, Secret};
+    use event::Origin;
     use std::os::unix::fs::PermissionsExt;
 
     fn token(number: u8) -> Token {
@@ -251,6 +266,7 @@ mod tests {
             digest: Secret::of_random([number; RANDOM_BYTES]).digest(),
             scopes: [Scope::Ingest, Scope::Admin].into_iter().collect(),
             source: name,
+            origin: (number > 0).then_some(Origin([number; 16])),
             created: 1_000_001,
             expires: (number > 0).then_some(2_000_000),
         }
@@ -271,13 +287,24 @@ mod tests {
         assert!(file.read().unwrap().is_none());
         add(&file, 0);
         // As a crash would leave it.
-        fs::write(folder.path().join("a/b").join(NEW_FILE), "{").unwrap();
+        fs::write(folder.path().join("a/b/tokens.json.new"), "{").unwrap();
         add(&file, 1);
         assert_eq!(file.read().unwrap().unwrap().tokens, [token(0), token(1)]);
         for name in [FILE, LOCK_FILE] {
             let mode = fs::metadata(folder.path().join("a/b").join(name)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, OWNER_ONLY, "{name}");
         }
+    }
+
+    #[test]
+    fn a_file_of_another_name_has_a_lock_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::at(&folder.path().join("gateways.lock"));
+        add(&file, 1);
+        assert_eq!(file.read().unwrap().unwrap().tokens, [token(1)]);
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["gateways.lock", "gateways.lock.lock"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Follows `tokens.json` while the server runs: what a command changes holds within a second.
+//! Follows the file of tokens while the server runs: what a command changes holds within a second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,6 +90,7 @@ mod tests {
             digest: Secret::of_random([number; 32]).digest(),
             scopes: [Scope::Admin].into_iter().collect(),
             source: "x".parse().unwrap(),
+            origin: None,
             created: 0,
             expires: None,
         };

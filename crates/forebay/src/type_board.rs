@@ -28,6 +28,8 @@ pub(crate) struct TypeJson {
     r#type: String,
     id: Option<String>,
     time: Option<String>,
+    /// What is true of its events when they are answered, where a client asks for nothing else.
+    ack: &'static str,
     ack_memory: bool,
     routes: Vec<RouteJson>,
     /// What is done about texts that not every store can take.
@@ -108,11 +110,13 @@ impl TypeBoard {
 
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
-        let TypeConfig { id, time, schema, transform, texts, ack_memory, routes, aggregates, read } = config;
+        let TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read } =
+            config;
         Self {
             r#type: name.to_owned(),
             id: id.as_ref().map(ToString::to_string),
             time: time.as_ref().map(|rule| rule.pointer().to_string()),
+            ack: if *ack_stored { "stored" } else { "disk" },
             ack_memory: *ack_memory,
             routes: routes.iter().map(RouteJson::of).collect(),
             text: TextJson::of(*texts),

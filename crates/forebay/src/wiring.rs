@@ -119,6 +119,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
         texts: config.texts,
         ack_memory: config.ack_memory,
+        ack_stored: config.ack_stored,
         reader: config.read.as_ref().and_then(reader),
     };
     let of_results = |aggregate: &AggregateConfig| {

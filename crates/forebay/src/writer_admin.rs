@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use writer::Writer;
 
+use crate::admin::{self, Entrance};
 use crate::exposition;
 
 /// Connections at a time: a few scrapers. More wait.
@@ -27,7 +28,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until the future is dropped.
-pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>) {
+pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>, entrance: Arc<Entrance>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -35,10 +36,10 @@ pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>) {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let writer = writer.clone();
+        let (writer, entrance) = (writer.clone(), entrance.clone());
         tokio::spawn(async move {
             let answer = service_fn(|request| {
-                let response = respond(&request, &writer);
+                let response = respond(&request, &writer, &entrance);
                 async move { Ok::<_, Infallible>(response) }
             });
             let mut server = http1::Builder::new();
@@ -50,10 +51,16 @@ pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>) {
     }
 }
 
-fn respond(request: &Request<Incoming>, writer: &Writer) -> Response<Full<Bytes>> {
-    let (status, content_type, body) = match request.uri().path() {
-        "/metrics" => (StatusCode::OK, exposition::CONTENT_TYPE, render(writer)),
-        "/healthz" => (StatusCode::OK, "text/plain; charset=utf-8", "alive\n".into()),
+fn respond(request: &Request<Incoming>, writer: &Writer, entrance: &Entrance) -> Response<Full<Bytes>> {
+    let path = request.uri().path();
+    if path != admin::HEALTH
+        && let Some(refused) = entrance.refuse(request.headers(), admin::scopes(path))
+    {
+        return refused;
+    }
+    let (status, content_type, body) = match path {
+        admin::METRICS => (StatusCode::OK, exposition::CONTENT_TYPE, render(writer)),
+        admin::HEALTH => (StatusCode::OK, "text/plain; charset=utf-8", "alive\n".into()),
         _ => {
             (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "not found: there are /metrics and /healthz\n".into())
         }

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
+use crate::admin::Entrance;
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{Environment, LoadError, WriterConfiguration, load_writer};
@@ -72,12 +73,13 @@ async fn serve(
     let is_loopback = configuration.is_loopback();
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
     let writer = Arc::new(writer);
+    let entrance = Arc::new(Entrance::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
         tokio::spawn(tls.clone().follow());
     }
     tell(&listener, &admin, &writer, tls.is_some());
-    tokio::spawn(writer_admin::serve(admin, writer.clone()));
+    tokio::spawn(writer_admin::serve(admin, writer.clone(), entrance));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut serving = tokio::spawn(writer.clone().serve(listener, async { drop(stopped.await) }));
     signals.next().await;

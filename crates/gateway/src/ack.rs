@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::problem::{Problem, Refused};
+use crate::type_cache::{Slot, TypeCache};
 use crate::type_table::Known;
 
 /// The values of `Forebay-Ack`.
@@ -14,16 +15,37 @@ pub(crate) enum Ack {
     Memory,
     /// Every route of their type has them.
     Stored,
+    /// What their type has by default, which isn't known before the payload names the type.
+    ByType,
 }
 
 impl Ack {
+    /// What a header asks for; without one, the default of the type.
+    ///
     /// # Errors
     /// The value isn't one of them.
     pub(crate) fn of_header(value: Option<&[u8]>) -> Result<Self, Refused> {
-        let Some(value) = value else { return Ok(Self::Disk) };
+        let Some(value) = value else { return Ok(Self::ByType) };
         let known = [("disk", Self::Disk), ("memory", Self::Memory), ("stored", Self::Stored)];
         let found = known.into_iter().find(|(name, _)| value.eq_ignore_ascii_case(name.as_bytes()));
         found.map(|(_, ack)| ack).ok_or_else(|| Problem::of_header("Forebay-Ack is `disk`, `memory` or `stored`"))
+    }
+
+    /// The same for events of these types: without a header the strictest of their defaults holds.
+    pub(crate) fn of_types<'k>(self, mut types: impl Iterator<Item = &'k Known>) -> Self {
+        match self {
+            Self::ByType if types.any(|known| known.rules.ack_stored) => Self::Stored,
+            Self::ByType => Self::Disk,
+            asked => asked,
+        }
+    }
+
+    /// The same for a request of which the head names the type at `slot`, or none.
+    pub(crate) fn of_head(self, types: &TypeCache, slot: Option<Slot>) -> Self {
+        match slot {
+            None if types.table().acks_stored => self,
+            slot => self.of_types(slot.into_iter().map(|slot| types.get(slot))),
+        }
     }
 
     /// Whether events of this type may be answered so.

@@ -1,5 +1,5 @@
-//! `POST /ingest/event` with a `Forebay-Ack` that isn't the default. It has a handler of its own, so that what most clients
-//! ask for costs nothing more.
+//! `POST /ingest/event` where an event is, or may have to be, acknowledged otherwise than when it is durable: its head asks for that, or
+//! its type does. It has a handler of its own, so that what most clients ask for costs nothing more.
 
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, Position};
@@ -8,7 +8,7 @@ use eventlog::{Asked, Taken};
 use crate::ack::Ack;
 use crate::acknowledgement::{self, SingleEvent};
 use crate::encoder::Envelope;
-use crate::event_request::{Appended, Came, Done, append, durable, other_bytes};
+use crate::event_request::{Appended, Came, Done, append, durable, event_response, other_bytes};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::problem::Refused;
@@ -34,11 +34,15 @@ pub(crate) async fn take(
         Done::One(appended) => appended,
         Done::Otherwise(otherwise) => return otherwise.answer(worker, wishes, permit).await,
     };
-    if wishes.ack == Ack::Memory {
+    let ack = wishes.ack.of_types(std::iter::once(worker.types().get(slot)));
+    if ack == Ack::Memory {
         // It is committed with its turn though nobody waits for it.
         return in_memory(worker, &taken, id);
     }
     let (position, duplicate) = durable(worker, taken).await?;
+    if ack == Ack::Disk {
+        return Ok(event_response(wishes, id, position, duplicate));
+    }
     // What is stored isn't in flight any more, however long its client waits.
     drop(permit);
     let asked = asked(worker, slot, position, duplicate.then_some(id)).await;

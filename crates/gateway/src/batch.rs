@@ -51,16 +51,17 @@ pub(crate) async fn take(
         encoder.refuse_all();
     }
     encoder.batch.is_atomic = wishes.atomic;
-    wait_for_filtered(worker, wishes.ack, &encoder).await?;
-    let asked = store(worker, wishes.ack, &mut encoder).await?;
+    let ack = wishes.ack.of_types(encoder.types());
+    wait_for_filtered(worker, ack, &encoder).await?;
+    let asked = store(worker, ack, &mut encoder).await?;
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
     count(worker, &encoder);
     // A large batch may have been committed within the turn, whose clock would then say that it took no time.
     worker.clock().refresh();
-    Ok(match wishes.ack {
-        Ack::Disk => answer::of_batch(&encoder),
+    Ok(match ack {
+        Ack::Disk | Ack::ByType => answer::of_batch(&encoder),
         Ack::Memory => {
             let (verdict, status) = answer::verdict(&encoder);
             answer::json(acknowledgement::not_yet(status), &verdict)
@@ -148,7 +149,7 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
         copies.push((earlier.position(), Some(earlier.id())));
     }
     if ack == Ack::Stored {
-        asked.types = encoder.type_names();
+        asked.types = encoder.types().map(|known| known.name.clone()).collect();
         stored::add_copies(worker, copies, &mut asked).await;
     }
     Ok(asked)

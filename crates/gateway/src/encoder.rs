@@ -487,8 +487,8 @@ impl Encoder {
     }
 
     /// The types of the good records, those that came before too.
-    pub(crate) fn type_names(&self) -> Vec<TypeName> {
-        self.types.names(|id| self.batch.types.iter().any(|(counted, _)| *counted == id))
+    pub(crate) fn types(&self) -> impl Iterator<Item = &Known> {
+        self.types.met(|id| self.batch.types.iter().any(|(counted, _)| *counted == id))
     }
 
     /// Gives the memory of the records back, and keeps what the answer says.

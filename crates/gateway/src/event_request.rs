@@ -39,7 +39,12 @@ pub(crate) async fn take(
         Done::Otherwise(otherwise) => return Box::pin(otherwise.answer(worker, wishes, permit)).await,
     };
     let (position, duplicate) = durable(worker, taken).await?;
-    Ok(if wishes.json { answer::of_event_as_json(id, position, duplicate) } else { Response::ok() })
+    Ok(event_response(wishes, id, position, duplicate))
+}
+
+/// The answer to an event that is durable.
+pub(crate) fn event_response(wishes: &Wishes, id: EventId, position: Position, duplicate: bool) -> Response {
+    if wishes.json { answer::of_event_as_json(id, position, duplicate) } else { Response::ok() }
 }
 
 /// Waits until an event, or its first copy, is durable. Says where it stands and whether it came before.

@@ -66,7 +66,7 @@ pub(crate) struct Wishes {
     pub(crate) key: Option<Box<[u8]>>,
     /// Of a batch all records are taken, or none.
     pub(crate) atomic: bool,
-    /// What is to be true when it is answered.
+    /// What is to be true when it is answered, as far as the head says it.
     pub(crate) ack: Ack,
     /// A single event's answer says where it stands.
     pub(crate) json: bool,
@@ -123,7 +123,7 @@ impl Wishes {
         let is_batch = route == RouteName::Batch;
         let form = if is_batch { form(fields) } else { Form::Detect };
         let is_web_form = is_batch && is_web_form(fields);
-        let (atomic, ack) = (atomic(fields)?, Ack::of_header(fields.ack)?);
+        let (atomic, ack) = (atomic(fields)?, Ack::of_header(fields.ack)?.of_head(types, slot));
         let (key, json, readings) = (fields.key.map(Box::from), wants_json(fields), types.readings());
         Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form, is_web_form })
     }

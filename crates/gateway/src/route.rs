@@ -13,7 +13,7 @@ pub(crate) const ALL_METHODS: &str = "GET, HEAD, OPTIONS, POST";
 /// The routes, as metrics name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteName {
-    /// `/ingest/event` and the types below it.
+    /// `/ingest/event` and the types below it; `/ingest/data` is the same.
     Event,
     /// `/ingest/batch` and the types below it.
     Batch,
@@ -104,7 +104,7 @@ pub(crate) fn find(path: &str) -> (RouteName, Option<&str>) {
         "" => Some(None),
         rest => rest.strip_prefix('/').filter(|name| !name.is_empty() && !name.contains('/')).map(Some),
     };
-    if let Some(type_name) = below("/ingest/event") {
+    if let Some(type_name) = below("/ingest/event").or_else(|| below("/ingest/data")) {
         (RouteName::Event, type_name)
     } else if let Some(type_name) = below("/ingest/batch") {
         (RouteName::Batch, type_name)
@@ -131,6 +131,9 @@ mod tests {
         for (path, expected) in [
             ("/ingest/event", (RouteName::Event, None)),
             ("/ingest/event/access", (RouteName::Event, Some("access"))),
+            ("/ingest/data", (RouteName::Event, None)),
+            ("/ingest/data/access", (RouteName::Event, Some("access"))),
+            ("/ingest/data/a/b", (RouteName::Other, None)),
             ("/ingest/batch", (RouteName::Batch, None)),
             ("/ingest/batch/a.b", (RouteName::Batch, Some("a.b"))),
             ("/ingest/event/", (RouteName::Other, None)),

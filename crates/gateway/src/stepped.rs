@@ -167,25 +167,26 @@ async fn answer_several(
 ) -> Result<Response, Refused> {
     permit.admit(encoder.bytes())?;
     let events = encoder.batch.records.len();
+    let ack = wishes.ack.of_types(encoder.types());
     let Some(id) = encoder.first_id else {
         // None of them has gone on.
-        batch::wait_for_filtered(worker, wishes.ack, &encoder).await?;
+        batch::wait_for_filtered(worker, ack, &encoder).await?;
         batch::count_filtered(worker, &encoder);
         let by = encoder.filtered_by().next().map(|(_, by, _)| by).filter(|_| wishes.json);
         return Ok(by.map_or_else(Response::ok, answer::of_filtered_as_json));
     };
-    batch::wait_for_filtered(worker, wishes.ack, &encoder).await?;
-    let asked = batch::store(worker, wishes.ack, &mut encoder).await?;
+    batch::wait_for_filtered(worker, ack, &encoder).await?;
+    let asked = batch::store(worker, ack, &mut encoder).await?;
     if encoder.refused_count() > 0 {
         return Err(other_bytes());
     }
     batch::count_filtered(worker, &encoder);
     let duplicate = encoder.duplicates > 0;
     worker.cells().duplicates.add(encoder.duplicates);
-    let Some(position) = encoder.position.filter(|_| wishes.ack != Ack::Memory) else {
+    let Some(position) = encoder.position.filter(|_| ack != Ack::Memory) else {
         return Ok(acknowledgement::of_event_in_memory(id, duplicate));
     };
-    if wishes.ack == Ack::Stored {
+    if ack == Ack::Stored {
         encoder.forget_records();
         drop(permit);
         let standing = stored::wait(worker, asked).await;

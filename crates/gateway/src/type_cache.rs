@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use event::TypeName;
 use eventlog::TypeId;
 
 use crate::code::Code;
@@ -113,9 +112,9 @@ impl TypeCache {
         slot
     }
 
-    /// The names of those of these types that were met here.
-    pub(crate) fn names(&self, is_meant: impl Fn(TypeId) -> bool) -> Vec<TypeName> {
-        self.known.iter().filter(|known| is_meant(known.id)).map(|known| known.name.clone()).collect()
+    /// Those of these types that were met here.
+    pub(crate) fn met(&self, is_meant: impl Fn(TypeId) -> bool) -> impl Iterator<Item = &Known> {
+        self.known.iter().filter(move |known| is_meant(known.id))
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &Known {

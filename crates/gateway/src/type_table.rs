@@ -78,6 +78,8 @@ pub struct TypeRules {
     pub texts: TextRule,
     /// Whether they may be answered before they are durable, where a client asks for it.
     pub ack_memory: bool,
+    /// Whether they are answered when they are stored, where a client asks for nothing else.
+    pub ack_stored: bool,
     /// Whom to ask for events that are stored, if anybody.
     pub reader: Option<Arc<dyn Reader>>,
 }
@@ -92,6 +94,7 @@ impl fmt::Debug for TypeRules {
             .field("steps", &self.steps)
             .field("texts", &self.texts)
             .field("ack_memory", &self.ack_memory)
+            .field("ack_stored", &self.ack_stored)
             .field("reader", &reader)
             .finish()
     }
@@ -135,7 +138,8 @@ impl TypeRules {
         fn is_one<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
             a.map(Arc::as_ptr) == b.map(Arc::as_ptr)
         }
-        (&self.id, &self.time, self.texts, self.ack_memory) == (&other.id, &other.time, other.texts, other.ack_memory)
+        let acks = |rules: &Self| (rules.ack_memory, rules.ack_stored);
+        (&self.id, &self.time, self.texts, acks(self)) == (&other.id, &other.time, other.texts, acks(other))
             && is_one(self.schema.as_ref(), other.schema.as_ref())
             && is_one(self.steps.as_ref(), other.steps.as_ref())
     }
@@ -279,6 +283,8 @@ pub(crate) struct TypeTable {
     unknown: Option<TypeName>,
     /// Whether there is a type whose payloads are repaired.
     pub(crate) repairs: bool,
+    /// Whether there is a type whose events are answered when they are stored.
+    pub(crate) acks_stored: bool,
     /// The headers that steps ask for, in small letters.
     pub(crate) headers: Box<[Box<str>]>,
     types: Arc<Types>,
@@ -324,11 +330,13 @@ impl TypeTable {
     fn of(types: GatewayTypes, seen: &Arc<Types>) -> Self {
         let all = types.named.values().chain(&types.open);
         let repairs = all.clone().any(|rules| rules.texts.repair);
+        let acks_stored = all.clone().any(|rules| rules.ack_stored);
         let headers: BTreeSet<Box<str>> =
             all.flat_map(|rules| &rules.steps).flat_map(|steps| steps.headers()).map(Into::into).collect();
         Self {
             headers: headers.into_iter().collect(),
             repairs,
+            acks_stored,
             named: types.named.into_iter().map(|(name, rules)| (name, Arc::new(rules))).collect(),
             results: types.results,
             open: types.open.map(Arc::new),
@@ -545,6 +553,7 @@ mod tests {
             TypeRules { time: Some("/at".parse().unwrap()), ..TypeRules::default() },
             TypeRules { texts, ..TypeRules::default() },
             TypeRules { ack_memory: true, ..TypeRules::default() },
+            TypeRules { ack_stored: true, ..TypeRules::default() },
         ];
         for rules in others {
             assert!(rules.are_as(&rules.clone()) && !rules.are_as(&TypeRules::default()), "{rules:?}");

@@ -1,35 +1,69 @@
-//! Who may hand in batches: gateways that show a token with the scope `deliver`, and no web page.
+//! The writer's port lets gateways in that show a token with the scope `deliver`, and no web page. A token may be bound to one gateway.
 
-use access::Scope;
-use hyper::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN};
+use access::{Scope, is_known_host, is_own_origin};
+use event::{Lane, Origin};
+use hyper::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 
 use crate::Writer;
 use crate::answer::Refused;
 
-/// Why a request isn't let in.
-pub(super) fn check(writer: &Writer, headers: &HeaderMap, now: i64) -> Result<(), Refused> {
-    if headers.contains_key(ORIGIN) {
-        return Err(Refused::new(StatusCode::FORBIDDEN, "page", "web pages may not use a writer's port"));
+/// A request that is let in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admitted {
+    /// The only origin whose lanes it may name, if its token is bound to one.
+    origin: Option<Origin>,
+}
+
+impl Admitted {
+    /// # Errors
+    /// The lane is another gateway's than that of the token.
+    pub(super) fn check(self, lane: &Lane) -> Result<(), Refused> {
+        match self.origin {
+            Some(origin) if origin != lane.origin => {
+                let detail = format!(
+                    "the token delivers for the origin {origin} only, and this lane is of {}: make a token for it (forebay token new \
+                     NAME --scope deliver --origin {})",
+                    lane.origin, lane.origin
+                );
+                Err(Refused::new(StatusCode::FORBIDDEN, "origin", detail))
+            }
+            _ => Ok(()),
+        }
     }
-    if writer.is_loopback && !is_own_name(headers.get(HOST)) {
-        let detail = "the header Host must have an IP address or localhost: names of others may lead here too";
-        return Err(Refused::new(StatusCode::FORBIDDEN, "page", detail));
-    }
+}
+
+/// Lets a request in.
+///
+/// # Errors
+/// Its token doesn't open the port; or it needs none, and a web page may have sent it.
+pub(super) fn admit(writer: &Writer, headers: &HeaderMap, now: i64) -> Result<Admitted, Refused> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
     match writer.tokens.current().check(writer.demand, shown, now) {
-        Ok(None) => Ok(()),
-        Ok(Some(token)) if token.scopes.has(Scope::Deliver) => Ok(()),
+        // No page of another host has a token, and with one the port may be called by any name.
+        Ok(Some(token)) if token.scopes.has(Scope::Deliver) => Ok(Admitted { origin: token.origin }),
         Ok(Some(_)) => Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", "the token lacks the scope `deliver`")),
+        Ok(None) => check_page(writer, headers).map(|()| Admitted { origin: None }),
         Err(denied) => Err(Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", denied.to_string())),
     }
 }
 
-fn is_own_name(host: Option<&HeaderValue>) -> bool {
-    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let without_port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-    let name = without_port.map_or(host, |(name, _)| name);
-    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost") || bare.parse::<std::net::IpAddr>().is_ok()
+/// # Errors
+/// A web page of another host sent the request, or may have sent it.
+fn check_page(writer: &Writer, headers: &HeaderMap) -> Result<(), Refused> {
+    let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+    let host = bytes(HOST);
+    // Every browser names the host that it asks.
+    if writer.is_loopback && host.is_some_and(|host| !is_known_host(host, &[])) {
+        let detail = "the header Host must have an IP address or `localhost`, for another's name may lead here too: call the writer by \
+                      its address, or make a token (forebay token new NAME --scope deliver)";
+        return Err(Refused::new(StatusCode::FORBIDDEN, "page", detail));
+    }
+    let is_own = |origin: &[u8]| is_own_origin(origin, host.unwrap_or_default(), writer.tls.is_some());
+    if bytes(ORIGIN).is_some_and(|origin| !is_own(origin)) {
+        let detail = "web pages of other hosts may not use a writer's port";
+        return Err(Refused::new(StatusCode::FORBIDDEN, "page", detail));
+    }
+    Ok(())
 }

@@ -19,9 +19,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::answer::{self, Body, Refused, Work};
+use crate::door::{self, Admitted};
 use crate::expected::Expected;
-use crate::{Offered, UNIT, Writer, door};
+use crate::{Offered, UNIT, Writer};
 
+/// The content types of a query or a claim.
+const BODY_TYPES: [&str; 2] = [protocol::CONTENT_TYPE, "application/json"];
 /// Bytes of a query.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 /// A gateway that says nothing for so long in the midst of a batch is gone.
@@ -54,7 +57,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
         "/readyz" => return Ok(Begun::Health(StatusCode::OK)),
         _ => {}
     }
-    door::check(writer, request.headers(), clock::unix_microseconds())?;
+    let admitted = door::admit(writer, request.headers(), clock::unix_microseconds())?;
     let (head, body) = request.into_parts();
     let rest = head.uri.path().strip_prefix(protocol::PATH).ok_or_else(unknown_path)?;
     let rest = match (rest, &head.method) {
@@ -67,19 +70,22 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
     let work = match (&head.method, call) {
         (&Method::GET, "") => info(offered.clone()),
         (&Method::GET, "cursor") => {
-            let lane = lane(&head.headers)?;
+            let lane = lane(&head.headers, admitted)?;
             held(writer.clone(), async move { sink.held(&lane).await })
         }
         (&Method::POST, "claim") => {
-            let (lane, (claim, takeover)) = (lane(&head.headers)?, claim_query(body).await?);
+            check_content_type(&head.headers, &BODY_TYPES)?;
+            let (lane, (claim, takeover)) = (lane(&head.headers, admitted)?, claim_query(body).await?);
             held(writer.clone(), async move { sink.claim(&lane, claim, takeover).await })
         }
         (&Method::POST, "") => {
-            let (batch, permit) = batch(writer, &head.headers, body).await?;
+            let lane = lane(&head.headers, admitted)?;
+            let (batch, permit) = batch(writer, lane, &head.headers, body).await?;
             let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
             return Ok(Begun::Work(offered.verified(expected, false, work)));
         }
         (&Method::POST, "read") => {
+            check_content_type(&head.headers, &BODY_TYPES)?;
             let length = length(&body, QUERY_BYTES_MAX)?;
             let query = serde_json::from_slice::<QueryJson>(&whole(body, length).await?).ok();
             let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query makes no sense"))?;
@@ -121,11 +127,13 @@ pub(super) fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> 
     Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail)
 }
 
-fn lane(headers: &HeaderMap) -> Result<Lane, Refused> {
+fn lane(headers: &HeaderMap, admitted: Admitted) -> Result<Lane, Refused> {
     let lane = text(headers, protocol::LANE).and_then(protocol::lane_of);
-    lane.ok_or_else(|| {
+    let lane = lane.ok_or_else(|| {
         bad_request("the header Forebay-Lane is missing or is none: run the same release of gateway and writer")
-    })
+    })?;
+    admitted.check(&lane)?;
+    Ok(lane)
 }
 
 fn info(offered: Offered) -> Work {
@@ -182,13 +190,26 @@ async fn counted<T>(writer: &Writer, call: impl Future<Output = Result<T, SinkEr
     result
 }
 
-/// Reads a batch, with the room that its bytes take.
-async fn batch(writer: &Writer, headers: &HeaderMap, body: Incoming) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
-    if headers.get(CONTENT_TYPE).is_none_or(|value| value != protocol::CONTENT_TYPE) {
-        let detail = "a writer takes batches of gateways only: post payloads to a gateway";
-        return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail));
+/// A web page can't send these types to another host's port without asking the port first.
+fn check_content_type(headers: &HeaderMap, known: &[&str]) -> Result<(), Refused> {
+    if headers.get(CONTENT_TYPE).is_some_and(|value| known.iter().any(|known| value == known)) {
+        return Ok(());
     }
-    let lane = lane(headers)?;
+    let detail = format!(
+        "a writer takes requests of gateways only, with Content-Type: {}: post payloads to a gateway",
+        known.join(" or ")
+    );
+    Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail))
+}
+
+/// Reads a batch, with the room that its bytes take.
+async fn batch(
+    writer: &Writer,
+    lane: Lane,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
+    check_content_type(headers, &[protocol::CONTENT_TYPE])?;
     let positions = text(headers, protocol::POSITIONS).and_then(protocol::positions_of);
     let (first, last) =
         positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;

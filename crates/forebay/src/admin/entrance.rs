@@ -1,4 +1,4 @@
-//! Who may use the admin port: everybody who reaches it on loopback until the operator makes a token with the scope `admin`, then only
+//! Lets requests in on an admin port, that of a writer too: everybody who reaches it on loopback until the operator makes a token with the scope `admin`, then only
 //! clients that show one. To revoke the last such token lets nobody in.
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Entrance {
 
     /// The answer to a request that isn't let in: it needs a token with one of these scopes, or, where none is needed, a page of a
     /// stranger may have sent it. No such page has a token, and with one the port may be called by any name.
-    pub(super) fn refuse(&self, headers: &HeaderMap, scopes: &[Scope]) -> Option<Refused> {
+    pub(crate) fn refuse(&self, headers: &HeaderMap, scopes: &[Scope]) -> Option<Refused> {
         if !self.needs_token() {
             return guard::refuse(headers, self.has_tls).map(|why| refused(StatusCode::FORBIDDEN, "page", why.into()));
         }

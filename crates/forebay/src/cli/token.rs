@@ -1,11 +1,14 @@
 //! What can be typed after `forebay token`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use access::{Name, Scope};
 use clap::{Args, Subcommand};
+use event::Origin;
 
 use super::Data;
+use crate::token_file::TokenFile;
 
 /// No token is good for longer: who wants one for ever leaves the flag out.
 const EXPIRES_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -18,22 +21,40 @@ pub(crate) enum TokenCommand {
     /// Only its SHA-256 is stored: a token that is lost can't be shown again, but revoked and replaced.
     #[command(after_help = "Example: forebay token new shop --scope ingest --expires 90d")]
     New(TokenNew),
-    /// Prints a line for each token: name, scopes, source, when it was made, when it expires
+    /// Prints a line for each token: name, scopes, source, origin, when it was made, when it expires
     #[command(after_help = "Example: forebay token list --data /var/lib/forebay")]
-    List(Data),
+    List(TokenPlace),
     /// Makes a token worthless
     #[command(after_help = "Example: forebay token revoke shop")]
     Revoke(TokenRevoke),
+}
+
+/// Which tokens are meant.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TokenPlace {
+    #[command(flatten)]
+    data: Data,
+    /// The file of tokens, as `token_file` in [gateway] and [writer] names it, instead of tokens.json of the data directory
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl TokenPlace {
+    /// The file that has them.
+    pub(crate) fn file(&self) -> TokenFile {
+        self.file.as_deref().map_or_else(|| TokenFile::within(&self.data.directory), TokenFile::at)
+    }
 }
 
 /// `forebay token new`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TokenNew {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) place: TokenPlace,
     /// What to call it: A-Z, a-z, 0-9, `.`, `_` and `-`, at most 64 bytes
     pub(crate) name: Name,
-    /// What it allows: ingest (to post events), read (to read events and metrics), admin (the admin port); several joined by commas
+    /// What it allows: ingest (to post events), read (to read events and metrics), admin (the admin port), deliver (for gateways: a
+    /// writer's port); several joined by commas
     #[arg(long, value_name = "SCOPES", required = true, value_delimiter = ',')]
     pub(crate) scope: Vec<Scope>,
     /// For how long it is good, as 90d or 12h; without it, until it is revoked
@@ -44,13 +65,16 @@ pub(crate) struct TokenNew {
     /// Two tokens with one source share their keys: what one has posted is a duplicate when the other posts it.
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<Name>,
+    /// With the scope deliver: the only data directory whose batches it delivers, by its origin, which `forebay check` shows
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) origin: Option<Origin>,
 }
 
 /// `forebay token revoke`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TokenRevoke {
     #[command(flatten)]
-    pub(crate) data: Data,
+    pub(crate) place: TokenPlace,
     /// Its name
     pub(crate) name: Name,
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) const PREFIX: &str = "FOREBAY_";
 
 /// Variables of flags that are no settings.
-pub(crate) const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_DATA", "FOREBAY_TOKEN"];
+pub(crate) const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_DATA", "FOREBAY_ROLE", "FOREBAY_TOKEN"];
 
 /// The variables of a process. Those whose names are not UTF-8 are left out: no setting has such a name.
 #[derive(Clone, Debug, Default)]

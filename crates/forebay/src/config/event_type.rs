@@ -35,6 +35,7 @@ pub(super) const KEYS: &[&str] = &[
     "transform",
     "text",
     aggregate::TABLE,
+    "ack",
     "ack_memory",
     "read",
     "routes",
@@ -58,6 +59,8 @@ pub(crate) struct TypeConfig {
     pub(crate) texts: TextRule,
     /// Whether its events may be answered before they are durable.
     pub(crate) ack_memory: bool,
+    /// Whether its events are answered when they are stored, where a client asks for nothing else.
+    pub(crate) ack_stored: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub(crate) routes: Vec<Route>,
     /// What is made of the events.
@@ -147,6 +150,7 @@ fn read_one(
     let id = id.map(|found| found.value);
     let time = event_time::read(reader, section, time.map(|found| found.value));
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
+    let ack = reader.text(section, "ack", ack);
 
     let mistakes_before = reader.mistakes();
     let list = route::written(reader, section);
@@ -162,11 +166,38 @@ fn read_one(
         let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";
         reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
     }
+    let ack_stored = ack.as_ref().is_some_and(|found| found.value);
+    if let Some(Found { spot, .. }) = ack.filter(|_| ack_stored) {
+        warn_of_objects(reader, section, (&routes, sinks), spot);
+    }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
     let (aggregates, spots) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
     let texts = reader.text(section, "text", text).map(|found| found.value);
     let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
-    (TypeConfig { id, time, schema, transform, texts, ack_memory, routes, aggregates, read }, spots)
+    (TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read }, spots)
+}
+
+/// Whether events are stored before they are answered.
+fn ack(text: &str) -> Result<bool, Wrong> {
+    match text {
+        "disk" => Ok(false),
+        "stored" => Ok(true),
+        "memory" => {
+            let wrong = Wrong::new("can't be `memory`", "wanted \"disk\" or \"stored\"");
+            Err(wrong.help("set ack_memory = true, and let clients that want it ask for it: Forebay-Ack: memory"))
+        }
+        _ => Err(Wrong::new("is no kind of acknowledgement", "wanted \"disk\" or \"stored\"")),
+    }
+}
+
+/// A store of objects has an event when the object is whole: long after the clients have stopped waiting.
+fn warn_of_objects(reader: &mut Reader<'_>, section: &Section<'_>, (routes, sinks): (&[Route], &Sinks), spot: Spot) {
+    let of_objects = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.has_objects());
+    let Some(Route { to, .. }) = routes.iter().find(of_objects) else { return };
+    let title = format!("`{}` makes clients wait for whole objects", section.key_path("ack"));
+    let label = format!("the sink `{to}` stores an event with its object, up to `max_age` later");
+    let help = "most answers will be 202 after `ack_timeout`: leave `ack` out, or route the type to other stores";
+    reader.push(Mistake::warning(title, spot, label).help(help.to_owned()));
 }
 
 /// What is done about texts that not every store can take.

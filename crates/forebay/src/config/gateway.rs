@@ -15,9 +15,10 @@ use super::naming::{self, Naming};
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
-use super::{duration, host, origin, pointer, proxies, serving, size, tls};
+use super::{duration, host, origin, pointer, proxies, serving, size, tls, tokens};
 use crate::descriptors::Connections;
 use crate::tls_files::TlsFiles;
+use crate::token_file::TokenFile;
 
 /// The settings of `[gateway]`.
 pub(super) const KEYS: &[&str] = &[
@@ -36,6 +37,7 @@ pub(super) const KEYS: &[&str] = &[
     "ack_timeout",
     "object_cache",
     "memory",
+    tokens::KEY,
 ];
 
 /// The tables within `[gateway]`.
@@ -81,6 +83,8 @@ pub(crate) struct Gateway {
     pub(crate) object_cache: Option<u64>,
     /// Bytes of memory that the process may take, if the configuration says how many.
     pub(crate) memory: Option<u64>,
+    /// The file of tokens.
+    pub(crate) tokens: TokenFile,
     /// What the intake port shows of itself, if it speaks TLS.
     pub(crate) tls: Option<TlsFiles>,
 }
@@ -142,9 +146,10 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     let object_cache = reader.text(section, "object_cache", serving::cache_bytes);
     let memory = reader.text(section, "memory", memory);
     let tls = tls::read(reader, section, inputs.folder);
+    let (tokens, scopes) = tokens::read(reader, section, inputs);
 
     let is_open = open.is_some_and(|found| found.value);
-    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open, inputs.scopes);
+    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open, scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
     Gateway {
         listen: listen.map_or(LISTEN, |found| found.value),
@@ -162,6 +167,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
         object_cache: object_cache.map(|found| found.value),
         memory: memory.map(|found| found.value),
+        tokens,
         tls,
     }
 }
@@ -267,6 +273,7 @@ mod tests {
             ack_timeout: limits::ACK_TIMEOUT,
             object_cache: None,
             memory: None,
+            tokens: TokenFile::within(std::path::Path::new("")),
             tls: None,
         };
         for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {

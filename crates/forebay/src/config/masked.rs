@@ -6,7 +6,7 @@ use std::ops::Range;
 use pipeline::transform::knows_key;
 
 use super::environment::PREFIX;
-use super::{TABLES, sink};
+use super::{sink, tables};
 
 /// Settings of sinks whose values are secrets. `key` is one but for sinks of kind `redis`.
 const SECRETS: &[&str] = &["api_key", "application_credential", "headers", "key", "secret_key", "secrets"];
@@ -262,7 +262,7 @@ impl Scanner<'_> {
                 "sinks" => value(true, Place::Sinks),
                 "types" => value(false, Place::Types),
                 "tables" => value(false, Place::Free),
-                _ if TABLES.contains(&key) => value(false, Place::Plain),
+                _ if tables::is_known(key) => value(false, Place::Plain),
                 _ => value(!shown_in_sinks().any(|known| known == key), Place::Sink),
             },
             Place::Sinks => value(true, Place::Sink),

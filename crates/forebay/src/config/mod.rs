@@ -63,9 +63,11 @@ mod suggest;
 #[cfg(feature = "swift")]
 mod swift;
 mod table;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod tokens;
 mod transform;
 mod upstream;
 #[cfg(feature = "webhook")]
@@ -102,9 +104,6 @@ pub(crate) use schema::TypeSchema;
 use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 pub(crate) use writer::{WriterConfiguration, load as load_writer};
-
-/// The tables of the file.
-const TABLES: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams"];
 
 /// What stands for the types and sinks of a file that has neither.
 const BUILT_IN: &str = r#"[types."*"]
@@ -206,6 +205,17 @@ pub(crate) fn load(
     flags: &Flags,
     data: &Path,
 ) -> Result<(Configuration, Report), LoadError> {
+    load_by(read, path, environment, flags, data)
+}
+
+/// The same for the configuration that `read` makes.
+fn load_by<T>(
+    read: impl FnOnce(&Inputs<'_>) -> Result<(T, Report), Report>,
+    path: Option<&Path>,
+    environment: &Environment,
+    flags: &Flags,
+    data: &Path,
+) -> Result<(T, Report), LoadError> {
     let unreadable = |path: &Path, source| LoadError::Unreadable { path: path.to_owned(), source };
     let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
     let name = path.map(|path| path.display().to_string());
@@ -271,7 +281,7 @@ fn read_tables(
     file: &Section<'_>,
     built_in: &Section<'_>,
 ) -> Configuration {
-    reader.check_keys(file, TABLES);
+    tables::check_of_gateway(reader, file);
     let section = reader.table(file, "gateway");
     let mut gateway = gateway::read(reader, &section, inputs);
     let gateway_section = section;
@@ -365,7 +375,8 @@ impl fmt::Display for Configuration {
             let routes = route::listed(&config.routes);
             let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
             let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
-            writeln!(f, "type    {name} → {routes}{schema}{transform}")?;
+            let ack = if config.ack_stored { ", answered when stored" } else { "" };
+            writeln!(f, "type    {name} → {routes}{schema}{transform}{ack}")?;
             for AggregateConfig { window, rules, routes, .. } in &config.aggregates {
                 let routes = route::listed(routes);
                 writeln!(f, "type    {} → {routes}, of {name} in windows of {window}", rules.name())?;

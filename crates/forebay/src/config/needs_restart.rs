@@ -14,6 +14,7 @@ pub(crate) fn needs_restart(before: &Configuration, after: &Configuration, cores
         turned("gateway.tls", before.gateway.tls.is_some(), after.gateway.tls.is_some()),
         turned("admin.tls", before.admin.tls.is_some(), after.admin.tls.is_some()),
         changed("gateway.memory", memory(&before.gateway), memory(&after.gateway)),
+        changed("gateway.token_file", before.gateway.tokens.path().display(), after.gateway.tokens.path().display()),
         changed("gateway.shards", shards(&before.gateway), shards(&after.gateway)),
     ]
     .into_iter()
@@ -30,7 +31,8 @@ fn turned(key: &str, was_on: bool, is_on: bool) -> Option<String> {
     (was_on != is_on).then(|| format!("`[{key}]` {now}, and {before} when Forebay started: only a restart changes it"))
 }
 
-fn changed<T: PartialEq + Display>(key: &str, before: T, after: T) -> Option<String> {
+fn changed<T: Display>(key: &str, before: T, after: T) -> Option<String> {
+    let (before, after) = (before.to_string(), after.to_string());
     let is_other = before != after;
     is_other
         .then(|| format!("`{key}` is {after} now, and was {before} when Forebay started: only a restart changes it"))

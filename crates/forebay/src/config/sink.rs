@@ -214,6 +214,18 @@ impl SinkConfig {
         }
     }
 
+    /// Whether it stores events in objects, each of them whole or not at all.
+    pub(crate) const fn has_objects(&self) -> bool {
+        match self {
+            Self::Directory(_) => true,
+            #[cfg(feature = "swift")]
+            Self::Swift(_) => true,
+            #[cfg(feature = "s3")]
+            Self::S3(_) => true,
+            _ => false,
+        }
+    }
+
     /// What the sink is built from.
     pub(crate) fn to_driver(&self) -> ::sink::SinkConfig {
         match self {

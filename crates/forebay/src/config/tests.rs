@@ -1,6 +1,6 @@
 //! The configuration's mistakes, as a person sees them. A case is a folder in `tests/config`: `forebay.toml`
 //! (without it there is no file), `environment.txt` (a `NAME=value` a line), `arguments.txt` (`--flag value` a
-//! line), `tokens.txt` (a scope that a token has a line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
+//! line, or the role `gateway` or `writer`), `tokens.txt` (a scope that a token has a line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
 //! set, the expectations are written anew instead of compared.
 
 use std::fs;
@@ -23,7 +23,14 @@ fn shown(file: Option<&[u8]>, folder: &Path, environment: &Environment, flags: &
         data: Path::new("./forebay-data"),
         scopes,
     };
-    match read(&inputs) {
+    shown_as(&inputs, read)
+}
+
+fn shown_as<T: fmt::Display>(
+    inputs: &Inputs<'_>,
+    read: impl FnOnce(&Inputs<'_>) -> Result<(T, Report), Report>,
+) -> String {
+    match read(inputs) {
         Ok((configuration, warnings)) if warnings.is_empty() => format!("ok\n{configuration}"),
         Ok((configuration, warnings)) => format!("{warnings}ok\n{configuration}"),
         Err(report) => report.to_string(),
@@ -39,13 +46,19 @@ fn run_case(case: &Path) -> String {
         listen: flag("--listen "),
         admin: flag("--admin "),
         log_level: flag("--log-level "),
-        writers: flag("--writer ").into_iter().collect(),
+        writers: arguments.lines().filter_map(|line| line.strip_prefix("--writer ")).map(str::to_owned).collect(),
         is_gateway: arguments.lines().any(|line| line == "gateway"),
     };
     let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
     // As a person would name it, so that no path of this machine is shown.
     let within = Path::new("tests/config").join(case.file_name().unwrap());
-    shown(fs::read(case.join("forebay.toml")).ok().as_deref(), &within, &environment, &flags, scopes)
+    let file = fs::read(case.join("forebay.toml")).ok();
+    if !arguments.lines().any(|line| line == "writer") {
+        return shown(file.as_deref(), &within, &environment, &flags, scopes);
+    }
+    let file = file.as_deref().map(|bytes| ("forebay.toml", bytes));
+    let data = Path::new("./forebay-writer");
+    shown_as(&Inputs { file, folder: &within, environment: &environment, flags: &flags, data, scopes }, writer::read)
 }
 
 #[test]
@@ -119,11 +132,14 @@ fn every_setting_is_documented() {
     // A list of tables has no variable, and aggregates have settings of their own.
     let has_row = |key: &&&str| ![aggregate::TABLE, "transform", naming::RULES].contains(*key);
     let gateway = gateway::KEYS.iter().filter(has_row).map(|key| ("gateway", "", *key));
+    let writer = writer::KEYS.iter().map(|key| ("writer", "", *key));
     let types = event_type::KEYS.iter().filter(has_row).map(|key| ("types", "X", *key));
     let tables = table::KEYS.iter().map(|key| ("tables", "X", *key));
     let log = log::KEYS.iter().map(|key| ("log", "", *key));
-    let tls = ["gateway", "admin"].into_iter().flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
-    for (table, name, key) in gateway.chain(log).chain(types).chain(tables).chain(sinks).chain(tls) {
+    let tls = ["gateway", "admin", "writer"]
+        .into_iter()
+        .flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
+    for (table, name, key) in gateway.chain(writer).chain(log).chain(types).chain(tables).chain(sinks).chain(tls) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
         let variable = environment::variable_name(parts);
         let row = page.lines().find(|line| line.contains(&format!("| `{variable}` |")));

@@ -65,7 +65,11 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Op
         reader.push(Mistake::new(title, found.spot, "empty"));
         return None;
     }
+    let spots: Vec<Spot> = found.value.iter().map(|server| server.spot.clone()).collect();
     let servers = servers(reader, &section.key_path("servers").to_string(), found.value)?;
+    if token.is_some() {
+        warn_of_clear_token(reader, section, servers.iter().zip(spots));
+    }
     Some(Upstream { servers, token, ca, spot: section.spot().clone() })
 }
 
@@ -87,6 +91,18 @@ fn servers(reader: &mut Reader<'_>, name: &str, texts: Vec<Found<String>>) -> Op
         }
     }
     (servers.len() == texts.len()).then_some(servers)
+}
+
+/// A token that others on the way can read opens the writer to them.
+fn warn_of_clear_token<'s>(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    mut servers: impl Iterator<Item = (&'s Endpoint, Spot)>,
+) {
+    let Some((_, spot)) = servers.find(|(server, _)| server.is_in_clear()) else { return };
+    let title = format!("the token of `upstreams.{}` is sent without TLS", section.name());
+    let help = "use https:// and [writer.tls], unless all that is between the two is trusted";
+    reader.push(Mistake::warning(title, spot, "others on the way can read it").help(help.to_owned()));
 }
 
 fn token(text: &str) -> Result<DeliverToken, Wrong> {

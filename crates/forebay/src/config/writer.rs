@@ -1,6 +1,7 @@
 //! The configuration of `forebay writer`: where it listens, and the stores that gateways reach through it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use access::{Demand, Scope, Scopes};
@@ -12,14 +13,14 @@ use super::report::Mistake;
 use super::section::{Found, Section};
 use super::sink::{self, SinkConfig, SinkName, SinkSettings};
 use super::upstream::Upstreams;
-use super::{Flags, Inputs, LoadError, Log, Report, file, log, tls};
+use super::{Flags, Inputs, LoadError, Log, Report, log, tables, tls, tokens};
 use crate::cli::Common;
 use crate::config::Environment;
 use crate::tls_files::TlsFiles;
-use crate::token_file::{Kept, TokenFile};
+use crate::token_file::TokenFile;
 
-const TABLES: &[&str] = &["writer", "log", "sinks"];
-const KEYS: &[&str] = &["listen", "admin", "open", "token_file"];
+/// The settings of `[writer]`.
+pub(super) const KEYS: &[&str] = &["listen", "admin", "open", tokens::KEY];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
 
@@ -64,9 +65,24 @@ impl WriterConfiguration {
         is_loopback(self.listen)
     }
 
+    /// Whether the admin port can be reached from elsewhere.
+    pub(crate) fn admin_is_reachable(&self) -> bool {
+        !is_loopback(self.admin)
+    }
+
     /// Whether a store lives in the data directory, which nobody else may use then.
     pub(crate) fn has_embedded_store(&self) -> bool {
         self.sinks.values().any(|settings| matches!(settings.store, SinkConfig::Sqlite(_) | SinkConfig::Directory(_)))
+    }
+}
+
+impl fmt::Display for WriterConfiguration {
+    /// A short summary, one fact a line: addresses and sinks.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tls =
+            self.tls.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()));
+        writeln!(f, "listen  {}{tls}\nadmin   {}", self.listen, self.admin)?;
+        self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))
     }
 }
 
@@ -75,55 +91,40 @@ impl WriterConfiguration {
 /// # Errors
 /// The file or the tokens can't be read, or something in the configuration is wrong.
 pub(crate) fn load(common: &Common, environment: &Environment) -> Result<(WriterConfiguration, Report), LoadError> {
-    let path = common.config.as_deref();
-    let unreadable = |path: &std::path::Path, source| LoadError::Unreadable { path: path.to_owned(), source };
-    let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
-    let name = path.map(|path| path.display().to_string());
-    let flags = common.flags();
-    let inputs = Inputs {
-        file: name.as_deref().zip(bytes.as_deref()),
-        folder: path.and_then(std::path::Path::parent).unwrap_or(std::path::Path::new("")),
-        environment,
-        flags: &flags,
-        data: &common.data.directory,
-        scopes: Scopes::default(),
-    };
-    read(&inputs)
+    super::load_by(read, common.config.as_deref(), environment, &common.flags(), &common.data.directory)
 }
 
-fn read(inputs: &Inputs<'_>) -> Result<(WriterConfiguration, Report), LoadError> {
+pub(super) fn read(inputs: &Inputs<'_>) -> Result<(WriterConfiguration, Report), Report> {
     let built_in = DeTable::parse_recoverable(BUILT_IN).0;
-    let (mut report, text, source) = super::open(inputs).map_err(LoadError::Wrong)?;
+    let (mut report, text, source) = super::open(inputs)?;
     let (document, errors) = DeTable::parse_recoverable(&text);
     super::report_syntax(&mut report, source, &errors);
     if report.mistakes() > 0 {
-        return Err(LoadError::Wrong(report));
+        return Err(report);
     }
     let built_in_source = report.source("built in", BUILT_IN);
     let mut reader = Reader::new(inputs.environment, report);
     let file = Section::root(source, document.get_ref());
     let built_in = Section::root(built_in_source, built_in.get_ref());
-    let configuration = tables(&mut reader, inputs, &file, &built_in)?;
+    let configuration = read_tables(&mut reader, inputs, &file, &built_in);
     let report = reader.finish();
-    if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(LoadError::Wrong(report)) }
+    if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(report) }
 }
 
-fn tables(
+fn read_tables(
     reader: &mut Reader<'_>,
     inputs: &Inputs<'_>,
     file: &Section<'_>,
     built_in: &Section<'_>,
-) -> Result<WriterConfiguration, LoadError> {
-    reader.check_keys(file, TABLES);
+) -> WriterConfiguration {
+    tables::check_of_writer(reader, file);
     let section = reader.table(file, "writer");
     reader.check_keys(&section, &[KEYS, &["tls"]].concat());
     let Flags { listen, admin, .. } = inputs.flags;
     let listen = reader.text_or_flag(&section, "listen", listen.as_deref(), address);
     let admin = reader.text_or_flag(&section, "admin", admin.as_deref(), address);
     let open = reader.boolean(&section, "open").is_some_and(|found| found.value);
-    let token_file = file::read(reader, &section, "token_file", inputs.folder, "wanted the path of a file of tokens");
-    let tokens = token_file.map_or_else(|| TokenFile::within(inputs.data), |found| TokenFile::at(&found.value));
-    let scopes = tokens.read()?.map(Kept::into_set).unwrap_or_default().scopes();
+    let (tokens, scopes) = tokens::read(reader, &section, inputs);
     check_reach(reader, listen.as_ref(), admin.as_ref(), open, scopes);
     let tls = tls::read(reader, &section, inputs.folder);
     let section = reader.table(file, "log");
@@ -134,7 +135,7 @@ fn tables(
     let sinks = sink::read(reader, &sections, inputs.folder, inputs.data, &Upstreams::default());
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
     reader.check_variables();
-    Ok(WriterConfiguration {
+    WriterConfiguration {
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
         open,
@@ -142,7 +143,7 @@ fn tables(
         tls,
         log,
         sinks: sinks.valid,
-    })
+    }
 }
 
 fn check_reach(

@@ -71,6 +71,7 @@ mod redis_server;
 #[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
 mod redis_watched;
 mod reload;
+mod roles;
 mod schemas;
 mod secrets;
 mod serve;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::free_port::free_address;
 use crate::support::{Folder, Running, Server, exchange, forebay, payloads, wait_until};
@@ -13,20 +13,29 @@ use crate::support::{Folder, Running, Server, exchange, forebay, payloads, wait_
 pub(crate) struct BackEnd {
     process: Running,
     pub(crate) address: SocketAddr,
+    pub(crate) admin: SocketAddr,
 }
 
 impl BackEnd {
     /// Starts it on this address, and waits until it says that it listens.
     pub(crate) fn start_on(data: &Path, listen: &str, arguments: &[&str]) -> Self {
         let mut command = forebay();
-        command.args(["writer", "--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data).args(arguments);
+        command.arg("writer").args(arguments);
+        Self::start_by(command, data, listen)
+    }
+
+    /// The same by this command.
+    pub(crate) fn start_by(mut command: Command, data: &Path, listen: &str) -> Self {
+        command.args(["--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data);
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
         let line = lines.find(|line| line.contains("takes batches on")).expect("the writer starts");
-        let address = line.split("://").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let mut addresses =
+            line.split("://").skip(1).map(|rest| rest.split([' ', '/']).next().unwrap().parse().unwrap());
+        let (address, admin) = (addresses.next().unwrap(), addresses.next().unwrap());
         // Read on to the end, or the writer could meet a closed pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { process: Running(process), address }
+        Self { process: Running(process), address, admin }
     }
 
     pub(crate) fn url(&self) -> String {

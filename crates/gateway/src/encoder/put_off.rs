@@ -148,7 +148,7 @@ mod tests {
         assert!(encoder.bytes() > 2 * 100, "what waits takes memory");
         encoder.catch_up();
         assert_eq!((encoder.accepted, encoder.refused_count(), encoder.is_behind()), (3, 2, false));
-        let names: Vec<String> = encoder.type_names().iter().map(ToString::to_string).collect();
+        let names: Vec<String> = encoder.types().map(|known| known.name.to_string()).collect();
         assert_eq!(names, ["event", "a"]);
         let lines: Vec<_> = encoder.refused.iter().map(crate::answer::Refusal::line).collect();
         assert_eq!(lines, [3, 4]);

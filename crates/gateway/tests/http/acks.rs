@@ -79,12 +79,15 @@ impl World {
     }
 }
 
-/// The type `event` has ids, `quick` may be answered from memory.
+/// The type `event` has ids, `quick` may be answered from memory, `careful` is answered when it is stored.
 fn types() -> GatewayTypes {
-    let mut types = named_types(&[("event", Some("/id")), ("a", None), ("b", None), ("quick", None)]);
+    let mut types =
+        named_types(&[("event", Some("/id")), ("a", None), ("b", None), ("quick", None), ("careful", None)]);
     types.type_pointer = Some("/t".parse().unwrap());
     let quick = TypeRules { ack_memory: true, ..TypeRules::default() };
     types.named.insert(event::TypeName::new("quick").unwrap(), quick);
+    let careful = TypeRules { ack_stored: true, ..TypeRules::default() };
+    types.named.insert(event::TypeName::new("careful").unwrap(), careful);
     types
 }
 
@@ -344,5 +347,52 @@ fn a_closed_gate_refuses_what_wants_to_be_answered_from_memory() {
     for headers in [MEMORY, STORED] {
         assert_eq!(world.stand.post("/ingest/event/quick", headers, "1").status, 503);
         assert_eq!(world.stand.post("/ingest/batch/quick", headers, "1\n").status, 503);
+    }
+}
+
+#[test]
+fn without_a_header_the_default_of_the_type_holds() {
+    let world = World::new(Duration::from_millis(20));
+    world.sinks(&[("one", 0)]);
+    for (path, headers, body, status) in [
+        ("/ingest/event/careful", "", "1", 202),
+        ("/ingest/data/careful", "", "1", 202),
+        ("/ingest/event/careful", "Forebay-Ack: disk\r\n", "1", 200),
+        ("/ingest/event/careful", STORED, "1", 202),
+        ("/ingest/event/a", "", "1", 200),
+        ("/ingest/event/a", STORED, "1", 202),
+        ("/ingest/batch/careful", "", "1\n2\n", 202),
+        ("/ingest/batch/careful", "Forebay-Ack: disk\r\n", "1\n2\n", 200),
+        // The payload names the type.
+        ("/ingest/event", "", "{\"t\":\"careful\"}", 202),
+        ("/ingest/event", JSON, "{\"t\":\"careful\"}", 202),
+        ("/ingest/event", "Forebay-Ack: disk\r\n", "{\"t\":\"careful\"}", 200),
+        ("/ingest/event", "", "{\"t\":\"a\"}", 200),
+        ("/ingest/event", JSON, "{\"t\":\"a\"}", 200),
+        // The strictest of the types holds for all.
+        ("/ingest/batch", "", "{\"t\":\"a\"}\n{\"t\":\"careful\"}\n", 202),
+        ("/ingest/batch", "Forebay-Ack: disk\r\n", "{\"t\":\"a\"}\n{\"t\":\"careful\"}\n", 200),
+        ("/ingest/batch", "", "{\"t\":\"a\"}\n{\"t\":\"b\"}\n", 200),
+        ("/ingest/batch", "", "{\"t\":\"a\"}\nx\n", 207),
+    ] {
+        let answer = world.stand.post(path, headers, body);
+        assert_eq!(answer.status, status, "{path} {headers} {body}");
+        assert_eq!(status == 202, !answer.body.is_empty() && pending(&answer).is_array(), "{path} {headers} {body}");
+    }
+    let large = format!("{{\"t\":\"careful\",\"x\":\"{}\"}}", "x".repeat(500_000));
+    assert_eq!(world.stand.post("/ingest/event", "", &large).status, 202, "its type is found beside the shard");
+    assert_eq!(world.stand.post("/ingest/event/careful", MEMORY, "1").code(), "ack_memory");
+}
+
+#[test]
+fn an_event_of_a_careful_type_is_answered_when_the_last_sink_has_it() {
+    let world = World::patient();
+    world.sinks(&[("one", 0)]);
+    for (path, body) in [("/ingest/event/careful", "1"), ("/ingest/event", "{\"t\":\"careful\"}")] {
+        let mut client = world.stand.connect();
+        client.post(path, "", body.as_bytes());
+        world.wait_for(1);
+        world.sinks(&[("one", world.stand.log.shards()[0].durable())]);
+        assert_eq!(client.answer().status, 200, "{path}");
     }
 }

@@ -1,6 +1,7 @@
 //! Which server a URL leads to, and the URLs that configurations name servers by.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use http::Uri;
@@ -115,6 +116,16 @@ impl Endpoint {
         let url = format!("{}{path}", self.base).parse();
         url.map_err(|_| HttpFailure { place: self.base.clone(), kind: HttpFailureKind::Url })
     }
+
+    /// Whether others on the way can read what is sent there: it isn't encrypted, and leaves this machine.
+    #[must_use]
+    pub fn is_in_clear(&self) -> bool {
+        let url: Option<Uri> = self.base.parse().ok();
+        let host = url.as_ref().and_then(Uri::host).unwrap_or_default();
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let is_loopback = bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+        self.base.starts_with("http://") && !is_loopback && !bare.eq_ignore_ascii_case("localhost")
+    }
 }
 
 /// Without who asks.
@@ -162,6 +173,23 @@ mod tests {
             ("http://ann:%4@one", InvalidEndpoint::Escape),
         ] {
             assert_eq!(text.parse::<Endpoint>(), Err(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_machine_without_tls_is_in_clear() {
+        for (text, is_in_clear) in [
+            ("http://one:8081", true),
+            ("HTTP://10.0.0.7", true),
+            ("http://[fd00::1]:8081/of/it", true),
+            ("http://localhost.example", true),
+            ("https://one:8081", false),
+            ("http://127.0.0.2:8081", false),
+            ("http://[::1]:8081", false),
+            ("http://[::ffff:127.0.0.1]", false),
+            ("http://LOCALHOST:8081", false),
+        ] {
+            assert_eq!(text.parse::<Endpoint>().map(|endpoint| endpoint.is_in_clear()), Ok(is_in_clear), "{text}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use event::{Lane, Origin};
+use event::Lane;
 use serde::{Deserialize, Serialize};
 
 use crate::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
@@ -278,9 +278,8 @@ pub fn lane_text(lane: &Lane) -> String {
 pub fn lane_of(text: &str) -> Option<Lane> {
     let mut parts = text.splitn(3, '/');
     let (origin, shard, sink) = (parts.next()?, parts.next()?, parts.next()?);
-    let origin = (origin.len() == 32).then(|| u128::from_str_radix(origin, 16).ok())??;
     let is_name = !sink.is_empty() && sink.len() <= 128 && sink.bytes().all(|byte| byte.is_ascii_graphic());
-    is_name.then_some(Lane { origin: Origin(origin.to_be_bytes()), shard: shard.parse().ok()?, sink: sink.into() })
+    is_name.then_some(Lane { origin: origin.parse().ok()?, shard: shard.parse().ok()?, sink: sink.into() })
 }
 
 /// The first and last position that a text of [`POSITIONS`] stands for.
@@ -296,6 +295,7 @@ pub fn positions_of(text: &str) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
     use crate::Reason;
+    use event::Origin;
 
     #[test]
     fn a_lane_is_read_as_it_is_written() {

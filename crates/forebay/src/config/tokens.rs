@@ -1,0 +1,33 @@
+//! The file of tokens that a port goes by: `tokens.json` of the data directory, unless `token_file` names another one.
+
+use access::{Scope, Scopes};
+
+use super::Inputs;
+use super::file;
+use super::reader::Reader;
+use super::report::Mistake;
+use super::section::Section;
+use crate::token_file::{Kept, TokenFile};
+
+/// The setting.
+pub(super) const KEY: &str = "token_file";
+
+/// Reads the setting, and from the file what its tokens allow.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> (TokenFile, Scopes) {
+    let Some(found) = file::read(reader, section, KEY, inputs.folder, "wanted the path of a file of tokens") else {
+        return (TokenFile::within(inputs.data), inputs.scopes);
+    };
+    let tokens = TokenFile::at(&found.value);
+    let (what, label) = match tokens.read() {
+        Ok(Some(kept)) => return (tokens, Kept::into_set(kept).scopes()),
+        // Without tokens a port on loopback would be open.
+        Ok(None) => ("names a file that isn't there", format!("no {}", found.value.display())),
+        Err(error) => ("names a file that can't be used", error.to_string()),
+    };
+    let title = format!("`{}` {what}", section.key_path(KEY));
+    let help =
+        format!("make it with a token in it: forebay token new NAME --scope SCOPE --file {}", found.value.display());
+    reader.push(Mistake::new(title, found.spot, label).help(help));
+    // What the port needs isn't known: that isn't another mistake.
+    (tokens, Scope::ALL.into_iter().collect())
+}
