@@ -10,6 +10,7 @@ mod config;
 mod dead_command;
 mod dead_json;
 mod descriptors;
+mod discovery;
 mod disk_size;
 mod exposition;
 mod file_size;

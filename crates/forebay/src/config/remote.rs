@@ -1,6 +1,6 @@
 //! What sinks of kind `writer` have: which writers, which of their sinks, and which kind of store that is.
 
-use ::sink::remote::{RemoteConfig, RemoteStore, UnknownStore};
+use ::sink::remote::{RemoteConfig, RemoteStore, UnknownStore, Writers};
 
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
@@ -9,7 +9,7 @@ use super::sink::SinkName;
 use super::upstream::Upstreams;
 
 /// The settings.
-pub(super) const KEYS: &[&str] = &["kind", "from", "max_backlog", "upstream", "sink", "store", "read"];
+pub(super) const KEYS: &[&str] = &["kind", "from", "max_backlog", "upstream", "mode", "sink", "store", "read"];
 
 /// Reads them.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &Upstreams) -> Option<RemoteConfig> {
@@ -18,15 +18,67 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &U
     let sink = reader.text_or(section, "sink", section.name(), sink);
     let store = reader.required(section, "store", "say what the writer stores in, as in store = \"postgres\"", store);
     let reads = reader.boolean(section, "read").map(|found| found.value);
-    let (upstream, sink, store) = (upstream??, sink?, store?);
-    if upstream.servers.len() > 1 && store == RemoteStore::Sqlite {
-        let title = format!("`{}` has one file for each writer", section.key_path("store"));
-        let label = format!("and the upstream has {} servers", upstream.servers.len());
-        let help = "give the upstream one server, or let the writers share a store such as postgres";
+    let (upstream, sink, store) = (upstream??.upstream, sink?, store?);
+    let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
+    Some(RemoteConfig { upstream, server: None, sink, store, reads })
+}
+
+/// The sinks that `mode = "all"` makes of one: each uses another server of the upstream. None in the usual mode.
+pub(super) fn copies(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    config: &RemoteConfig,
+) -> Option<Vec<(SinkName, RemoteConfig)>> {
+    let mode = reader.text(section, "mode", is_all);
+    let writers = &config.upstream.config().writers;
+    let Some(mode) = mode.filter(|mode| mode.value) else {
+        check_embedded(reader, section, config, writers);
+        return None;
+    };
+    let Writers::Named(servers) = writers else {
+        let title = format!("`{}` = \"all\" needs names for the servers", section.key_path("mode"));
+        let label = if matches!(writers, Writers::Dns(_)) { "DNS gives no names" } else { "a list has no names" };
+        let example = "servers = { a = \"http://w1:8081\", b = \"http://w2:8081\" }";
+        let help = format!("name them in [upstreams.{}], as in {example}", config.upstream.config().name);
+        reader.push(Mistake::new(title, mode.spot, label).help(help));
+        return Some(Vec::new());
+    };
+    let mut copies = Vec::new();
+    for (server, _) in servers {
+        match SinkName::new(&format!("{}-{server}", section.name())) {
+            Some(name) => copies.push((name, RemoteConfig { server: Some(server.clone()), ..config.clone() })),
+            None => {
+                let title = format!("`{server}` can't be the name of a server in mode = \"all\"");
+                let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
+                reader.push(Mistake::new(title, mode.spot.clone(), label));
+            }
+        }
+    }
+    Some(copies)
+}
+
+/// Several writers with a store each would be several stores, of which each has some of the events.
+fn check_embedded(reader: &mut Reader<'_>, section: &Section<'_>, config: &RemoteConfig, writers: &Writers) {
+    let label = match writers {
+        Writers::Listed(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
+        Writers::Named(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
+        Writers::Dns(_) => "and the upstream finds any number of servers by DNS".to_owned(),
+        Writers::Listed(_) | Writers::Named(_) => return,
+    };
+    if config.store.is_embedded() {
+        let title = format!("`{}` has one store for each writer", section.key_path("store"));
+        let help = "give the upstream one server, let the writers share a store such as postgres, or store everything in each \
+                    with mode = \"all\"";
         reader.push(Mistake::new(title, section.spot().clone(), label).help(help.to_owned()));
     }
-    let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
-    Some(RemoteConfig { servers: upstream.servers, sink, store, reads, token: upstream.token, ca: upstream.ca })
+}
+
+fn is_all(text: &str) -> Result<bool, Wrong> {
+    match text {
+        "one" => Ok(false),
+        "all" => Ok(true),
+        _ => Err(Wrong::new("is no way to use the servers", "wanted \"one\" or \"all\"")),
+    }
 }
 
 fn sink(text: &str) -> Result<String, Wrong> {

@@ -1,28 +1,27 @@
 //! `[upstreams.X]`: the writers that a gateway's sinks of kind `writer` use.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ::sink::http_client::{Endpoint, InvalidEndpoint};
-use ::sink::remote::DeliverToken;
+use ::sink::remote::{self, DeliverToken, Spread, UpstreamConfig, Writers};
+use toml::de::DeValue;
 
 use super::file;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
 
-const KEYS: &[&str] = &["servers", "token", "ca"];
+pub(super) const KEYS: &[&str] = &["servers", "dns", "spread", "token", "ca"];
 /// The variable and the flag that name the writers of a gateway without a file.
 pub(super) const VARIABLE: &str = "FOREBAY_WRITERS";
 /// The upstream that these make.
 pub(super) const IMPLIED: &str = "writers";
 
-/// The writers of an upstream.
+/// An upstream, and where its table is.
 #[derive(Clone, Debug)]
 pub(super) struct Upstream {
-    pub(super) servers: Vec<Endpoint>,
-    pub(super) token: Option<DeliverToken>,
-    pub(super) ca: Option<PathBuf>,
+    pub(super) upstream: remote::Upstream,
     spot: Spot,
 }
 
@@ -44,7 +43,14 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, flags: &[Strin
         reader.push(mistake.also(spot.clone(), "this upstream"));
     }
     let servers = servers(reader, "the address of a writer", named.value);
-    let upstream = servers.map(|servers| Upstream { servers, token: None, ca: None, spot: named.spot });
+    let config = servers.map(|servers| UpstreamConfig {
+        name: IMPLIED.to_owned(),
+        writers: Writers::Listed(servers),
+        spread: Spread::default(),
+        token: None,
+        ca: None,
+    });
+    let upstream = config.map(|config| Upstream { upstream: remote::Upstream::new(config), spot: named.spot });
     upstreams.0.insert(IMPLIED.to_owned(), upstream);
     upstreams
 }
@@ -53,29 +59,78 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Op
     reader.check_keys(section, KEYS);
     let token = reader.text(section, "token", token).map(|found| found.value);
     let ca = file::read(reader, section, "ca", folder, file::PEM).map(|found| found.value);
+    let spread = reader.text(section, "spread", spread).map(|found| found.value).unwrap_or_default();
+    let writers = writers(reader, section)?;
+    let config = UpstreamConfig { name: section.name().to_owned(), writers, spread, token, ca };
+    Some(Upstream { upstream: remote::Upstream::new(config), spot: section.spot().clone() })
+}
+
+fn writers(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
     let mistakes_before = reader.mistakes();
-    let Some(found) = reader.texts(section, "servers") else {
-        if reader.mistakes() == mistakes_before {
-            reader.missing(section, "servers", "name the writers, as in servers = [\"http://127.0.0.1:8081\"]");
+    let dns = reader.text(section, "dns", |text| address(text).map_err(|error| wrong_address(&error)));
+    let (spot, writers) = match section.get("servers") {
+        Some((spot, DeValue::Table(_))) => (Some(spot), named(reader, section)),
+        _ => {
+            let found = reader.texts(section, "servers");
+            let spot = found.as_ref().map(|found| found.spot.clone());
+            (spot, found.and_then(|found| listed(reader, section, found)))
         }
-        return None;
     };
+    match (dns, spot) {
+        (Some(dns), Some(servers)) => {
+            let title = format!("`{}` can't be beside `servers`", section.key_path("dns"));
+            let mistake = Mistake::new(title, dns.spot, "finds the writers by DNS").also(servers, "lists the writers");
+            reader.push(mistake.help("remove one of them".to_owned()));
+            None
+        }
+        (Some(dns), None) => (reader.mistakes() == mistakes_before).then_some(Writers::Dns(dns.value)),
+        (None, Some(_)) => writers,
+        (None, None) => {
+            if reader.mistakes() == mistakes_before {
+                let help = "name the writers, as in servers = [\"http://127.0.0.1:8081\"] or dns = \"http://writers:8081\"";
+                reader.missing(section, "servers", help);
+            }
+            None
+        }
+    }
+}
+
+/// A list of addresses.
+fn listed(reader: &mut Reader<'_>, section: &Section<'_>, found: Found<Vec<Found<String>>>) -> Option<Writers> {
     if found.value.is_empty() {
-        let title = format!("`{}` names no writer", section.key_path("servers"));
-        reader.push(Mistake::new(title, found.spot, "empty"));
+        no_writer(reader, section, found.spot);
         return None;
     }
-    let servers = servers(reader, &section.key_path("servers").to_string(), found.value)?;
-    Some(Upstream { servers, token, ca, spot: section.spot().clone() })
+    servers(reader, &section.key_path("servers").to_string(), found.value).map(Writers::Listed)
+}
+
+/// A table of addresses by names.
+fn named(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
+    let table = reader.table(section, "servers");
+    let (mut names, mut texts) = (Vec::new(), Vec::new());
+    for (key, value) in table.entries() {
+        let name: &str = key.get_ref();
+        let path = table.key_path(name);
+        names.push(name.to_owned());
+        texts.push(reader.string(&path, table.spot_of(value), value.get_ref())?);
+    }
+    if names.is_empty() {
+        no_writer(reader, section, table.spot().clone());
+        return None;
+    }
+    let servers = servers(reader, &section.key_path("servers").to_string(), texts)?;
+    Some(Writers::Named(names.into_iter().zip(servers).collect()))
+}
+
+fn no_writer(reader: &mut Reader<'_>, section: &Section<'_>, spot: Spot) {
+    let title = format!("`{}` names no writer", section.key_path("servers"));
+    reader.push(Mistake::new(title, spot, "empty"));
 }
 
 fn servers(reader: &mut Reader<'_>, name: &str, texts: Vec<Found<String>>) -> Option<Vec<Endpoint>> {
     let mut servers = Vec::new();
     for Found { value, spot } in &texts {
-        let parsed = value
-            .parse::<Endpoint>()
-            .and_then(|endpoint| if endpoint.user.is_some() { Err(InvalidEndpoint::Form) } else { Ok(endpoint) });
-        match parsed {
+        match address(value) {
             Ok(endpoint) if servers.contains(&endpoint) => {
                 reader.push(Mistake::new(format!("`{name}` names a writer twice"), spot.clone(), "named before"));
             }
@@ -89,6 +144,23 @@ fn servers(reader: &mut Reader<'_>, name: &str, texts: Vec<Found<String>>) -> Op
     (servers.len() == texts.len()).then_some(servers)
 }
 
+fn address(text: &str) -> Result<Endpoint, InvalidEndpoint> {
+    let endpoint: Endpoint = text.parse()?;
+    if endpoint.user.is_some() { Err(InvalidEndpoint::Form) } else { Ok(endpoint) }
+}
+
+fn wrong_address(error: &InvalidEndpoint) -> Wrong {
+    Wrong::new("is no address of writers", error.to_string())
+}
+
+fn spread(text: &str) -> Result<Spread, Wrong> {
+    match text {
+        "lane" => Ok(Spread::Lane),
+        "batch" => Ok(Spread::Batch),
+        _ => Err(Wrong::new("is no way to spread batches", "wanted \"lane\" or \"batch\"")),
+    }
+}
+
 fn token(text: &str) -> Result<DeliverToken, Wrong> {
     let wanted = "wanted what `forebay token new NAME --scope deliver` prints";
     DeliverToken::new(text).ok_or_else(|| Wrong::new("is no token", wanted))
@@ -98,6 +170,11 @@ impl Upstreams {
     /// Whether there is any.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// All that have no mistakes.
+    pub(super) fn into_valid(self) -> Vec<remote::Upstream> {
+        self.0.into_values().flatten().map(|upstream| upstream.upstream).collect()
     }
 
     /// The upstream of a name: none where it has mistakes of its own.

@@ -8,10 +8,11 @@ mod config;
 pub mod frame;
 pub mod protocol;
 pub mod reading;
-mod servers;
+mod upstream;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use event::Lane;
 use event::limits::READ_BYTES_MAX;
@@ -19,18 +20,20 @@ use event::read::{Page, Query, ReadError};
 use http::Method;
 
 pub use config::{DeliverToken, RemoteConfig, RemoteStore, UnknownStore};
+pub use upstream::{Lookups, RequestOutcome, Server, Spread, Upstream, UpstreamConfig, Writers};
 
 use crate::read_thread::{PageReader, ReadThread};
 use crate::{Batch, Claim, Held, Reason, Report, SinkError, Takeover};
 use caller::{Call, Caller, odd};
 use protocol::{ClaimQuery, HeldAnswer, Outcome, SinkInfo};
 use reading::{PageJson, QueryJson};
-use servers::Servers;
 
 /// Bytes of a page: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
 /// Bytes of an answer that isn't about a batch.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// How soon a lane tries again after it found no writer: one may answer at any moment, and a connection that is refused costs little.
+const RETRY_MAX: Duration = Duration::from_secs(1);
 
 /// The sink's handle. Cheap to clone.
 #[derive(Clone)]
@@ -54,9 +57,7 @@ pub(crate) enum Reading {
 
 impl Remote {
     pub(crate) fn new(config: RemoteConfig) -> Self {
-        let servers = Arc::new(Servers::new(config.servers.iter().map(ToString::to_string).collect()));
-        let caller = Caller::new(config, servers);
-        let shared = Shared { caller, reads: ReadThread::new("writer-read"), info: std::sync::Mutex::default() };
+        let shared = Shared { caller: Caller::new(config), reads: ReadThread::new("writer-read"), info: std::sync::Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -153,13 +154,18 @@ impl Remote {
         }
     }
 
+    /// The longest pause after the last failure. A store that fails gets the usual pauses.
+    pub(crate) fn retry_max(&self) -> Option<Duration> {
+        self.shared.caller.config().upstream.state().is_unreachable().then_some(RETRY_MAX)
+    }
+
     pub(crate) fn can_read(&self) -> bool {
         self.shared.caller.config().reads
     }
 
     pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        let (config, servers) = (self.shared.caller.config().clone(), self.shared.caller.servers().clone());
-        self.shared.reads.read(move || Reader(Caller::new(config, servers)), query).await
+        let config = self.shared.caller.config().clone();
+        self.shared.reads.read(move || Reader(Caller::new(config)), query).await
     }
 
     /// Ends the calls in flight and closes the connections that wait.
