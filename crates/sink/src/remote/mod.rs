@@ -48,13 +48,6 @@ struct Shared {
     info: std::sync::Mutex<Option<SinkInfo>>,
 }
 
-/// Whose lane is looked at: [`crate::Sink::held`] or [`crate::Sink::peek`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reading {
-    Own,
-    Peek,
-}
-
 impl Remote {
     pub(crate) fn new(config: RemoteConfig) -> Self {
         let shared = Shared { caller: Caller::new(config), reads: ReadThread::new("writer-read"), info: std::sync::Mutex::default() };
@@ -102,13 +95,15 @@ impl Remote {
         Ok(())
     }
 
-    pub(crate) async fn held(&self, lane: &Lane, reading: Reading) -> Result<Option<Held>, SinkError> {
-        let path = match reading {
-            Reading::Own => "/cursor",
-            Reading::Peek => "/peek",
+    pub(crate) async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
+        let call = Call {
+            method: Method::GET,
+            path: "/cursor",
+            lane: Some(lane),
+            batch: None,
+            body: None,
+            answer_max: ANSWER_BYTES_MAX,
         };
-        let call =
-            Call { method: Method::GET, path, lane: Some(lane), batch: None, body: None, answer_max: ANSWER_BYTES_MAX };
         self.fitting(self.shared.caller.call(&call).await??)
     }
 
