@@ -44,6 +44,7 @@ mod token_watch;
 mod trial;
 mod try_command;
 mod type_board;
+mod upstream_metrics;
 mod wiring;
 mod writer_admin;
 mod writer_command;

@@ -7,10 +7,8 @@ use sink::remote::{RequestOutcome, Server, Upstream};
 
 use crate::exposition::{Exposition, Labels};
 
+/// Adds them. What is behind is that of the lanes whose last batch a writer got.
 pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc<LaneStatus>]) {
-    if upstreams.is_empty() {
-        return;
-    }
     text.counter("forebay_upstream_requests_total", "Requests to writers, by their outcome.", |series| {
         each_server(upstreams, |[upstream, server], state| {
             for outcome in RequestOutcome::ALL {

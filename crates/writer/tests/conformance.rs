@@ -9,7 +9,7 @@ use std::thread;
 use access::{Demand, Tokens};
 use event::EventId;
 use sink::conformance::{Case, Subject, check, sequences};
-use sink::remote::{RemoteConfig, RemoteStore};
+use sink::remote::{RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
 use sink::{MemoryHandle, Sink, SinkConfig};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -44,15 +44,11 @@ impl Running {
     }
 
     fn remote(&self, store: RemoteStore) -> Sink {
-        let servers = vec![format!("http://{}", self.address).parse().unwrap()];
-        Sink::new(SinkConfig::Remote(RemoteConfig {
-            servers,
-            sink: "store".into(),
-            store,
-            reads: true,
-            token: None,
-            ca: None,
-        }))
+        let writers = Writers::Listed(vec![format!("http://{}", self.address).parse().unwrap()]);
+        let config =
+            UpstreamConfig { name: "back".into(), writers, spread: Spread::Lane, token: None, ca: None };
+        let upstream = Upstream::new(config);
+        Sink::new(SinkConfig::Remote(RemoteConfig { upstream, server: None, sink: "store".into(), store, reads: true }))
     }
 }
 
