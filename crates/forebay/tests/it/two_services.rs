@@ -10,14 +10,14 @@ use crate::free_port::free_address;
 use crate::support::{Folder, Running, Server, exchange, forebay, payloads, wait_until};
 
 /// A writer; killed when it is dropped.
-struct BackEnd {
+pub(crate) struct BackEnd {
     process: Running,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl BackEnd {
     /// Starts it on this address, and waits until it says that it listens.
-    fn start_on(data: &Path, listen: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start_on(data: &Path, listen: &str, arguments: &[&str]) -> Self {
         let mut command = forebay();
         command.args(["writer", "--listen", listen, "--admin", "127.0.0.1:0", "--data"]).arg(data).args(arguments);
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -29,18 +29,27 @@ impl BackEnd {
         Self { process: Running(process), address }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Ends it in an orderly way.
-    fn stop(mut self) {
-        self.process.signal("-TERM");
+    pub(crate) fn stop(self) {
+        self.signal("-TERM");
+        self.wait_stopped();
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        self.process.signal(signal);
+    }
+
+    /// Waits for its orderly end.
+    pub(crate) fn wait_stopped(mut self) {
         assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
     }
 }
 
-fn gateway(data: &Path, arguments: &[&str], log: &Path) -> Server {
+pub(crate) fn gateway(data: &Path, arguments: &[&str], log: &Path) -> Server {
     let mut command = forebay();
     command.arg("gateway").args(arguments).stderr(std::fs::File::create(log).unwrap());
     Server::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")

@@ -124,3 +124,131 @@ fn pick_two(picks: &mut u64, count: usize) -> (usize, usize) {
     let one = random % count;
     (one, (one + 1 + random / count % (count - 1)) % count)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails loudly")]
+mod tests {
+    use std::time::Duration;
+
+    use event::Origin;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn lane(shard: u16) -> Lane {
+        Lane { origin: Origin([1; 16]), shard, sink: "s".into() }
+    }
+
+    fn keys(names: &[&str]) -> Vec<ServerKey> {
+        let key = |name: &&str| (Some((*name).to_owned()), format!("http://{name}:8081").parse().unwrap(), None);
+        names.iter().map(key).collect()
+    }
+
+    fn servers(names: &[&str]) -> Servers {
+        let servers = Servers::default();
+        assert!(servers.replace(keys(names)));
+        servers
+    }
+
+    fn order_of(servers: &Servers, lane: &Lane, sink: &str, server: Option<&str>) -> Vec<Arc<Server>> {
+        servers.order(&Choice { lane, sink, server, is_batch: true })
+    }
+
+    fn order(servers: &Servers, shard: u16) -> Vec<String> {
+        order_of(servers, &lane(shard), "s", None).iter().map(|server| server.label()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lane_sticks_to_a_writer_and_returns_after_its_ejection() {
+        let servers = servers(&["a", "b", "c"]);
+        let before = order(&servers, 0);
+        assert_eq!(order(&servers, 0), before);
+        let first = order_of(&servers, &lane(0), "s", None).remove(0);
+        first.eject();
+        let moved = [before[1].clone(), before[2].clone(), before[0].clone()];
+        assert_eq!(order(&servers, 0), moved);
+        tokio::time::advance(SECOND).await;
+        assert_eq!(order(&servers, 0), before);
+        first.eject();
+        tokio::time::advance(SECOND).await;
+        assert_eq!(order(&servers, 0), moved, "the second ejection is longer");
+        first.answers();
+        assert_eq!(order(&servers, 0), before);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn there_is_always_a_writer_to_try_and_the_one_whose_failure_is_longest_ago_is_first() {
+        let servers = servers(&["a", "b"]);
+        let mut expected = Vec::new();
+        for server in servers.all() {
+            (0..10).for_each(|_| server.eject());
+            expected.push(server.label());
+            tokio::time::advance(SECOND).await;
+        }
+        assert_eq!((order(&servers, 0), order(&servers, 1)), (expected.clone(), expected));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_fails_ejects_its_writer_for_its_own_sink_only() {
+        let servers = servers(&["a", "b"]);
+        let before = order(&servers, 0);
+        let first = order_of(&servers, &lane(0), "s", None).remove(0);
+        first.eject_for("s");
+        first.answers();
+        assert_eq!(order(&servers, 0)[0], before[1], "an answer of the writer says nothing of the store");
+        assert_eq!(order_of(&servers, &lane(0), "other", None)[0].label(), before[0]);
+        first.stores("s");
+        assert_eq!(order(&servers, 0), before);
+    }
+
+    #[test]
+    fn lanes_are_spread_and_a_writer_that_goes_moves_its_own_lanes_only() {
+        let servers = servers(&["a", "b", "c", "d"]);
+        let before: Vec<_> = (0..400).map(|shard| order(&servers, shard).remove(0)).collect();
+        for name in ["a", "b", "c", "d"] {
+            let count = before.iter().filter(|label| **label == format!("http://{name}:8081")).count();
+            assert!((50..=150).contains(&count), "{name} has {count} lanes");
+        }
+        let known = servers.all();
+        assert!(servers.replace(keys(&["d", "c", "b"])));
+        assert!(!servers.replace(keys(&["b", "c", "d"])), "another order is no change");
+        assert!(servers.all().iter().all(|server| known.iter().any(|known| Arc::ptr_eq(known, server))));
+        for (shard, before) in before.iter().enumerate().filter(|(_, before)| *before != "http://a:8081") {
+            assert_eq!(order(&servers, u16::try_from(shard).unwrap())[0], *before);
+        }
+    }
+
+    #[test]
+    fn a_sink_of_one_named_writer_uses_no_other() {
+        let servers = servers(&["a", "b"]);
+        for server in servers.all() {
+            server.eject();
+        }
+        let labels: Vec<_> = order_of(&servers, &lane(0), "s", Some("b")).iter().map(|server| server.label()).collect();
+        assert_eq!(labels, ["http://b:8081"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn batches_go_to_the_faster_of_two_writers_and_a_slow_one_is_tried_again() {
+        let servers = servers(&["a", "b", "c"]);
+        servers.set_spread(Spread::Batch);
+        let used = async |rounds: usize, took: fn(&str) -> Duration| {
+            let mut counts = [0; 3];
+            for _ in 0..rounds {
+                let server = order_of(&servers, &lane(0), "s", None).remove(0);
+                counts[usize::from(server.label().as_bytes()[7] - b'a')] += 1;
+                let in_flight = server.begin();
+                tokio::time::advance(took(&server.label())).await;
+                in_flight.answered(Some(1000));
+            }
+            counts
+        };
+        let slow_a = |label: &str| Duration::from_millis(if label.contains('a') { 100 } else { 1 });
+        let counts = used(300, slow_a).await;
+        assert!(counts[0] < 20 && counts[1] > 50 && counts[2] > 50, "{counts:?}");
+        tokio::time::advance(Duration::from_mins(2)).await;
+        let counts = used(300, |_| Duration::from_millis(1)).await;
+        assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
+    }
+}
