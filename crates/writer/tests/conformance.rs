@@ -45,8 +45,7 @@ impl Running {
 
     fn remote(&self, store: RemoteStore) -> Sink {
         let writers = Writers::Listed(vec![format!("http://{}", self.address).parse().unwrap()]);
-        let config =
-            UpstreamConfig { name: "back".into(), writers, spread: Spread::Lane, token: None, ca: None };
+        let config = UpstreamConfig { name: "back".into(), writers, spread: Spread::Lane, token: None, ca: None };
         let upstream = Upstream::new(config);
         Sink::new(SinkConfig::Remote(RemoteConfig { upstream, server: None, sink: "store".into(), store, reads: true }))
     }

@@ -87,7 +87,8 @@ fn writers(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
         (None, Some(_)) => writers,
         (None, None) => {
             if reader.mistakes() == mistakes_before {
-                let help = "name the writers, as in servers = [\"http://127.0.0.1:8081\"] or dns = \"http://writers:8081\"";
+                let help =
+                    "name the writers, as in servers = [\"http://127.0.0.1:8081\"] or dns = \"http://writers:8081\"";
                 reader.missing(section, "servers", help);
             }
             None

@@ -77,13 +77,14 @@ fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() 
     let Some(postgres) = PostgresServer::start() else { return };
     let folder = Folder::new();
     let mut writers = ["one", "two"].map(|name| Some(writer(&folder, name, &warehouse(&postgres))));
-    let front = FrontEnd::start(&listed(&writers.each_ref().map(|writer| writer.as_ref().unwrap())), "store = \"postgres\"");
+    let front =
+        FrontEnd::start(&listed(&writers.each_ref().map(|writer| writer.as_ref().unwrap())), "store = \"postgres\"");
     front.post(0..20);
     let mut number = 20;
     for (at, name) in ["one", "two"].into_iter().enumerate() {
         // Lanes that use this one move; the other lanes stay.
         let killed = writers[at].take().unwrap();
-        let (address, url) = (killed.address.to_string(), killed.url());
+        let address = killed.address.to_string();
         drop(killed);
         front.post(number..number + 20);
         front.server.wait_delivered();
@@ -96,10 +97,11 @@ fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() 
         front.server.wait_delivered();
         silent.signal("-CONT");
         number += 60;
-        let ejections = format!("forebay_upstream_ejections_total{{upstream=\"back\",server=\"{url}\"}}");
-        front.server.metric(&ejections);
     }
-    assert_eq!(postgres.psql("select count(*), count(distinct payload->>'number') from events"), format!("{number}|{number}"));
+    assert_eq!(
+        postgres.psql("select count(*), count(distinct payload->>'number') from events"),
+        format!("{number}|{number}")
+    );
     assert!(front.server.metric("forebay_upstream_ejections_total{") > 0);
 }
 
@@ -136,7 +138,8 @@ fn lock(postgres: &PostgresServer) -> std::process::Child {
     let mut session = psql.spawn().unwrap();
     let stdin = session.stdin.as_mut().unwrap();
     stdin.write_all(b"begin;\nlock table events in exclusive mode;\n").unwrap();
-    let held = "select count(*) from pg_locks where mode = 'ExclusiveLock' and granted and relation = 'events'::regclass";
+    let held =
+        "select count(*) from pg_locks where mode = 'ExclusiveLock' and granted and relation = 'events'::regclass";
     assert!(wait_until(|| postgres.psql(held) == "1"));
     session
 }
@@ -196,8 +199,8 @@ fn each_writer_of_mode_all_stores_everything_at_its_own_pace() {
     let address = two.address.to_string();
     drop(two);
     front.post(10..20);
-    front.server.wait("forebay_events_pending{type=\"event\",sink=\"warehouse-a\"}", |pending| pending == 0);
-    assert_eq!(front.server.metric("forebay_events_pending{type=\"event\",sink=\"warehouse-b\"}"), 10);
+    front.server.wait("forebay_events_pending{type=\"access\",sink=\"warehouse-a\"}", |pending| pending == 0);
+    assert_eq!(front.server.metric("forebay_events_pending{type=\"access\",sink=\"warehouse-b\"}"), 10);
     let two = writer_on(&folder, "two", &address, sqlite);
     front.server.wait_delivered();
     one.stop();
@@ -213,7 +216,6 @@ fn batches_are_spread_over_the_writers() {
     let writers = ["one", "two"].map(|name| writer(&folder, name, NULL));
     let front = FrontEnd::start(&format!("{}\nspread = \"batch\"", listed(&writers.each_ref())), "store = \"null\"");
     let uses_both = || {
-        front.post(0..1);
         assert_eq!(front.server.post("/ingest/event", "1").0, 200);
         writers.iter().all(|writer| front.requests(&writer.url(), "answered") > 5)
     };

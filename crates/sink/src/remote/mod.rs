@@ -50,7 +50,11 @@ struct Shared {
 
 impl Remote {
     pub(crate) fn new(config: RemoteConfig) -> Self {
-        let shared = Shared { caller: Caller::new(config), reads: ReadThread::new("writer-read"), info: std::sync::Mutex::default() };
+        let shared = Shared {
+            caller: Caller::new(config),
+            reads: ReadThread::new("writer-read"),
+            info: std::sync::Mutex::default(),
+        };
         Self { shared: Arc::new(shared) }
     }
 

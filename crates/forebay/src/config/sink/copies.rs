@@ -20,6 +20,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &mut 
                 let title = format!("mode = \"all\" makes the sink `{copy}`, and there is one of this name");
                 let mistake = Mistake::new(title, section.spot().clone(), "give it another name");
                 reader.push(mistake.also(other.clone(), "this one"));
+                continue;
             }
             sinks.valid.insert(copy, SinkSettings { store: SinkConfig::Remote(config), ..settings.clone() });
         }

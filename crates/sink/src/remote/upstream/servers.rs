@@ -56,8 +56,7 @@ impl Servers {
         let mut held = self.held();
         let before = std::mem::take(&mut held.servers);
         let known = |key: &ServerKey| before.iter().find(|server| server.key() == key).cloned();
-        held.servers =
-            keys.into_iter().map(|key| known(&key).unwrap_or_else(|| Arc::new(Server::new(key)))).collect();
+        held.servers = keys.into_iter().map(|key| known(&key).unwrap_or_else(|| Arc::new(Server::new(key)))).collect();
         let is_same = before.len() == held.servers.len()
             && held.servers.iter().all(|server| before.iter().any(|known| Arc::ptr_eq(known, server)));
         let State { servers, used, .. } = &mut *held;
