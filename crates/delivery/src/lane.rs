@@ -300,7 +300,8 @@ impl Lane {
         self.status.retries.add(1);
         self.status.contacts.interrupted();
         self.enter(LaneState::Waiting(reason.to_owned()));
-        self.backoff.next()
+        let pause = self.backoff.next();
+        self.sink.retry_max().map_or(pause, |longest| pause.min(longest))
     }
 
     /// Pauses after a failed attempt. The order to stop ends one pause early.

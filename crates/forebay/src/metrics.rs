@@ -10,10 +10,12 @@ use delivery::{
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{Code, GatewayCounters, RouteName, StatusClass};
 
+use crate::discovery::UpstreamBoard;
 use crate::exposition::{Exposition, Series};
 use crate::log;
 use crate::object_board::{ObjectBoard, Served};
 use crate::reload::ReloadCounters;
+use crate::upstream_metrics;
 
 /// Where the figures come from.
 pub(crate) struct Metrics {
@@ -26,6 +28,7 @@ pub(crate) struct Metrics {
     dead_letters: DeadLetterOffice,
     reloads: Arc<ReloadCounters>,
     objects: ObjectBoard,
+    upstreams: UpstreamBoard,
     started: SystemTime,
 }
 
@@ -35,11 +38,12 @@ impl Metrics {
         gateway: Arc<GatewayCounters>,
         delivery: &Delivery,
         reloads: Arc<ReloadCounters>,
-        objects: ObjectBoard,
+        (objects, upstreams): (ObjectBoard, UpstreamBoard),
     ) -> Self {
         let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
-        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, started: clock::now() }
+        let started = clock::now();
+        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, upstreams, started }
     }
 
     /// The metrics of this moment as text.
@@ -55,7 +59,9 @@ impl Metrics {
         });
         intake(&mut text, &self.gateway);
         self.journal(&mut text);
-        lanes(&mut text, &self.lanes.lanes());
+        let lane_list = self.lanes.lanes();
+        lanes(&mut text, &lane_list);
+        upstream_metrics::render(&mut text, &self.upstreams.all(), &lane_list);
         aggregates(&mut text, &self.aggregates.aggregates());
         objects(&mut text, &self.objects);
         self.keeper(&mut text);

@@ -27,6 +27,7 @@ use tokio::time::timeout;
 
 use crate::cli::Common;
 use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
+use crate::discovery::UpstreamBoard;
 use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
 use crate::type_board::TypeBoard;
@@ -121,6 +122,7 @@ pub(crate) struct Parts {
     pub(crate) lanes: LaneBoard,
     pub(crate) types: TypeBoard,
     pub(crate) objects: ObjectBoard,
+    pub(crate) upstreams: UpstreamBoard,
     pub(crate) memory: Budgets,
 }
 
@@ -163,6 +165,7 @@ impl Reloader {
     async fn reload(&mut self) -> Result<(), ReloadError> {
         let (mut configuration, warnings) = self.inputs.load()?;
         configuration.keep_rules_of(&self.current);
+        configuration.keep_upstreams_of(&self.current);
         memory::limit_aggregates(&mut configuration, &self.parts.memory);
         if !warnings.is_empty() {
             log::warning(&warnings);
@@ -176,6 +179,7 @@ impl Reloader {
         self.apply(&configuration, &sinks).await?;
         self.parts.tls.show(tls);
         self.parts.types.show(&configuration);
+        self.parts.upstreams.show(&configuration);
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             wiring::warn_of_descriptors(&configuration.gateway, &self.parts.memory);
         }

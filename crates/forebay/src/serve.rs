@@ -23,6 +23,7 @@ use crate::admin::{Admin, Entrance, Payloads, Routes, Trials};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{Configuration, Environment, LoadError};
+use crate::discovery::UpstreamBoard;
 use crate::disk_size::{self, SmallDisk};
 use crate::memory::Plan;
 use crate::metrics::Metrics;
@@ -126,7 +127,10 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, Serv
         }
     };
     log::configure(configuration.log.format, configuration.log.level);
-    runtime.block_on(serve(configuration, inputs, signals))
+    let code = runtime.block_on(serve(configuration, inputs, signals));
+    // A DNS look-up may take longer than the end of the process should.
+    runtime.shutdown_background();
+    code
 }
 
 async fn serve(
@@ -228,6 +232,7 @@ struct Running {
     reloads: Arc<ReloadCounters>,
     types: TypeBoard,
     objects: ObjectBoard,
+    upstreams: UpstreamBoard,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
@@ -269,8 +274,9 @@ impl Running {
             .map_err(|source| ServeError::System { what: "start the gateway", source })?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeBoard::new(configuration);
-        let metrics =
-            Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), objects.clone());
+        let upstreams = UpstreamBoard::new(configuration);
+        let boards = (objects.clone(), upstreams.clone());
+        let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), boards);
         let admin = Arc::new(Admin {
             metrics,
             dead_letters: delivery.dead_letters().clone(),
@@ -283,7 +289,7 @@ impl Running {
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             tls: tls.admin(),
         });
-        Ok(Self { log, delivery, gateway, admin, reloads, types, objects, memory, _directory: directory })
+        Ok(Self { log, delivery, gateway, admin, reloads, types, objects, upstreams, memory, _directory: directory })
     }
 
     fn parts(&self, tls: PortsTls) -> Parts {
@@ -295,6 +301,7 @@ impl Running {
             lanes: self.delivery.lanes().clone(),
             types: self.types.clone(),
             objects: self.objects.clone(),
+            upstreams: self.upstreams.clone(),
             memory: self.memory,
         }
     }

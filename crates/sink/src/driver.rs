@@ -389,6 +389,16 @@ impl Sink {
         }
     }
 
+    /// The longest pause before the next attempt, if the last failure calls for a shorter one than usual.
+    #[must_use]
+    pub fn retry_max(&self) -> Option<Duration> {
+        match self {
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.retry_max(),
+            _ => None,
+        }
+    }
+
     /// What delivery must know before it sends anything.
     #[must_use]
     pub fn traits(&self) -> Traits {

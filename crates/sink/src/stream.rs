@@ -1,6 +1,7 @@
 //! A connection to a store's server, with TLS or without.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -28,7 +29,15 @@ pub(crate) struct Place<'a> {
 
 impl Stream {
     pub(crate) async fn open(place: Place<'_>) -> io::Result<Self> {
-        let socket = TcpStream::connect((place.host, place.port)).await?;
+        Self::open_at(None, place).await
+    }
+
+    /// The same, to an address of the host that was looked up before.
+    pub(crate) async fn open_at(address: Option<SocketAddr>, place: Place<'_>) -> io::Result<Self> {
+        let socket = match address {
+            Some(address) => TcpStream::connect(address).await?,
+            None => TcpStream::connect((place.host, place.port)).await?,
+        };
         socket.set_nodelay(true)?;
         let plain = Self::Plain(socket);
         if place.is_secure { plain.secure(place).await } else { Ok(plain) }

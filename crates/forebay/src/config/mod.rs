@@ -142,6 +142,8 @@ pub(crate) struct Configuration {
     pub(crate) other_types: Option<TypeConfig>,
     /// The stores, those too that no type has a route to.
     pub(crate) sinks: BTreeMap<SinkName, SinkSettings>,
+    /// The writers that sinks of kind `writer` use.
+    pub(crate) upstreams: Vec<::sink::remote::Upstream>,
 }
 
 /// Settings from the command line, as they were typed.
@@ -320,7 +322,16 @@ fn read_tables(
         warn_of_unused(reader, &types, &sinks);
     }
     reader.check_variables();
-    Configuration { gateway, admin, journal, log, types: types.named, other_types: types.others, sinks: sinks.valid }
+    Configuration {
+        gateway,
+        admin,
+        journal,
+        log,
+        types: types.named,
+        other_types: types.others,
+        sinks: sinks.valid,
+        upstreams: upstreams.into_valid(),
+    }
 }
 
 fn no_types(reader: &mut Reader<'_>, document: &Section<'_>) {
@@ -342,6 +353,19 @@ fn warn_of_unused(reader: &mut Reader<'_>, types: &event_type::Types, sinks: &si
 }
 
 impl Configuration {
+    /// Upstreams whose sinks can stay share the state of the ones that run.
+    pub(crate) fn keep_upstreams_of(&mut self, before: &Self) {
+        let of_sinks = self.sinks.values_mut().filter_map(|settings| match &mut settings.store {
+            SinkConfig::Remote(config) => Some(&mut config.upstream),
+            _ => None,
+        });
+        for upstream in self.upstreams.iter_mut().chain(of_sinks) {
+            if let Some(running) = before.upstreams.iter().find(|running| *running == upstream) {
+                upstream.join(running);
+            }
+        }
+    }
+
     /// Steps that are the same as before go on with what they remember, and schemas are the ones that they were: by that the gateway knows
     /// the types whose rules stay.
     pub(crate) fn keep_rules_of(&mut self, before: &Self) {

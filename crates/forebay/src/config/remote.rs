@@ -1,6 +1,6 @@
 //! What sinks of kind `writer` have: which writers, which of their sinks, and which kind of store that is.
 
-use ::sink::remote::{RemoteConfig, RemoteStore, UnknownStore};
+use ::sink::remote::{RemoteConfig, RemoteStore, UnknownStore, Writers};
 
 use super::reader::{Reader, Wrong};
 use super::remote_parts;
@@ -48,15 +48,52 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &U
     let store = reader.required(section, "store", "say what the writer stores in, as in store = \"postgres\"", store);
     let reads = reader.boolean(section, "read").map(|found| found.value);
     let parts = store.map(|store| remote_parts::read(reader, section, store));
-    let (upstream, sink, store, parts) = (upstream??, sink?, store?, parts?);
-    if upstream.servers.len() > 1 && store == RemoteStore::Sqlite {
-        let title = format!("`{}` has one file for each writer", section.key_path("store"));
-        let label = format!("and the upstream has {} servers", upstream.servers.len());
-        let help = "give the upstream one server, or let the writers share a store such as postgres";
+    let (upstream, sink, store, parts) = (upstream??.upstream, sink?, store?, parts?);
+    let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
+    Some(RemoteConfig { upstream, server: None, sink, store, parts, reads })
+}
+
+/// The sinks that `mode = "all"` makes of one: each uses another server of the upstream. None in the usual mode.
+pub(super) fn copies(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    config: &RemoteConfig,
+) -> Option<Vec<(SinkName, RemoteConfig)>> {
+    let writers = &config.upstream.config().writers;
+    if !config.upstream.config().sends_to_all {
+        check_embedded(reader, section, config, writers);
+        return None;
+    }
+    // Those without names were refused with the upstream.
+    let Writers::Named(servers) = writers else { return Some(Vec::new()) };
+    let mut copies = Vec::new();
+    for (server, _) in servers {
+        match SinkName::new(&format!("{}-{server}", section.name())) {
+            Some(name) => copies.push((name, RemoteConfig { server: Some(server.clone()), ..config.clone() })),
+            None => {
+                let title = format!("`{server}` can't be the name of a server in mode = \"all\"");
+                let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
+                reader.push(Mistake::new(title, section.spot().clone(), label));
+            }
+        }
+    }
+    Some(copies)
+}
+
+/// Several writers with a store each would be several stores, of which each has some of the events.
+fn check_embedded(reader: &mut Reader<'_>, section: &Section<'_>, config: &RemoteConfig, writers: &Writers) {
+    let label = match writers {
+        Writers::Listed(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
+        Writers::Named(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
+        Writers::Dns(_) => "and the upstream finds any number of servers by DNS".to_owned(),
+        Writers::Listed(_) | Writers::Named(_) => return,
+    };
+    if config.store.is_embedded() {
+        let title = format!("`{}` has one store for each writer", section.key_path("store"));
+        let help = "give the upstream one server, let the writers share a store such as postgres, or store everything in each \
+                    with mode = \"all\"";
         reader.push(Mistake::new(title, section.spot().clone(), label).help(help.to_owned()));
     }
-    let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
-    Some(RemoteConfig { servers: upstream.servers, sink, store, parts, reads, token: upstream.token, ca: upstream.ca })
 }
 
 fn sink(text: &str) -> Result<String, Wrong> {

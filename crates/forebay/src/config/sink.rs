@@ -1,5 +1,6 @@
 //! `[sinks.X]`: the stores that events go to.
 
+mod copies;
 mod display;
 pub(super) mod parts;
 mod place;
@@ -283,6 +284,8 @@ pub(super) struct Sinks {
     /// Sinks of several databases. The databases beside the common one are sinks that no route names.
     #[cfg(feature = "postgres")]
     sharded: BTreeMap<SinkName, Shards>,
+    /// Sinks for each server of an upstream, by the name that routes have.
+    copies: BTreeMap<SinkName, Vec<SinkName>>,
 }
 
 impl Sinks {
@@ -312,21 +315,24 @@ impl Sinks {
         if let Some(shard) = self.sharded.values().flat_map(|shards| &shards.all).find(|shard| shard.sink == *name) {
             return Some(&shard.spot);
         }
-        self.declared.get(&*name.0)
+        let is_copied = |(_, copies): &(&SinkName, &Vec<SinkName>)| copies.contains(name);
+        let original = self.copies.iter().find(is_copied).map_or(name, |(original, _)| original);
+        self.declared.get(&*original.0)
     }
 
-    /// What a route comes to: more than itself where its sink is several databases.
+    /// What a route comes to: more than itself where its sink is several databases, or a sink for each server of an upstream.
     ///
     /// # Errors
     /// Why that can't be, in words.
-    #[cfg(feature = "postgres")]
     pub(super) fn spread(&self, route: Route) -> Result<Vec<Route>, String> {
-        self.sharded.get(&route.to).map_or_else(|| Ok(vec![route.clone()]), |shards| shards.spread(&route))
-    }
-
-    /// The same where no kind of sink is several databases.
-    #[cfg(not(feature = "postgres"))]
-    pub(super) fn spread(&self, route: Route) -> Result<Vec<Route>, String> {
+        if let Some(copies) = self.copies.get(&route.to) {
+            let to_copy = |to: &SinkName| Route { to: to.clone(), when: route.when.clone() };
+            return Ok(copies.iter().map(to_copy).collect());
+        }
+        #[cfg(feature = "postgres")]
+        if let Some(shards) = self.sharded.get(&route.to) {
+            return shards.spread(&route);
+        }
         Ok(vec![route])
     }
 
@@ -368,6 +374,7 @@ pub(super) fn read(
     }
     #[cfg(feature = "postgres")]
     read_shards(reader, tables, folder, &mut sinks);
+    copies::read(reader, tables, &mut sinks);
     place::check(reader, &sinks);
     sinks
 }

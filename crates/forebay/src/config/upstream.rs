@@ -1,28 +1,27 @@
 //! `[upstreams.X]`: the writers that a gateway's sinks of kind `writer` use.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ::sink::http_client::{Endpoint, InvalidEndpoint};
-use ::sink::remote::DeliverToken;
+use ::sink::remote::{self, DeliverToken, Spread, UpstreamConfig, Writers};
+use toml::de::DeValue;
 
 use super::file;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
 
-const KEYS: &[&str] = &["servers", "token", "ca"];
+pub(super) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "token", "ca"];
 /// The variable and the flag that name the writers of a gateway without a file.
 pub(super) const VARIABLE: &str = "FOREBAY_WRITERS";
 /// The upstream that these make.
 pub(super) const IMPLIED: &str = "writers";
 
-/// The writers of an upstream.
+/// An upstream, and where its table is.
 #[derive(Clone, Debug)]
 pub(super) struct Upstream {
-    pub(super) servers: Vec<Endpoint>,
-    pub(super) token: Option<DeliverToken>,
-    pub(super) ca: Option<PathBuf>,
+    pub(super) upstream: remote::Upstream,
     spot: Spot,
 }
 
@@ -44,7 +43,15 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, flags: &[Strin
         reader.push(mistake.also(spot.clone(), "this upstream"));
     }
     let servers = servers(reader, "the address of a writer", named.value);
-    let upstream = servers.map(|servers| Upstream { servers, token: None, ca: None, spot: named.spot });
+    let config = servers.map(|servers| UpstreamConfig {
+        name: IMPLIED.to_owned(),
+        writers: Writers::Listed(servers),
+        sends_to_all: false,
+        spread: Spread::default(),
+        token: None,
+        ca: None,
+    });
+    let upstream = config.map(|config| Upstream { upstream: remote::Upstream::new(config), spot: named.spot });
     upstreams.0.insert(IMPLIED.to_owned(), upstream);
     upstreams
 }
@@ -53,33 +60,83 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Op
     reader.check_keys(section, KEYS);
     let token = reader.text(section, "token", token).map(|found| found.value);
     let ca = file::read(reader, section, "ca", folder, file::PEM).map(|found| found.value);
-    let mistakes_before = reader.mistakes();
-    let Some(found) = reader.texts(section, "servers") else {
-        if reader.mistakes() == mistakes_before {
-            reader.missing(section, "servers", "name the writers, as in servers = [\"http://127.0.0.1:8081\"]");
-        }
-        return None;
-    };
-    if found.value.is_empty() {
-        let title = format!("`{}` names no writer", section.key_path("servers"));
-        reader.push(Mistake::new(title, found.spot, "empty"));
-        return None;
-    }
-    let spots: Vec<Spot> = found.value.iter().map(|server| server.spot.clone()).collect();
-    let servers = servers(reader, &section.key_path("servers").to_string(), found.value)?;
+    let spread = reader.text(section, "spread", spread).map(|found| found.value).unwrap_or_default();
+    let writers = writers(reader, section)?;
     if token.is_some() {
-        warn_of_clear_token(reader, section, servers.iter().zip(spots));
+        warn_of_clear_token(reader, section, &writers);
     }
-    Some(Upstream { servers, token, ca, spot: section.spot().clone() })
+    let sends_to_all = sends_to_all(reader, section, &writers);
+    let config = UpstreamConfig { name: section.name().to_owned(), writers, sends_to_all, spread, token, ca };
+    Some(Upstream { upstream: remote::Upstream::new(config), spot: section.spot().clone() })
+}
+
+fn writers(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
+    let mistakes_before = reader.mistakes();
+    let dns = reader.text(section, "dns", |text| address(text).map_err(|error| wrong_address(&error)));
+    let (spot, writers) = match section.get("servers") {
+        Some((spot, DeValue::Table(_))) => (Some(spot), named(reader, section)),
+        _ => {
+            let found = reader.texts(section, "servers");
+            let spot = found.as_ref().map(|found| found.spot.clone());
+            (spot, found.and_then(|found| listed(reader, section, found)))
+        }
+    };
+    match (dns, spot) {
+        (Some(dns), Some(servers)) => {
+            let title = format!("`{}` can't be beside `servers`", section.key_path("dns"));
+            let mistake = Mistake::new(title, dns.spot, "finds the writers by DNS").also(servers, "lists the writers");
+            reader.push(mistake.help("remove one of them".to_owned()));
+            None
+        }
+        (Some(dns), None) => (reader.mistakes() == mistakes_before).then_some(Writers::Dns(dns.value)),
+        (None, Some(_)) => writers,
+        (None, None) => {
+            if reader.mistakes() == mistakes_before {
+                let help =
+                    "name the writers, as in servers = [\"http://127.0.0.1:8081\"] or dns = \"http://writers:8081\"";
+                reader.missing(section, "servers", help);
+            }
+            None
+        }
+    }
+}
+
+/// A list of addresses.
+fn listed(reader: &mut Reader<'_>, section: &Section<'_>, found: Found<Vec<Found<String>>>) -> Option<Writers> {
+    if found.value.is_empty() {
+        no_writer(reader, section, found.spot);
+        return None;
+    }
+    servers(reader, &section.key_path("servers").to_string(), found.value).map(Writers::Listed)
+}
+
+/// A table of addresses by names.
+fn named(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
+    let table = reader.table(section, "servers");
+    let (mut names, mut texts) = (Vec::new(), Vec::new());
+    for (key, value) in table.entries() {
+        let name: &str = key.get_ref();
+        let path = table.key_path(name);
+        names.push(name.to_owned());
+        texts.push(reader.string(&path, table.spot_of(value), value.get_ref())?);
+    }
+    if names.is_empty() {
+        no_writer(reader, section, table.spot().clone());
+        return None;
+    }
+    let servers = servers(reader, &section.key_path("servers").to_string(), texts)?;
+    Some(Writers::Named(names.into_iter().zip(servers).collect()))
+}
+
+fn no_writer(reader: &mut Reader<'_>, section: &Section<'_>, spot: Spot) {
+    let title = format!("`{}` names no writer", section.key_path("servers"));
+    reader.push(Mistake::new(title, spot, "empty"));
 }
 
 fn servers(reader: &mut Reader<'_>, name: &str, texts: Vec<Found<String>>) -> Option<Vec<Endpoint>> {
     let mut servers = Vec::new();
     for Found { value, spot } in &texts {
-        let parsed = value
-            .parse::<Endpoint>()
-            .and_then(|endpoint| if endpoint.user.is_some() { Err(InvalidEndpoint::Form) } else { Ok(endpoint) });
-        match parsed {
+        match address(value) {
             Ok(endpoint) if servers.contains(&endpoint) => {
                 reader.push(Mistake::new(format!("`{name}` names a writer twice"), spot.clone(), "named before"));
             }
@@ -94,15 +151,53 @@ fn servers(reader: &mut Reader<'_>, name: &str, texts: Vec<Found<String>>) -> Op
 }
 
 /// A token that others on the way can read opens the writer to them.
-fn warn_of_clear_token<'s>(
-    reader: &mut Reader<'_>,
-    section: &Section<'_>,
-    mut servers: impl Iterator<Item = (&'s Endpoint, Spot)>,
-) {
-    let Some((_, spot)) = servers.find(|(server, _)| server.is_in_clear()) else { return };
+fn warn_of_clear_token(reader: &mut Reader<'_>, section: &Section<'_>, writers: &Writers) {
+    let is_in_clear = match writers {
+        Writers::Listed(list) => list.iter().any(Endpoint::is_in_clear),
+        Writers::Named(list) => list.iter().any(|(_, server)| server.is_in_clear()),
+        Writers::Dns(server) => server.is_in_clear(),
+    };
+    let spot = section.get("servers").or_else(|| section.get("dns")).map(|(spot, _)| spot);
+    let Some(spot) = spot.filter(|_| is_in_clear) else { return };
     let title = format!("the token of `upstreams.{}` is sent without TLS", section.name());
     let help = "use https:// and [writer.tls], unless all that is between the two is trusted";
     reader.push(Mistake::warning(title, spot, "others on the way can read it").help(help.to_owned()));
+}
+
+/// Whether each event goes to one of the writers or to all, which need names then.
+fn sends_to_all(reader: &mut Reader<'_>, section: &Section<'_>, writers: &Writers) -> bool {
+    let mode = reader.text(section, "mode", |text| match text {
+        "one" => Ok(false),
+        "all" => Ok(true),
+        _ => Err(Wrong::new("is no way to use the servers", "wanted \"one\" or \"all\"")),
+    });
+    let Some(mode) = mode.filter(|mode| mode.value) else { return false };
+    let label = match writers {
+        Writers::Named(_) => return true,
+        Writers::Dns(_) => "DNS gives no names",
+        Writers::Listed(_) => "a list has no names",
+    };
+    let title = format!("`{}` = \"all\" needs names for the servers", section.key_path("mode"));
+    let help = "name them, as in servers = { a = \"http://w1:8081\", b = \"http://w2:8081\" }";
+    reader.push(Mistake::new(title, mode.spot, label).help(help.to_owned()));
+    true
+}
+
+fn address(text: &str) -> Result<Endpoint, InvalidEndpoint> {
+    let endpoint: Endpoint = text.parse()?;
+    if endpoint.user.is_some() { Err(InvalidEndpoint::Form) } else { Ok(endpoint) }
+}
+
+fn wrong_address(error: &InvalidEndpoint) -> Wrong {
+    Wrong::new("is no address of writers", error.to_string())
+}
+
+fn spread(text: &str) -> Result<Spread, Wrong> {
+    match text {
+        "lane" => Ok(Spread::Lane),
+        "batch" => Ok(Spread::Batch),
+        _ => Err(Wrong::new("is no way to spread batches", "wanted \"lane\" or \"batch\"")),
+    }
 }
 
 fn token(text: &str) -> Result<DeliverToken, Wrong> {
@@ -114,6 +209,11 @@ impl Upstreams {
     /// Whether there is any.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// All that have no mistakes.
+    pub(super) fn into_valid(self) -> Vec<remote::Upstream> {
+        self.0.into_values().flatten().map(|upstream| upstream.upstream).collect()
     }
 
     /// The upstream of a name: none where it has mistakes of its own.

@@ -90,5 +90,7 @@ mod trials;
 mod trouble;
 mod two_services;
 mod type_rules;
+#[cfg(feature = "postgres")]
+mod upstreams;
 #[cfg(feature = "webhook")]
 mod webhook;

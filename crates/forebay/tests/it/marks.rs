@@ -150,7 +150,10 @@ fn a_gateway_that_would_accept_more_than_the_table_takes_is_refused_by_name() {
     let nul = |server: &Server| server.post("/ingest/event", "{\"n\": \"\\u0000\"}").0;
     let server = front(&folder, &[&one.url()], "postgres", "payload_type = \"text\"");
     assert_eq!(nul(&server), 200, "a table of texts takes it");
-    expect_refusal(&server, &[&one.url(), "`payload` of its sink `warehouse` is jsonb, this gateway's table says text"]);
+    expect_refusal(
+        &server,
+        &[&one.url(), "`payload` of its sink `warehouse` is jsonb, this gateway's table says text"],
+    );
     drop(server);
     for settings in ["", "payload_type = \"jsonb\""] {
         let server = front(&folder, &[&one.url()], "postgres", settings);

@@ -43,8 +43,17 @@ impl BackEnd {
     }
 
     /// Ends it in an orderly way.
-    pub(crate) fn stop(mut self) {
-        self.process.signal("-TERM");
+    pub(crate) fn stop(self) {
+        self.signal("-TERM");
+        self.wait_stopped();
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        self.process.signal(signal);
+    }
+
+    /// Waits for its orderly end.
+    pub(crate) fn wait_stopped(mut self) {
         assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
     }
 }

@@ -22,7 +22,7 @@ pub struct Answer {
     origin: Origin,
     link: Option<Link>,
     silence_max: Duration,
-    pace: Pace,
+    pace: Option<Pace>,
     pool: Arc<Pool>,
 }
 
@@ -35,7 +35,7 @@ impl Answer {
         pool: Arc<Pool>,
     ) -> Self {
         let (head, body) = response.into_parts();
-        Self { head, body, origin, link: Some(link), silence_max, pace: Pace::new(silence_max), pool }
+        Self { head, body, origin, link: Some(link), silence_max, pace: Some(Pace::new(silence_max)), pool }
     }
 
     /// The status.
@@ -48,6 +48,12 @@ impl Answer {
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
+    }
+
+    /// Takes the body however slowly it comes, as long as something comes: for servers that send single bytes while they work.
+    #[cfg(feature = "remote")]
+    pub(crate) fn at_any_rate(self) -> Self {
+        Self { pace: None, ..self }
     }
 
     /// The next bytes of the body, as they come; none after its end.
@@ -63,7 +69,7 @@ impl Answer {
                 // Trailers say nothing that is asked for.
                 Some(frame) => {
                     let Ok(data) = frame.into_data() else { continue };
-                    if !self.pace.keeps_up(begun.elapsed(), data.len()) {
+                    if self.pace.as_mut().is_some_and(|pace| !pace.keeps_up(begun.elapsed(), data.len())) {
                         return Err(self.origin.failure(HttpFailureKind::TooSlow));
                     }
                     return Ok(Some(data));

@@ -43,9 +43,9 @@ type Unanswered = Result<Box<Request<Body>>, HttpFailure>;
 impl Link {
     pub(super) async fn open(origin: &Origin, options: &HttpOptions) -> Result<Self, HttpFailure> {
         let failure = |kind| origin.failure(kind);
-        let Origin { is_secure, host, port } = origin;
+        let Origin { is_secure, host, port, address } = origin;
         let place = Place { host, port: *port, is_secure: *is_secure, ca: options.ca.as_deref() };
-        let opened = timeout(options.connect_timeout, Stream::open(place)).await;
+        let opened = timeout(options.connect_timeout, Stream::open_at(*address, place)).await;
         let stream = opened.map_err(|_| failure(HttpFailureKind::ConnectTimeout(options.connect_timeout)))?;
         let stream = stream.map_err(|error| {
             failure(if is_of_trust(&error) {
@@ -121,7 +121,11 @@ impl Link {
             Poll::Ready(())
         })
         .await;
-        let Self { sender, has_ended, activity, .. } = self;
-        !*has_ended && sender.is_ready() && activity.quiet_for() < IDLE_MAX && activity.age() < LIFE_MAX
+        !self.has_ended && self.sender.is_ready() && !self.is_old()
+    }
+
+    /// Whether it has waited or lived too long to be used again.
+    pub(super) fn is_old(&self) -> bool {
+        self.activity.quiet_for() >= IDLE_MAX || self.activity.age() >= LIFE_MAX
     }
 }

@@ -16,6 +16,7 @@ mod watched;
 mod words;
 
 use std::error::Error;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,8 +98,21 @@ impl HttpClient {
     ///
     /// # Errors
     /// [`HttpFailure`] where there is no answer. One of any status is no failure.
-    pub async fn send(&self, mut request: Request<Body>) -> Result<Answer, HttpFailure> {
-        let origin = Origin::of(request.uri())?;
+    pub async fn send(&self, request: Request<Body>) -> Result<Answer, HttpFailure> {
+        self.send_to(None, request).await
+    }
+
+    /// The same, to an address of the URL's host that the caller has looked up. `Host`, and the name that the server's certificate must
+    /// have, are those of the URL all the same.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub async fn send_to(
+        &self,
+        address: Option<SocketAddr>,
+        mut request: Request<Body>,
+    ) -> Result<Answer, HttpFailure> {
+        let origin = Origin { address, ..Origin::of(request.uri())? };
         let host = HeaderValue::try_from(origin.authority()).map_err(|_| origin.failure(HttpFailureKind::Url))?;
         request.headers_mut().insert(HOST, host);
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());

@@ -1,7 +1,7 @@
 //! Which server a URL leads to, and the URLs that configurations name servers by.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use http::Uri;
@@ -15,6 +15,8 @@ pub struct Origin {
     pub(super) is_secure: bool,
     pub(super) host: String,
     pub(super) port: u16,
+    /// An address of the host that the caller has looked up.
+    pub(super) address: Option<SocketAddr>,
 }
 
 impl Origin {
@@ -28,7 +30,7 @@ impl Origin {
         let failure = || HttpFailure { place: host.to_owned(), kind: HttpFailureKind::Url };
         let is_secure = is_secure.filter(|_| !host.is_empty()).ok_or_else(failure)?;
         let port = url.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
-        Ok(Self { is_secure, host: host.to_owned(), port })
+        Ok(Self { is_secure, host: host.to_owned(), port, address: None })
     }
 
     /// Host and port, as they stand in a URL and in `Host`.
@@ -49,7 +51,8 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", if self.is_secure { "https" } else { "http" }, self.authority())
+        write!(f, "{}://{}", if self.is_secure { "https" } else { "http" }, self.authority())?;
+        self.address.map_or(Ok(()), |address| write!(f, " at {}", address.ip()))
     }
 }
 
@@ -125,6 +128,15 @@ impl Endpoint {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let is_loopback = bare.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
         self.base.starts_with("http://") && !is_loopback && !bare.eq_ignore_ascii_case("localhost")
+    }
+}
+
+impl Endpoint {
+    /// Host and port, for a look-up of the host's addresses.
+    #[must_use]
+    pub fn host_and_port(&self) -> Option<(String, u16)> {
+        let Origin { host, port, .. } = Origin::of(&self.base.parse().ok()?).ok()?;
+        Some((host, port))
     }
 }
 

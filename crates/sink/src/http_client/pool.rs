@@ -43,6 +43,11 @@ impl Pool {
             return;
         }
         let mut held = self.held();
+        // Those to an address that is used no more would stay open for ever.
+        held.retain(|_, idle| {
+            idle.retain(|link| !link.is_old());
+            !idle.is_empty()
+        });
         let idle = held.entry(origin.clone()).or_default();
         if idle.len() < IDLE_COUNT_MAX {
             idle.push(link);

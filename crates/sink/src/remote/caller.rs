@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::RemoteConfig;
 use super::binding::Binding;
 use super::protocol::{self, Outcome, SinkInfo};
-use super::servers::Servers;
+use super::upstream::{Choice, RequestOutcome, Server, UpstreamConfig};
 use crate::http_client::{Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
 use crate::{Batch, Reason, SinkError};
 
@@ -35,34 +35,28 @@ pub(super) struct Call<'a> {
     pub(super) answer_max: usize,
 }
 
-/// Connections to the writers. Its clones share what is known of the writers; connections belong to the thread that uses them.
+/// Connections to the writers of an upstream. They belong to the thread that uses them.
 pub(super) struct Caller {
     config: RemoteConfig,
     client: HttpClient,
-    servers: Arc<Servers>,
     binding: Arc<Binding>,
     /// How often the sink was closed: calls in flight end by it.
     closed: watch::Sender<u64>,
 }
 
 impl Caller {
-    /// Connects to the writers that `servers` knows, which are those of `config`.
-    pub(super) fn new(config: RemoteConfig, servers: Arc<Servers>, binding: Arc<Binding>) -> Self {
+    pub(super) fn new(config: RemoteConfig, binding: Arc<Binding>) -> Self {
         let client = HttpClient::new(HttpOptions {
-            ca: config.ca.clone(),
+            ca: config.upstream.config().ca.clone(),
             connect_timeout: CONNECT_TIMEOUT,
             silence_max: SILENCE_MAX,
             waits_for_retry_after: false,
         });
-        Self { config, client, servers, binding, closed: watch::Sender::new(0) }
+        Self { config, client, binding, closed: watch::Sender::new(0) }
     }
 
     pub(super) const fn config(&self) -> &RemoteConfig {
         &self.config
-    }
-
-    pub(super) const fn servers(&self) -> &Arc<Servers> {
-        &self.servers
     }
 
     pub(super) const fn binding(&self) -> &Arc<Binding> {
@@ -80,80 +74,128 @@ impl Caller {
         let mut closed = self.closed.subscribe();
         let work = pin!(self.ask_each(call));
         let closed = pin!(closed.changed());
-        match select(work, closed).await {
-            Either::Left((answer, _)) => Ok(parse(&answer?)),
-            Either::Right(_) => Err(SinkError::Unavailable("the sink was closed".into())),
-        }
-    }
-
-    /// One writer after the other, as long as it is certain that none has got anything.
-    async fn ask_each(&self, call: &Call<'_>) -> Result<Bytes, SinkError> {
-        let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: self.config.sink.as_str().into() };
-        let mut last = SinkError::Misconfigured("the upstream names no writer".into());
-        let mut order = self.servers.order(call.lane.unwrap_or(&nobody));
-        order.sort_by_key(|index| self.binding.is_refused(&self.name(*index)));
-        for index in order {
-            match self.ask(index, call).await {
-                Ok(answer) => match self.binding.refusal(&self.name(index), &answer) {
-                    Some(error) => last = error,
-                    None => return Ok(answer),
-                },
-                Err(Unanswered::NextWriter(error)) => last = error,
-                Err(Unanswered::Unknown(error)) => return Err(error),
+        let (answer, server) = match select(work, closed).await {
+            Either::Left((answer, _)) => answer?,
+            Either::Right(_) => return Err(SinkError::Unavailable("the sink was closed".into())),
+        };
+        let parsed = parse(&answer);
+        match (&parsed, call.batch) {
+            // The next attempt asks another writer, whose connection to the store may be better.
+            (Err(_), _) => {
+                server.count(RequestOutcome::StoreFailed);
+                server.eject_for(&self.config.sink);
+            }
+            (Ok(_), batch) => {
+                server.count(RequestOutcome::Answered);
+                if batch.is_some() {
+                    server.stores(&self.config.sink);
+                }
             }
         }
+        Ok(parsed)
+    }
+
+    /// One writer after the other: a batch only as long as it is certain that no writer has received anything.
+    async fn ask_each(&self, call: &Call<'_>) -> Result<(Bytes, Arc<Server>), SinkError> {
+        let RemoteConfig { upstream, server, sink, .. } = &self.config;
+        let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
+        let lane = call.lane.unwrap_or(&nobody);
+        let is_batch = call.batch.is_some();
+        let choice = Choice { lane, sink, server: server.as_deref(), is_batch };
+        let name = &upstream.config().name;
+        let mut is_refused = false;
+        let mut last = SinkError::Unavailable(format!("DNS has not named a writer of the upstream {name} yet").into());
+        let mut order = upstream.state().order(&choice);
+        order.sort_by_key(|server| self.binding.is_refused(&server.label()));
+        for server in order {
+            if is_batch {
+                upstream.state().uses(lane, &server);
+            }
+            match self.ask(&server, call).await {
+                Ok(answer) => {
+                    upstream.state().set_unreachable(false);
+                    match self.binding.refusal(&server.label(), &answer) {
+                        Some(error) => (last, is_refused) = (error, true),
+                        None => return Ok((answer, server)),
+                    }
+                }
+                Err(Unanswered::Refused(error)) => {
+                    upstream.state().set_unreachable(false);
+                    return Err(error);
+                }
+                Err(Unanswered::Unsent(error)) => last = error,
+                Err(Unanswered::Unknown(error)) => {
+                    last = error;
+                    if is_batch {
+                        break;
+                    }
+                }
+            }
+        }
+        upstream.state().set_unreachable(!is_refused);
         Err(last)
     }
 
     /// Asks every writer at once what its sink is: those that answer, and why the others don't.
     pub(super) async fn survey(&self, call: &Call<'_>) -> (Vec<(String, SinkInfo)>, Vec<SinkError>) {
-        let ask = |index| async move {
-            let answer = self.ask(index, call).await.map_err(Unanswered::into_error)?;
+        let RemoteConfig { upstream, server, sink, .. } = &self.config;
+        let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
+        let choice = Choice { lane: &nobody, sink, server: server.as_deref(), is_batch: false };
+        let ask = |server: Arc<Server>| async move {
+            let answer = self.ask(&server, call).await.map_err(Unanswered::into_error)?;
             let info = protocol::differing(&answer).map_or_else(|| parse(&answer), Ok)?;
-            Ok((self.name(index), info))
+            Ok((server.label(), info))
         };
-        let answers = join_all((0..self.config.servers.len()).map(ask)).await;
+        let answers = join_all(upstream.state().order(&choice).into_iter().map(ask)).await;
         let (answers, failures): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
         (answers.into_iter().filter_map(Result::ok).collect(), failures.into_iter().filter_map(Result::err).collect())
     }
 
-    async fn ask(&self, index: usize, call: &Call<'_>) -> Result<Bytes, Unanswered> {
-        let Self { client, servers, .. } = self;
-        let request = self.request(index, call).map_err(Unanswered::Unknown)?;
+    async fn ask(&self, server: &Server, call: &Call<'_>) -> Result<Bytes, Unanswered> {
+        let request = self.request(server, call).map_err(Unanswered::Refused)?;
         let failed = |failure: HttpFailure| {
-            servers.has_failed(index);
+            server.eject();
             let error = if failure.is_misconfigured() { SinkError::Misconfigured } else { SinkError::Unavailable };
             let error = error(format!("writer {failure}").into());
-            if failure.is_unsent() { Unanswered::NextWriter(error) } else { Unanswered::Unknown(error) }
+            let is_unsent = failure.is_unsent();
+            server.count(if is_unsent { RequestOutcome::Unsent } else { RequestOutcome::NoAnswer });
+            if is_unsent { Unanswered::Unsent(error) } else { Unanswered::Unknown(error) }
         };
-        let answer = client.send(request).await.map_err(failed)?;
+        let in_flight = server.begin();
+        let answer = self.client.send_to(server.address(), request).await.map_err(failed)?;
         let is_draining = answer.headers().contains_key(protocol::DRAINING);
         let status = answer.status();
-        let body = answer.bytes(call.answer_max).await.map_err(failed)?;
-        match status {
-            StatusCode::OK => {
-                if is_draining {
-                    servers.has_failed(index)
-                } else {
-                    servers.is_well(index)
-                }
-                Ok(body)
-            }
-            StatusCode::SERVICE_UNAVAILABLE => {
-                servers.has_failed(index);
-                Err(Unanswered::NextWriter(SinkError::Unavailable(self.words(index, status, &body))))
-            }
-            // The writer understood, and nothing was stored: another one would most likely say the same.
-            _ => Err(Unanswered::Unknown(SinkError::Misconfigured(self.words(index, status, &body)))),
+        // A writer whose store is slow sends a byte each second.
+        let body = answer.at_any_rate().bytes(call.answer_max).await.map_err(failed)?;
+        if is_draining || status.is_server_error() {
+            server.eject();
+        } else {
+            server.answers();
         }
+        if status == StatusCode::OK {
+            in_flight.answered(call.batch.and(call.body.as_ref()).map(Bytes::len));
+            return Ok(body);
+        }
+        in_flight.answered(None);
+        server.count(RequestOutcome::Refused);
+        let words = words(server, status, &body);
+        Err(match status {
+            // Neither a writer that drains nor a proxy without a writer has done anything.
+            StatusCode::SERVICE_UNAVAILABLE => Unanswered::Unsent(SinkError::Unavailable(words)),
+            StatusCode::REQUEST_TIMEOUT => Unanswered::Unknown(SinkError::Unavailable(words)),
+            status if status.is_server_error() => Unanswered::Unknown(SinkError::Unavailable(words)),
+            // The writer understood, and nothing was stored: another one would most likely say the same.
+            _ => Unanswered::Refused(SinkError::Misconfigured(words)),
+        })
     }
 
-    fn request(&self, index: usize, call: &Call<'_>) -> Result<Request<Body>, SinkError> {
-        let RemoteConfig { servers, sink, token, .. } = &self.config;
+    fn request(&self, server: &Server, call: &Call<'_>) -> Result<Request<Body>, SinkError> {
+        let RemoteConfig { upstream, sink, .. } = &self.config;
+        let UpstreamConfig { token, .. } = upstream.config();
         let wrong =
             |what: &str| SinkError::Misconfigured(format!("a request to the writer can't be made: {what}").into());
-        let server = servers.get(index).ok_or_else(|| wrong("there is no such writer"))?;
         let url = server
+            .endpoint()
             .url(&format!("{}/{sink}{}", protocol::PATH, call.path))
             .map_err(|error| wrong(&error.to_string()))?;
         let mut request = Request::builder().method(call.method.clone()).uri(url);
@@ -180,35 +222,32 @@ impl Caller {
         };
         request.body(body).map_err(|error| wrong(&error.to_string()))
     }
-
-    fn name(&self, index: usize) -> String {
-        self.config.servers.get(index).map(ToString::to_string).unwrap_or_default()
-    }
-
-    /// What a writer said by a status other than 200.
-    fn words(&self, index: usize, status: StatusCode, body: &[u8]) -> Reason {
-        #[derive(serde::Deserialize)]
-        struct Problem {
-            detail: String,
-        }
-        let server = self.name(index);
-        let detail = serde_json::from_slice::<Problem>(body).map(|problem| problem.detail);
-        let detail = detail.unwrap_or_else(|_| "no Forebay writer answers like this: look at the address".into());
-        format!("writer {server} answers {status}: {}", shortened(&detail)).into()
-    }
 }
 
-/// Why a writer gave no answer.
+/// What a writer said by a status other than 200.
+fn words(server: &Server, status: StatusCode, body: &[u8]) -> Reason {
+    #[derive(serde::Deserialize)]
+    struct Problem {
+        detail: String,
+    }
+    let detail = serde_json::from_slice::<Problem>(body).map(|problem| problem.detail);
+    let detail = detail.unwrap_or_else(|_| "no Forebay writer answers like this: look at the address".into());
+    format!("writer {} answers {status}: {}", server.label(), shortened(&detail)).into()
+}
+
+/// Why a writer gave no answer of 200.
 enum Unanswered {
-    /// It certainly got nothing, or did nothing.
-    NextWriter(SinkError),
-    /// What it did isn't known, or asking another one is of no use.
+    /// It certainly received nothing, or did nothing: another writer may get the same.
+    Unsent(SinkError),
+    /// What it did isn't known.
     Unknown(SinkError),
+    /// It refused the request, and another one would as well.
+    Refused(SinkError),
 }
 
 impl Unanswered {
     fn into_error(self) -> SinkError {
-        let (Self::NextWriter(error) | Self::Unknown(error)) = self;
+        let (Self::Unsent(error) | Self::Unknown(error) | Self::Refused(error)) = self;
         error
     }
 }

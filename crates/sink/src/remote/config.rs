@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use http::HeaderValue;
 
+use super::upstream::{Upstream, Writers};
 use crate::Traits;
-use crate::http_client::Endpoint;
 
 /// The checked configuration of a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteConfig {
-    /// The writers: at least one.
-    pub servers: Vec<Endpoint>,
+    /// The writers.
+    pub upstream: Upstream,
+    /// The name of the only writer that the sink uses; all of the upstream without.
+    pub server: Option<String>,
     /// The sink's name in the writers' configuration.
     pub sink: String,
     /// The kind of store that it is.
@@ -24,10 +25,21 @@ pub struct RemoteConfig {
     pub parts: BTreeMap<String, String>,
     /// Whether events are read back through the writers.
     pub reads: bool,
-    /// By which the writers know their gateway.
-    pub token: Option<DeliverToken>,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
-    pub ca: Option<PathBuf>,
+}
+
+impl RemoteConfig {
+    /// The URLs of the writers that the sink may use.
+    #[must_use]
+    pub fn urls(&self) -> Vec<String> {
+        let is_wanted = |name: &String| self.server.as_ref().is_none_or(|server| server == name);
+        match &self.upstream.config().writers {
+            Writers::Listed(list) => list.iter().map(ToString::to_string).collect(),
+            Writers::Named(list) => {
+                list.iter().filter(|(name, _)| is_wanted(name)).map(|(_, url)| url.to_string()).collect()
+            }
+            Writers::Dns(url) => vec![url.to_string()],
+        }
+    }
 }
 
 /// The kinds of store that a writer can have for a gateway.
@@ -74,6 +86,12 @@ impl RemoteStore {
             Self::Null => "null",
             Self::Memory => "memory",
         }
+    }
+
+    /// Whether each writer has a store of its own, in its data directory.
+    #[must_use]
+    pub const fn is_embedded(self) -> bool {
+        matches!(self, Self::Sqlite)
     }
 
     /// What delivery must know of the store before any writer answers.

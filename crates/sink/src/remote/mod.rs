@@ -9,10 +9,11 @@ mod config;
 pub mod frame;
 pub mod protocol;
 pub mod reading;
-mod servers;
+mod upstream;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use event::Lane;
 use event::limits::READ_BYTES_MAX;
@@ -20,6 +21,7 @@ use event::read::{Page, Query, ReadError};
 use http::Method;
 
 pub use config::{DeliverToken, RemoteConfig, RemoteStore, UnknownStore};
+pub use upstream::{Lookups, RequestOutcome, Server, Spread, Upstream, UpstreamConfig, Writers};
 
 use crate::read_thread::{PageReader, ReadThread};
 use crate::{Batch, Claim, Held, Mark, Reason, Report, SinkError, Takeover};
@@ -27,12 +29,13 @@ use binding::Binding;
 use caller::{Call, Caller, odd};
 use protocol::{ClaimQuery, HeldAnswer, Outcome, SinkInfo};
 use reading::{PageJson, QueryJson};
-use servers::Servers;
 
 /// Bytes of a page: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
 /// Bytes of an answer that isn't about a batch.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// How soon a lane tries again after it found no writer: one may answer at any moment, and a connection that is refused costs little.
+const RETRY_MAX: Duration = Duration::from_secs(1);
 
 /// The sink's handle. Cheap to clone.
 #[derive(Clone)]
@@ -47,9 +50,8 @@ struct Shared {
 
 impl Remote {
     pub(crate) fn new(config: RemoteConfig) -> Self {
-        let servers = Arc::new(Servers::new(config.servers.iter().map(ToString::to_string).collect()));
         let binding = Arc::new(Binding::new(&config.sink));
-        let caller = Caller::new(config, servers, binding);
+        let caller = Caller::new(config, binding);
         Self { shared: Arc::new(Shared { caller, reads: ReadThread::new("writer-read") }) }
     }
 
@@ -196,14 +198,19 @@ impl Remote {
         }
     }
 
+    /// The longest pause after the last failure. A store that fails gets the usual pauses.
+    pub(crate) fn retry_max(&self) -> Option<Duration> {
+        self.shared.caller.config().upstream.state().is_unreachable().then_some(RETRY_MAX)
+    }
+
     pub(crate) fn can_read(&self) -> bool {
         self.shared.caller.config().reads
     }
 
     pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
         let caller = &self.shared.caller;
-        let (config, servers, binding) = (caller.config().clone(), caller.servers().clone(), caller.binding().clone());
-        self.shared.reads.read(move || Reader(Caller::new(config, servers, binding)), query).await
+        let (config, binding) = (caller.config().clone(), caller.binding().clone());
+        self.shared.reads.read(move || Reader(Caller::new(config, binding)), query).await
     }
 
     /// Ends the calls in flight and closes the connections that wait.

@@ -9,7 +9,7 @@ use std::thread;
 use access::{Demand, Tokens};
 use event::EventId;
 use sink::conformance::Subject;
-use sink::remote::{RemoteConfig, RemoteStore};
+use sink::remote::{RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
 use sink::{Sink, SinkConfig};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -67,17 +67,11 @@ impl Drop for Running {
 
 /// A gateway's sink of the writer that listens there.
 fn remote(address: SocketAddr, store: RemoteStore, reads: bool) -> Sink {
-    let servers = vec![format!("http://{address}").parse().unwrap()];
-    let sink = "store".into();
-    Sink::new(SinkConfig::Remote(RemoteConfig {
-        servers,
-        sink,
-        store,
-        reads,
-        parts: BTreeMap::new(),
-        token: None,
-        ca: None,
-    }))
+    let writers = Writers::Listed(vec![format!("http://{address}").parse().unwrap()]);
+    let (name, spread) = ("back".into(), Spread::Lane);
+    let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None };
+    let (upstream, sink) = (Upstream::new(config), "store".into());
+    Sink::new(SinkConfig::Remote(RemoteConfig { upstream, server: None, sink, store, parts: BTreeMap::new(), reads }))
 }
 
 /// A subject whose store writers offer.

@@ -8,7 +8,7 @@ use ::sink::elasticsearch::Target;
 use ::sink::object::over_http::s3::S3Config;
 #[cfg(feature = "swift")]
 use ::sink::object::over_http::swift::SwiftConfig;
-use ::sink::remote::RemoteConfig;
+use ::sink::remote::{RemoteConfig, Writers};
 use ::sink::{DirectoryConfig, ObjectRules};
 
 use super::SinkConfig;
@@ -46,9 +46,10 @@ impl fmt::Display for SinkConfig {
             }
             #[cfg(feature = "webhook")]
             Self::Webhook(config) => write!(f, "webhook {}", config.url),
-            Self::Remote(RemoteConfig { servers, sink, store, .. }) => {
-                let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
-                write!(f, "writer {}, sink {sink}, store {}", servers.join(" "), store.as_str())
+            Self::Remote(config) => {
+                let RemoteConfig { upstream, sink, store, .. } = config;
+                let by = if matches!(upstream.config().writers, Writers::Dns(_)) { " by DNS" } else { "" };
+                write!(f, "writer {}{by}, sink {sink}, store {}", config.urls().join(" "), store.as_str())
             }
         }
     }

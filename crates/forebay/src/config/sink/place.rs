@@ -74,7 +74,7 @@ impl<'a> Place<'a> {
             #[cfg(feature = "webhook")]
             SinkConfig::Webhook(config) => Some(Self::Receiver(config.url.text())),
             SinkConfig::Remote(config) => {
-                let mut servers: Vec<String> = config.servers.iter().map(ToString::to_string).collect();
+                let mut servers = config.urls();
                 servers.sort();
                 Some(Self::WriterSink(servers.join(","), &config.sink))
             }

@@ -1,0 +1,29 @@
+//! Sinks of an upstream with `mode = "all"`: one for each server of the upstream, with lanes and cursors of its own.
+
+use super::super::reader::Reader;
+use super::super::remote;
+use super::super::report::Mistake;
+use super::super::section::Section;
+use super::{SinkConfig, SinkName, SinkSettings, Sinks};
+
+/// Behind all sinks, so that their names are known.
+pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &mut Sinks) {
+    for section in tables {
+        let Some(name) = SinkName::new(section.name()) else { continue };
+        let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
+        let SinkConfig::Remote(config) = &settings.store else { continue };
+        let Some(copies) = remote::copies(reader, section, config) else { continue };
+        sinks.valid.remove(&name);
+        let names = copies.iter().map(|(copy, _)| copy.clone()).collect();
+        for (copy, config) in copies {
+            if let Some(other) = sinks.declared.get(&*copy.0) {
+                let title = format!("mode = \"all\" makes the sink `{copy}`, and there is one of this name");
+                let mistake = Mistake::new(title, section.spot().clone(), "give it another name");
+                reader.push(mistake.also(other.clone(), "this one"));
+                continue;
+            }
+            sinks.valid.insert(copy, SinkSettings { store: SinkConfig::Remote(config), ..settings.clone() });
+        }
+        sinks.copies.insert(name, names);
+    }
+}

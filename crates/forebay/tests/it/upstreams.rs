@@ -1,0 +1,223 @@
+//! A gateway and several writers: lanes move to another writer when one is killed, silent or draining, and when the set changes.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::free_port::free_address;
+use crate::postgres_server::PostgresServer;
+use crate::support::{Folder, Server, exchange, payloads, wait_until};
+use crate::two_services::{BackEnd, gateway};
+
+const NULL: &str = "[sinks.warehouse]\nkind = \"null\"\n";
+
+/// A gateway with this table `[upstreams.back]`.
+struct FrontEnd {
+    /// Killed before its directory goes.
+    server: Server,
+    folder: Folder,
+    store: &'static str,
+}
+
+impl FrontEnd {
+    fn start(upstream: &str, store: &'static str) -> Self {
+        let folder = Folder::new();
+        let config = folder.write("gateway.toml", Self::text(upstream, store));
+        let server = gateway(&folder.data(), &["--config", &config], &folder.path("log"));
+        Self { server, folder, store }
+    }
+
+    fn text(upstream: &str, store: &str) -> String {
+        format!(
+            "[upstreams.back]\n{upstream}\n[sinks.warehouse]\nkind = \"writer\"\nupstream = \"back\"\n{store}\n\
+             [types.\"*\"]\nroutes = [\"warehouse\"]\n"
+        )
+    }
+
+    fn reload(&self, upstream: &str) {
+        self.folder.write("gateway.toml", Self::text(upstream, self.store));
+        let admin = self.server.admin;
+        let request = format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+        assert_eq!(exchange(admin, &request).0, 200);
+    }
+
+    fn post(&self, numbers: std::ops::Range<usize>) {
+        for number in numbers {
+            assert_eq!(self.server.post_with_key(&format!("k{number}"), &format!("{{\"number\": {number}}}")), 200);
+        }
+    }
+
+    fn requests(&self, server: &str, outcome: &str) -> u64 {
+        let labels = format!("{{upstream=\"back\",server=\"{server}\",outcome=\"{outcome}\"}}");
+        self.server.metric(&format!("forebay_upstream_requests_total{labels}"))
+    }
+}
+
+fn listed(writers: &[&BackEnd]) -> String {
+    let urls: Vec<String> = writers.iter().map(|writer| format!("\"{}\"", writer.url())).collect();
+    format!("servers = [{}]", urls.join(", "))
+}
+
+fn writer_on(folder: &Folder, name: &str, listen: &str, sinks: &str) -> BackEnd {
+    let config = folder.write(&format!("{name}.toml"), sinks);
+    BackEnd::start_on(&folder.path(name), listen, &["--config", &config])
+}
+
+fn writer(folder: &Folder, name: &str, sinks: &str) -> BackEnd {
+    writer_on(folder, name, "127.0.0.1:0", sinks)
+}
+
+fn warehouse(postgres: &PostgresServer) -> String {
+    format!("[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{}\"\n", postgres.url())
+}
+
+#[test]
+fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() {
+    let Some(postgres) = PostgresServer::start() else { return };
+    let folder = Folder::new();
+    let mut writers = ["one", "two"].map(|name| Some(writer(&folder, name, &warehouse(&postgres))));
+    let front =
+        FrontEnd::start(&listed(&writers.each_ref().map(|writer| writer.as_ref().unwrap())), "store = \"postgres\"");
+    front.post(0..20);
+    let mut number = 20;
+    for (at, name) in ["one", "two"].into_iter().enumerate() {
+        // Lanes that use this one move; the other lanes stay.
+        let killed = writers[at].take().unwrap();
+        let address = killed.address.to_string();
+        drop(killed);
+        front.post(number..number + 20);
+        front.server.wait_delivered();
+        writers[at] = Some(writer_on(&folder, name, &address, &warehouse(&postgres)));
+        let silent = writers[at].as_ref().unwrap();
+        front.post(number + 20..number + 40);
+        front.server.wait_delivered();
+        silent.signal("-STOP");
+        front.post(number + 40..number + 60);
+        front.server.wait_delivered();
+        silent.signal("-CONT");
+        number += 60;
+    }
+    assert_eq!(
+        postgres.psql("select count(*), count(distinct payload->>'number') from events"),
+        format!("{number}|{number}")
+    );
+    assert!(front.server.metric("forebay_upstream_ejections_total{") > 0);
+}
+
+#[test]
+fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
+    let Some(postgres) = PostgresServer::start() else { return };
+    let folder = Folder::new();
+    let writers = ["one", "two"].map(|name| writer(&folder, name, &warehouse(&postgres)));
+    let front = FrontEnd::start(&listed(&writers.each_ref()), "store = \"postgres\"");
+    front.post(0..1);
+    front.server.wait_delivered();
+    let mut gate = lock(&postgres);
+    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+    front.post(1..2);
+    assert!(wait_until(|| postgres.psql(waits) == "1"), "the batch waits in the store");
+    // Only one of the two has it, and each is asked to end.
+    writers.iter().for_each(|writer| writer.signal("-TERM"));
+    let refuses = |writer: &BackEnd| std::net::TcpStream::connect(writer.address).is_err();
+    assert!(wait_until(|| writers.iter().all(refuses)), "they take no more connections");
+    gate.stdin.take().unwrap().write_all(b"commit;\n").unwrap();
+    assert!(gate.wait().unwrap().success());
+    writers.into_iter().for_each(BackEnd::wait_stopped);
+    front.server.wait_delivered();
+    assert_eq!(postgres.psql("select count(*) from events"), "2");
+    let no_answer = front.server.metrics();
+    let lines = no_answer.lines().filter(|line| line.contains("outcome=\"no_answer\""));
+    assert!(lines.clone().count() == 2 && lines.clone().all(|line| line.ends_with(" 0")), "{no_answer}");
+}
+
+/// A session that keeps the table from being written to until it commits.
+fn lock(postgres: &PostgresServer) -> std::process::Child {
+    let mut psql = Command::new("psql");
+    psql.arg(postgres.url()).args(["-q", "-v", "ON_ERROR_STOP=1"]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut session = psql.spawn().unwrap();
+    let stdin = session.stdin.as_mut().unwrap();
+    stdin.write_all(b"begin;\nlock table events in exclusive mode;\n").unwrap();
+    let held =
+        "select count(*) from pg_locks where mode = 'ExclusiveLock' and granted and relation = 'events'::regclass";
+    assert!(wait_until(|| postgres.psql(held) == "1"));
+    session
+}
+
+#[test]
+fn a_reload_with_another_list_moves_the_lanes_and_keeps_them() {
+    let folder = Folder::new();
+    let [one, two] = ["one", "two"].map(|name| writer(&folder, name, NULL));
+    let front = FrontEnd::start(&listed(&[&one]), "store = \"null\"");
+    front.post(0..10);
+    front.server.wait_delivered();
+    let batches = front.server.metric("forebay_lane_batches_total{");
+    front.reload(&listed(&[&two]));
+    drop(one);
+    front.post(10..20);
+    front.server.wait_delivered();
+    assert!(front.requests(&two.url(), "answered") > 0);
+    assert!(front.server.metric("forebay_lane_batches_total{") > batches, "the lanes are the ones before");
+    assert_eq!(front.server.metric("forebay_lane_retries_total{"), 0, "nothing was sent to the writer that has left");
+    assert_eq!(front.server.metric("forebay_upstream_servers{"), 1);
+}
+
+#[test]
+fn writers_are_found_by_dns() {
+    let folder = Folder::new();
+    let address: SocketAddr = free_address();
+    let _writer = writer_on(&folder, "one", &address.to_string(), NULL);
+    let dns = format!("dns = \"http://localhost:{}\"", address.port());
+    let front = FrontEnd::start(&dns, "store = \"null\"");
+    front.post(0..10);
+    front.server.wait_delivered();
+    assert!(front.requests(&address.to_string(), "answered") > 0);
+    assert!(front.server.metric("forebay_upstream_lookups_total{upstream=\"back\",result=\"resolved\"}") > 0);
+}
+
+#[test]
+fn a_name_that_dns_does_not_know_keeps_events_until_a_reload_names_a_writer() {
+    let folder = Folder::new();
+    let one = writer(&folder, "one", NULL);
+    let front = FrontEnd::start("dns = \"http://no-such-host.invalid:8081\"", "store = \"null\"");
+    front.post(0..10);
+    front.server.wait("forebay_upstream_lookups_total{upstream=\"back\",result=\"failed\"}", |failed| failed > 0);
+    assert_eq!(front.server.metric("forebay_events_pending{"), 10);
+    front.reload(&listed(&[&one]));
+    front.server.wait_delivered();
+}
+
+#[test]
+fn each_writer_of_mode_all_stores_everything_at_its_own_pace() {
+    let folder = Folder::new();
+    let sqlite = "[sinks.warehouse]\nkind = \"sqlite\"\n";
+    let [one, two] = ["one", "two"].map(|name| writer(&folder, name, sqlite));
+    let upstream = format!("mode = \"all\"\nservers = {{ a = \"{}\", b = \"{}\" }}", one.url(), two.url());
+    let front = FrontEnd::start(&upstream, "store = \"sqlite\"");
+    front.post(0..10);
+    front.server.wait_delivered();
+    let address = two.address.to_string();
+    drop(two);
+    front.post(10..20);
+    front.server.wait("forebay_events_pending{type=\"access\",sink=\"warehouse-a\"}", |pending| pending == 0);
+    assert_eq!(front.server.metric("forebay_events_pending{type=\"access\",sink=\"warehouse-b\"}"), 10);
+    let two = writer_on(&folder, "two", &address, sqlite);
+    front.server.wait_delivered();
+    one.stop();
+    two.stop();
+    let stored = |name: &str| payloads(Path::new(&folder.text(name)));
+    assert_eq!(stored("one").len(), 20);
+    assert_eq!(stored("one"), stored("two"));
+}
+
+#[test]
+fn batches_are_spread_over_the_writers() {
+    let folder = Folder::new();
+    let writers = ["one", "two"].map(|name| writer(&folder, name, NULL));
+    let front = FrontEnd::start(&format!("{}\nspread = \"batch\"", listed(&writers.each_ref())), "store = \"null\"");
+    let uses_both = || {
+        assert_eq!(front.server.post("/ingest/event", "1").0, 200);
+        writers.iter().all(|writer| front.requests(&writer.url(), "answered") > 5)
+    };
+    assert!(wait_until(uses_both), "{}", front.server.metrics());
+}
