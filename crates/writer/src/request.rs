@@ -79,6 +79,8 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
             held(writer.clone(), async move { sink.claim(&lane, claim, takeover).await })
         }
         (&Method::POST, "") => {
+            // First: a plain payload that lost its way has no lane either.
+            check_content_type(&head.headers, &[protocol::CONTENT_TYPE])?;
             let lane = lane(&head.headers, admitted)?;
             let (batch, permit) = batch(writer, lane, &head.headers, body).await?;
             let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
@@ -209,7 +211,6 @@ async fn batch(
     headers: &HeaderMap,
     body: Incoming,
 ) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
-    check_content_type(headers, &[protocol::CONTENT_TYPE])?;
     let positions = text(headers, protocol::POSITIONS).and_then(protocol::positions_of);
     let (first, last) =
         positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;

@@ -159,6 +159,17 @@ impl Binding {
         })
     }
 
+    /// Writers whose sink can't be used as they are configured come last.
+    pub(super) fn pass_over(&self, failures: Vec<(String, SinkError)>) {
+        let mut state = self.held();
+        for (server, error) in failures {
+            if let SinkError::Misconfigured(reason) = error {
+                let reason = format!("writer {server}: {reason}").into();
+                state.refused.insert(server, (Instant::now(), reason));
+            }
+        }
+    }
+
     /// Binds the sink to what writers say, which have answered all at once.
     ///
     /// # Errors

@@ -136,19 +136,17 @@ impl Caller {
         Err(last)
     }
 
-    /// Asks every writer at once what its sink is: those that answer, and why the others don't.
-    pub(super) async fn survey(&self, call: &Call<'_>) -> (Vec<(String, SinkInfo)>, Vec<SinkError>) {
+    /// Asks every writer at once what its sink is.
+    pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
         let RemoteConfig { upstream, server, sink, .. } = &self.config;
         let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
         let choice = Choice { lane: &nobody, sink, server: server.as_deref(), is_batch: false };
         let ask = |server: Arc<Server>| async move {
-            let answer = self.ask(&server, call).await.map_err(Unanswered::into_error)?;
-            let info = protocol::differing(&answer).map_or_else(|| parse(&answer), Ok)?;
-            Ok((server.label(), info))
+            let answer = self.ask(&server, call).await.map_err(Unanswered::into_error);
+            let info = answer.and_then(|answer| protocol::differing(&answer).map_or_else(|| parse(&answer), Ok));
+            (server.label(), info)
         };
-        let answers = join_all(upstream.state().order(&choice).into_iter().map(ask)).await;
-        let (answers, failures): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
-        (answers.into_iter().filter_map(Result::ok).collect(), failures.into_iter().filter_map(Result::err).collect())
+        join_all(upstream.state().order(&choice).into_iter().map(ask)).await
     }
 
     async fn ask(&self, server: &Server, call: &Call<'_>) -> Result<Bytes, Unanswered> {
