@@ -209,9 +209,8 @@ impl Engine {
     /// The shards of the lanes that wait for the store which their sink is bound to, while writers have another one.
     fn refused_lanes(&self, name: &SinkName) -> Vec<usize> {
         let Some(setup) = self.sinks.iter().find(|setup| setup.name == *name) else { return Vec::new() };
-        let waits = |status: &&Arc<LaneStatus>| {
-            status.lane().sink == *name && matches!(status.state(), LaneState::Waiting(_))
-        };
+        let waits =
+            |status: &&Arc<LaneStatus>| status.lane().sink == *name && matches!(status.state(), LaneState::Waiting(_));
         if !setup.sink.misses_store() {
             return Vec::new();
         }

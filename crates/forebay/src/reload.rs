@@ -202,7 +202,9 @@ impl Reloader {
             let name = &setup.name;
             match timeout(CONNECT_MAX, setup.sink.connect()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error @ (SinkError::Misconfigured(_) | SinkError::OtherStore(_)))) => wrong.push(format!("sink {name}: {error}")),
+                Ok(Err(error @ (SinkError::Misconfigured(_) | SinkError::OtherStore(_)))) => {
+                    wrong.push(format!("sink {name}: {error}"))
+                }
                 Ok(Err(SinkError::Unavailable(reason))) => {
                     log::warning(format_args!("sink {name}: {reason}; it is tried again while Forebay runs"));
                 }

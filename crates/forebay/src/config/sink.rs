@@ -371,7 +371,9 @@ fn read_shards(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Path, s
             SinkConfig::Remote(config) => config.store == RemoteStore::Postgres,
             _ => false,
         };
-        if let Some(shards) = is_postgres.then(|| super::shards::read(reader, section, folder, &settings.store)).flatten() {
+        if let Some(shards) =
+            is_postgres.then(|| super::shards::read(reader, section, folder, &settings.store)).flatten()
+        {
             sinks.add_shards(reader, &name, &settings, shards);
         }
     }

@@ -59,8 +59,7 @@ fn post(server: &Server, number: usize) {
 
 fn accept(server: &Server) {
     let mut command = forebay();
-    let admin = format!("http://{}", server.admin);
-    let output = command.args(["route", "accept", "warehouse", "--url", &admin]).output().unwrap();
+    let output = command.args(["route", "accept", "warehouse", "--admin", &server.admin.to_string()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -124,7 +123,7 @@ fn writers_that_store_otherwise_are_refused_by_name() {
     let one = writer(&folder, "one", "127.0.0.1:0", &url, "max_connections = 3");
     for (at, (settings, part)) in [
         ("table = \"other\"", "differ in `table`"),
-        ("columns = { n = \"/n\" }", "differ in `columns`"),
+        ("table = \"narrow\"\ncolumns = { n = \"/n\" }", "differ in `columns`"),
         ("payload_type = \"text\"", "differ in `payload`"),
         ("conflict = \"overwrite\"", "differ in `conflict`"),
     ]
@@ -150,7 +149,10 @@ fn a_gateway_that_would_accept_more_than_the_table_takes_is_refused_by_name() {
     let nul = |server: &Server| server.post("/ingest/event", "{\"n\": \"\\u0000\"}").0;
     let server = front(&folder, &[&one.url()], "postgres", "payload_type = \"text\"");
     assert_eq!(nul(&server), 200, "a table of texts takes it");
-    expect_refusal(&server, &[&one.url(), "`payload` of its sink `warehouse` is jsonb, this gateway's table says text"]);
+    expect_refusal(
+        &server,
+        &[&one.url(), "`payload` of its sink `warehouse` is jsonb, this gateway's table says text"],
+    );
     drop(server);
     for settings in ["", "payload_type = \"jsonb\""] {
         let server = front(&folder, &[&one.url()], "postgres", settings);

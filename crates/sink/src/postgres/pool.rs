@@ -11,11 +11,11 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::config::PostgresConfig;
 use super::failure::Failure;
+use super::mark;
 use super::partitions::Days;
 use super::pooler::Pooler;
 use super::session::Session;
 use super::table::Table;
-use super::mark;
 use super::transaction::{self, How};
 use crate::{Batch, Mark, Report};
 

@@ -31,11 +31,7 @@ pub(super) async fn of<A: Ask>(server: &mut A, config: &RedisConfig) -> Result<M
 }
 
 /// Fails where a batch is for another store.
-pub(super) async fn check<A: Ask>(
-    server: &mut A,
-    config: &RedisConfig,
-    expected: Option<Mark>,
-) -> Result<(), Failure> {
+pub(super) async fn check<A: Ask>(server: &mut A, config: &RedisConfig, expected: Option<Mark>) -> Result<(), Failure> {
     if expected.is_none() {
         return Ok(());
     }

@@ -159,6 +159,17 @@ impl Binding {
         })
     }
 
+    /// Writers whose sink can't be used as they are configured come last.
+    pub(super) fn pass_over(&self, failures: Vec<(String, SinkError)>) {
+        let mut state = self.held();
+        for (server, error) in failures {
+            if let SinkError::Misconfigured(reason) = error {
+                let reason = format!("writer {server}: {reason}").into();
+                state.refused.insert(server, (Instant::now(), reason));
+            }
+        }
+    }
+
     /// Binds the sink to what writers say, which have answered all at once.
     ///
     /// # Errors
@@ -227,9 +238,15 @@ mod tests {
     fn writers_that_differ_before_one_is_known_are_refused_together() {
         let binding = Binding::new("warehouse");
         let two_stores = bind(&binding, &[("a", info(1, "t")), ("b", info(2, "t"))]).unwrap_err();
-        assert!(two_stores.contains("writers a and b store what their sink `warehouse` gets in two stores"), "{two_stores}");
+        assert!(
+            two_stores.contains("writers a and b store what their sink `warehouse` gets in two stores"),
+            "{two_stores}"
+        );
         let two_tables = bind(&binding, &[("a", info(1, "t")), ("b", info(1, "u"))]).unwrap_err();
-        assert!(two_tables.contains("writers a and b differ in `table` of their sink `warehouse`: t and u"), "{two_tables}");
+        assert!(
+            two_tables.contains("writers a and b differ in `table` of their sink `warehouse`: t and u"),
+            "{two_tables}"
+        );
         assert!(!binding.is_bound() && binding.mark().is_none());
         bind(&binding, &[("a", info(1, "t")), ("b", info(1, "t"))]).unwrap();
         assert_eq!(binding.mark(), Some(Mark([1; 16])));

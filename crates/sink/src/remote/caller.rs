@@ -105,16 +105,14 @@ impl Caller {
         Err(last)
     }
 
-    /// Asks every writer at once what its sink is: those that answer, and why the others don't.
-    pub(super) async fn survey(&self, call: &Call<'_>) -> (Vec<(String, SinkInfo)>, Vec<SinkError>) {
+    /// Asks every writer at once what its sink is.
+    pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
         let ask = |index| async move {
-            let answer = self.ask(index, call).await.map_err(Unanswered::into_error)?;
-            let info = protocol::differing(&answer).map_or_else(|| parse(&answer), Ok)?;
-            Ok((self.name(index), info))
+            let answer = self.ask(index, call).await.map_err(Unanswered::into_error);
+            let info = answer.and_then(|answer| protocol::differing(&answer).map_or_else(|| parse(&answer), Ok));
+            (self.name(index), info)
         };
-        let answers = join_all((0..self.config.servers.len()).map(ask)).await;
-        let (answers, failures): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
-        (answers.into_iter().filter_map(Result::ok).collect(), failures.into_iter().filter_map(Result::err).collect())
+        join_all((0..self.config.servers.len()).map(ask)).await
     }
 
     async fn ask(&self, index: usize, call: &Call<'_>) -> Result<Bytes, Unanswered> {

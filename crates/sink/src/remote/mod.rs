@@ -105,15 +105,23 @@ impl Remote {
                 answered => return answered.map(drop),
             }
         }
-        let (answers, failures) = self.shared.caller.survey(&call).await;
+        let (mut answers, mut failures) = (Vec::new(), Vec::new());
+        for (server, answer) in self.shared.caller.survey(&call).await {
+            match answer {
+                Ok(info) => {
+                    self.check(&server, &info)?;
+                    answers.push((server, info));
+                }
+                Err(error) => failures.push((server, error)),
+            }
+        }
         if answers.is_empty() {
             let none = || SinkError::Misconfigured("the upstream names no writer".into());
-            return Err(failures.into_iter().next().unwrap_or_else(none));
+            return Err(failures.into_iter().next().map_or_else(none, |(_, error)| error));
         }
-        for (server, info) in &answers {
-            self.check(server, info)?;
-        }
-        self.binding().bind(answers)
+        self.binding().bind(answers)?;
+        self.binding().pass_over(failures);
+        Ok(())
     }
 
     /// Compares what a writer has with what this gateway's configuration says of it.
@@ -134,7 +142,12 @@ impl Remote {
         }
         let wanted = SinkInfo { parts: parts.clone(), ..info.clone() };
         let of_both = SinkInfo {
-            parts: info.parts.iter().filter(|(name, _)| parts.contains_key(*name)).map(|(name, part)| (name.clone(), part.clone())).collect(),
+            parts: info
+                .parts
+                .iter()
+                .filter(|(name, _)| parts.contains_key(*name))
+                .map(|(name, part)| (name.clone(), part.clone()))
+                .collect(),
             ..info.clone()
         };
         wanted.difference(&of_both).map_or(Ok(()), |(name, here, there)| {

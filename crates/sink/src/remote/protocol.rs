@@ -240,7 +240,9 @@ impl Outcome {
             Self::Except { refused, retry } if check(&refused) && check_again(&retry) => {
                 Ok(Report::Except { refused: refusals(refused), retry: retries(retry) })
             }
-            Self::Differs { .. } => Err(SinkError::Misconfigured("the writer's sink isn't the one that was used before".into())),
+            Self::Differs { .. } => {
+                Err(SinkError::Misconfigured("the writer's sink isn't the one that was used before".into()))
+            }
             Self::Withheld { .. } | Self::Except { .. } => {
                 Err(SinkError::Unavailable("the writer names records that the batch doesn't have".into()))
             }

@@ -25,8 +25,7 @@ pub(super) async fn of(store: &Store) -> Result<Mark, Failure> {
     let text = Bytes::from(mark.to_string());
     let digests = Digests::of(&text);
     // Of several writers that connect at once one finds nothing under the name.
-    let ask =
-        || Ask::put(&name, Body::Whole(text.clone()), digests, TEXT).with(header::IF_NONE_MATCH, "*");
+    let ask = || Ask::put(&name, Body::Whole(text.clone()), digests, TEXT).with(header::IF_NONE_MATCH, "*");
     let mut answer = store.send_into_container(&ask).await?;
     if answer.status() == StatusCode::NOT_IMPLEMENTED {
         answer = store.send_into_container(&|| Ask::put(&name, Body::Whole(text.clone()), digests, TEXT)).await?;

@@ -184,7 +184,10 @@ impl Store {
     }
 
     /// Makes the container anew where somebody has removed it.
-    pub(super) async fn send_into_container<'a>(&self, ask: &(impl Fn() -> Ask<'a> + Send + Sync)) -> Result<Answer, Failure> {
+    pub(super) async fn send_into_container<'a>(
+        &self,
+        ask: &(impl Fn() -> Ask<'a> + Send + Sync),
+    ) -> Result<Answer, Failure> {
         let answer = self.service.send(ask).await?;
         if answer.status() != StatusCode::NOT_FOUND {
             return Ok(answer);
