@@ -211,7 +211,7 @@ impl Engine {
         let Some(setup) = self.sinks.iter().find(|setup| setup.name == *name) else { return Vec::new() };
         let waits =
             |status: &&Arc<LaneStatus>| status.lane().sink == *name && matches!(status.state(), LaneState::Waiting(_));
-        if !setup.sink.misses_store() {
+        if !setup.sink.has_other_store() {
             return Vec::new();
         }
         self.board.lanes().iter().filter(waits).map(|status| usize::from(status.lane().shard)).collect()

@@ -9,59 +9,17 @@ use event::TypeName;
 use event::limits::OPEN_TYPES_MAX;
 use event::read::Reader;
 use eventlog::{Gate, TypeId, Types};
-use pipeline::json::{self, JsonErrorKind};
 use pipeline::pointer::JsonPointer;
 use pipeline::schema::Schema;
-use pipeline::storable::{self, Flaws};
 use pipeline::{TimeRule, Values, View};
 
 use crate::code::Code;
 use crate::effort::{self, Much, Work};
 use crate::part_ids::{PartIds, id_steps};
 use crate::problem::Problem;
+use crate::text_rule::TextRule;
 use crate::type_choice::TypeChoice;
 use crate::type_steps::TypeSteps;
-
-/// What is looked for in the payloads of a type, as they are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TextRule {
-    /// What isn't to be in them.
-    pub flaws: Flaws,
-    /// Whether it is repaired; else such payloads are refused.
-    pub repair: bool,
-}
-
-impl TextRule {
-    /// The payload that came as these bytes; with halves of surrogate pairs mended, where that is the rule.
-    ///
-    /// # Errors
-    /// It is no JSON.
-    pub(crate) fn payload(self, bytes: &[u8]) -> Result<Cow<'_, str>, Box<Problem>> {
-        match json::check(bytes) {
-            Ok(payload) => Ok(Cow::Borrowed(payload)),
-            Err(error) if error.kind == JsonErrorKind::Surrogate && self.repair => Ok(Cow::Owned(json::mend(bytes))),
-            Err(error) => Err(Problem::of_json(error)),
-        }
-    }
-
-    /// A payload as the stores of a type of this name can take it.
-    ///
-    /// # Errors
-    /// They can't, and it isn't to be repaired.
-    pub(crate) fn storable<'p>(self, name: &TypeName, payload: &'p str) -> Result<Cow<'p, str>, Problem> {
-        let Self { flaws, repair } = self;
-        if flaws.is_none() {
-            return Ok(Cow::Borrowed(payload));
-        }
-        if repair {
-            return Ok(storable::repair(payload, flaws).map_or(Cow::Borrowed(payload), Cow::Owned));
-        }
-        match storable::find(payload, flaws) {
-            Some(flaw) => Err(Problem::of_flaw(name, flaw)),
-            None => Ok(Cow::Borrowed(payload)),
-        }
-    }
-}
 
 /// What a gateway does with the events of a type.
 #[derive(Clone, Default)]

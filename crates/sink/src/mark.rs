@@ -64,12 +64,12 @@ impl Sink {
         }
     }
 
-    /// Whether a sink of a gateway has found other stores only than the one that it is bound to.
+    /// Whether a sink of a gateway has found a writer of another store than the one that it is bound to.
     #[must_use]
-    pub fn misses_store(&self) -> bool {
+    pub fn has_other_store(&self) -> bool {
         match self {
             #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.misses_store(),
+            Self::Remote(remote) => remote.has_other_store(),
             _ => false,
         }
     }

@@ -1,6 +1,8 @@
 //! What a gateway's table says of how a writer stores: settings of the store's own kind. What decides whether an event can be stored is
 //! needed before the answer, and before any writer is asked. The writer's sink must have the same.
 
+use std::collections::BTreeSet;
+
 use ::sink::remote::RemoteStore;
 
 use super::reader::Reader;
@@ -9,8 +11,11 @@ use super::section::Section;
 use super::sink;
 use super::sink::parts::{self, Parts};
 
+/// A part of how a store keeps events, and the settings that say it.
+type Part = (&'static str, &'static [&'static str]);
+
 /// The settings of each kind of store, by the parts that they are read into.
-const SETTINGS: &[(RemoteStore, &[(&str, &[&str])])] = &[
+const SETTINGS: &[(RemoteStore, &[Part])] = &[
     (RemoteStore::Sqlite, &[("table", &["table"])]),
     (
         RemoteStore::Postgres,
@@ -40,12 +45,11 @@ const SETTINGS: &[(RemoteStore, &[(&str, &[&str])])] = &[
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Parts {
     let settings = SETTINGS.iter().find(|(kind, _)| *kind == store).map_or(&[][..], |(_, settings)| *settings);
     let known = |key: &str| settings.iter().any(|(_, keys)| keys.contains(&key));
-    for (_, keys) in SETTINGS.iter().flat_map(|(_, settings)| settings.iter()) {
-        for key in keys.iter().filter(|key| !known(key)) {
-            let Some((spot, _)) = section.get(key) else { continue };
-            let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path(key), store.as_str());
-            reader.push(Mistake::new(title, spot, "the store has no such setting"));
-        }
+    let of_any = SETTINGS.iter().flat_map(|(_, settings)| settings.iter()).flat_map(|(_, keys)| keys.iter());
+    for key in of_any.filter(|key| !known(key)).collect::<BTreeSet<_>>() {
+        let Some((spot, _)) = section.get(key) else { continue };
+        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path(key), store.as_str());
+        reader.push(Mistake::new(title, spot, "the store has no such setting"));
     }
     let mut all = parts::named(read_all(reader, section, store));
     // What the table doesn't say isn't known here: the writer's own defaults may be others.

@@ -30,10 +30,23 @@ struct State {
     mark: Option<Mark>,
     /// What the writers say of their sink.
     bound: Option<Bound>,
-    /// Whether the last search has found other stores only.
-    is_missing: bool,
-    /// Writers that have something else: since when, and what.
-    refused: BTreeMap<String, (Instant, Reason)>,
+    /// Writers that have something else.
+    refused: BTreeMap<String, Refused>,
+}
+
+/// A writer that isn't used.
+#[derive(Debug)]
+struct Refused {
+    since: Instant,
+    reason: Reason,
+    /// Whether it reaches another store.
+    has_other_store: bool,
+}
+
+impl Refused {
+    fn now(reason: Reason, has_other_store: bool) -> Self {
+        Self { since: Instant::now(), reason, has_other_store }
+    }
 }
 
 #[derive(Debug)]
@@ -71,9 +84,9 @@ impl Binding {
         self.held().mark
     }
 
-    /// Whether the last search has found other stores only.
-    pub(super) fn misses_store(&self) -> bool {
-        self.held().is_missing
+    /// Whether a writer reaches another store than the one that the sink is bound to.
+    pub(super) fn has_other_store(&self) -> bool {
+        self.held().refused.values().any(|refused| refused.has_other_store)
     }
 
     pub(super) fn is_bound(&self) -> bool {
@@ -84,7 +97,7 @@ impl Binding {
     pub(super) fn caution(&self) -> Option<Reason> {
         let state = self.held();
         let of_store = state.bound.as_ref().and_then(|bound| bound.info.caution.clone());
-        let of_writers = state.refused.values().map(|(_, reason)| format!("not used: {reason}"));
+        let of_writers = state.refused.values().map(|refused| format!("not used: {}", refused.reason));
         let all: Vec<String> = of_store.into_iter().chain(of_writers).collect();
         (!all.is_empty()).then(|| all.join("; ").into())
     }
@@ -103,7 +116,7 @@ impl Binding {
 
     /// Whether the writer was refused a short time ago.
     pub(super) fn is_refused(&self, server: &str) -> bool {
-        self.held().refused.get(server).is_some_and(|(since, _)| since.elapsed() < REFUSED_FOR)
+        self.held().refused.get(server).is_some_and(|refused| refused.since.elapsed() < REFUSED_FOR)
     }
 
     /// Why a writer isn't used whose answer says that it has something else; nothing if it has what the sink is bound to.
@@ -119,8 +132,9 @@ impl Binding {
 
     fn refuse(&self, state: &mut State, server: &str, info: &SinkInfo) -> Reason {
         let sink = &self.sink;
+        let has_other_store = state.mark.is_some() && info.mark() != state.mark;
         let reason: Reason = match (state.mark, &state.bound) {
-            (Some(mark), _) if info.mark() != Some(mark) => {
+            (Some(mark), _) if has_other_store => {
                 let found = info.mark.as_deref().unwrap_or("none");
                 format!(
                     "writer {server} stores what its sink `{sink}` gets in another store (mark {found}) than the one that was used \
@@ -133,7 +147,7 @@ impl Binding {
             (_, None) => format!("writer {server} has another sink `{sink}` than was asked for: it is asked again"),
         }
         .into();
-        state.refused.insert(server.to_owned(), (Instant::now(), reason.clone()));
+        state.refused.insert(server.to_owned(), Refused::now(reason.clone(), has_other_store));
         reason
     }
 
@@ -165,7 +179,7 @@ impl Binding {
         for (server, error) in failures {
             if let SinkError::Misconfigured(reason) = error {
                 let reason = format!("writer {server}: {reason}").into();
-                state.refused.insert(server, (Instant::now(), reason));
+                state.refused.insert(server, Refused::now(reason, false));
             }
         }
     }
@@ -193,7 +207,6 @@ impl Binding {
         if let Some(at) = agreeing.iter().position(as_before) {
             agreeing = vec![agreeing.swap_remove(at)];
         }
-        state.is_missing = agreeing.is_empty() && wrong.is_some();
         let mut agreeing = agreeing.into_iter();
         let Some((server, info)) = agreeing.next() else {
             let reason = wrong.unwrap_or_else(|| "no writer says what its sink is".into());

@@ -77,9 +77,9 @@ impl Remote {
         self.binding().mark()
     }
 
-    /// Whether the writers have another store than the one that the sink is bound to.
-    pub(crate) fn misses_store(&self) -> bool {
-        self.binding().misses_store()
+    /// Whether a writer reaches another store than the one that the sink is bound to.
+    pub(crate) fn has_other_store(&self) -> bool {
+        self.binding().has_other_store()
     }
 
     /// Binds the sink to the store with this mark, or to whichever is found next.
