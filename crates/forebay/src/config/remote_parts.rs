@@ -11,8 +11,11 @@ use super::section::Section;
 use super::sink;
 use super::sink::parts::{self, Parts};
 
+/// A part, and the settings that it is read from.
+type Settings = (&'static str, &'static [&'static str]);
+
 /// The settings of each kind of store, by the parts that they are read into.
-const SETTINGS: &[(RemoteStore, &[(&str, &[&str])])] = &[
+const SETTINGS: &[(RemoteStore, &[Settings])] = &[
     (RemoteStore::Sqlite, &[("table", &["table"])]),
     (
         RemoteStore::Postgres,

@@ -20,9 +20,8 @@ async fn mark(sink: Sink) -> Option<Mark> {
             sink.mark().await
         };
         match found.await {
-            Ok(mark) => return mark,
             Err(SinkError::Unavailable(_)) => tokio::time::sleep(RETRY_EVERY).await,
-            Err(error) => panic!("{error}"),
+            found => return found.expect("a store at hand has a place for its mark"),
         }
     }
 }
