@@ -75,7 +75,8 @@ pub(crate) fn short() -> Result<()> {
     }
     let binary = workspace::server_binary(None, "dev")?;
     let lab = Lab { folder: workspace::target_directory()?.join(format!("lab-{}", std::process::id())) };
-    let ports = Ports::from(free_port());
+    let is_free = |ports: &Ports| ports.all().all(|address| refuse_used(address).is_ok());
+    let ports = std::iter::repeat_with(|| Ports::from(free_port())).find(is_free).context("no ports are free")?;
     lab.up(&binary, ports)?;
     let checked = lab.check(ports);
     let members = State::read(&lab.folder)?.members;

@@ -48,8 +48,8 @@ pub(crate) struct Options {
 
 const WRITERS: usize = 3;
 const GATEWAYS: usize = 2;
-/// Lanes of each gateway, so that each writer has some.
-const SHARDS: u32 = 4;
+/// Lanes of each gateway: so many that chance leaves no writer without any.
+const SHARDS: u32 = 12;
 const NAME: &str = "warehouse";
 
 /// A few faults with the server that the tests were built with. How soon it is drained is measured but not judged: a test doesn't
