@@ -141,9 +141,12 @@ impl Binding {
                      before (mark {mark}): let it use that store. If the other store replaces it for good: forebay route accept SINK"
                 )
             }
-            (_, Some(bound)) => self.difference((&bound.server, &bound.info), (server, info)).unwrap_or_else(|| {
-                format!("writer {server} had another sink `{sink}` than writer {} until now: it is asked again", bound.server)
-            }),
+            (_, Some(bound)) if bound.server != server => self
+                .difference((&bound.server, &bound.info), (server, info))
+                .unwrap_or_else(|| format!("writer {server} had another sink `{sink}` until now: it is asked again")),
+            (_, Some(_)) => format!(
+                "writer {server} was restarted with another sink `{sink}`: it is used when all writers of the upstream have the same"
+            ),
             (_, None) => format!("writer {server} has another sink `{sink}` than was asked for: it is asked again"),
         }
         .into();
@@ -288,7 +291,7 @@ mod tests {
         // The first was changed: the other one goes on.
         let differs = serde_json::to_vec(&protocol::Outcome::Differs { info: info(1, "u") }).unwrap();
         let refused = binding.refusal("a", &differs).unwrap().to_string();
-        assert!(refused.contains("writers a and a differ in `table`"), "{refused}");
+        assert!(refused.contains("writer a was restarted with another sink `warehouse`"), "{refused}");
         bind(&binding, &[("a", info(1, "u")), ("b", info(1, "t"))]).unwrap();
         assert_eq!(bound(&binding), Some(info(1, "t")));
         bind(&binding, &[("a", info(1, "u")), ("b", info(1, "u"))]).unwrap();
