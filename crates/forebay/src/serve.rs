@@ -17,12 +17,13 @@ use eventlog::{EventLog, LogOptions, Types};
 use gateway::{Gateway, GatewayOptions};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::admin::{Admin, Entrance, Payloads, Routes, Trials};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
-use crate::config::{Configuration, Environment, LoadError};
+use crate::config::{Configuration, Environment, LoadError, Report};
 use crate::discovery::UpstreamBoard;
 use crate::disk_size::{self, SmallDisk};
 use crate::memory::Plan;
@@ -103,34 +104,45 @@ pub(crate) enum ServeError {
 /// # Errors
 /// [`ServeError`] says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
-    let system = |what| move |source| ServeError::System { what, source };
     let inputs = Inputs { common: common.clone(), environment: environment.clone() };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
-    // Before anything else, so that a signal in the midst of the start isn't lost, nor ends the process.
-    let signals = {
-        let _context = runtime.enter();
-        Signals::new().map_err(system("wait for signals"))?
-    };
+    let (runtime, signals) = runtime_with_signals()?;
     let loaded = allocator::joining_at_once(|| inputs.load());
     log::start_thread();
     common.warn_of_overlooked();
-    let configuration = match loaded {
-        Ok((configuration, warnings)) => {
-            if !warnings.is_empty() {
-                show(&LoadError::Wrong(warnings));
-            }
-            configuration
-        }
-        Err(error) => {
-            show(&error);
-            return Ok(EXIT_CONFIGURATION);
-        }
-    };
+    let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
     let code = runtime.block_on(serve(configuration, inputs, signals));
     // A DNS look-up may take longer than the end of the process should.
     runtime.shutdown_background();
     code
+}
+
+/// The runtime of a role's process. Signals are waited for before anything else, so that one in the midst of the start isn't lost, nor ends
+/// the process.
+pub(crate) fn runtime_with_signals() -> Result<(Runtime, (Signals, Signal)), ServeError> {
+    let system = |what| move |source| ServeError::System { what, source };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
+    let signals = {
+        let _context = runtime.enter();
+        Signals::new().map_err(system("wait for signals"))?
+    };
+    Ok((runtime, signals))
+}
+
+/// A configuration, with its warnings shown; none if there are mistakes, which are shown instead.
+pub(crate) fn shown<T>(loaded: Result<(T, Report), LoadError>) -> Option<T> {
+    match loaded {
+        Ok((configuration, warnings)) => {
+            if !warnings.is_empty() {
+                show(&LoadError::Wrong(warnings));
+            }
+            Some(configuration)
+        }
+        Err(error) => {
+            show(&error);
+            None
+        }
+    }
 }
 
 async fn serve(

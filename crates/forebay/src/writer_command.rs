@@ -13,10 +13,10 @@ use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
 use crate::admin::Entrance;
-use crate::check::{EXIT_CONFIGURATION, show};
+use crate::check::EXIT_CONFIGURATION;
 use crate::cli::Common;
-use crate::config::{Environment, LoadError, WriterConfiguration, load_writer};
-use crate::serve::{EXIT_AT_ONCE, ServeError, Signals};
+use crate::config::{Environment, WriterConfiguration, load_writer};
+use crate::serve::{EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
 use crate::tls_watch::TlsWatch;
 use crate::token_watch::TokenWatch;
 use crate::{log, writer_admin};
@@ -29,27 +29,10 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// # Errors
 /// [`ServeError`] says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
-    let system = |what| move |source| ServeError::System { what, source };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
-    // Before anything else, so that a signal during the start isn't lost.
-    let signals = {
-        let _context = runtime.enter();
-        Signals::new().map_err(system("wait for signals"))?
-    };
+    let (runtime, signals) = runtime_with_signals()?;
     let loaded = load_writer(common, environment);
     log::start_thread();
-    let configuration = match loaded {
-        Ok((configuration, warnings)) => {
-            if !warnings.is_empty() {
-                show(&LoadError::Wrong(warnings));
-            }
-            configuration
-        }
-        Err(error) => {
-            show(&error);
-            return Ok(EXIT_CONFIGURATION);
-        }
-    };
+    let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
     runtime.block_on(serve(&configuration, common, signals))
 }

@@ -1,4 +1,5 @@
-//! The suite on the sinks that need no service: SQLite, directories, and the memory store in both of its ways.
+//! The suite on the sinks that need no service: SQLite, directories, and the memory store in both of its ways; all but directories also
+//! through real writers.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::collections::BTreeMap;
@@ -14,11 +15,19 @@ use serde_json::value::RawValue;
 use sink::conformance::{Case, Subject, check, sequences};
 use sink::object::Line;
 use sink::object::directory::{Files, NewFile, OsFiles};
+use sink::remote::RemoteStore;
 use sink::{Codec, DirectoryConfig, MemoryHandle, ObjectRules, Prefix, Sink, SinkConfig, SqliteConfig, TableName};
 use tempfile::TempDir;
 
+#[path = "through_writer/mod.rs"]
+mod through_writer;
+
+use through_writer::{Offers, Through};
+
 /// Random sequences for each sink.
 const SEQUENCES: u32 = 48;
+/// The same through writers, which takes longer.
+const SEQUENCES_THROUGH: u32 = 16;
 
 struct Sqlite {
     directory: TempDir,
@@ -283,6 +292,31 @@ impl<const FENCED: bool> Subject for Memory<FENCED> {
         self.0.block();
         Healed(self.0.clone())
     }
+}
+
+impl Offers for Sqlite {
+    const STORE: RemoteStore = RemoteStore::Sqlite;
+    const READS: bool = true;
+}
+
+impl<const FENCED: bool> Offers for Memory<FENCED> {
+    /// A keyed memory has what a web hook has: nothing that delivery must know.
+    const STORE: RemoteStore = if FENCED { RemoteStore::Memory } else { RemoteStore::Webhook };
+    const READS: bool = true;
+}
+
+#[test]
+fn sqlite_passes_each_case_through_writers() {
+    Case::ALL.into_iter().for_each(check::<Through<Sqlite>>);
+    sequences::<Through<Sqlite>>(SEQUENCES_THROUGH);
+}
+
+#[test]
+fn memory_passes_each_case_through_writers() {
+    Case::ALL.into_iter().for_each(check::<Through<Memory<true>>>);
+    sequences::<Through<Memory<true>>>(SEQUENCES_THROUGH);
+    Case::ALL.into_iter().for_each(check::<Through<Memory<false>>>);
+    sequences::<Through<Memory<false>>>(SEQUENCES_THROUGH);
 }
 
 #[test]

@@ -92,11 +92,7 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Which requests on the intake port need a token.
     pub(crate) fn demand(&self) -> Demand {
-        match (self.open, is_loopback(self.listen)) {
-            (true, _) => Demand::Never,
-            (false, true) => Demand::WithTokens,
-            (false, false) => Demand::Always,
-        }
+        demand(self.open, self.listen)
     }
 
     /// Which requests to read events need a token. Who lets everybody post doesn't yet let everybody read.
@@ -222,6 +218,15 @@ fn check_reach(
         let title = "`gateway.admin` would let everybody look in who reaches this machine";
         let help = "make a token (forebay token new NAME --scope admin), or listen on 127.0.0.1 or [::1]";
         reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+    }
+}
+
+/// Which requests need a token on a port that listens on `address`, and is `open` to everybody or isn't.
+pub(super) fn demand(open: bool, address: SocketAddr) -> Demand {
+    match (open, is_loopback(address)) {
+        (true, _) => Demand::Never,
+        (false, true) => Demand::WithTokens,
+        (false, false) => Demand::Always,
     }
 }
 

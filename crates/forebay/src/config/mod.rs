@@ -234,6 +234,16 @@ fn load_by<T>(
 /// The report of all mistakes and warnings, where there is a mistake; else the configuration comes with a
 /// report that has warnings only, or nothing.
 pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Report> {
+    let names_writers = !inputs.flags.writers.is_empty() || inputs.environment.get(upstream::VARIABLE).is_some();
+    read_by(inputs, if names_writers { BUILT_IN_OF_GATEWAY } else { BUILT_IN }, read_tables)
+}
+
+/// The same for what `read_tables` makes of the file's tables and the built-in ones.
+fn read_by<T>(
+    inputs: &Inputs<'_>,
+    built_in_text: &'static str,
+    read_tables: impl FnOnce(&mut Reader<'_>, &Inputs<'_>, &Section<'_>, &Section<'_>) -> T,
+) -> Result<(T, Report), Report> {
     let (mut report, text, source) = open(inputs)?;
     let (document, errors) = DeTable::parse_recoverable(&text);
     report_syntax(&mut report, source, &errors);
@@ -241,8 +251,6 @@ pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Repor
         // What the parser made of a broken text would only be reported as further, false mistakes.
         return Err(report);
     }
-    let names_writers = !inputs.flags.writers.is_empty() || inputs.environment.get(upstream::VARIABLE).is_some();
-    let built_in_text = if names_writers { BUILT_IN_OF_GATEWAY } else { BUILT_IN };
     let built_in_source = report.source("built in", built_in_text);
     let (built_in, _) = DeTable::parse_recoverable(built_in_text);
 

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use access::{Demand, Scope, Scopes};
-use toml::de::DeTable;
-
-use super::gateway::{address, is_loopback};
+use super::gateway::{address, demand, is_loopback};
 use super::reader::Reader;
 use super::report::Mistake;
 use super::section::{Found, Section};
@@ -18,6 +15,7 @@ use crate::cli::Common;
 use crate::config::Environment;
 use crate::tls_files::TlsFiles;
 use crate::token_file::TokenFile;
+use access::{Demand, Scope, Scopes};
 
 /// The settings of `[writer]`.
 pub(super) const KEYS: &[&str] = &["listen", "admin", "open", tokens::KEY];
@@ -53,11 +51,7 @@ pub(crate) struct WriterConfiguration {
 impl WriterConfiguration {
     /// Which requests need a token.
     pub(crate) fn demand(&self) -> Demand {
-        match (self.open, is_loopback(self.listen)) {
-            (true, _) => Demand::Never,
-            (false, true) => Demand::WithTokens,
-            (false, false) => Demand::Always,
-        }
+        demand(self.open, self.listen)
     }
 
     /// Whether the port can only be reached from this machine.
@@ -95,20 +89,7 @@ pub(crate) fn load(common: &Common, environment: &Environment) -> Result<(Writer
 }
 
 pub(super) fn read(inputs: &Inputs<'_>) -> Result<(WriterConfiguration, Report), Report> {
-    let built_in = DeTable::parse_recoverable(BUILT_IN).0;
-    let (mut report, text, source) = super::open(inputs)?;
-    let (document, errors) = DeTable::parse_recoverable(&text);
-    super::report_syntax(&mut report, source, &errors);
-    if report.mistakes() > 0 {
-        return Err(report);
-    }
-    let built_in_source = report.source("built in", BUILT_IN);
-    let mut reader = Reader::new(inputs.environment, report);
-    let file = Section::root(source, document.get_ref());
-    let built_in = Section::root(built_in_source, built_in.get_ref());
-    let configuration = read_tables(&mut reader, inputs, &file, &built_in);
-    let report = reader.finish();
-    if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(report) }
+    super::read_by(inputs, BUILT_IN, read_tables)
 }
 
 fn read_tables(

@@ -26,14 +26,14 @@ const CUTS: usize = 6;
 const CUT_STEP: usize = 40;
 
 /// A writer on a thread of its own, until it is dropped.
-pub struct Running {
+struct Running {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Running {
-    pub fn start(kind: &'static str, sink: Sink) -> Self {
+    fn start(kind: &'static str, sink: Sink) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = mpsc::channel();
         let thread = thread::spawn(move || {
@@ -48,10 +48,6 @@ impl Running {
             });
         });
         Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
-    }
-
-    pub fn remote(&self, store: RemoteStore) -> Sink {
-        remote(self.address, store, true)
     }
 }
 
