@@ -98,7 +98,7 @@ fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
     let offer = |(name, settings): (&_, &crate::config::SinkSettings)| {
         let (kind, parts) = (settings.store.writer_kind()?.as_str(), settings.store.parts());
         let sink = Sink::new(settings.store.to_driver());
-        Some((crate::config::SinkName::to_string(name), Offered { kind, parts, sink }))
+        Some((crate::config::SinkName::to_string(name), Offered::new(kind, parts, sink)))
     };
     configuration.sinks.iter().filter_map(offer).collect()
 }

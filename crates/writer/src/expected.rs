@@ -1,5 +1,7 @@
 //! Which store and which sink a gateway is bound to. A call for another one does nothing, and its answer says what is here.
 
+use std::sync::{MutexGuard, PoisonError};
+
 use hyper::HeaderMap;
 use sink::remote::protocol::{self, Outcome, SinkInfo};
 use sink::{Mark, SinkError};
@@ -26,7 +28,30 @@ fn odd_mark() -> Refused {
     bad_request("the header Forebay-Mark is no mark: run the same release of gateway and writer")
 }
 
+/// When a call compares the store's mark with the expected one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Check {
+    /// The store is asked before the call.
+    First,
+    /// The connection that writes the batch compares it.
+    AtWrite,
+    /// As the store last told it. A read must not wait for a store that takes no writes, and asking may: a cursor, a claim or a batch finds
+    /// another store out.
+    AsSeen,
+}
+
 impl Offered {
+    /// The store's mark.
+    pub(super) async fn mark(&self) -> Result<Option<Mark>, SinkError> {
+        let mark = self.sink.mark().await?;
+        *self.mark_seen() = mark;
+        Ok(mark)
+    }
+
+    fn mark_seen(&self) -> MutexGuard<'_, Option<Mark>> {
+        self.mark_seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What it is, as gateways compare it.
     pub(super) fn info(&self, mark: Option<Mark>) -> SinkInfo {
         SinkInfo {
@@ -38,21 +63,21 @@ impl Offered {
         }
     }
 
-    /// The same if it isn't what is expected. The store is asked for its mark where `asks_store` says so: a batch
-    /// is compared by the connection that writes it.
-    pub(super) async fn differing(&self, expected: &Expected, asks_store: bool) -> Result<Option<SinkInfo>, SinkError> {
+    /// The same if it isn't what is expected.
+    pub(super) async fn differing(&self, expected: &Expected, check: Check) -> Result<Option<SinkInfo>, SinkError> {
         let differs = |mark| expected.layout.as_ref().is_some_and(|layout| *layout != self.info(mark).fingerprint());
-        if asks_store && expected.mark.is_some() {
-            let mark = self.sink.mark().await?;
+        if check != Check::AtWrite && expected.mark.is_some() {
+            let seen = if check == Check::AsSeen { *self.mark_seen() } else { None };
+            let mark = if seen.is_some() { seen } else { self.mark().await? };
             return Ok((mark != expected.mark || differs(mark)).then(|| self.info(mark)));
         }
-        if differs(None) { self.sink.mark().await.map(|mark| Some(self.info(mark))) } else { Ok(None) }
+        if differs(None) { self.mark().await.map(|mark| Some(self.info(mark))) } else { Ok(None) }
     }
 
     /// Does `work`, unless the sink isn't what is expected.
-    pub(super) fn verified(self, expected: Expected, asks_store: bool, work: Work) -> Work {
+    pub(super) fn verified(self, expected: Expected, check: Check, work: Work) -> Work {
         Box::pin(async move {
-            match self.differing(&expected, asks_store).await {
+            match self.differing(&expected, check).await {
                 Ok(None) => work.await,
                 Ok(Some(info)) => answer::json(&Outcome::Differs { info }),
                 Err(error) => answer::json(&Outcome::from(error)),
@@ -63,7 +88,10 @@ impl Offered {
     /// What a call's failure comes to.
     pub(super) fn failed(&self, error: SinkError) -> Outcome {
         match error {
-            SinkError::OtherStore(mark) => Outcome::Differs { info: self.info(Some(mark)) },
+            SinkError::OtherStore(mark) => {
+                *self.mark_seen() = Some(mark);
+                Outcome::Differs { info: self.info(Some(mark)) }
+            }
             error => error.into(),
         }
     }

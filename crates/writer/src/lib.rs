@@ -12,14 +12,14 @@ mod request;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use access::{Demand, Tokens};
 use event::cells::Counter;
 use event::limits::IN_FLIGHT_BYTES_MAX;
-use sink::Sink;
 use sink::remote::frame::FRAME_BYTES_MAX;
+use sink::{Mark, Sink};
 use tls::ServerTls;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -38,6 +38,16 @@ pub struct Offered {
     pub parts: BTreeMap<String, String>,
     /// The driver.
     pub sink: Sink,
+    /// The store's mark as it was last told.
+    mark_seen: Arc<Mutex<Option<Mark>>>,
+}
+
+impl Offered {
+    /// This sink.
+    #[must_use]
+    pub fn new(kind: &'static str, parts: BTreeMap<String, String>, sink: Sink) -> Self {
+        Self { kind, parts, sink, mark_seen: Arc::default() }
+    }
 }
 
 /// What a writer counts.

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::answer::{self, Body, Refused, Work};
 use crate::door::{self, Admitted};
-use crate::expected::Expected;
+use crate::expected::{Check, Expected};
 use crate::{Offered, UNIT, Writer};
 
 /// The content types of a query or a claim.
@@ -84,7 +84,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
             let lane = lane(&head.headers, admitted)?;
             let (batch, permit) = batch(writer, lane, &head.headers, body).await?;
             let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
-            return Ok(Begun::Work(offered.verified(expected, false, work)));
+            return Ok(Begun::Work(offered.verified(expected, Check::AtWrite, work)));
         }
         (&Method::POST, "read") => {
             check_content_type(&head.headers, &BODY_TYPES)?;
@@ -99,7 +99,8 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
         }
         _ => return Err(unknown_path()),
     };
-    Ok(Begun::Work(offered.verified(expected, true, work)))
+    let check = if call == "read" { Check::AsSeen } else { Check::First };
+    Ok(Begun::Work(offered.verified(expected, check, work)))
 }
 
 fn unknown_path() -> Refused {
@@ -142,7 +143,7 @@ fn info(offered: Offered) -> Work {
     Box::pin(async move {
         let connected = async {
             offered.sink.connect().await?;
-            offered.sink.mark().await
+            offered.mark().await
         };
         match connected.await {
             Ok(mark) => answer::json(&offered.info(mark)),

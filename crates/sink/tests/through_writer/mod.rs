@@ -41,7 +41,7 @@ impl Running {
             runtime.block_on(async move {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 tell.send(listener.local_addr().unwrap()).unwrap();
-                let offered = BTreeMap::from([("store".to_owned(), Offered { kind, parts: BTreeMap::new(), sink })]);
+                let offered = BTreeMap::from([("store".to_owned(), Offered::new(kind, BTreeMap::new(), sink))]);
                 let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
                 let stop = async { drop(stopped.await) };
                 Arc::new(writer).serve(listener, stop).await;
@@ -94,6 +94,7 @@ impl<S: Offers> Subject for Through<S> {
     const COMPARES: bool = S::COMPARES;
     const KNOWS_IDS: bool = S::KNOWS_IDS;
     const WITHHOLDS_ALL: bool = S::WITHHOLDS_ALL;
+    const HAS_OWN_MARK: bool = S::HAS_OWN_MARK;
     type Hindrance = Hindered<S::Hindrance>;
 
     fn as_kept(payload: &[u8]) -> Vec<u8> {
