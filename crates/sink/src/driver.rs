@@ -52,6 +52,9 @@ pub enum SinkConfig {
     /// A sink of a writer.
     #[cfg(feature = "remote")]
     Remote(crate::remote::RemoteConfig),
+    /// A sink of a writer that stores objects.
+    #[cfg(all(feature = "remote", feature = "objects-over-http"))]
+    RemoteObjects(crate::remote::RemoteObjectsConfig),
 }
 
 /// A driver of one store.
@@ -114,6 +117,8 @@ impl Sink {
             SinkConfig::Webhook(config) => Self::Webhook(crate::webhook::Webhook::new(config)),
             #[cfg(feature = "remote")]
             SinkConfig::Remote(config) => Self::Remote(crate::remote::Remote::new(config)),
+            #[cfg(all(feature = "remote", feature = "objects-over-http"))]
+            SinkConfig::RemoteObjects(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::writer(config))),
         }
     }
 

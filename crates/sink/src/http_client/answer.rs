@@ -22,7 +22,8 @@ pub struct Answer {
     origin: Origin,
     link: Option<Link>,
     silence_max: Duration,
-    pace: Pace,
+    /// The least rate of the body, if it has one.
+    pace: Option<Pace>,
     pool: Arc<Pool>,
 }
 
@@ -35,7 +36,13 @@ impl Answer {
         pool: Arc<Pool>,
     ) -> Self {
         let (head, body) = response.into_parts();
-        Self { head, body, origin, link: Some(link), silence_max, pace: Pace::new(silence_max), pool }
+        Self { head, body, origin, link: Some(link), silence_max, pace: Some(Pace::new(silence_max)), pool }
+    }
+
+    /// The same answer without a least rate of its body: for a server that sends single bytes while it works. Silence still ends it.
+    #[must_use]
+    pub fn without_pace(self) -> Self {
+        Self { pace: None, ..self }
     }
 
     /// The status.
@@ -63,7 +70,7 @@ impl Answer {
                 // Trailers say nothing that is asked for.
                 Some(frame) => {
                     let Ok(data) = frame.into_data() else { continue };
-                    if !self.pace.keeps_up(begun.elapsed(), data.len()) {
+                    if self.pace.as_mut().is_some_and(|pace| !pace.keeps_up(begun.elapsed(), data.len())) {
                         return Err(self.origin.failure(HttpFailureKind::TooSlow));
                     }
                     return Ok(Some(data));

@@ -8,14 +8,15 @@ use bytes::Bytes;
 use event::Lane;
 use futures_util::future::{Either, select};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::request::Builder;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::RemoteConfig;
+use super::{ANSWER_BYTES_MAX, RemoteConfig};
 use super::protocol::{self, Outcome};
 use super::servers::Servers;
-use crate::http_client::{Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
+use crate::http_client::{Answer, Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
 use crate::{Batch, Reason, SinkError};
 
 /// How long a writer may take to accept a connection, TLS included.
@@ -34,8 +35,11 @@ pub(super) struct Call<'a> {
     pub(super) answer_max: usize,
 }
 
+/// Makes a request to the writer of a number.
+type RequestTo<'a> = dyn Fn(usize) -> Result<Request<Body>, SinkError> + Send + Sync + 'a;
+
 /// Connections to the writers. Its clones share what is known of the writers; connections belong to the thread that uses them.
-pub(super) struct Caller {
+pub(crate) struct Caller {
     config: RemoteConfig,
     client: HttpClient,
     servers: Arc<Servers>,
@@ -45,21 +49,26 @@ pub(super) struct Caller {
 
 impl Caller {
     /// Connects to the writers that `servers` knows, which are those of `config`.
-    pub(super) fn new(config: RemoteConfig, servers: Arc<Servers>) -> Self {
+    pub(crate) fn new(config: RemoteConfig, servers: Arc<Servers>) -> Self {
+        Self::waiting(config, servers, SILENCE_MAX)
+    }
+
+    /// The same for requests during which a writer may say nothing for so long.
+    pub(crate) fn waiting(config: RemoteConfig, servers: Arc<Servers>, silence_max: Duration) -> Self {
         let client = HttpClient::new(HttpOptions {
             ca: config.ca.clone(),
             connect_timeout: CONNECT_TIMEOUT,
-            silence_max: SILENCE_MAX,
+            silence_max,
             waits_for_retry_after: false,
         });
         Self { config, client, servers, closed: watch::Sender::new(0) }
     }
 
-    pub(super) const fn config(&self) -> &RemoteConfig {
+    pub(crate) const fn config(&self) -> &RemoteConfig {
         &self.config
     }
 
-    pub(super) const fn servers(&self) -> &Arc<Servers> {
+    pub(crate) const fn servers(&self) -> &Arc<Servers> {
         &self.servers
     }
 
@@ -71,21 +80,29 @@ impl Caller {
 
     /// Asks a writer. The inner error is what the writer says its sink failed by.
     pub(super) async fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<Result<T, SinkError>, SinkError> {
-        let mut closed = self.closed.subscribe();
-        let work = pin!(self.ask_each(call));
-        let closed = pin!(closed.changed());
-        match select(work, closed).await {
-            Either::Left((answer, _)) => Ok(parse(&answer?)),
-            Either::Right(_) => Err(SinkError::Unavailable("the sink was closed".into())),
-        }
+        self.exchange(call.lane, call.answer_max, &|index| self.request(index, call)).await
     }
 
-    /// One writer after the other, as long as it is certain that none has got anything.
-    async fn ask_each(&self, call: &Call<'_>) -> Result<Bytes, SinkError> {
-        let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: self.config.sink.as_str().into() };
-        let mut last = SinkError::Misconfigured("the upstream names no writer".into());
-        for index in self.servers.order(call.lane.unwrap_or(&nobody)) {
-            match self.ask(index, call).await {
+    /// Has a writer store bytes, which `body` gives from the first on for each writer that is asked.
+    pub(crate) async fn upload(
+        &self,
+        lane: &Lane,
+        (path, headers): (&str, &HeaderMap),
+        body: &(dyn Fn() -> Body + Send + Sync),
+    ) -> Result<Outcome, SinkError> {
+        let request = |index| {
+            let mut request = self.head(index, Method::PUT, path)?.header(protocol::LANE, protocol::lane_text(lane));
+            request.headers_mut().map(|all| all.extend(headers.clone()));
+            finished(request, body())
+        };
+        self.exchange(Some(lane), ANSWER_BYTES_MAX, &request).await?
+    }
+
+    /// Asks a writer for bytes. An answer of any status that isn't a writer's own refusal is given as it comes.
+    pub(crate) async fn download(&self, path: &str, headers: &HeaderMap) -> Result<Answer, SinkError> {
+        let mut last = no_writer();
+        for index in self.order(None) {
+            match self.download_from(index, path, headers).await {
                 Ok(answer) => return Ok(answer),
                 Err(Unanswered::NextWriter(error)) => last = error,
                 Err(Unanswered::Unknown(error)) => return Err(error),
@@ -94,49 +111,110 @@ impl Caller {
         Err(last)
     }
 
-    async fn ask(&self, index: usize, call: &Call<'_>) -> Result<Bytes, Unanswered> {
-        let Self { client, servers, .. } = self;
-        let request = self.request(index, call).map_err(Unanswered::Unknown)?;
-        let failed = |failure: HttpFailure| {
-            servers.has_failed(index);
-            let error = if failure.is_misconfigured() { SinkError::Misconfigured } else { SinkError::Unavailable };
-            let error = error(format!("writer {failure}").into());
-            if failure.is_unsent() { Unanswered::NextWriter(error) } else { Unanswered::Unknown(error) }
-        };
-        let answer = client.send(request).await.map_err(failed)?;
-        let is_draining = answer.headers().contains_key(protocol::DRAINING);
+    async fn download_from(&self, index: usize, path: &str, headers: &HeaderMap) -> Result<Answer, Unanswered> {
+        let mut request = self.head(index, Method::GET, path).map_err(Unanswered::Unknown)?;
+        request.headers_mut().map(|all| all.extend(headers.clone()));
+        let answer = self.send(index, finished(request, empty()).map_err(Unanswered::Unknown)?).await?;
+        let is_refused = answer.headers().get(CONTENT_TYPE).is_some_and(|value| value == protocol::PROBLEM);
+        if !is_refused {
+            return Ok(answer);
+        }
         let status = answer.status();
-        let body = answer.bytes(call.answer_max).await.map_err(failed)?;
-        match status {
-            StatusCode::OK => {
-                if is_draining {
-                    servers.has_failed(index)
-                } else {
-                    servers.is_well(index)
-                }
-                Ok(body)
-            }
-            StatusCode::SERVICE_UNAVAILABLE => {
-                servers.has_failed(index);
-                Err(Unanswered::NextWriter(SinkError::Unavailable(self.words(index, status, &body))))
-            }
-            // The writer understood, and nothing was stored: another one would most likely say the same.
-            _ => Err(Unanswered::Unknown(SinkError::Misconfigured(self.words(index, status, &body)))),
+        let body = answer.bytes(ANSWER_BYTES_MAX).await.map_err(|failure| self.failed(index, &failure))?;
+        Err(self.refused(index, status, &body))
+    }
+
+    async fn exchange<T: DeserializeOwned>(
+        &self,
+        lane: Option<&Lane>,
+        answer_max: usize,
+        request: &RequestTo<'_>,
+    ) -> Result<Result<T, SinkError>, SinkError> {
+        let mut closed = self.closed.subscribe();
+        let work = pin!(self.ask_each(lane, answer_max, request));
+        let closed = pin!(closed.changed());
+        match select(work, closed).await {
+            Either::Left((answer, _)) => Ok(parse(&answer?)),
+            Either::Right(_) => Err(SinkError::Unavailable("the sink was closed".into())),
         }
     }
 
-    fn request(&self, index: usize, call: &Call<'_>) -> Result<Request<Body>, SinkError> {
+    /// One writer after the other, as long as it is certain that none has got anything.
+    async fn ask_each(
+        &self,
+        lane: Option<&Lane>,
+        answer_max: usize,
+        request: &RequestTo<'_>,
+    ) -> Result<Bytes, SinkError> {
+        let mut last = no_writer();
+        for index in self.order(lane) {
+            match self.ask(index, request(index)?, answer_max).await {
+                Ok(answer) => return Ok(answer),
+                Err(Unanswered::NextWriter(error)) => last = error,
+                Err(Unanswered::Unknown(error)) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    /// The order in which a lane, or what is of no lane, tries the writers.
+    fn order(&self, lane: Option<&Lane>) -> Vec<usize> {
+        let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: self.config.sink.as_str().into() };
+        self.servers.order(lane.unwrap_or(&nobody))
+    }
+
+    async fn ask(&self, index: usize, request: Request<Body>, answer_max: usize) -> Result<Bytes, Unanswered> {
+        let answer = self.send(index, request).await?;
+        let is_draining = answer.headers().contains_key(protocol::DRAINING);
+        let status = answer.status();
+        // A writer whose store works sends a newline each second.
+        let body = answer.without_pace().bytes(answer_max).await.map_err(|failure| self.failed(index, &failure))?;
+        if status != StatusCode::OK {
+            return Err(self.refused(index, status, &body));
+        }
+        if is_draining {
+            self.servers.has_failed(index)
+        } else {
+            self.servers.is_well(index)
+        }
+        Ok(body)
+    }
+
+    async fn send(&self, index: usize, request: Request<Body>) -> Result<Answer, Unanswered> {
+        self.client.send(request).await.map_err(|failure| self.failed(index, &failure))
+    }
+
+    fn failed(&self, index: usize, failure: &HttpFailure) -> Unanswered {
+        self.servers.has_failed(index);
+        let error = if failure.is_misconfigured() { SinkError::Misconfigured } else { SinkError::Unavailable };
+        let error = error(format!("writer {failure}").into());
+        if failure.is_unsent() { Unanswered::NextWriter(error) } else { Unanswered::Unknown(error) }
+    }
+
+    fn refused(&self, index: usize, status: StatusCode, body: &[u8]) -> Unanswered {
+        let words = self.words(index, status, body);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            self.servers.has_failed(index);
+            return Unanswered::NextWriter(SinkError::Unavailable(words));
+        }
+        // The writer understood, and nothing was stored: another one would most likely say the same.
+        Unanswered::Unknown(SinkError::Misconfigured(words))
+    }
+
+    /// The head of a request to one of the writers, with `path` behind that of the sink.
+    fn head(&self, index: usize, method: Method, path: &str) -> Result<Builder, SinkError> {
         let RemoteConfig { servers, sink, token, .. } = &self.config;
-        let wrong =
-            |what: &str| SinkError::Misconfigured(format!("a request to the writer can't be made: {what}").into());
         let server = servers.get(index).ok_or_else(|| wrong("there is no such writer"))?;
-        let url = server
-            .url(&format!("{}/{sink}{}", protocol::PATH, call.path))
-            .map_err(|error| wrong(&error.to_string()))?;
-        let mut request = Request::builder().method(call.method.clone()).uri(url);
+        let url = server.url(&format!("{}/{sink}{path}", protocol::PATH)).map_err(|error| wrong(&error.to_string()))?;
+        let mut request = Request::builder().method(method).uri(url);
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, token.header());
         }
+        Ok(request)
+    }
+
+    fn request(&self, index: usize, call: &Call<'_>) -> Result<Request<Body>, SinkError> {
+        let mut request = self.head(index, call.method.clone(), call.path)?;
         if let Some(lane) = call.lane {
             request = request.header(protocol::LANE, protocol::lane_text(lane));
         }
@@ -153,7 +231,7 @@ impl Caller {
             }
             None => empty(),
         };
-        request.body(body).map_err(|error| wrong(&error.to_string()))
+        finished(request, body)
     }
 
     /// What a writer said by a status other than 200.
@@ -167,6 +245,18 @@ impl Caller {
         let detail = detail.unwrap_or_else(|_| "no Forebay writer answers like this: look at the address".into());
         format!("writer {server} answers {status}: {}", shortened(&detail)).into()
     }
+}
+
+fn no_writer() -> SinkError {
+    SinkError::Misconfigured("the upstream names no writer".into())
+}
+
+fn wrong(what: &str) -> SinkError {
+    SinkError::Misconfigured(format!("a request to the writer can't be made: {what}").into())
+}
+
+fn finished(request: Builder, body: Body) -> Result<Request<Body>, SinkError> {
+    request.body(body).map_err(|error| wrong(&error.to_string()))
 }
 
 /// Why a writer gave no answer.

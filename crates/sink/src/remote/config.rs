@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use crate::Traits;
 use crate::http_client::Endpoint;
+use crate::{ObjectRules, Traits};
 
 /// The checked configuration of a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,15 @@ pub struct RemoteConfig {
     pub ca: Option<PathBuf>,
 }
 
+/// The checked configuration of a sink whose store keeps whole objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteObjectsConfig {
+    /// The writers and their sink. Its kind of store has objects.
+    pub remote: RemoteConfig,
+    /// What the gateway's objects are like.
+    pub rules: ObjectRules,
+}
+
 /// The kinds of store that a writer can have for a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteStore {
@@ -42,6 +51,12 @@ pub enum RemoteStore {
     Elasticsearch,
     /// Somebody's server.
     Webhook,
+    /// Files of a directory.
+    Directory,
+    /// Objects in a container of Swift.
+    Swift,
+    /// Objects in a bucket of S3.
+    S3,
     /// Takes everything and keeps nothing.
     Null,
     /// The memory of a test.
@@ -50,13 +65,23 @@ pub enum RemoteStore {
 
 /// A text that names no such kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted sqlite, postgres, redis, nats, elasticsearch, webhook or null")]
+#[error("wanted sqlite, postgres, redis, nats, elasticsearch, webhook, directory, swift, s3 or null")]
 pub struct UnknownStore;
 
 impl RemoteStore {
     /// Those that configurations may name.
-    pub const NAMED: [Self; 7] =
-        [Self::Sqlite, Self::Postgres, Self::Redis, Self::Nats, Self::Elasticsearch, Self::Webhook, Self::Null];
+    pub const NAMED: [Self; 10] = [
+        Self::Sqlite,
+        Self::Postgres,
+        Self::Redis,
+        Self::Nats,
+        Self::Elasticsearch,
+        Self::Webhook,
+        Self::Directory,
+        Self::Swift,
+        Self::S3,
+        Self::Null,
+    ];
 
     /// The kind's name in configurations.
     #[must_use]
@@ -68,9 +93,18 @@ impl RemoteStore {
             Self::Nats => "nats",
             Self::Elasticsearch => "elasticsearch",
             Self::Webhook => "webhook",
+            Self::Directory => "directory",
+            Self::Swift => "swift",
+            Self::S3 => "s3",
             Self::Null => "null",
             Self::Memory => "memory",
         }
+    }
+
+    /// Whether it stores whole objects: then its configuration is a [`RemoteObjectsConfig`].
+    #[must_use]
+    pub const fn has_objects(self) -> bool {
+        matches!(self, Self::Directory | Self::Swift | Self::S3)
     }
 
     /// What delivery must know of the store before any writer answers.
@@ -82,7 +116,9 @@ impl RemoteStore {
             // The store lives and dies with the writer's directory, and not with the journal.
             Self::Sqlite | Self::Postgres | Self::Redis | Self::Nats => (MINUTE, true),
             Self::Memory => (Duration::ZERO, true),
-            Self::Elasticsearch | Self::Webhook | Self::Null => (Duration::ZERO, false),
+            Self::Elasticsearch | Self::Webhook | Self::Directory | Self::Swift | Self::S3 | Self::Null => {
+                (Duration::ZERO, false)
+            }
         };
         Traits { settle, fenced, on_this_disk: false }
     }

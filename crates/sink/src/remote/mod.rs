@@ -3,12 +3,13 @@
 //! The store's cursor stays the truth, and the lane stays the owner of its progress: a writer owns nothing. A lane sticks to a writer and
 //! uses another one where that one doesn't answer.
 
-mod caller;
+pub(crate) mod caller;
 mod config;
 pub mod frame;
+pub mod objects;
 pub mod protocol;
 pub mod reading;
-mod servers;
+pub(crate) mod servers;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use event::limits::READ_BYTES_MAX;
 use event::read::{Page, Query, ReadError};
 use http::Method;
 
-pub use config::{DeliverToken, RemoteConfig, RemoteStore, UnknownStore};
+pub use config::{DeliverToken, RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore};
 
 use crate::read_thread::{PageReader, ReadThread};
 use crate::{Batch, Claim, Held, Reason, Report, SinkError, Takeover};
@@ -78,18 +79,7 @@ impl Remote {
     }
 
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
-        let call =
-            Call { method: Method::GET, path: "", lane: None, batch: None, body: None, answer_max: ANSWER_BYTES_MAX };
-        let info: SinkInfo = self.shared.caller.call(&call).await??;
-        let wanted = self.shared.caller.config().store.as_str();
-        if info.kind != wanted {
-            let sink = &self.shared.caller.config().sink;
-            let reason = format!(
-                "the writer's sink `{sink}` is of kind {}, this gateway's configuration says store = \"{wanted}\": change one of them",
-                info.kind
-            );
-            return Err(SinkError::Misconfigured(reason.into()));
-        }
+        let info = info(&self.shared.caller).await?;
         if self.shared.caller.config().reads && !info.reads {
             let sink = &self.shared.caller.config().sink;
             let reason = format!(
@@ -167,6 +157,22 @@ impl Remote {
         self.shared.caller.close();
         self.shared.reads.close().await;
     }
+}
+
+/// Connects a writer's sink to its store, and asks what it is: the kind of store that the configuration names.
+pub(crate) async fn info(caller: &Caller) -> Result<SinkInfo, SinkError> {
+    let call =
+        Call { method: Method::GET, path: "", lane: None, batch: None, body: None, answer_max: ANSWER_BYTES_MAX };
+    let info: SinkInfo = caller.call(&call).await??;
+    let (sink, wanted) = (&caller.config().sink, caller.config().store.as_str());
+    if info.kind == wanted {
+        return Ok(info);
+    }
+    let reason = format!(
+        "the writer's sink `{sink}` is of kind {}, this gateway's configuration says store = \"{wanted}\": change one of them",
+        info.kind
+    );
+    Err(SinkError::Misconfigured(reason.into()))
 }
 
 /// Reads through the writers, with connections of its own.

@@ -6,12 +6,15 @@ use std::time::Duration;
 use event::{Lane, Origin};
 use serde::{Deserialize, Serialize};
 
+use super::objects::ObjectsInfo;
 use crate::{Claim, Held, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
 
 /// Every path begins with it; behind it stands the sink's name.
 pub const PATH: &str = "/ingest/data";
 /// The type of a body that is a [frame](super::frame).
 pub const CONTENT_TYPE: &str = "application/vnd.forebay.batch";
+/// The type of the body of a writer's own refusal.
+pub const PROBLEM: &str = "application/problem+json";
 /// The lane: origin, shard and sink's name in the gateway's configuration, as in `0f…c1/0/warehouse`.
 pub const LANE: &str = "forebay-lane";
 /// The first and the last position that a batch accounts for, as in `101-200`.
@@ -34,6 +37,9 @@ pub struct SinkInfo {
     pub reads: bool,
     /// What the store may lose although it has answered, in words.
     pub caution: Option<String>,
+    /// What its objects are like, if it stores objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<ObjectsInfo>,
 }
 
 /// What the store holds of a lane.

@@ -14,7 +14,7 @@ const REST_MAX: Duration = Duration::from_secs(30);
 
 /// The writers of an upstream and how they do.
 #[derive(Debug)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     /// By which each lane orders them: rendezvous hashing, so that a writer that goes moves its own lanes only.
     names: Vec<String>,
     rests: Mutex<Vec<Rest>>,
@@ -28,7 +28,7 @@ struct Rest {
 }
 
 impl Servers {
-    pub(super) fn new(names: Vec<String>) -> Self {
+    pub(crate) fn new(names: Vec<String>) -> Self {
         let rests = Mutex::new(vec![Rest::default(); names.len()]);
         Self { names, rests }
     }

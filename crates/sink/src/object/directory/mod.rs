@@ -7,6 +7,8 @@
 mod failure;
 mod files;
 mod put;
+#[cfg(feature = "remote")]
+mod exchange;
 mod read;
 
 use std::fmt;
@@ -121,6 +123,18 @@ impl Directory {
         &self,
         work: impl FnOnce(&dyn Files, &Path, &AtomicBool) -> Result<T, SinkError> + Send + 'static,
     ) -> Result<T, SinkError> {
+        if self.0.files.may_block() {
+            return self.work_aside(work).await;
+        }
+        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&*self.0.files, &self.0.config.path, &AtomicBool::new(false))
+    }
+
+    /// The same on a thread that may block.
+    async fn work_aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Files, &Path, &AtomicBool) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
         let shared = self.0.clone();
         let caller = Caller(Arc::default());
         let abandoned = caller.0.clone();
@@ -128,9 +142,6 @@ impl Directory {
             let _turn = shared.turn.lock().unwrap_or_else(PoisonError::into_inner);
             work(&*shared.files, &shared.config.path, &abandoned)
         };
-        if !self.0.files.may_block() {
-            return in_turn();
-        }
         let worked = tokio::task::spawn_blocking(in_turn).await;
         worked.unwrap_or_else(|_| Err(failure::unanswered(&self.0.config.path)))
     }
