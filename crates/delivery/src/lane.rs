@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::Shard;
-use sink::{Batch, Claim, Cursor, Held, Sink, SinkError};
+use sink::{Batch, Claim, Cursor, Held, Report, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -239,6 +239,13 @@ impl Lane {
                 Err(NoPlace::Stop(reason)) => return Err(Turn::Stop(reason)),
             }
         }
+    }
+
+    /// Hands a batch to the sink, with what any process that writes it must know: up to where the store has the lane's events, and which of
+    /// these may have been handed over before.
+    pub(crate) async fn hand(&self, batch: Batch, floor: u64) -> Result<Report, SinkError> {
+        let again = self.status.hands_over(batch.last());
+        self.sink.write(&batch.sent_after(floor, again)).await
     }
 
     pub(crate) fn assembly(&self, first: u64) -> Assembly {

@@ -165,7 +165,7 @@ impl Lane {
     /// Their lane sends them again in their turn.
     async fn takes_newest(&self, run: &Run) -> bool {
         let Some(batch) = NEWEST.into_iter().find_map(|count| self.newest(run, count)) else { return false };
-        match self.sink.write(&batch).await {
+        match self.hand(batch.clone(), 0).await {
             Ok(Report::Stored) => true,
             Ok(Report::Except { refused, retry }) => refused.len() + retry.len() < batch.len(),
             Ok(Report::Withheld { .. }) | Err(_) => false,
@@ -239,7 +239,7 @@ impl Lane {
             return Ok(());
         }
         let batch = resent.batch((&self.name, self.claim));
-        let (refused, retry) = match self.sink.write(&batch).await {
+        let (refused, retry) = match self.hand(batch.clone(), 0).await {
             Ok(Report::Stored) => (Vec::new(), Vec::new()),
             Ok(Report::Except { refused, retry }) => (refused, retry),
             // The answer may be about the events, if they are the only ones that are sent.

@@ -87,6 +87,8 @@ struct Entry {
 pub struct Batch {
     lane: Lane,
     claim: Option<Claim>,
+    floor: u64,
+    again: u64,
     first: u64,
     last: u64,
     blocks: Arc<Vec<Bytes>>,
@@ -101,6 +103,8 @@ impl Batch {
         Self {
             lane,
             claim: None,
+            floor: 0,
+            again: 0,
             first,
             last: first.saturating_sub(1),
             blocks: Arc::default(),
@@ -113,6 +117,14 @@ impl Batch {
     #[must_use]
     pub fn claimed_by(self, claim: Claim) -> Self {
         Self { claim: Some(claim), ..self }
+    }
+
+    /// The same batch with its lane's progress: the store is known to have everything up to `floor`, and positions up to `again` may have
+    /// been handed to this sink before.
+    #[must_use]
+    pub const fn sent_after(mut self, floor: u64, again: u64) -> Self {
+        (self.floor, self.again) = (floor, again);
+        self
     }
 
     /// Adds a record whose texts and payload are slices of `block`. Its sequence must be greater than that of
@@ -155,6 +167,19 @@ impl Batch {
     #[must_use]
     pub const fn claim(&self) -> Option<Claim> {
         self.claim
+    }
+
+    /// Up to where the lane knows its events to be stored. A fenced store compares it with its cursor in the batch's transaction: a store
+    /// whose cursor is lower has lost some of them, and takes nothing. 0 if the lane knows nothing.
+    #[must_use]
+    pub const fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// The highest position that was ever handed to this sink before this attempt: a record at or below it may be stored already.
+    #[must_use]
+    pub const fn again(&self) -> u64 {
+        self.again
     }
 
     /// The first position that the batch accounts for.

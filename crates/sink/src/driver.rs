@@ -10,8 +10,6 @@ use crate::contract::make_visible;
 use crate::object::directory::{Directory, Files, OsFiles};
 #[cfg(feature = "objects-over-http")]
 use crate::object::over_http::OverHttp;
-#[cfg(feature = "remote")]
-use crate::remote::Reading;
 use crate::{
     Batch, Claim, Cursor, DirectoryConfig, Held, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite,
     SqliteConfig, Takeover, Traits,
@@ -196,29 +194,7 @@ impl Sink {
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(None),
             #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.held(lane, Reading::Own).await,
-        };
-        done.map_err(SinkError::visible)
-    }
-
-    /// The same as [`Self::held`] for another lane than the caller's own. What that lane was seen to have stored stays as it is: a store
-    /// that has lost some of it is still noticed when the lane writes.
-    ///
-    /// # Errors
-    /// [`SinkError`] where the store doesn't answer.
-    pub async fn peek(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
-        let done = match self {
-            Self::Memory(memory) => memory.held(lane),
-            Self::Sqlite(sqlite) => sqlite.peek(lane).await.map(Some),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(postgres) => postgres.peek(lane).await.map(Some),
-            #[cfg(feature = "nats")]
-            Self::Nats(nats) => nats.peek(lane).await.map(Some),
-            #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.peek(lane).await.map(Some),
-            #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.held(lane, Reading::Peek).await,
-            _ => Ok(None),
+            Self::Remote(remote) => remote.held(lane).await,
         };
         done.map_err(SinkError::visible)
     }

@@ -5,6 +5,8 @@ mod batch;
 mod claim;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(any(feature = "nats", feature = "postgres", feature = "redis"))]
+mod connection_pool;
 mod contract;
 mod driver;
 #[cfg(feature = "elasticsearch")]
@@ -15,6 +17,8 @@ mod escapes;
 mod folder;
 #[cfg(feature = "http-client")]
 pub mod http_client;
+#[cfg(any(feature = "nats", feature = "postgres", feature = "redis"))]
+mod lane_states;
 pub mod memory;
 #[cfg(feature = "nats")]
 pub mod nats;

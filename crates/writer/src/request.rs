@@ -68,10 +68,6 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
             let lane = lane(&head.headers)?;
             held(writer.clone(), async move { offered.sink.held(&lane).await })
         }
-        (&Method::GET, "peek") => {
-            let lane = lane(&head.headers)?;
-            held(writer.clone(), async move { offered.sink.peek(&lane).await })
-        }
         (&Method::POST, "claim") => {
             let (lane, (claim, takeover)) = (lane(&head.headers)?, claim_query(body).await?);
             held(writer.clone(), async move { offered.sink.claim(&lane, claim, takeover).await })
@@ -86,8 +82,8 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
             let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query makes no sense"))?;
             read(offered.sink, query)
         }
-        (_, "" | "cursor" | "peek" | "claim" | "read") => {
-            let detail = "a sink takes GET and POST, its cursor and peek GET, its claim and read POST";
+        (_, "" | "cursor" | "claim" | "read") => {
+            let detail = "a sink takes GET and POST, its cursor GET, its claim and read POST";
             return Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", detail));
         }
         _ => return Err(unknown_path()),
@@ -198,6 +194,7 @@ async fn batch(writer: &Writer, headers: &HeaderMap, body: Incoming) -> Result<(
     let permit = permit.map_err(|_| Refused::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the writer ends"))?;
     let frame = whole(body, length).await?;
     let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    let batch = batch.sent_after(position(headers, protocol::FLOOR)?, position(headers, protocol::AGAIN)?);
     let batch = match text(headers, protocol::CLAIM) {
         Some(claim) => {
             batch.claimed_by(claim.parse().map_err(|_| bad_request("the header Forebay-Claim is no claim"))?)
@@ -205,6 +202,15 @@ async fn batch(writer: &Writer, headers: &HeaderMap, body: Incoming) -> Result<(
         None => batch,
     };
     Ok((batch, permit))
+}
+
+fn position(headers: &HeaderMap, name: &'static str) -> Result<u64, Refused> {
+    let wrong = || {
+        bad_request(format!(
+            "the header {name} is missing or is no position: run the same release of gateway and writer"
+        ))
+    };
+    text(headers, name).and_then(|text| text.parse().ok()).ok_or_else(wrong)
 }
 
 /// The length of a body, which may have so many bytes.

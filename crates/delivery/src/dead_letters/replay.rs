@@ -214,7 +214,8 @@ impl Page {
 
     /// These of the letters as a batch behind `cursor`.
     pub(super) fn batch(&self, (lane, claim): (&Lane, Claim), cursor: u64, part: &[Numbered]) -> Batch {
-        let mut batch = Batch::new(lane.clone(), cursor + 1).claimed_by(claim);
+        // Each letter was handed to the sink before.
+        let mut batch = Batch::new(lane.clone(), cursor + 1).claimed_by(claim).sent_after(cursor, u64::MAX);
         for stretch in &self.stretches {
             let mut push = |at: u64, record: &Record<'_>, block| {
                 if let Ok(index) = part.binary_search_by_key(&at, |(at, _)| *at) {

@@ -20,7 +20,7 @@ impl Lane {
         loop {
             let part = if is_refused { probe(&batch) } else { batch.clone() };
             let started = Instant::now();
-            let answer = self.sink.write(&part).await;
+            let answer = self.hand(part.clone(), run.store_at).await;
             self.status.write_time.record(started.elapsed());
             match answer {
                 Ok(Report::Stored) => {

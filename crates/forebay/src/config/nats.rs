@@ -11,7 +11,7 @@ use ::sink::nats::{
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::Section;
-use super::store::{ca, timeout};
+use super::store::{ca, connections_max, timeout};
 use super::{duration, file};
 
 /// The settings.
@@ -29,6 +29,7 @@ pub(super) const KEYS: &[&str] = &[
     "replicas",
     "max_age",
     "timeout",
+    "max_connections",
 ];
 /// The settings that are about making the stream.
 const OF_CREATION: [&str; 2] = ["replicas", "max_age"];
@@ -48,7 +49,9 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     let subject = reader.text_or(section, "subject", SUBJECT, subject);
     let creation = creation(reader, section);
     let timeout = timeout(reader, section);
-    Some(NatsConfig { servers: servers?, credentials, ca, stream: stream?, subject: subject?, creation, timeout })
+    let connections_max = connections_max(reader, section).unwrap_or(NatsConfig::CONNECTIONS_MAX);
+    let (servers, stream, subject) = (servers?, stream?, subject?);
+    Some(NatsConfig { servers, credentials, ca, stream, subject, creation, timeout, connections_max })
 }
 
 /// How a missing stream is made, unless it shall be there.

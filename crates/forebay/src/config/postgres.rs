@@ -1,6 +1,5 @@
 //! What sinks of kind `postgres` have: where the server is, which table, and what its columns hold.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use ::sink::TableName;
@@ -14,7 +13,7 @@ use event::limits;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::Section;
-use super::store::{ca, timeout};
+use super::store::{ca, connections_max, timeout};
 use super::{duration, pointer, shards};
 
 /// The settings.
@@ -112,13 +111,8 @@ pub(super) fn server(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<S
 /// How many connections there are, and for how long: what isn't said is as in `otherwise`.
 pub(super) fn connections(reader: &mut Reader<'_>, section: &Section<'_>, otherwise: Connections) -> Connections {
     let age = |text: &str| duration::within(text, limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
-    let count = |number: i64| {
-        let count = usize::try_from(number).ok().filter(|count| *count <= limits::STORE_CONNECTIONS_MAX);
-        let wrong = || Wrong::new("is out of range", format!("wanted 1 to {}", limits::STORE_CONNECTIONS_MAX));
-        count.and_then(NonZeroUsize::new).ok_or_else(wrong)
-    };
     Connections {
-        max: reader.integer(section, "max_connections", count).map(|found| found.value).or(otherwise.max),
+        max: connections_max(reader, section).or(otherwise.max),
         idle: reader.text(section, "idle_timeout", age).map_or(otherwise.idle, |found| found.value),
         lifetime: reader.text(section, "max_lifetime", age).map_or(otherwise.lifetime, |found| found.value),
         pooler: reader.text(section, "pooler", pooler).map_or(otherwise.pooler, |found| found.value),

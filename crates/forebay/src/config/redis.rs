@@ -11,7 +11,7 @@ use super::pointer;
 use super::reader::{self, Reader, Wrong};
 use super::report::Mistake;
 use super::section::Section;
-use super::store::{ca, each, timeout};
+use super::store::{ca, connections_max, each, timeout};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -29,6 +29,7 @@ pub(super) const KEYS: &[&str] = &[
     "by",
     "max_entries",
     "timeout",
+    "max_connections",
 ];
 const KEY: &str = "{type}";
 const SENTINELS: &str = "sentinels";
@@ -71,9 +72,11 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     let (server, deployment) = place(reader, section);
     let ca = ca(reader, section, folder);
     let timeout = timeout(reader, section);
+    let connections_max = connections_max(reader, section).unwrap_or(RedisConfig::CONNECTIONS_MAX);
     let structure = structure(reader, section);
     let key = key(reader, section, structure.as_ref());
-    Some(RedisConfig { server: server?, deployment: deployment?, ca, key: key?, structure: structure?, timeout })
+    let (server, deployment, key, structure) = (server?, deployment?, key?, structure?);
+    Some(RedisConfig { server, deployment, ca, key, structure, timeout, connections_max })
 }
 
 /// Where the server is, and how it is found.

@@ -1,6 +1,5 @@
 //! What sinks for servers have in common: an authority, a time-out, and how much they are asked at a time.
 
-#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +7,6 @@ use std::time::Duration;
 use event::limits;
 
 use super::reader::Reader;
-#[cfg(any(feature = "elasticsearch", feature = "redis", feature = "webhook"))]
 use super::reader::Wrong;
 #[cfg(any(feature = "redis", feature = "webhook"))]
 use super::report::Mistake;
@@ -48,6 +46,17 @@ pub(super) fn requests(number: i64) -> Result<NonZeroUsize, Wrong> {
     let max = limits::STORE_REQUESTS_MAX;
     let number = usize::try_from(number).ok().filter(|number| *number <= max).and_then(NonZeroUsize::new);
     number.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {max}")))
+}
+
+/// How many connections there may be.
+#[cfg(any(feature = "nats", feature = "postgres", feature = "redis"))]
+pub(super) fn connections_max(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<NonZeroUsize> {
+    let count = |number: i64| {
+        let count = usize::try_from(number).ok().filter(|count| *count <= limits::STORE_CONNECTIONS_MAX);
+        let wrong = || Wrong::new("is out of range", format!("wanted 1 to {}", limits::STORE_CONNECTIONS_MAX));
+        count.and_then(NonZeroUsize::new).ok_or_else(wrong)
+    };
+    reader.integer(section, "max_connections", count).map(|found| found.value)
 }
 
 /// How long a server may take for an answer.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::config::{Conflict, ElasticsearchConfig, Target};
 use super::document;
-use super::doubt::Made;
+use super::in_doubt::Made;
 use crate::{Batch, Record, Write as Kind};
 
 /// Bytes of an action's line and of what a document has beside its payload: index, id, time.

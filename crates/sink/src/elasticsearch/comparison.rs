@@ -12,6 +12,7 @@ use super::bulk::{EVENT_VERSION, document_id};
 use super::config::{ElasticsearchConfig, Shape};
 use super::document::{self, PAYLOAD, TIMESTAMP};
 use super::failure::Failure;
+use super::in_doubt::Made;
 use super::outcome::StoreError;
 use super::server::Server;
 use crate::{Batch, Record, Write as Kind};
@@ -52,6 +53,10 @@ struct Found<'a> {
     source: Option<&'a RawValue>,
     #[serde(rename = "_version")]
     version: Option<u64>,
+    #[serde(rename = "_seq_no")]
+    number: Option<u64>,
+    #[serde(rename = "_primary_term")]
+    term: Option<u64>,
     error: Option<StoreError>,
 }
 
@@ -90,14 +95,14 @@ pub(super) async fn occupied(
     Ok(occupied)
 }
 
-/// For each of `wanted` the first of the places at which there is a document.
-pub(super) async fn first_found(
+/// For each of `wanted` the places at which there is a document, in their order, with the documents.
+pub(super) async fn all_found(
     config: &ElasticsearchConfig,
     server: &Server,
     batch: &Batch,
     wanted: Vec<Vec<Taken>>,
-) -> Result<Vec<Option<Taken>>, Failure> {
-    let mut firsts = vec![None; wanted.len()];
+) -> Result<Vec<Vec<(Taken, Made)>>, Failure> {
+    let mut all = vec![Vec::new(); wanted.len()];
     let places =
         wanted.into_iter().enumerate().flat_map(|(number, places)| places.into_iter().map(move |at| (number, at)));
     let (numbers, places): (Vec<usize>, Vec<Taken>) = places.unzip();
@@ -105,13 +110,16 @@ pub(super) async fn first_found(
         let answer = server.documents(question(config, batch, places), false).await?;
         for ((number, place), found) in numbers.iter().zip(places).zip(found(&answer, places)?) {
             if is_there(place, &found)?
-                && let Some(first) = firsts.get_mut(*number).filter(|first| first.is_none())
+                && let Some(places) = all.get_mut(*number)
             {
-                *first = Some(place.clone());
+                let (Some(number), Some(term)) = (found.number, found.term) else {
+                    return Err(Failure::Odd("its answer to _mget has a document without _seq_no".to_owned()));
+                };
+                places.push((place.clone(), Made { index: place.index.clone(), number, term }));
             }
         }
     }
-    Ok(firsts)
+    Ok(all)
 }
 
 /// Whether there is a document at a place. An index that was deleted has none; neither has one that was closed, as far as can be told:

@@ -60,16 +60,6 @@ impl Failure {
         matches!(self, Self::Status(StatusCode::PAYLOAD_TOO_LARGE, _))
     }
 
-    /// Whether the store may have done what was asked for, all or a part of it.
-    pub(super) fn leaves_unknown(&self) -> bool {
-        match self {
-            Self::Http(failure) => !failure.is_unsent(),
-            Self::Status(status, _) => !matches!(status.as_u16(), 300..=405 | 411 | 413..=415 | 429),
-            Self::Overloaded(_) | Self::Unfit(_) => false,
-            Self::Odd(_) | Self::Closed => true,
-        }
-    }
-
     /// What happened, without the place.
     pub(super) fn what(&self) -> String {
         match self {
@@ -131,21 +121,6 @@ mod tests {
             assert_eq!(matches!(error, SinkError::Misconfigured(_)), acts, "{error}");
             assert!(error.to_string().contains("words"), "{error}");
         }
-    }
-
-    #[test]
-    fn only_what_the_store_certainly_turned_away_is_not_in_doubt() {
-        let unknown = |status| Failure::Status(StatusCode::from_u16(status).unwrap(), String::new()).leaves_unknown();
-        for status in [200, 408, 409, 499, 500, 502, 503, 504] {
-            assert!(unknown(status), "{status}");
-        }
-        for status in [301, 400, 401, 403, 404, 405, 413, 429] {
-            assert!(!unknown(status), "{status}");
-        }
-        let http = |kind| Failure::Http(HttpFailure { place: String::new(), kind }).leaves_unknown();
-        assert!(!http(HttpFailureKind::Closed));
-        assert!(http(HttpFailureKind::Broken(String::new())) && http(HttpFailureKind::TooLong(1)));
-        assert!(Failure::Odd(String::new()).leaves_unknown() && Failure::Closed.leaves_unknown());
     }
 
     #[test]

@@ -7,10 +7,10 @@ mod bulk;
 mod comparison;
 mod config;
 mod document;
-mod doubt;
 mod failure;
 mod fields;
 mod generations;
+mod in_doubt;
 mod index;
 mod limiter;
 mod nodes;
@@ -40,7 +40,6 @@ pub use index::{IndexPattern, InvalidIndex};
 
 use crate::read_thread::ReadThread;
 use crate::{Batch, Report, SinkError};
-use doubt::Doubt;
 use failure::Failure;
 use generations::Generations;
 use limiter::Limiter;
@@ -58,7 +57,6 @@ struct Shared {
     config: ElasticsearchConfig,
     server: Server,
     limiter: Limiter,
-    doubt: Doubt,
     generations: Generations,
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
@@ -76,7 +74,6 @@ impl Elasticsearch {
             config,
             server,
             limiter,
-            doubt: Doubt::new(),
             generations: Generations::default(),
             is_ready: Mutex::default(),
             closed: watch::Sender::new(0),
@@ -112,8 +109,8 @@ impl Elasticsearch {
                 *is_ready = true;
             }
             drop(is_ready);
-            let Shared { config, server, limiter, doubt, generations, written, .. } = &*self.shared;
-            let report = Writing { config, server, limiter, doubt, generations, batch }.store().await;
+            let Shared { config, server, limiter, generations, written, .. } = &*self.shared;
+            let report = Writing { config, server, limiter, generations, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
             report
         })

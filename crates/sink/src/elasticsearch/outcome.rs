@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::doubt::Made;
 use super::failure::Failure;
+use super::in_doubt::Made;
 use crate::Reason;
 use crate::http_client::shortened;
 

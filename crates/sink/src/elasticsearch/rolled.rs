@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use super::bulk;
-use super::comparison::{Taken, Verdict, compare, first_found};
+use super::comparison::{Taken, Verdict, all_found, compare};
 use super::config::Conflict;
-use super::doubt::{Doubted, Made};
 use super::failure::Failure;
 use super::generations::{Generation, looked_at};
+use super::in_doubt::Made;
 use super::outcome::deletions;
 use super::write::{Outcomes, Writing};
 use crate::{Reason, Retry, RetryScope};
@@ -20,13 +20,14 @@ pub(super) struct Before {
     doubted: Vec<usize>,
     /// Those that are there.
     pub(super) found: Vec<Taken>,
-    /// Those that an earlier attempt has made, and which are still to be held against older indices.
-    pub(super) made: Vec<(usize, Made)>,
+    /// Further documents of theirs in newer indices: an attempt has made these, and did not get to look behind it.
+    repeated: Vec<Twice>,
     /// What was behind each of their names.
     generations: HashMap<String, Vec<Generation>>,
 }
 
-/// A document that was made though there is one of its id in an older index.
+/// A document that was made although there is one of its id in an older index.
+#[derive(Clone, Debug)]
 struct Twice {
     made: Made,
     /// The older one.
@@ -49,12 +50,10 @@ impl Before {
 
 impl Writing<'_> {
     /// Looks for the records that may have been sent before, where there is more than one index that they can stand in.
-    pub(super) async fn look_before(&self, doubted: Vec<Doubted>) -> Result<Before, Failure> {
-        let mut before = Before { doubted: doubted.iter().map(|doubted| doubted.at).collect(), ..Before::default() };
-        let (made, unmade): (Vec<Doubted>, Vec<Doubted>) = doubted.into_iter().partition(|one| one.made.is_some());
-        before.made = made.into_iter().filter_map(|Doubted { at, made }| made.map(|made| (at, made))).collect();
+    pub(super) async fn look_before(&self, doubted: Vec<usize>) -> Result<Before, Failure> {
+        let mut before = Before { doubted, ..Before::default() };
         let mut wanted = Vec::new();
-        for (name, records) in self.by_name(unmade.into_iter().map(|doubted| (doubted.at, ()))) {
+        for (name, records) in self.by_name(before.doubted.iter().map(|at| (*at, ()))) {
             let generations = self.generations.behind(self.server, &name).await?;
             if generations.len() > 1 {
                 let looked = looked_at(&generations, self.received_first(&records));
@@ -62,21 +61,27 @@ impl Writing<'_> {
             }
             before.generations.insert(name, generations);
         }
-        let found = first_found(self.config, self.server, self.batch, wanted).await?;
-        before.found = found.into_iter().flatten().collect();
+        for places in all_found(self.config, self.server, self.batch, wanted).await? {
+            let mut places = places.into_iter();
+            let Some((stored, _)) = places.next() else { continue };
+            before.repeated.extend(places.map(|(_, made)| Twice { made, stored: stored.clone() }));
+            before.found.push(stored);
+        }
         Ok(before)
     }
 
     /// Holds what was made just now against the older indices behind its name. What is in one of these was stored before: the document that was
     /// made is deleted, if it still is as it was made.
-    pub(super) async fn look_behind(&self, before: &Before, all: &mut Outcomes) {
+    pub(super) async fn look_behind(&self, before: Before, all: &mut Outcomes) {
         let made = std::mem::take(&mut all.made);
-        if made.is_empty() {
+        if made.is_empty() && before.repeated.is_empty() {
             return;
         }
-        let twice = match self.judged(before, made.clone()).await {
+        let records: Vec<usize> =
+            made.iter().map(|(at, _)| *at).chain(before.repeated.iter().map(|twice| twice.stored.at)).collect();
+        let twice = match self.judged(before, made).await {
             Ok(twice) => twice,
-            Err(failure) => return all.unsettled(made, failure),
+            Err(failure) => return all.unsettled(records, failure),
         };
         let made: Vec<(usize, Made)> = twice.iter().map(|(twice, _)| (twice.stored.at, twice.made.clone())).collect();
         match self.delete(&made).await {
@@ -84,24 +89,35 @@ impl Writing<'_> {
                 for ((twice, verdict), done) in twice.into_iter().zip(done) {
                     match done {
                         Ok(()) => all.judge(&twice.stored, verdict),
-                        Err(reason) => all.still_twice((twice.stored.at, twice.made), reason),
+                        Err(reason) => all.still_twice(twice.stored.at, reason),
                     }
                 }
             }
-            Err(failure) => all.unsettled(made, failure),
+            Err(failure) => all.unsettled(records, failure),
         }
     }
 
     /// Those that stand in an older index too, compared with what is there. Where that has gone meanwhile, the one that was made stays.
-    async fn judged(&self, before: &Before, made: Vec<(usize, Made)>) -> Result<Vec<(Twice, Verdict)>, Failure> {
-        let twice = self.made_twice(before, made).await?;
+    async fn judged(&self, before: Before, made: Vec<(usize, Made)>) -> Result<Vec<(Twice, Verdict)>, Failure> {
+        let repeated = self.only_same(&before.repeated).await?;
+        let twice = self.made_twice(&before, made).await?;
         let verdicts = if self.config.conflict == Conflict::DeadLetter {
             let stored: Vec<Taken> = twice.iter().map(|twice| twice.stored.clone()).collect();
             compare(self.config, self.server, self.batch, &stored).await?
         } else {
             vec![Verdict::Same; twice.len()]
         };
-        Ok(twice.into_iter().zip(verdicts).filter(|(_, verdict)| *verdict != Verdict::Gone).collect())
+        let made = twice.into_iter().zip(verdicts).filter(|(_, verdict)| *verdict != Verdict::Gone);
+        Ok(made.chain(repeated.into_iter().map(|twice| (twice, Verdict::Same))).collect())
+    }
+
+    /// Those of which both documents are the record's: it isn't known that an attempt of this record has made the newer one.
+    async fn only_same(&self, repeated: &[Twice]) -> Result<Vec<Twice>, Failure> {
+        let newer = |twice: &Twice| Taken { at: twice.stored.at, index: twice.made.index.clone() };
+        let both: Vec<Taken> = repeated.iter().flat_map(|twice| [twice.stored.clone(), newer(twice)]).collect();
+        let verdicts = compare(self.config, self.server, self.batch, &both).await?;
+        let are_same = verdicts.chunks(2).map(|pair| pair.iter().all(|verdict| *verdict == Verdict::Same));
+        Ok(repeated.iter().zip(are_same).filter(|(_, are_same)| *are_same).map(|(twice, _)| twice.clone()).collect())
     }
 
     /// Those of the documents made that stand in an older index too.
@@ -122,8 +138,9 @@ impl Writing<'_> {
                 asked.push(made);
             }
         }
-        let found = first_found(self.config, self.server, self.batch, wanted).await?;
-        Ok(asked.into_iter().zip(found).filter_map(|(made, found)| Some(Twice { made, stored: found? })).collect())
+        let found = all_found(self.config, self.server, self.batch, wanted).await?;
+        let first = found.into_iter().map(|places| places.into_iter().next());
+        Ok(asked.into_iter().zip(first).filter_map(|(made, first)| Some(Twice { made, stored: first?.0 })).collect())
     }
 
     /// Deletes documents that nobody has changed since they were made, and says of each why it couldn't be done.
@@ -154,16 +171,16 @@ impl Writing<'_> {
 }
 
 impl Outcomes {
-    /// Nobody knows of these documents whether they are one too many.
-    fn unsettled(&mut self, made: Vec<(usize, Made)>, failure: Failure) {
+    /// It isn't known whether the documents of these records are one too many.
+    fn unsettled(&mut self, records: Vec<usize>, failure: Failure) {
         let reason: Reason = format!("it can't be held against older indices of its name: {}", failure.what()).into();
-        made.into_iter().for_each(|made| self.still_twice(made, reason.clone()));
+        records.into_iter().for_each(|at| self.still_twice(at, reason.clone()));
         self.failures.push(failure);
     }
 
-    fn still_twice(&mut self, (at, made): (usize, Made), reason: Reason) {
+    /// The record is to be sent again, and looked for then.
+    fn still_twice(&mut self, at: usize, reason: Reason) {
         self.retry.push(Retry { index: at, reason, scope: RetryScope::Store });
-        self.unknown.push(Doubted { at, made: Some(made) });
     }
 }
 

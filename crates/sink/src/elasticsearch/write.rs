@@ -1,13 +1,15 @@
 //! A batch as `_bulk` requests, several in flight, and what they came to together.
 
+use std::collections::HashSet;
+
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 
 use super::bulk;
 use super::comparison::{Taken, Verdict, compare, occupied};
 use super::config::{Conflict, ElasticsearchConfig, Target};
-use super::doubt::{Doubt, Doubted, Made};
 use super::failure::Failure;
 use super::generations::Generations;
+use super::in_doubt::{Made, in_doubt};
 use super::limiter::Limiter;
 use super::outcome::{Outcome, outcomes};
 use super::rolled::Before;
@@ -22,8 +24,6 @@ pub(super) struct Outcomes {
     taken: Vec<Taken>,
     /// What was created here and may have been sent before, with where it stands.
     pub(super) made: Vec<(usize, Made)>,
-    /// Of those that are to be sent again the ones whose documents may be there all the same.
-    pub(super) unknown: Vec<Doubted>,
     /// How many of those that are to be sent again only wait until the store has less to do.
     waiting: usize,
     /// Requests without an outcome: their records are among those to be sent again.
@@ -35,7 +35,6 @@ pub(super) struct Writing<'a> {
     pub(super) config: &'a ElasticsearchConfig,
     pub(super) server: &'a Server,
     pub(super) limiter: &'a Limiter,
-    pub(super) doubt: &'a Doubt,
     pub(super) generations: &'a Generations,
     pub(super) batch: &'a Batch,
 }
@@ -46,15 +45,14 @@ impl Writing<'_> {
     /// # Errors
     /// Nothing of it is known to be stored, and nothing is refused.
     pub(super) async fn store(&self) -> Result<Report, Failure> {
-        let Self { config, doubt, batch, .. } = self;
+        let Self { config, batch, .. } = self;
         let refused = self.refused_results().await?;
-        let mut before = self.look_before(doubt.of(config, batch)).await?;
-        let (taken, made) = (std::mem::take(&mut before.found), std::mem::take(&mut before.made));
+        let mut before = self.look_before(in_doubt(config, batch)).await?;
+        let taken = std::mem::take(&mut before.found);
         let mut left_out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
-        left_out.extend(taken.iter().map(|found| found.at).chain(made.iter().map(|(at, _)| *at)));
+        left_out.extend(taken.iter().map(|found| found.at));
         left_out.sort_unstable();
-        let mut all = Outcomes { refused, taken, made, ..Outcomes::default() };
-        let attempt = doubt.begin(batch);
+        let mut all = Outcomes { refused, taken, ..Outcomes::default() };
         let parts = bulk::parts(batch, &left_out, config.request_bytes);
         if batch.has_repetitions() {
             for part in parts {
@@ -66,8 +64,7 @@ impl Writing<'_> {
         }
         // First what was there, since one of a batch's two of one id may be compared with the other.
         self.compare_taken(&mut all).await;
-        self.look_behind(&before, &mut all).await;
-        attempt.ended(&all.left(), std::mem::take(&mut all.unknown));
+        self.look_behind(before, &mut all).await;
         all.into_report(batch.len())
     }
 
@@ -144,7 +141,6 @@ impl Writing<'_> {
                 let reason: Reason = format!("it can't be compared with what is stored: {}", failure.what()).into();
                 let retry = |taken: &Taken| Retry { index: taken.at, reason: reason.clone(), scope: RetryScope::Store };
                 all.retry.extend(taken.iter().map(retry));
-                all.unknown.extend(taken.iter().map(|taken| Doubted { at: taken.at, made: None }));
                 all.failures.push(failure);
             }
         }
@@ -167,12 +163,10 @@ impl Outcomes {
                 }
                 Outcome::Failing(reason) => {
                     outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
-                    outcomes.unknown.push(Doubted { at: index, made: None });
                     outcomes.waiting += 1;
                 }
                 Outcome::Unknown(reason) => {
                     outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record });
-                    outcomes.unknown.push(Doubted { at: index, made: None });
                 }
             }
         }
@@ -181,11 +175,9 @@ impl Outcomes {
 
     fn failed(part: Vec<usize>, failure: Failure) -> Self {
         let reason: Reason = failure.what().into();
-        let doubted = |at: &usize| Doubted { at: *at, made: None };
-        let unknown = if failure.leaves_unknown() { part.iter().map(doubted).collect() } else { Vec::new() };
         let retry = |index| Retry { index, reason: reason.clone(), scope: RetryScope::Store };
         let retry = part.into_iter().map(retry).collect();
-        Self { retry, unknown, failures: vec![failure], ..Self::default() }
+        Self { retry, failures: vec![failure], ..Self::default() }
     }
 
     fn add(&mut self, other: Self) {
@@ -193,7 +185,6 @@ impl Outcomes {
         self.retry.extend(other.retry);
         self.taken.extend(other.taken);
         self.made.extend(other.made);
-        self.unknown.extend(other.unknown);
         self.waiting += other.waiting;
         self.failures.extend(other.failures);
     }
@@ -209,16 +200,8 @@ impl Outcomes {
             Verdict::Gone => {
                 let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
                 self.retry.push(Retry { index, reason, scope: RetryScope::Record });
-                // Whoever deleted it may have found it in an older index.
-                self.unknown.push(Doubted { at: index, made: None });
             }
         }
-    }
-
-    /// The records that aren't stored.
-    fn left(&self) -> Vec<usize> {
-        let refused = self.refused.iter().map(|refusal| refusal.index);
-        refused.chain(self.retry.iter().map(|retry| retry.index)).collect()
     }
 
     /// What delivery is told of a batch of `count` records.
@@ -239,7 +222,11 @@ impl Outcomes {
             return Ok(Report::Stored);
         }
         self.refused.sort_by_key(|refusal| refusal.index);
+        // What is refused isn't sent again, and a record that two looks have failed for is named once.
+        let refused: HashSet<usize> = self.refused.iter().map(|refusal| refusal.index).collect();
+        self.retry.retain(|retry| !refused.contains(&retry.index));
         self.retry.sort_by_key(|retry| retry.index);
+        self.retry.dedup_by_key(|retry| retry.index);
         Ok(Report::Except { refused: self.refused, retry: self.retry })
     }
 }

@@ -159,6 +159,9 @@ impl State {
         if !Claim::admits(self.data.claims.get(batch.lane()).copied(), batch) {
             return Err(unavailable(OF_ANOTHER));
         }
+        if cursor < batch.floor() {
+            return Err(unavailable("the memory store has lost a tail"));
+        }
         if batch.last() <= cursor {
             return Ok(Report::Stored);
         }

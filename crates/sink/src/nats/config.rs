@@ -1,6 +1,7 @@
 //! What is known of a NATS sink before it connects: where the servers are, which stream, and under which subjects.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -30,6 +31,13 @@ pub struct NatsConfig {
     pub creation: Option<Creation>,
     /// How long a server may take for an answer.
     pub timeout: Duration,
+    /// So many connections at most.
+    pub connections_max: NonZeroUsize,
+}
+
+impl NatsConfig {
+    /// [`NatsConfig::connections_max`], if nothing else is wanted.
+    pub const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 }
 
 /// How a missing stream is made.

@@ -1,27 +1,27 @@
-//! The connections of a sink's lanes: one each, made when the lane first calls and again after whatever failed.
+//! The lanes of a sink, and the connections that they share.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex as BlockingMutex, MutexGuard, PoisonError};
+use std::sync::{Mutex as BlockingMutex, PoisonError};
 
 use event::Lane;
 use futures_util::future::{Either, select};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 
 use super::config::NatsConfig;
 use super::cursor::{self, Cursor};
 use super::failure::Failure;
-use super::session::Session;
+use super::session::{IDLE_MAX, Session};
 use super::standing::Standing;
 use super::write;
+use crate::connection_pool::{ConnectionPool, Lent};
+use crate::lane_states::LaneStates;
 use crate::{Batch, Claim, Held, Report, Takeover};
 
 /// The lanes that have called.
 pub(super) struct Lanes {
-    seats: BlockingMutex<HashMap<Lane, Arc<Mutex<Seat>>>>,
-    /// A connection that was made before it was known for which lane.
-    spare: BlockingMutex<Option<Link>>,
+    states: LaneStates<LaneState>,
+    pool: ConnectionPool<Link>,
     /// What the stream may lose, as it was last looked at.
     caution: BlockingMutex<Option<&'static str>>,
     /// How often the sink was closed: calls in flight end by it.
@@ -35,54 +35,33 @@ struct Link {
     standing: Standing,
 }
 
-/// A lane's place.
 #[derive(Debug, Default)]
-pub(super) struct Seat {
-    link: Option<Link>,
-    /// The cursor that this lane has left behind; unknown after whatever failed.
+pub(super) struct LaneState {
+    /// The lane's last cursor, which saves a question: the server takes a batch only behind the cursor that it has. Unknown after a failure.
     pub(super) cursor: Option<Cursor>,
-    /// Up to where the lane was seen to be stored: a stream that has less is another one, or has lost something.
-    pub(super) stored: u64,
 }
 
-impl Seat {
-    /// Goes on from this cursor, wherever it is.
-    fn stand_at(&mut self, link: Link, cursor: Cursor) -> Held {
+impl LaneState {
+    fn goes_on_from(&mut self, cursor: Cursor) -> Held {
         let held = Held::new(cursor.position, cursor.claim);
-        *self = Self { link: Some(link), stored: cursor.position, cursor: Some(cursor) };
+        self.cursor = Some(cursor);
         held
     }
-
-    /// A cursor that was read, unless it lies before what was stored.
-    pub(super) fn checked(&self, cursor: Cursor) -> Result<Cursor, Failure> {
-        if cursor.position < self.stored {
-            return Err(Failure::LostTail { position: cursor.position, stored: self.stored });
-        }
-        Ok(cursor)
-    }
 }
 
-impl Default for Lanes {
-    fn default() -> Self {
+impl Lanes {
+    pub(super) fn new(config: &NatsConfig) -> Self {
         Self {
-            seats: BlockingMutex::default(),
-            spare: BlockingMutex::default(),
+            states: LaneStates::default(),
+            pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
             caution: BlockingMutex::default(),
             closed: watch::Sender::new(0),
         }
     }
-}
 
-fn held<T>(mutex: &BlockingMutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Lanes {
     pub(super) async fn connect(&self, config: &NatsConfig) -> Result<(), Failure> {
         self.unless_closed(async {
-            let spare = held(&self.spare).take();
-            let link = self.find(config, spare).await?;
-            *held(&self.spare) = Some(link);
+            self.pool.give_back(self.take(config).await?);
             Ok(())
         })
         .await
@@ -90,27 +69,14 @@ impl Lanes {
 
     pub(super) async fn held(&self, config: &NatsConfig, lane: &Lane) -> Result<Held, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(lane);
-            let mut seat = seat.lock().await;
-            self.look(config, &mut seat, lane).await
+            let state = self.states.of(lane);
+            let mut state = state.lock().await;
+            let mut lent = self.take(config).await?;
+            let cursor = cursor::read(&mut lent.connection.session, &config.stream, lane, (0, false)).await?;
+            self.pool.give_back(lent);
+            Ok(state.goes_on_from(cursor))
         })
         .await
-    }
-
-    /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
-    pub(super) async fn peek(&self, config: &NatsConfig, lane: &Lane) -> Result<Held, Failure> {
-        let mut seat = Seat::default();
-        let found = self.unless_closed(self.look(config, &mut seat, lane)).await;
-        if let Some(link) = seat.link {
-            held(&self.spare).get_or_insert(link);
-        }
-        found
-    }
-
-    async fn look(&self, config: &NatsConfig, seat: &mut Seat, lane: &Lane) -> Result<Held, Failure> {
-        let mut link = self.take(config, seat).await?;
-        let cursor = cursor::read(&mut link.session, &config.stream, lane, (0, false)).await?;
-        Ok(seat.stand_at(link, cursor))
     }
 
     pub(super) async fn claim(
@@ -120,24 +86,25 @@ impl Lanes {
         (claim, takeover): (Claim, &Takeover),
     ) -> Result<Held, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(lane);
-            let mut seat = seat.lock().await;
-            let mut link = self.take(config, &mut seat).await?;
-            let Link { session, standing } = &mut link;
+            let state = self.states.of(lane);
+            let mut state = state.lock().await;
+            let mut lent = self.take(config).await?;
+            let Link { session, standing } = &mut lent.connection;
             let cursor = write::claim(session, (standing, config), lane, claim, takeover).await?;
-            Ok(seat.stand_at(link, cursor))
+            self.pool.give_back(lent);
+            Ok(state.goes_on_from(cursor))
         })
         .await
     }
 
     pub(super) async fn write(&self, config: &NatsConfig, batch: &Batch) -> Result<Report, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(batch.lane());
-            let mut seat = seat.lock().await;
-            // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state, and no cursor.
-            let Link { mut session, standing } = self.take(config, &mut seat).await?;
-            let report = write::write(&mut session, &standing, config, batch, &mut seat).await?;
-            seat.link = Some(Link { session, standing });
+            let state = self.states.of(batch.lane());
+            let mut state = state.lock().await;
+            let mut lent = self.take(config).await?;
+            let Link { session, standing } = &mut lent.connection;
+            let report = write::write(session, standing, config, batch, &mut state).await?;
+            self.pool.give_back(lent);
             Ok(report)
         })
         .await
@@ -146,38 +113,28 @@ impl Lanes {
     /// Ends the calls in flight and closes all connections.
     pub(super) async fn close(&self) {
         self.closed.send_modify(|count| *count += 1);
-        let seats: Vec<_> = held(&self.seats).values().cloned().collect();
-        drop(held(&self.spare).take());
-        for seat in seats {
-            drop(seat.lock().await.link.take());
+        for state in self.states.all() {
+            drop(state.lock().await.cursor.take());
         }
+        while self.pool.pop().is_some() {}
     }
 
     /// What the stream may lose, as it was last looked at.
     pub(super) fn caution(&self) -> Option<&'static str> {
-        *held(&self.caution)
+        *self.caution.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seat(&self, lane: &Lane) -> Arc<Mutex<Seat>> {
-        held(&self.seats).entry(lane.clone()).or_default().clone()
-    }
-
-    /// The lane's connection, or the spare one, or a new one.
-    async fn take(&self, config: &NatsConfig, seat: &mut Seat) -> Result<Link, Failure> {
-        let link = seat.link.take().or_else(|| held(&self.spare).take());
-        self.find(config, link).await
-    }
-
-    async fn find(&self, config: &NatsConfig, link: Option<Link>) -> Result<Link, Failure> {
-        if let Some(mut link) = link
-            && link.session.is_fresh().await
-        {
-            return Ok(link);
+    async fn take(&self, config: &NatsConfig) -> Result<Lent<'_, Link>, Failure> {
+        let permit = self.pool.permit().await;
+        while let Some(mut link) = self.pool.pop() {
+            if link.session.is_fresh().await {
+                return Ok(permit.lend(link));
+            }
         }
         let mut session = Session::open(config).await?;
         let standing = Standing::of(&mut session, config).await?;
-        *held(&self.caution) = standing.caution;
-        Ok(Link { session, standing })
+        *self.caution.lock().unwrap_or_else(PoisonError::into_inner) = standing.caution;
+        Ok(permit.lend(Link { session, standing }))
     }
 
     /// Does `work`, unless the sink is closed meanwhile.

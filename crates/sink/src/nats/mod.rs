@@ -49,7 +49,8 @@ struct Shared {
 
 impl Nats {
     pub(crate) fn new(config: NatsConfig) -> Self {
-        Self { shared: Arc::new(Shared { config, lanes: Lanes::default() }) }
+        let lanes = Lanes::new(&config);
+        Self { shared: Arc::new(Shared { config, lanes }) }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -64,11 +65,6 @@ impl Nats {
     pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {
         let Shared { config, lanes } = &*self.shared;
         lanes.held(config, lane).await.map_err(|failure| failure.into_sink_error(config))
-    }
-
-    pub(crate) async fn peek(&self, lane: &Lane) -> Result<Held, SinkError> {
-        let Shared { config, lanes } = &*self.shared;
-        lanes.peek(config, lane).await.map_err(|failure| failure.into_sink_error(config))
     }
 
     pub(crate) async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {

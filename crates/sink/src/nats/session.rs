@@ -24,7 +24,7 @@ use crate::stream::{Place, Stream};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection that was idle for so long isn't used again: nobody answers the server's questions meanwhile, and after some minutes
 /// of silence it closes.
-const IDLE_MAX: Duration = Duration::from_mins(1);
+pub(super) const IDLE_MAX: Duration = Duration::from_mins(1);
 /// A connection isn't used for longer, so that the stream is looked at again, and a name's new address is found.
 const LIFE_MAX: Duration = Duration::from_hours(1);
 /// Bytes that are read at a time.

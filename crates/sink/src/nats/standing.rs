@@ -136,6 +136,7 @@ mod tests {
             subject: "events.{type}".parse().unwrap(),
             creation: None,
             timeout: Duration::from_secs(1),
+            connections_max: NatsConfig::CONNECTIONS_MAX,
         }
     }
 

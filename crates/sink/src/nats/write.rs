@@ -7,7 +7,7 @@ use event::Lane;
 use super::config::NatsConfig;
 use super::cursor::{self, Cursor};
 use super::failure::Failure;
-use super::lanes::Seat;
+use super::lanes::LaneState;
 use super::publish::{Frame, Outcome, publish};
 use super::row::Row;
 use super::session::Session;
@@ -24,28 +24,32 @@ const MOVES_MAX: usize = 5;
 const BUSY: Failure =
     Failure::Odd("the lane's cursor moves again and again: does another Forebay run on a copy of this data directory?");
 
-/// Writes what of `batch` lies beyond its lane's cursor, unless the cursor is less than where the lane was seen to be stored.
+/// Writes what of `batch` lies beyond its lane's cursor, unless the cursor is less than the batch's floor.
 pub(super) async fn write(
     session: &mut Session,
     standing: &Standing,
     config: &NatsConfig,
     batch: &Batch,
-    seat: &mut Seat,
+    lane: &mut LaneState,
 ) -> Result<Report, Failure> {
-    let cursor = match seat.cursor.take() {
-        Some(cursor) => cursor,
-        None => seat.checked(cursor::read(session, &config.stream, batch.lane(), (seat.stored, false)).await?)?,
+    let is_as_known = |cursor: &Cursor| cursor.position == batch.floor() && Claim::admits(cursor.claim, batch);
+    let cursor = match lane.cursor.take() {
+        Some(cursor) if is_as_known(&cursor) => cursor,
+        // Another process may have written since.
+        _ => cursor::read(session, &config.stream, batch.lane(), (batch.floor(), false)).await?,
     };
+    let cursor = checked(cursor, batch.floor())?;
     if !Claim::admits(cursor.claim, batch) {
         return Err(Failure::Claimed);
     }
     let (rows, refused) = rows(standing, config, batch, &cursor);
     if !refused.is_empty() {
-        seat.cursor = Some(cursor);
+        lane.cursor = Some(cursor);
         return Ok(Report::Withheld { refused });
     }
+    let stored = batch.floor();
     let mut writing =
-        Writing { session, standing, config, batch, seat, cursor, rows, size: RECORDS_MAX, is_known: false };
+        Writing { session, standing, config, batch, stored, cursor, rows, size: RECORDS_MAX, is_known: false };
     let mut moves = 0;
     while writing.cursor.position < batch.last() {
         moves += usize::from(writing.step().await? == Step::Moved);
@@ -53,8 +57,16 @@ pub(super) async fn write(
             return Err(BUSY);
         }
     }
-    writing.seat.cursor = Some(writing.cursor);
+    lane.cursor = Some(writing.cursor);
     Ok(Report::Stored)
+}
+
+/// A cursor, unless it lies before what is known to be stored.
+fn checked(cursor: Cursor, stored: u64) -> Result<Cursor, Failure> {
+    if cursor.position < stored {
+        return Err(Failure::LostTail { position: cursor.position, stored });
+    }
+    Ok(cursor)
 }
 
 /// Exchanges the claim on `lane`, if `takeover` allows it, and gives the cursor that is there then.
@@ -121,7 +133,8 @@ struct Writing<'a> {
     standing: &'a Standing,
     config: &'a NatsConfig,
     batch: &'a Batch,
-    seat: &'a mut Seat,
+    /// Up to where its lane is known to be stored.
+    stored: u64,
     cursor: Cursor,
     /// What lies beyond the cursor.
     rows: Vec<Row<'a>>,
@@ -180,7 +193,7 @@ impl Writing<'_> {
                 return Err(Failure::Torn { first: cursor.position + 1, last });
             }
         }
-        self.seat.stored = last;
+        self.stored = last;
         self.cursor = Cursor {
             position: last,
             sequence,
@@ -194,9 +207,9 @@ impl Writing<'_> {
     }
 
     async fn read(&mut self, is_new: bool) -> Result<Cursor, Failure> {
-        let known = (self.seat.stored, is_new);
+        let known = (self.stored, is_new);
         let cursor = cursor::read(self.session, &self.config.stream, self.batch.lane(), known).await?;
-        let cursor = self.seat.checked(cursor)?;
+        let cursor = checked(cursor, self.stored)?;
         if Claim::admits(cursor.claim, self.batch) { Ok(cursor) } else { Err(Failure::Claimed) }
     }
 }

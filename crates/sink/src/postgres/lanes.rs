@@ -1,33 +1,29 @@
-//! The lanes of a sink: each has one call in flight, and remembers up to where it was seen to be stored.
+//! The lanes of a sink: each has one call in flight.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex as BlockingMutex, PoisonError};
 
 use event::Lane;
 use futures_util::future::{Either, select};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 
 use super::config::PostgresConfig;
 use super::failure::Failure;
 use super::pool::Pool;
 use super::transaction;
+use crate::lane_states::LaneStates;
 use crate::{Batch, Claim, Held, Report, Takeover};
 
 /// The lanes that have called, and the connections that they share.
 pub(super) struct Lanes {
-    seats: BlockingMutex<HashMap<Lane, Arc<Mutex<Seat>>>>,
+    states: LaneStates<LaneState>,
     pool: Pool,
     /// How often the sink was closed: calls in flight end by it.
     closed: watch::Sender<u64>,
 }
 
-/// A lane's place.
 #[derive(Debug, Default)]
-struct Seat {
-    /// Up to where the lane was seen to be stored: a server that has less is another one, or an older copy.
-    stored: u64,
+struct LaneState {
     /// How many attempts in a row have found no record that the server takes.
     fruitless: u32,
 }
@@ -40,7 +36,7 @@ const PROBES_DOUBLED_MAX: u32 = 5;
 impl Lanes {
     pub(super) fn new(config: &PostgresConfig) -> Self {
         let pool = Pool::new(&config.connections);
-        Self { seats: BlockingMutex::default(), pool, closed: watch::Sender::new(0) }
+        Self { states: LaneStates::default(), pool, closed: watch::Sender::new(0) }
     }
 
     pub(super) async fn connect(&self, config: &PostgresConfig) -> Result<(), Failure> {
@@ -53,26 +49,15 @@ impl Lanes {
 
     pub(super) async fn held(&self, config: &PostgresConfig, lane: &Lane) -> Result<Held, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(lane);
-            let mut seat = seat.lock().await;
-            let held = self.look(config, lane).await?;
-            seat.stored = held.position;
+            let state = self.states.of(lane);
+            let _turn = state.lock().await;
+            let mut lent = self.pool.take(config).await?;
+            let (talk, driver) = lent.connection.session.parts();
+            let held = driver.run(transaction::read(talk, &lent.connection.table, lane)).await?;
+            self.pool.give_back(lent);
             Ok(held)
         })
         .await
-    }
-
-    /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
-    pub(super) async fn peek(&self, config: &PostgresConfig, lane: &Lane) -> Result<Held, Failure> {
-        self.unless_closed(self.look(config, lane)).await
-    }
-
-    async fn look(&self, config: &PostgresConfig, lane: &Lane) -> Result<Held, Failure> {
-        let mut lent = self.pool.take(config).await?;
-        let (talk, driver) = lent.open.session.parts();
-        let held = driver.run(transaction::read(talk, &lent.open.table, lane)).await?;
-        self.pool.give_back(lent);
-        Ok(held)
     }
 
     pub(super) async fn claim(
@@ -82,14 +67,13 @@ impl Lanes {
         (claim, takeover): (Claim, &Takeover),
     ) -> Result<Held, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(lane);
-            let mut seat = seat.lock().await;
+            let state = self.states.of(lane);
+            let _turn = state.lock().await;
             let mut lent = self.pool.take(config).await?;
-            let (talk, driver) = lent.open.session.parts();
-            let exchange = transaction::exchange_claim(talk, &lent.open.table, lane, claim, takeover);
+            let (talk, driver) = lent.connection.session.parts();
+            let exchange = transaction::exchange_claim(talk, &lent.connection.table, lane, claim, takeover);
             let held = driver.run(exchange).await?;
             self.pool.give_back(lent);
-            seat.stored = held.position;
             Ok(held)
         })
         .await
@@ -97,22 +81,18 @@ impl Lanes {
 
     pub(super) async fn write(&self, config: &PostgresConfig, batch: &Batch) -> Result<Report, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(batch.lane());
-            let mut seat = seat.lock().await;
-            // Given back at the end only: a call that fails or is dropped on the way leaves no connection in an unknown state.
+            let state = self.states.of(batch.lane());
+            let mut state = state.lock().await;
             let mut lent = self.pool.take(config).await?;
-            let probes = PROBES << seat.fruitless.min(PROBES_DOUBLED_MAX);
-            let written = lent.open.write_as_it_is_now(config, batch, (seat.stored, probes)).await;
-            seat.fruitless = match &written {
-                Err(Failure::NoRowPasses { .. }) => seat.fruitless.saturating_add(1),
-                Err(_) => seat.fruitless,
+            let probes = PROBES << state.fruitless.min(PROBES_DOUBLED_MAX);
+            let written = lent.connection.write_as_it_is_now(config, batch, probes).await;
+            state.fruitless = match &written {
+                Err(Failure::NoRowPasses { .. }) => state.fruitless.saturating_add(1),
+                Err(_) => state.fruitless,
                 Ok(_) => 0,
             };
             let report = written?;
             self.pool.give_back(lent);
-            if report == Report::Stored {
-                seat.stored = seat.stored.max(batch.last());
-            }
             Ok(report)
         })
         .await
@@ -121,15 +101,10 @@ impl Lanes {
     /// Ends the calls in flight and closes all connections.
     pub(super) async fn close(&self) {
         self.closed.send_modify(|count| *count += 1);
-        let seats: Vec<_> = self.seats.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        for seat in seats {
-            drop(seat.lock().await);
+        for state in self.states.all() {
+            drop(state.lock().await);
         }
         self.pool.close().await;
-    }
-
-    fn seat(&self, lane: &Lane) -> Arc<Mutex<Seat>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner).entry(lane.clone()).or_default().clone()
     }
 
     /// Does `work`, unless the sink is closed meanwhile.

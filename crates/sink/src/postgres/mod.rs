@@ -83,11 +83,6 @@ impl Postgres {
         lanes.held(config, lane).await.map_err(|failure| failure.into_sink_error(config))
     }
 
-    pub(crate) async fn peek(&self, lane: &Lane) -> Result<Held, SinkError> {
-        let Shared { config, lanes, .. } = &*self.shared;
-        lanes.peek(config, lane).await.map_err(|failure| failure.into_sink_error(config))
-    }
-
     pub(crate) async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
         let Shared { config, lanes, .. } = &*self.shared;
         lanes.claim(config, lane, (claim, takeover)).await.map_err(|failure| failure.into_sink_error(config))

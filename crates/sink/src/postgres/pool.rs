@@ -4,10 +4,7 @@
 //! sink that has nothing to do.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::config::PostgresConfig;
 use super::failure::Failure;
@@ -16,6 +13,7 @@ use super::pooler::Pooler;
 use super::session::Session;
 use super::table::Table;
 use super::transaction::{self, How};
+use crate::connection_pool::{ConnectionPool, Lent};
 use crate::{Batch, Report};
 
 /// How many connections write to a database, and how long each is used.
@@ -62,11 +60,11 @@ impl Open {
         Ok(Self { session, table, days: Days::default(), copies: true })
     }
 
-    /// Stores a batch, of which everything up to `at_least` is there.
-    async fn write(&mut self, batch: &Batch, (at_least, probes): (u64, usize)) -> Result<Report, Failure> {
+    /// Stores a batch.
+    async fn write(&mut self, batch: &Batch, probes: usize) -> Result<Report, Failure> {
         let Self { session, table, days, copies } = self;
         let (talk, driver) = session.parts();
-        let how = How { at_least, probes, copies: *copies };
+        let how = How { probes, copies: *copies };
         let work = async {
             days.prepare(talk, table, batch).await?;
             transaction::write(talk, table, batch, how).await
@@ -79,19 +77,19 @@ impl Open {
         &mut self,
         config: &PostgresConfig,
         batch: &Batch,
-        how: (u64, usize),
+        probes: usize,
     ) -> Result<Report, Failure> {
-        let written = match self.write(batch, how).await {
+        let written = match self.write(batch, probes).await {
             Err(Failure::NoCopy(_)) => {
                 *self = Self { copies: false, ..Self::new(config).await? };
-                self.write(batch, how).await
+                self.write(batch, probes).await
             }
             written => written,
         };
         match written {
             Err(failure) if failure.may_be_of_an_older_table() => {
                 let is_another = self.look_again(config).await?;
-                if is_another { self.write(batch, how).await } else { Err(failure) }
+                if is_another { self.write(batch, probes).await } else { Err(failure) }
             }
             done => done,
         }
@@ -111,51 +109,33 @@ impl Open {
     }
 }
 
-/// A connection that one call has. Where it isn't given back it is closed.
-pub(super) struct Lent<'a> {
-    pub(super) open: Open,
-    _place: SemaphorePermit<'a>,
-}
-
 /// The connections of a sink.
-pub(super) struct Pool {
-    places: Semaphore,
-    free: Mutex<Vec<Open>>,
-}
+pub(super) struct Pool(ConnectionPool<Open>);
 
 impl Pool {
     pub(super) fn new(limits: &Connections) -> Self {
-        let places = limits.max.map_or(Semaphore::MAX_PERMITS, |max| max.get().min(Semaphore::MAX_PERMITS));
-        Self { places: Semaphore::new(places), free: Mutex::default() }
+        Self(ConnectionPool::new(limits.max, limits.idle))
     }
 
     /// A connection that is free, or a new one, as soon as there may be one.
-    pub(super) async fn take(&self, config: &PostgresConfig) -> Result<Lent<'_>, Failure> {
-        let place = self.places.acquire().await.map_err(|_| Failure::Closed)?;
-        // The one that was used last, so that those that aren't needed come to their end.
-        while let Some(mut open) = self.pop() {
+    pub(super) async fn take(&self, config: &PostgresConfig) -> Result<Lent<'_, Open>, Failure> {
+        let permit = self.0.permit().await;
+        while let Some(mut open) = self.0.pop() {
             if open.session.is_fresh().await {
-                return Ok(Lent { open, _place: place });
+                return Ok(permit.lend(open));
             }
         }
-        Ok(Lent { open: Open::new(config).await?, _place: place })
+        Ok(permit.lend(Open::new(config).await?))
     }
 
-    pub(super) fn give_back(&self, lent: Lent<'_>) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        // The server has ended these, or does so now.
-        free.retain(|open| !open.session.is_stale());
-        free.push(lent.open);
+    pub(super) fn give_back(&self, lent: Lent<'_, Open>) {
+        self.0.give_back(lent);
     }
 
     /// Closes those that are free.
     pub(super) async fn close(&self) {
-        while let Some(open) = self.pop() {
+        while let Some(open) = self.0.pop() {
             open.session.close().await;
         }
-    }
-
-    fn pop(&self) -> Option<Open> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 }

@@ -100,8 +100,6 @@ async fn begin(talk: &Talk, table: &Table, lane: &Lane) -> Result<(u64, Option<C
 /// How a batch is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct How {
-    /// Up to where the lane was seen to be stored.
-    pub(super) at_least: u64,
     /// How many records are tried one by one if the server refuses all of them.
     pub(super) probes: usize,
     /// Whether the table takes a COPY: one with row-level security doesn't.
@@ -110,17 +108,17 @@ pub(super) struct How {
 
 /// Writes what of `batch` lies beyond its lane's cursor, all or nothing.
 pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, how: How) -> Result<Report, Failure> {
-    let How { at_least, probes, copies } = how;
+    let How { probes, copies } = how;
     // Revisions are compared with what is there: a COPY can't.
     if copies && is_new_only(batch) {
-        match attempt(talk, table, batch, at_least, Way::Copy).await {
+        match attempt(talk, table, batch, Way::Copy).await {
             Err(failure) if failure.blame().is_some() => talk.order("rollback").await?,
             Ok(None) => {}
             Ok(Some(report)) => return Ok(report),
             Err(failure) => return Err(failure),
         }
     }
-    match attempt(talk, table, batch, at_least, Way::Careful(probes)).await {
+    match attempt(talk, table, batch, Way::Careful(probes)).await {
         // A table may refuse a record for what else is in its transaction: fewer at a time may pass.
         Err(Failure::Unsteady(words)) => {
             talk.order("rollback").await?;
@@ -152,22 +150,16 @@ enum Way {
 }
 
 /// One transaction; `None` where nothing was written, and another way must be tried.
-async fn attempt(
-    talk: &Talk,
-    table: &Table,
-    batch: &Batch,
-    at_least: u64,
-    way: Way,
-) -> Result<Option<Report>, Failure> {
+async fn attempt(talk: &Talk, table: &Table, batch: &Batch, way: Way) -> Result<Option<Report>, Failure> {
     let (cursor, held) = begin(talk, table, batch.lane()).await?;
     if !Claim::admits(held, batch) {
         talk.order("rollback").await?;
         return Err(Failure::Claimed);
     }
-    if cursor < at_least || batch.last() <= cursor {
+    if cursor < batch.floor() || batch.last() <= cursor {
         talk.order("rollback").await?;
-        let lost = Failure::LostTail { position: cursor, stored: at_least };
-        return if cursor < at_least { Err(lost) } else { Ok(Some(Report::Stored)) };
+        let lost = Failure::LostTail { position: cursor, stored: batch.floor() };
+        return if cursor < batch.floor() { Err(lost) } else { Ok(Some(Report::Stored)) };
     }
     let found = match way {
         Way::Copy if copy(talk, table, batch, cursor).await? => Findings::default(),

@@ -1,6 +1,7 @@
 //! What is known of a Redis sink before it connects: where the server is, which keys, and what stands under them.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -32,9 +33,14 @@ pub struct RedisConfig {
     pub structure: Structure,
     /// How long the server may take for one script.
     pub timeout: Duration,
+    /// So many connections at most. In a cluster each lane that has called lately has one to each node that it needs instead.
+    pub connections_max: NonZeroUsize,
 }
 
 impl RedisConfig {
+    /// [`RedisConfig::connections_max`], if nothing else is wanted.
+    pub const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
+
     /// Where events go, for a person.
     #[must_use]
     pub fn place(&self) -> String {

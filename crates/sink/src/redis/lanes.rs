@@ -1,13 +1,13 @@
-//! The connections of a sink's lanes: one each, made when the lane first calls and again after whatever failed.
+//! The lanes of a sink, and the connections that they share.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex as BlockingMutex, MutexGuard, PoisonError};
+use std::sync::{Mutex as BlockingMutex, MutexGuard, PoisonError};
 
 use event::Lane;
 use futures_util::future::{Either, select};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 
 use super::address::Address;
 use super::cluster::{Map, Nodes};
@@ -17,15 +17,17 @@ use super::deployment::Deployment;
 use super::failure::Failure;
 use super::places::Places;
 use super::script;
-use super::session::Session;
+use super::session::{IDLE_MAX, Session};
 use super::standing::Standing;
+use crate::connection_pool::{ConnectionPool, Lent};
+use crate::lane_states::LaneStates;
 use crate::{Batch, Claim, Held, Report, Takeover};
 
 /// The lanes that have called.
 pub(super) struct Lanes {
-    seats: BlockingMutex<HashMap<Lane, Arc<Mutex<Seat>>>>,
-    /// A connection that was made before it was known for which lane.
-    spare: BlockingMutex<Option<Session>>,
+    states: LaneStates<LaneState>,
+    /// Connections to the one server that is written to; in a cluster each lane has its own.
+    pool: ConnectionPool<Session>,
     /// The server as it was last looked at.
     standing: BlockingMutex<Option<Standing>>,
     /// The cluster, if it is one.
@@ -34,26 +36,23 @@ pub(super) struct Lanes {
     closed: watch::Sender<u64>,
 }
 
-/// A lane's place.
+/// A lane of a cluster.
 #[derive(Debug, Default)]
-struct Seat {
-    session: Option<Session>,
-    /// Up to where the lane was seen to be stored: a server that has less is another one, or has lost something.
-    stored: u64,
+struct LaneState {
     /// In a cluster a connection for each node that was needed.
     sessions: HashMap<Address, Session>,
     /// How far the lane is there, where its keys are in several slots.
     places: Places,
 }
 
-impl Seat {
+impl LaneState {
     async fn held(&mut self, config: &RedisConfig, nodes: (&Map, &[Address]), lane: &Lane) -> Result<Held, Failure> {
-        let Self { stored, sessions, places, .. } = self;
+        let Self { sessions, places } = self;
         let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
         if !config.has_one_place() {
             return places.held(&mut nodes, config, lane).await;
         }
-        note(stored, script::read(&mut nodes, &config.key.own(), lane).await?)
+        Ok(held_of(script::read(&mut nodes, &config.key.own(), lane).await?))
     }
 
     async fn claim(
@@ -63,12 +62,12 @@ impl Seat {
         lane: &Lane,
         (claim, takeover): (Claim, &Takeover),
     ) -> Result<Held, Failure> {
-        let Self { stored, sessions, places, .. } = self;
+        let Self { sessions, places } = self;
         let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
         if !config.has_one_place() {
             return places.claim(&mut nodes, config, lane, (claim, takeover)).await;
         }
-        note(stored, script::claim(&mut nodes, &config.key.own(), lane, claim, takeover).await?)
+        Ok(held_of(script::claim(&mut nodes, &config.key.own(), lane, claim, takeover).await?))
     }
 
     async fn write(
@@ -77,31 +76,29 @@ impl Seat {
         nodes: (&Map, &[Address]),
         batch: &Batch,
     ) -> Result<Report, Failure> {
-        let Self { stored, sessions, places, .. } = self;
+        let Self { sessions, places } = self;
         let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
         if config.has_one_place() {
-            script::write(&mut nodes, config, &config.key.own(), batch, &all(batch), stored).await
+            script::write(&mut nodes, config, &config.key.own(), batch, &all(batch), &mut batch.floor()).await
         } else {
             places.write(&mut nodes, config, batch).await
         }
     }
 }
 
-/// What was found of a lane in its one place is what it was seen to have stored.
-fn note(stored: &mut u64, (position, claim): (u64, Option<Claim>)) -> Result<Held, Failure> {
-    *stored = position;
-    Ok(Held::new(position, claim))
+fn held_of((position, claim): (u64, Option<Claim>)) -> Held {
+    Held::new(position, claim)
 }
 
 fn all(batch: &Batch) -> Vec<usize> {
     (0..batch.len()).collect()
 }
 
-impl Default for Lanes {
-    fn default() -> Self {
+impl Lanes {
+    pub(super) fn new(config: &RedisConfig) -> Self {
         Self {
-            seats: BlockingMutex::default(),
-            spare: BlockingMutex::default(),
+            states: LaneStates::default(),
+            pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
             standing: BlockingMutex::default(),
             map: Map::default(),
             closed: watch::Sender::new(0),
@@ -109,7 +106,7 @@ impl Default for Lanes {
     }
 }
 
-fn held<T>(mutex: &BlockingMutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &BlockingMutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -119,9 +116,7 @@ impl Lanes {
             if let Deployment::Cluster(more) = &config.deployment {
                 return self.map.connect(config, more).await;
             }
-            let spare = held(&self.spare).take();
-            let session = self.find(config, spare).await?;
-            *held(&self.spare) = Some(session);
+            self.pool.give_back(self.take(config).await?);
             Ok(())
         })
         .await
@@ -129,31 +124,17 @@ impl Lanes {
 
     pub(super) async fn held(&self, config: &RedisConfig, lane: &Lane) -> Result<Held, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(lane);
-            let mut seat = seat.lock().await;
-            self.look(config, &mut seat, lane).await
+            let state = self.states.of(lane);
+            let mut state = state.lock().await;
+            if let Deployment::Cluster(more) = &config.deployment {
+                return state.held(config, (&self.map, more), lane).await;
+            }
+            let mut lent = self.take(config).await?;
+            let found = script::read(&mut lent.connection, &config.key.own(), lane).await?;
+            self.pool.give_back(lent);
+            Ok(held_of(found))
         })
         .await
-    }
-
-    /// The same for another lane than the caller's own: what this one was seen to have stored stays as it is.
-    pub(super) async fn peek(&self, config: &RedisConfig, lane: &Lane) -> Result<Held, Failure> {
-        let mut seat = Seat::default();
-        let found = self.unless_closed(self.look(config, &mut seat, lane)).await;
-        if let Some(session) = seat.session {
-            held(&self.spare).get_or_insert(session);
-        }
-        found
-    }
-
-    async fn look(&self, config: &RedisConfig, seat: &mut Seat, lane: &Lane) -> Result<Held, Failure> {
-        if let Deployment::Cluster(more) = &config.deployment {
-            return seat.held(config, (&self.map, more), lane).await;
-        }
-        let mut session = self.take(config, seat).await?;
-        let found = script::read(&mut session, &config.key.own(), lane).await?;
-        seat.session = Some(session);
-        note(&mut seat.stored, found)
     }
 
     pub(super) async fn claim(
@@ -163,31 +144,30 @@ impl Lanes {
         (claim, takeover): (Claim, &Takeover),
     ) -> Result<Held, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(lane);
-            let mut seat = seat.lock().await;
+            let state = self.states.of(lane);
+            let mut state = state.lock().await;
             if let Deployment::Cluster(more) = &config.deployment {
-                return seat.claim(config, (&self.map, more), lane, (claim, takeover)).await;
+                return state.claim(config, (&self.map, more), lane, (claim, takeover)).await;
             }
-            let mut session = self.take(config, &mut seat).await?;
-            let found = script::claim(&mut session, &config.key.own(), lane, claim, takeover).await?;
-            seat.session = Some(session);
-            note(&mut seat.stored, found)
+            let mut lent = self.take(config).await?;
+            let found = script::claim(&mut lent.connection, &config.key.own(), lane, claim, takeover).await?;
+            self.pool.give_back(lent);
+            Ok(held_of(found))
         })
         .await
     }
 
     pub(super) async fn write(&self, config: &RedisConfig, batch: &Batch) -> Result<Report, Failure> {
         self.unless_closed(async {
-            let seat = self.seat(batch.lane());
-            let mut seat = seat.lock().await;
+            let state = self.states.of(batch.lane());
+            let mut state = state.lock().await;
             if let Deployment::Cluster(more) = &config.deployment {
-                return seat.write(config, (&self.map, more), batch).await;
+                return state.write(config, (&self.map, more), batch).await;
             }
-            // Taken out: a call that fails or is dropped on the way leaves no connection in an unknown state.
-            let mut session = self.take(config, &mut seat).await?;
-            let own = config.key.own();
-            let report = script::write(&mut session, config, &own, batch, &all(batch), &mut seat.stored).await?;
-            seat.session = Some(session);
+            let mut lent = self.take(config).await?;
+            let (own, session) = (config.key.own(), &mut lent.connection);
+            let report = script::write(session, config, &own, batch, &all(batch), &mut batch.floor()).await?;
+            self.pool.give_back(lent);
             Ok(report)
         })
         .await
@@ -196,40 +176,29 @@ impl Lanes {
     /// Ends the calls in flight and closes all connections.
     pub(super) async fn close(&self) {
         self.closed.send_modify(|count| *count += 1);
-        let seats: Vec<_> = held(&self.seats).values().cloned().collect();
-        drop(held(&self.spare).take());
-        for seat in seats {
-            let mut seat = seat.lock().await;
-            drop(seat.session.take());
-            seat.sessions.clear();
+        for state in self.states.all() {
+            state.lock().await.sessions.clear();
         }
+        while self.pool.pop().is_some() {}
     }
 
     /// What the server may lose, as it was last looked at.
     pub(super) fn caution(&self) -> Option<String> {
-        let of_server = held(&self.standing).as_ref().and_then(|standing| standing.caution.clone());
+        let of_server = lock(&self.standing).as_ref().and_then(|standing| standing.caution.clone());
         of_server.or_else(|| self.map.caution())
     }
 
-    fn seat(&self, lane: &Lane) -> Arc<Mutex<Seat>> {
-        held(&self.seats).entry(lane.clone()).or_default().clone()
-    }
-
-    /// The lane's connection, or the spare one, or a new one.
-    async fn take(&self, config: &RedisConfig, seat: &mut Seat) -> Result<Session, Failure> {
-        let session = seat.session.take().or_else(|| held(&self.spare).take());
-        self.find(config, session).await
-    }
-
-    async fn find(&self, config: &RedisConfig, session: Option<Session>) -> Result<Session, Failure> {
-        if let Some(mut session) = session
-            && connecting::is_current(config, &mut session).await
-        {
-            return Ok(session);
+    /// A connection to where one that is made now would lead.
+    async fn take(&self, config: &RedisConfig) -> Result<Lent<'_, Session>, Failure> {
+        let permit = self.pool.permit().await;
+        while let Some(mut session) = self.pool.pop() {
+            if connecting::is_current(config, &mut session).await {
+                return Ok(permit.lend(session));
+            }
         }
         let (session, standing) = connecting::open(config).await?;
-        *held(&self.standing) = Some(standing);
-        Ok(session)
+        *lock(&self.standing) = Some(standing);
+        Ok(permit.lend(session))
     }
 
     /// Does `work`, unless the sink is closed meanwhile.

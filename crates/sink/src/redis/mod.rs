@@ -52,7 +52,8 @@ struct Shared {
 
 impl Redis {
     pub(crate) fn new(config: RedisConfig) -> Self {
-        Self { shared: Arc::new(Shared { config, lanes: Lanes::default() }) }
+        let lanes = Lanes::new(&config);
+        Self { shared: Arc::new(Shared { config, lanes }) }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -67,11 +68,6 @@ impl Redis {
     pub(crate) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {
         let Shared { config, lanes } = &*self.shared;
         lanes.held(config, lane).await.map_err(|failure| failure.into_sink_error(config))
-    }
-
-    pub(crate) async fn peek(&self, lane: &Lane) -> Result<Held, SinkError> {
-        let Shared { config, lanes } = &*self.shared;
-        lanes.peek(config, lane).await.map_err(|failure| failure.into_sink_error(config))
     }
 
     pub(crate) async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {

@@ -27,8 +27,6 @@ const NOTE: &str = include_str!("note.lua");
 pub(super) struct Places {
     /// Up to where the lane is stored.
     position: u64,
-    /// What its notes say of it as a whole.
-    noted: u64,
     marks: BTreeMap<String, Mark>,
     /// Places that have refused a record, and where the last of those stands: their cursors are moved past it with the batch that comes
     /// without it, also where there is nothing else for them.
@@ -115,7 +113,7 @@ impl Places {
             marks.insert(place, Mark { stored, noted });
         }
         let lost = marks.values().filter(|mark| mark.has_lost()).map(|mark| mark.stored).min();
-        (self.noted, self.marks, self.looked) = (noted, marks, Some(Instant::now()));
+        (self.marks, self.looked) = (marks, Some(Instant::now()));
         Ok((lost.map_or(noted, |lost| lost.min(noted)), claims))
     }
 
@@ -126,10 +124,11 @@ impl Places {
         config: &RedisConfig,
         batch: &Batch,
     ) -> Result<Report, Failure> {
-        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+        // Another process may have written since, if the lane knows more or less than it did here.
+        if self.position != batch.floor() || self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
             let (position, _) = self.look(nodes, config, batch.lane()).await?;
-            if position < self.position {
-                return Err(Failure::LostTail { position, stored: self.position });
+            if position < batch.floor() {
+                return Err(Failure::LostTail { position, stored: batch.floor() });
             }
             self.position = position;
         }
@@ -193,10 +192,10 @@ impl Places {
     ) -> Result<(), Failure> {
         let (key, last) = (notes_key(config, batch.lane()), batch.last().to_string());
         let mut command = Command::of(9 + 2 * places.len(), NOTE.len() + 1_024);
-        let noted = self.noted.to_string();
+        let floor = batch.floor().to_string();
         let (claims, lane) = (config.key.own().cursors, script::field(batch.lane()));
         let claim = script::claim_text(batch.claim());
-        for word in ["EVAL", NOTE, "2", &key, &claims, &lane, &claim, &noted, &last] {
+        for word in ["EVAL", NOTE, "2", &key, &claims, &lane, &claim, &floor, &last] {
             command.word(word.as_bytes());
         }
         for place in places.clone() {
@@ -208,9 +207,8 @@ impl Places {
             return Err(Failure::Claimed);
         }
         if outcome != "stored" {
-            return Err(Failure::LostTail { position: noted, stored: self.noted });
+            return Err(Failure::LostTail { position: noted, stored: batch.floor() });
         }
-        self.noted = noted.max(self.noted);
         self.position = batch.last().max(self.position);
         for place in places {
             if let Some(mark) = self.marks.get_mut(place) {

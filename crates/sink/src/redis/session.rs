@@ -21,7 +21,7 @@ use crate::stream::{Place, Stream};
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
-const IDLE_MAX: Duration = Duration::from_mins(5);
+pub(super) const IDLE_MAX: Duration = Duration::from_mins(5);
 /// A connection isn't used for longer, so that the server is looked at again, and a name's new address is found.
 const LIFE_MAX: Duration = Duration::from_hours(1);
 /// An answer that took longer may come from a server that was frozen, and another one has its place since.

@@ -220,6 +220,7 @@ impl Caller {
         }
         if let Some(batch) = call.batch {
             request = request.header(protocol::POSITIONS, format!("{}-{}", batch.first(), batch.last()));
+            request = request.header(protocol::FLOOR, batch.floor()).header(protocol::AGAIN, batch.again());
             if let Some(claim) = batch.claim() {
                 request = request.header(protocol::CLAIM, claim.to_string());
             }

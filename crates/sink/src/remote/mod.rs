@@ -46,13 +46,6 @@ struct Shared {
     info: std::sync::Mutex<Option<SinkInfo>>,
 }
 
-/// Whose lane is looked at: [`crate::Sink::held`] or [`crate::Sink::peek`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reading {
-    Own,
-    Peek,
-}
-
 impl Remote {
     pub(crate) fn new(config: RemoteConfig) -> Self {
         let servers = Arc::new(Servers::new(config.servers.iter().map(ToString::to_string).collect()));
@@ -91,13 +84,15 @@ impl Remote {
         Ok(())
     }
 
-    pub(crate) async fn held(&self, lane: &Lane, reading: Reading) -> Result<Option<Held>, SinkError> {
-        let path = match reading {
-            Reading::Own => "/cursor",
-            Reading::Peek => "/peek",
+    pub(crate) async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
+        let call = Call {
+            method: Method::GET,
+            path: "/cursor",
+            lane: Some(lane),
+            batch: None,
+            body: None,
+            answer_max: ANSWER_BYTES_MAX,
         };
-        let call =
-            Call { method: Method::GET, path, lane: Some(lane), batch: None, body: None, answer_max: ANSWER_BYTES_MAX };
         self.fitting(self.shared.caller.call(&call).await??)
     }
 

@@ -21,6 +21,10 @@ pub const LANE: &str = "forebay-lane";
 pub const POSITIONS: &str = "forebay-positions";
 /// The claim of the process that sends a batch, as 32 hexadecimal digits.
 pub const CLAIM: &str = "forebay-claim";
+/// Up to where the lane knows its events to be stored: [`crate::Batch::floor`].
+pub const FLOOR: &str = "forebay-floor";
+/// The highest position that was ever handed to the sink before: [`crate::Batch::again`].
+pub const AGAIN: &str = "forebay-again";
 /// A writer that ends names it: its gateways use another one.
 pub const DRAINING: &str = "forebay-draining";
 /// How often a writer says that it still works, while its store does: a newline before the answer.

@@ -65,10 +65,6 @@ impl Sqlite {
         self.call(|reply| Job::Look(lane.clone(), reply)).await
     }
 
-    pub(crate) async fn peek(&self, lane: &Lane) -> Result<Held, SinkError> {
-        self.call(|reply| Job::Peek(lane.clone(), reply)).await
-    }
-
     pub(crate) async fn claim(&self, lane: &Lane, claim: Claim, takeover: Takeover) -> Result<Held, SinkError> {
         self.call(|reply| Job::Claim((lane.clone(), claim, takeover), reply)).await
     }

@@ -169,7 +169,7 @@ fn a_full_disk_rolls_back_and_passes() {
     let record = Record { type_name, source, ..record };
     let mut whole = batch.clone();
     whole.push(&large, &record);
-    let error = transaction::write(&mut connection, &sql, &whole, 0, &mut Default::default()).unwrap_err();
+    let error = transaction::write(&mut connection, &sql, &whole, &mut Default::default()).unwrap_err();
     assert!(matches!(failure::classify(&sqlite.shared.config.path, &error), SinkError::Unavailable(_)), "{error}");
     assert!(connection.is_autocommit(), "rolled back");
     let count = |table| -> i64 {
@@ -178,7 +178,7 @@ fn a_full_disk_rolls_back_and_passes() {
     assert_eq!((count("events"), count("forebay_cursors")), (0, 0));
     limit(&connection, pages + 100);
     batch = whole;
-    let written = transaction::write(&mut connection, &sql, &batch, 0, &mut Default::default());
+    let written = transaction::write(&mut connection, &sql, &batch, &mut Default::default());
     assert_eq!(written, Ok(transaction::Written::Report(Report::Stored)));
     assert_eq!(count("events"), 4);
 }
@@ -344,7 +344,7 @@ fn position_in_the_file_alone(directory: &TempDir) -> Option<u64> {
 #[test]
 fn a_file_that_was_exchanged_behind_a_lane_takes_no_batch_that_leaves_a_gap() {
     let (directory, sqlite) = fresh();
-    let (mut second, other) = (batch(3, 1), Lane { shard: 4, ..lane() });
+    let (mut second, other) = (batch(3, 1).sent_after(2, 2), Lane { shard: 4, ..lane() });
     assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(Report::Stored));
     assert_eq!(run(sqlite.connect()), Ok(()));
     // Another lane's call fails and drops the connection; the next opens what lies there by then.
@@ -368,19 +368,23 @@ fn a_file_that_was_removed_while_it_was_open_takes_nothing() {
     for name in ["events.db", "events.db-wal", "events.db-shm"] {
         std::fs::remove_file(directory.path().join(name)).unwrap();
     }
-    let Err(SinkError::Unavailable(reason)) = run(sqlite.write(&batch(3, 1))) else { panic!("1 and 2 are missing") };
+    let Err(SinkError::Unavailable(reason)) = run(sqlite.write(&batch(3, 1).sent_after(2, 2))) else {
+        panic!("1 and 2 are missing")
+    };
     assert!(reason.contains("events.db"), "{reason}");
     assert_eq!(stored_up_to(&sqlite, &lane()), Ok(0));
     assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(Report::Stored));
 }
 
-/// The lane of replays asks for the claim on the sink's own lane.
 #[test]
-fn a_look_from_elsewhere_does_not_hide_that_the_store_has_lost_something() {
+fn a_file_that_is_behind_the_floor_takes_nothing() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(Report::Stored));
     beside(&directory).execute_batch("update forebay_cursors set position = 1").unwrap();
-    assert_eq!(run(sqlite.peek(&lane())).map(|held| held.position), Ok(1));
-    assert!(matches!(run(sqlite.write(&batch(4, 2))), Err(SinkError::Unavailable(_))), "2 and 3 are lost");
+    let next = batch(4, 2);
+    assert!(
+        matches!(run(sqlite.write(&next.clone().sent_after(3, 3))), Err(SinkError::Unavailable(_))),
+        "2 and 3 are lost"
+    );
     assert_eq!(stored_up_to(&sqlite, &lane()), Ok(1));
 }

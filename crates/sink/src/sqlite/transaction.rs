@@ -46,7 +46,7 @@ pub(super) fn exchange_claim(
 pub(super) enum Written {
     /// The answer for its records.
     Report(Report),
-    /// The lane's cursor stands before what it was known to be, and nothing was written.
+    /// The lane's cursor is lower than the batch's floor, and nothing was written.
     Nothing {
         /// The cursor.
         position: u64,
@@ -61,13 +61,12 @@ pub(super) type Enders = HashMap<u64, u32>;
 /// So often a record ends its transaction, the later times behind its neighbours, before it is refused.
 const ENDS_MAX: u32 = 3;
 
-/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than `at_least`.
+/// Writes what of `batch` lies beyond its lane's cursor, all or nothing, unless the cursor is less than the batch's floor.
 /// The write lock is taken before the cursor is read, so that a twin can't write the same records in between.
 pub(super) fn write(
     connection: &mut Connection,
     sql: &Sql,
     batch: &Batch,
-    at_least: u64,
     enders: &mut Enders,
 ) -> rusqlite::Result<Written> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -75,7 +74,7 @@ pub(super) fn write(
     if !Claim::admits(held, batch) {
         return Ok(Written::Unclaimed);
     }
-    if cursor < at_least {
+    if cursor < batch.floor() {
         return Ok(Written::Nothing { position: cursor });
     }
     if batch.last() <= cursor {

@@ -26,8 +26,6 @@ pub(super) enum Job {
     Connect(Reply<()>),
     /// Reads a lane's cursor and claim.
     Look(Lane, Reply<Held>),
-    /// The same, and what the lane was seen to have stored stays as it is.
-    Peek(Lane, Reply<Held>),
     /// Exchanges the claim on a lane.
     Claim((Lane, Claim, Takeover), Reply<Held>),
     /// Writes a batch.
@@ -60,8 +58,6 @@ pub(super) struct Writer {
     connection: Option<Connection>,
     /// The file that the connection has open.
     file: Option<FileIdentity>,
-    /// Up to where lanes were seen to be stored: a file that has less is another one, or an older copy.
-    stored: HashMap<Lane, u64>,
     /// Records that ended the transactions of their lanes.
     enders: HashMap<Lane, Enders>,
     uncopied_bytes: usize,
@@ -77,7 +73,6 @@ impl Writer {
             sql,
             connection: None,
             file: None,
-            stored: HashMap::new(),
             enders: HashMap::new(),
             uncopied_bytes: 0,
             log_bytes_max: CHECKPOINT_BYTES_MAX,
@@ -91,7 +86,6 @@ impl Writer {
             match job {
                 Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
                 Job::Look(lane, reply) => drop(reply.send(self.look(&lane))),
-                Job::Peek(lane, reply) => drop(reply.send(self.peek(&lane))),
                 Job::Claim((lane, claim, takeover), reply) => drop(reply.send(self.claim(&lane, claim, &takeover))),
                 Job::Write(batch, reply) => self.write(&batch, reply),
                 Job::Close(reply) => {
@@ -117,12 +111,6 @@ impl Writer {
     }
 
     fn look(&mut self, lane: &Lane) -> Result<Held, SinkError> {
-        let held = self.peek(lane)?;
-        self.stored.insert(lane.clone(), held.position);
-        Ok(held)
-    }
-
-    fn peek(&mut self, lane: &Lane) -> Result<Held, SinkError> {
         let (position, claim) = self.with(|connection, _| transaction::read(connection, lane))?;
         Ok(Held::new(position, claim))
     }
@@ -130,13 +118,12 @@ impl Writer {
     fn claim(&mut self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
         let (position, held) =
             self.with(|connection, _| transaction::exchange_claim(connection, lane, claim, takeover))?;
-        self.stored.insert(lane.clone(), position);
         Ok(Held::new(position, held))
     }
 
     /// Writes and answers, and only then checkpoints: delivery makes the next batch meanwhile.
     fn write(&mut self, batch: &Batch, reply: Reply<Report>) {
-        let report = self.write_behind_what_is_stored(batch);
+        let report = self.store(batch);
         drop(reply.send(report));
         self.uncopied_bytes = self.uncopied_bytes.saturating_add(batch.payload_bytes() + TRANSACTION_BYTES);
     }
@@ -147,21 +134,15 @@ impl Writer {
         let _ = self.with(|connection, _| checkpoint(connection, "passive"));
     }
 
-    /// A connection that another lane's failure closed may be opened on another file: a batch would leave a gap there.
-    fn write_behind_what_is_stored(&mut self, batch: &Batch) -> Result<Report, SinkError> {
-        let at_least = self.stored.get(batch.lane()).copied().unwrap_or(0);
+    fn store(&mut self, batch: &Batch) -> Result<Report, SinkError> {
         let mut enders = self.enders.remove(batch.lane()).unwrap_or_default();
-        let written = self.with(|connection, sql| transaction::write(connection, sql, batch, at_least, &mut enders));
+        let written = self.with(|connection, sql| transaction::write(connection, sql, batch, &mut enders));
         if written.is_err() && !enders.is_empty() {
             self.enders.insert(batch.lane().clone(), enders);
         }
         match written? {
-            Written::Report(Report::Stored) => {
-                self.stored.insert(batch.lane().clone(), at_least.max(batch.last()));
-                Ok(Report::Stored)
-            }
             Written::Report(report) => Ok(report),
-            Written::Nothing { position } => Err(failure::lost_tail(&self.config.path, position, at_least)),
+            Written::Nothing { position } => Err(failure::lost_tail(&self.config.path, position, batch.floor())),
             Written::Unclaimed => Err(failure::claimed(&self.config.path)),
         }
     }

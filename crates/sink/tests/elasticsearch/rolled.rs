@@ -117,7 +117,8 @@ async fn retried_behind_a_rollover(rolled: &Rolled<'_>) {
     drop(cut);
     rolled.has_each_once(50, 0);
     rolled.roll();
-    deliver(&sink, &batch).await;
+    // Another process knows it as well: the batch says it.
+    deliver(&rolled.stand.sink(), &batch.sent_after(0, 50)).await;
     rolled.has_each_once(50, 0);
     assert_eq!(sink.write(&fresh(51, 5)).await, Ok(Report::Stored));
     rolled.has_each_once(55, 5);
@@ -141,17 +142,17 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
     for rolled in [Rolled::stream(server), Rolled::alias(server)] {
         assert_eq!(rolled.stand.sink().write(&plain(0, 1, 40)).await, Ok(Report::Stored));
         rolled.roll();
-        // Cut otherwise, and with more behind: all of it was received before this sink was made.
+        // Cut otherwise, and with more behind.
         let sink = rolled.stand.sink();
-        assert_eq!(sink.write(&plain(0, 1, 25)).await, Ok(Report::Stored));
-        assert_eq!(sink.write(&plain(0, 26, 35)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, 1, 25).sent_after(0, 40)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, 26, 35).sent_after(0, 40)).await, Ok(Report::Stored));
         rolled.has_each_once(60, 20);
         // What is there isn't made first to be deleted then.
         let counted = server.get(&format!("/{}/_stats/indexing", rolled.name));
         let counted: Value = serde_json::from_str(&counted).unwrap();
         assert_eq!(counted["_all"]["primaries"]["indexing"]["delete_total"], 0, "{counted}");
         // Another event under such an id is no repetition.
-        let other = batch_named(0, 100, &["{\"status\": 404}"], |_| id(0, 1));
+        let other = batch_named(0, 100, &["{\"status\": 404}"], |_| id(0, 1)).sent_after(0, 100);
         let Ok(Report::Except { refused, retry }) = sink.write(&other).await else { panic!("its id is taken") };
         assert!(refused[0].reason.contains("-000001") && retry.is_empty(), "{}", refused[0].reason);
         rolled.has_each_once(60, 20);
@@ -170,7 +171,7 @@ async fn what_an_older_index_gets_behind_the_look_is_deleted_from_the_newer_one(
         rolled.stand.config.nodes = format!("http://{}", gate.address()).parse().unwrap();
         let sink = rolled.stand.sink();
         let closed = gate.close();
-        let batch = plain(0, 1, 30);
+        let batch = plain(0, 1, 30).sent_after(0, 30);
         let write = {
             let (sink, batch) = (sink.clone(), batch.clone());
             tokio::spawn(async move { sink.write(&batch).await })
@@ -188,6 +189,21 @@ async fn what_an_older_index_gets_behind_the_look_is_deleted_from_the_newer_one(
 }
 
 #[tokio::test]
+async fn what_a_process_made_twice_before_it_could_look_is_deleted_by_another() {
+    let Some(server) = server() else { return };
+    for rolled in [Rolled::stream(server), Rolled::alias(server)] {
+        let batch = plain(0, 1, 20);
+        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(Report::Stored));
+        rolled.roll();
+        // As if the batch came again, and the process ended between the creation and the look behind it.
+        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(Report::Stored));
+        assert_eq!(rolled.documents().len(), 40);
+        assert_eq!(rolled.stand.sink().write(&batch.sent_after(0, 20)).await, Ok(Report::Stored));
+        rolled.has_each_once(20, 0);
+    }
+}
+
+#[tokio::test]
 async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
     let store = StandIn::start(|request| outcomes(request, |_| 201));
     let sink = Sink::new(SinkConfig::Elasticsearch(config(&store.url(), "i")));
@@ -196,7 +212,7 @@ async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
     }
     assert_eq!(store.asked(), ["GET /", "POST /_bulk", "POST /_bulk", "POST /_bulk"]);
     // Only what may have been sent before is asked for.
-    assert_eq!(sink.write(&plain(0, 10, 3)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 10, 3).sent_after(0, 12)).await, Ok(Report::Stored));
     assert_eq!(store.asked(), ["GET /i/_settings", "POST /_bulk"]);
 }
 
@@ -213,7 +229,7 @@ async fn an_index_is_known_to_be_one_when_it_was_asked_for_once() {
     });
     let sink = Sink::new(SinkConfig::Elasticsearch(config(&store.url(), "i")));
     for first in [1, 4] {
-        assert_eq!(sink.write(&plain(0, first, 3)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, first, 3).sent_after(0, 6)).await, Ok(Report::Stored));
     }
     assert_eq!(store.asked(), ["GET /", "GET /i/_settings", "POST /_bulk", "POST /_bulk"]);
 }

@@ -135,9 +135,11 @@ async fn a_stream_that_was_purged_takes_no_batch_that_leaves_a_gap() {
     let sink = stand.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     server.client().stream("DELETE", &stand.stream, "");
-    let Err(SinkError::Unavailable(_)) = sink.write(&plain(0, 11, 1)).await else { panic!("there is no stream") };
-    // It is made again, and what it lacks is known.
-    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 11, 1)).await else { panic!("1 to 10 are missing") };
+    let next = plain(0, 11, 1).sent_after(10, 10);
+    let Err(SinkError::Unavailable(_)) = sink.write(&next).await else { panic!("there is no stream") };
+    // It is made again, and the batch says what it lacks, also to another process.
+    let sink = stand.sink();
+    let Err(SinkError::Unavailable(reason)) = sink.write(&next).await else { panic!("1 to 10 are missing") };
     assert!(reason.contains("up to position 0, and 10 was stored"), "{reason}");
     assert_eq!(stand.count(), 0, "nothing was written");
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)), "and whoever asks can go on from there");

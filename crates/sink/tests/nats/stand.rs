@@ -38,6 +38,7 @@ impl<'a> Stand<'a> {
             subject: format!("{stream}.{{type}}").parse().unwrap(),
             creation: Some(Creation { replicas: 1, age_max: None }),
             timeout: Duration::from_secs(20),
+            connections_max: NatsConfig::CONNECTIONS_MAX,
         };
         Self { server, proxy, stream, config }
     }

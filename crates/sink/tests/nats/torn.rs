@@ -128,11 +128,11 @@ async fn a_batch_that_is_torn_at_the_beginning_of_a_purged_stream_is_completed()
                 deliver(&sink, &large(1, 1, others)).await;
             }
             server.client().stream("PURGE", &stand.stream, &format!("{{\"filter\":\"{}.>\"}}", stand.stream));
-            tear(&stand, &sink, &large(0, 11, 5), 1).await;
+            tear(&stand, &sink, &large(0, 11, 5).sent_after(10, 10), 1).await;
             let sink = if is_restarted { stand.sink() } else { sink };
             stands_at(&sink, &lane(0), 10).await;
             leave(&server, None);
-            deliver(&sink, &large(0, 11, 5)).await;
+            deliver(&sink, &large(0, 11, 5).sent_after(10, 15)).await;
             expect(&stand, 11..=15);
         }
     }

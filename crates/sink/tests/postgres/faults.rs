@@ -139,7 +139,9 @@ async fn a_server_that_has_lost_a_tail_takes_no_batch_that_leaves_a_gap() {
         stand.schema
     );
     client(server).await.batch_execute(&lost).await.unwrap();
-    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 21, 1)).await else {
+    // Another process, which has seen nothing of it.
+    let sink = stand.sink();
+    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 21, 1).sent_after(20, 20)).await else {
         panic!("11 to 20 are missing")
     };
     assert!(reason.contains("older copy"), "{reason}");

@@ -66,6 +66,7 @@ impl Nodes {
             key: key.parse().unwrap(),
             structure,
             timeout: Duration::from_secs(5),
+            connections_max: RedisConfig::CONNECTIONS_MAX,
         }
     }
 

@@ -42,6 +42,7 @@ impl<'a> Stand<'a> {
             key: pattern.parse().unwrap(),
             structure,
             timeout: Duration::from_secs(20),
+            connections_max: RedisConfig::CONNECTIONS_MAX,
         };
         Self { server, proxy, key, config }
     }

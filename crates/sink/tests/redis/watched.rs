@@ -23,6 +23,7 @@ fn config(watched: &Watched) -> RedisConfig {
         key: KEY.parse().unwrap(),
         structure: STREAM,
         timeout: Duration::from_secs(2),
+        connections_max: RedisConfig::CONNECTIONS_MAX,
     }
 }
 
@@ -163,7 +164,7 @@ async fn a_lane_that_was_not_told_of_a_lost_tail_leaves_no_gap() {
     new.run();
     until("the replica takes over", || (0..3).all(|sentinel| watched.master(sentinel) == 1)).await;
     let reason = loop {
-        match sink.write(&plain(0, 21, 5)).await {
+        match sink.write(&plain(0, 21, 5).sent_after(20, 20)).await {
             Err(SinkError::Unavailable(reason)) if reason.contains("another server took over") => break reason,
             Err(SinkError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
             other => panic!("{other:?}"),

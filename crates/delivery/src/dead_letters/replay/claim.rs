@@ -18,7 +18,7 @@ impl Clerk {
     pub(super) async fn claim_cursor(&mut self, sink: &Sink) -> Result<Option<u64>, String> {
         let failed = |error: SinkError| error.to_string();
         let first = Lane { shard: 0, sink: self.dead.sink().clone(), ..self.lane.clone() };
-        let Some(of_sink) = sink.peek(&first).await.map_err(failed)? else { return Ok(None) };
+        let Some(of_sink) = sink.held(&first).await.map_err(failed)? else { return Ok(None) };
         if !self.knows(&of_sink) {
             let sink = self.dead.sink();
             return Err(format!(

@@ -1,0 +1,100 @@
+//! Connections that the lanes of a sink share: at most so many, each lent to one call at a time.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+/// A pool of connections of type `C`. No task watches over it: a connection that is idle for too long is closed by the next call.
+#[derive(Debug)]
+pub(crate) struct ConnectionPool<C> {
+    permits: Semaphore,
+    /// Idle connections with the time of their last use, the latest last.
+    idle: Mutex<Vec<(C, Instant)>>,
+    idle_max: Duration,
+}
+
+/// A connection that one call has. Unless it goes back to the pool it is closed: a call that fails or is dropped leaves none in an unknown
+/// state.
+pub(crate) struct Lent<'a, C> {
+    pub(crate) connection: C,
+    _permit: SemaphorePermit<'a>,
+}
+
+/// Stands for one connection in use.
+pub(crate) struct Permit<'a>(SemaphorePermit<'a>);
+
+impl<'a> Permit<'a> {
+    /// This connection, in use.
+    pub(crate) fn lend<C>(self, connection: C) -> Lent<'a, C> {
+        Lent { connection, _permit: self.0 }
+    }
+}
+
+impl<C> ConnectionPool<C> {
+    /// A pool of at most `max` connections, or as many as there are calls at a time. One that is idle for `idle_max` is closed.
+    pub(crate) fn new(max: Option<NonZeroUsize>, idle_max: Duration) -> Self {
+        let permits = max.map_or(Semaphore::MAX_PERMITS, |max| max.get().min(Semaphore::MAX_PERMITS));
+        Self { permits: Semaphore::new(permits), idle: Mutex::default(), idle_max }
+    }
+
+    /// Waits until there may be one more connection in use. The caller lends it an idle one ([`Self::pop`]) or a new one.
+    pub(crate) async fn permit(&self) -> Permit<'_> {
+        // Nothing ever closes the semaphore, so that waiting doesn't fail.
+        let Ok(permit) = self.permits.acquire().await else { std::future::pending().await };
+        Permit(permit)
+    }
+
+    /// Takes a connection back after a call that has left it in order.
+    pub(crate) fn give_back(&self, lent: Lent<'_, C>) {
+        let mut idle = self.idle();
+        idle.retain(|(_, used)| used.elapsed() < self.idle_max);
+        idle.push((lent.connection, Instant::now()));
+    }
+
+    /// An idle connection, if there is one: that which was used last, so that those that aren't needed become old.
+    pub(crate) fn pop(&self) -> Option<C> {
+        self.idle().pop().map(|(connection, _)| connection)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(C, Instant)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn take(pool: &ConnectionPool<u32>, number: u32) -> Lent<'_, u32> {
+        let permit = pool.permit().await;
+        permit.lend(pool.pop().unwrap_or(number))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_latest_is_used_again_and_the_oldest_is_closed() {
+        let pool = ConnectionPool::new(None, Duration::from_secs(60));
+        let (one, two) = (take(&pool, 1).await, take(&pool, 2).await);
+        pool.give_back(one);
+        tokio::time::advance(Duration::from_secs(40)).await;
+        pool.give_back(two);
+        let two = take(&pool, 3).await;
+        assert_eq!(two.connection, 2);
+        tokio::time::advance(Duration::from_secs(20)).await;
+        pool.give_back(two);
+        assert_eq!((pool.pop(), pool.pop()), (Some(2), None), "the first one was idle for a minute");
+    }
+
+    #[tokio::test]
+    async fn there_are_at_most_so_many() {
+        let pool = ConnectionPool::new(NonZeroUsize::new(1), Duration::from_secs(60));
+        let one = take(&pool, 1).await;
+        let (second, ()) = tokio::join!(take(&pool, 2), async {
+            assert_eq!(pool.permits.available_permits(), 0);
+            drop(one);
+        });
+        assert_eq!(second.connection, 2, "one that wasn't given back is closed");
+    }
+}

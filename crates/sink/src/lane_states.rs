@@ -1,0 +1,73 @@
+//! What the calls of one lane share. A writer sees the lanes of many gateways: a lane that has not called for a while is forgotten, and
+//! finds everything again in the store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex as BlockingMutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use event::Lane;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// A lane that has not called for so long is forgotten. A lane of this process asks for its cursor more often while anything settles.
+const IDLE_MAX: Duration = Duration::from_mins(1);
+
+/// The lanes that have called lately. Calls of one lane come one after the other, those of several at the same time.
+#[derive(Debug, Default)]
+pub(crate) struct LaneStates<S>(BlockingMutex<HashMap<Lane, Entry<S>>>);
+
+#[derive(Debug)]
+struct Entry<S> {
+    state: Arc<Mutex<S>>,
+    used: Instant,
+}
+
+impl<S: Default> LaneStates<S> {
+    /// The lane's state: a new one if the lane has not called lately.
+    pub(crate) fn of(&self, lane: &Lane) -> Arc<Mutex<S>> {
+        let (now, mut entries) = (Instant::now(), self.entries());
+        if let Some(entry) = entries.get_mut(lane) {
+            entry.used = now;
+            return entry.state.clone();
+        }
+        // Only a new lane makes the map longer, so that it is bounded by the lanes of a minute.
+        entries.retain(|_, entry| Arc::strong_count(&entry.state) > 1 || now.duration_since(entry.used) < IDLE_MAX);
+        let state = Arc::<Mutex<S>>::default();
+        entries.insert(lane.clone(), Entry { state: state.clone(), used: now });
+        state
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<Mutex<S>>> {
+        self.entries().values().map(|entry| entry.state.clone()).collect()
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<Lane, Entry<S>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::Origin;
+
+    use super::*;
+
+    fn lane(shard: u16) -> Lane {
+        Lane { origin: Origin([1; 16]), shard, sink: "s".into() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lane_that_does_not_call_is_forgotten_unless_a_call_is_in_flight() {
+        let states = LaneStates::<u32>::default();
+        *states.of(&lane(0)).lock().await = 7;
+        let in_flight = states.of(&lane(1));
+        tokio::time::advance(IDLE_MAX / 2).await;
+        assert_eq!(*states.of(&lane(0)).lock().await, 7);
+        tokio::time::advance(IDLE_MAX).await;
+        drop(states.of(&lane(2)));
+        assert_eq!(states.all().len(), 2);
+        assert_eq!(*states.of(&lane(0)).lock().await, 0);
+        drop(in_flight);
+    }
+}
