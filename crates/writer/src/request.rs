@@ -12,6 +12,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use sink::remote::frame::{self, FRAME_BYTES_MAX};
+use sink::remote::objects::{ObjectsInfo, PATH};
 use sink::remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome, SinkInfo};
 use sink::remote::reading::{PageJson, QueryJson};
 use sink::{Batch, Claim, Held, Sink, SinkError, Takeover};
@@ -19,17 +20,19 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::answer::{self, Body, Refused, Work};
+use crate::objects::Named;
 use crate::{Offered, UNIT, Writer, door};
 
 /// Bytes of a query.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 /// A gateway that says nothing for so long in the midst of a batch is gone.
-const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+pub(super) const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<Body> {
     let mut response = match begin(request, &writer).await {
         Ok(Begun::Health(status)) => answer::response(status, "text/plain", answer::whole(Bytes::new())),
         Ok(Begun::Work(work)) => answer::of_work(work).await,
+        Ok(Begun::Object(response)) => response,
         Err(refused) => {
             writer.counters.refused.add(1);
             refused.response()
@@ -44,6 +47,8 @@ pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> R
 enum Begun {
     Health(StatusCode),
     Work(Work),
+    /// An object, whose bytes are still to come.
+    Object(Response<Body>),
 }
 
 async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun, Refused> {
@@ -62,6 +67,14 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
     };
     let (name, call) = rest.split_once('/').unwrap_or((rest, ""));
     let offered = writer.offered.get(name).ok_or_else(|| unknown_sink(writer, name))?.clone();
+    if let Some(object) = call.strip_prefix(PATH) {
+        let object = Named::new(&offered, object)?;
+        return match head.method {
+            Method::PUT => object.store(writer.clone(), &head.headers, body).map(Begun::Work),
+            Method::GET => object.give(&head.headers).await.map(Begun::Object),
+            _ => Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", "an object takes GET and PUT")),
+        };
+    }
     Ok(Begun::Work(match (&head.method, call) {
         (&Method::GET, "") => info(offered),
         (&Method::GET, "cursor") => {
@@ -109,15 +122,15 @@ fn unknown_sink(writer: &Writer, name: &str) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "sink", detail)
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
+pub(super) fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
     Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail)
 }
 
-fn lane(headers: &HeaderMap) -> Result<Lane, Refused> {
+pub(super) fn lane(headers: &HeaderMap) -> Result<Lane, Refused> {
     let lane = text(headers, protocol::LANE).and_then(protocol::lane_of);
     lane.ok_or_else(|| {
         bad_request("the header Forebay-Lane is missing or is none: run the same release of gateway and writer")
@@ -131,6 +144,7 @@ fn info(offered: Offered) -> Work {
                 kind: offered.kind.to_owned(),
                 reads: offered.sink.can_read(),
                 caution: offered.sink.caution().map(|words| words.to_string()),
+                objects: offered.sink.objects().map(|store| ObjectsInfo::from(&store.rules())),
             }),
             Err(error) => answer::json(&Outcome::from(error)),
         }
@@ -170,7 +184,7 @@ fn store(writer: Arc<Writer>, sink: Sink, batch: Batch, permit: OwnedSemaphorePe
     })
 }
 
-async fn counted<T>(writer: &Writer, call: impl Future<Output = Result<T, SinkError>>) -> Result<T, SinkError> {
+pub(super) async fn counted<T>(writer: &Writer, call: impl Future<Output = Result<T, SinkError>>) -> Result<T, SinkError> {
     let result = call.await;
     if result.is_err() {
         writer.counters.failed.add(1);
