@@ -54,7 +54,7 @@ fn text(
                 format!("sqlite3 {} \"select payload from {}\"", sqlite.path.display(), sqlite.table.as_str())
             }
             // The store is elsewhere.
-            SinkConfig::Remote(_) => continue,
+            SinkConfig::Remote(_) | SinkConfig::RemoteObjects(_) => continue,
             SinkConfig::Directory(directory) => format!("ls {}", directory.path.display()),
             #[cfg(feature = "elasticsearch")]
             SinkConfig::Elasticsearch(_) => continue,

@@ -51,7 +51,7 @@ pub enum SinkConfig {
     #[cfg(feature = "remote")]
     Remote(crate::remote::RemoteConfig),
     /// A sink of a writer that stores objects.
-    #[cfg(all(feature = "remote", feature = "objects-over-http"))]
+    #[cfg(feature = "remote")]
     RemoteObjects(crate::remote::RemoteObjectsConfig),
 }
 
@@ -115,7 +115,7 @@ impl Sink {
             SinkConfig::Webhook(config) => Self::Webhook(crate::webhook::Webhook::new(config)),
             #[cfg(feature = "remote")]
             SinkConfig::Remote(config) => Self::Remote(crate::remote::Remote::new(config)),
-            #[cfg(all(feature = "remote", feature = "objects-over-http"))]
+            #[cfg(feature = "remote")]
             SinkConfig::RemoteObjects(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::writer(config))),
         }
     }

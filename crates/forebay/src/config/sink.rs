@@ -20,7 +20,7 @@ use ::sink::object::over_http::swift::SwiftConfig;
 use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
 use ::sink::redis::RedisConfig;
-use ::sink::remote::{RemoteConfig, RemoteStore};
+use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
 #[cfg(feature = "webhook")]
 use ::sink::webhook::WebhookConfig;
 use ::sink::{DirectoryConfig, SqliteConfig, TableName};
@@ -151,13 +151,15 @@ pub(crate) enum SinkConfig {
     Webhook(WebhookConfig),
     /// A sink of a writer.
     Remote(RemoteConfig),
+    /// A sink of a writer that stores objects.
+    RemoteObjects(RemoteObjectsConfig),
 }
 
 impl SinkConfig {
     /// Whether events can be read back from it.
     pub(crate) const fn can_be_read(&self) -> bool {
         match self {
-            Self::Null | Self::Directory(_) => false,
+            Self::Null | Self::Directory(_) | Self::RemoteObjects(_) => false,
             Self::Remote(config) => config.reads,
             #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(config) => config.can_read(),
@@ -180,7 +182,7 @@ impl SinkConfig {
     /// What of JSON it can't store: types with a route to it refuse that before they are answered, unless they say otherwise.
     pub(crate) const fn cannot_take(&self) -> Flaws {
         match self {
-            Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
+            Self::Null | Self::Sqlite(_) | Self::Directory(_) | Self::RemoteObjects(_) => Flaws::NONE,
             // What some layouts of the store can't take: its columns are the writer's.
             Self::Remote(config) => match config.store {
                 RemoteStore::Postgres => Flaws::NUL,
@@ -233,6 +235,7 @@ impl SinkConfig {
             #[cfg(feature = "webhook")]
             Self::Webhook(config) => ::sink::SinkConfig::Webhook(config.clone()),
             Self::Remote(config) => ::sink::SinkConfig::Remote(config.clone()),
+            Self::RemoteObjects(config) => ::sink::SinkConfig::RemoteObjects(config.clone()),
         }
     }
 
@@ -252,10 +255,11 @@ impl SinkConfig {
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Some(RemoteStore::Webhook),
             #[cfg(feature = "swift")]
-            Self::Swift(_) => None,
+            Self::Swift(_) => Some(RemoteStore::Swift),
             #[cfg(feature = "s3")]
-            Self::S3(_) => None,
-            Self::Directory(_) | Self::Remote(_) => None,
+            Self::S3(_) => Some(RemoteStore::S3),
+            Self::Directory(_) => Some(RemoteStore::Directory),
+            Self::Remote(_) | Self::RemoteObjects(_) => None,
         }
     }
 }
@@ -403,7 +407,7 @@ fn read_one(
         "s3" => super::s3::read(reader, section, folder).map(SinkConfig::S3),
         #[cfg(feature = "webhook")]
         "webhook" => super::webhook::read(reader, section, folder).map(SinkConfig::Webhook),
-        "writer" => super::remote::read(reader, section, upstreams).map(SinkConfig::Remote),
+        "writer" => super::remote::read(reader, section, upstreams),
         _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
     };
     let serving = if keys.contains(&"serve") { serving::read(reader, section) } else { None };

@@ -175,9 +175,9 @@ impl OverHttp {
     /// The same store for those who read.
     pub(super) fn to_read(&self) -> ReadOverHttp {
         match &self.0.target {
-            To::Service { service, .. } => ReadOverHttp::Service(service(Use::Reading)),
+            To::Service { service, .. } => ReadOverHttp(read::Source::Service(service(Use::Reading))),
             #[cfg(feature = "remote")]
-            To::Writer(writer) => ReadOverHttp::Writer(writer.to_read()),
+            To::Writer(writer) => ReadOverHttp(read::Source::Writer(writer.to_read())),
         }
     }
 

@@ -24,7 +24,10 @@ use crate::object::{ObjectDownload, ObjectQuery};
 const OCTETS: &str = "application/octet-stream";
 
 /// A service's container as it is read.
-pub(in crate::object) enum ReadOverHttp {
+pub(in crate::object) struct ReadOverHttp(pub(super) Source);
+
+/// Which of them it is.
+pub(super) enum Source {
     /// By a request to the service.
     Service(Service),
     /// Through a writer.
@@ -34,19 +37,19 @@ pub(in crate::object) enum ReadOverHttp {
 
 impl ReadOverHttp {
     fn name(&self) -> String {
-        match self {
-            Self::Service(service) => service.name(),
+        match &self.0 {
+            Source::Service(service) => service.name(),
             #[cfg(feature = "remote")]
-            Self::Writer(writer) => writer.name(),
+            Source::Writer(writer) => writer.name(),
         }
     }
 
     /// Asks for an object, by what a store of any kind understands.
     async fn send<'a>(&self, ask: impl Fn() -> Ask<'a> + Send + Sync) -> Result<Answer, Failure> {
-        match self {
-            Self::Service(service) => service.send(ask).await,
+        match &self.0 {
+            Source::Service(service) => service.send(ask).await,
             #[cfg(feature = "remote")]
-            Self::Writer(writer) => {
+            Source::Writer(writer) => {
                 let Ask { object, headers, .. } = ask();
                 writer.get(object.unwrap_or_default(), &headers).await
             }
