@@ -1,5 +1,19 @@
 //! The suite of all sinks through a real writer over HTTP: on the memory store in both of its ways, and on SQLite.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+#[path = "../../sink/tests/free_port/mod.rs"]
+mod free_port;
+#[path = "../../sink/tests/objects/lines.rs"]
+mod lines;
+mod objects;
+#[path = "../../sink/tests/postgres_server/proxy.rs"]
+#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
+mod proxy;
+#[path = "../../sink/tests/objects/stand.rs"]
+#[allow(dead_code, reason = "another test's containers, of which this one takes what it needs")]
+mod stand;
+#[path = "../../sink/tests/swift_server/mod.rs"]
+mod swift_server;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -25,7 +25,6 @@ mod naming;
 mod nats;
 mod needs_restart;
 mod objects;
-#[cfg(feature = "objects-over-http")]
 mod objects_over_http;
 mod origin;
 mod pointer;
