@@ -10,9 +10,7 @@ use bytes::Bytes;
 use event::Lane;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
-use hyper::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE,
-};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE};
 use hyper::{HeaderMap, Response, StatusCode};
 use sink::http_client::BodyError;
 use sink::object::{ObjectDownload, ObjectQuery, ObjectUpload};
@@ -53,9 +51,8 @@ impl Named {
     pub(super) fn store(self, writer: Arc<Writer>, headers: &HeaderMap, body: Incoming) -> Result<Work, Refused> {
         self.check_lane(&lane(headers)?)?;
         let bytes = HttpBody::size_hint(&body).exact();
-        let bytes = bytes.ok_or_else(|| {
-            Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the object needs a Content-Length")
-        })?;
+        let bytes = bytes
+            .ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the object needs a Content-Length"))?;
         let digests = text(headers, DIGEST).and_then(digests_of);
         let (md5, sha256) = digests.ok_or_else(|| {
             bad_request("the header Content-Digest lacks md5 or sha-256: run the same release of gateway and writer")

@@ -184,7 +184,10 @@ fn store(writer: Arc<Writer>, sink: Sink, batch: Batch, permit: OwnedSemaphorePe
     })
 }
 
-pub(super) async fn counted<T>(writer: &Writer, call: impl Future<Output = Result<T, SinkError>>) -> Result<T, SinkError> {
+pub(super) async fn counted<T>(
+    writer: &Writer,
+    call: impl Future<Output = Result<T, SinkError>>,
+) -> Result<T, SinkError> {
     let result = call.await;
     if result.is_err() {
         writer.counters.failed.add(1);

@@ -57,8 +57,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &U
         reader.push(Mistake::new(title, section.spot().clone(), label).help(help.to_owned()));
     }
     let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
-    let remote =
-        RemoteConfig { servers: upstream.servers, sink, store, reads, token: upstream.token, ca: upstream.ca };
+    let remote = RemoteConfig { servers: upstream.servers, sink, store, reads, token: upstream.token, ca: upstream.ca };
     Some(match rules {
         None => SinkConfig::Remote(remote),
         Some(rules) => SinkConfig::RemoteObjects(RemoteObjectsConfig { remote, rules }),

@@ -190,10 +190,9 @@ const OBJECTS: &str = "envelope = true\nmax_records = 10\nmax_age = \"1s\"\n";
 fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
     let places = Places::new();
     let address = free_address().to_string();
-    let config = places.folder.write(
-        "writer.toml",
-        format!("[sinks.archive]\nkind = \"directory\"\npath = \"archive\"\n{OBJECTS}"),
-    );
+    let config = places
+        .folder
+        .write("writer.toml", format!("[sinks.archive]\nkind = \"directory\"\npath = \"archive\"\n{OBJECTS}"));
     let start = || BackEnd::start_on(&places.writer(), &address, &["--config", &config]);
     let mut writer = start();
     let text = format!(

@@ -13,9 +13,9 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{ANSWER_BYTES_MAX, RemoteConfig};
 use super::protocol::{self, Outcome};
 use super::servers::Servers;
+use super::{ANSWER_BYTES_MAX, RemoteConfig};
 use crate::http_client::{Answer, Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
 use crate::{Batch, Reason, SinkError};
 

@@ -53,7 +53,8 @@ impl ObjectsInfo {
     /// # Errors
     /// They differ, or the gateway allows larger objects than the writer's sink.
     pub(crate) fn check(&self, gateway: &ObjectRules, sink: &str, store: RemoteStore) -> Result<(), SinkError> {
-        let Self { codec, object, envelope, object_from, object_type_from, max_bytes, max_records } = Self::from(gateway);
+        let Self { codec, object, envelope, object_from, object_type_from, max_bytes, max_records } =
+            Self::from(gateway);
         let codec_setting = if store == RemoteStore::Directory { "codec" } else { "format" };
         let text = |value: &Option<String>| value.as_deref().map_or("nothing".to_owned(), |text| format!("\"{text}\""));
         let equal = [
@@ -63,8 +64,7 @@ impl ObjectsInfo {
             ("object_from", text(&self.object_from), text(&object_from)),
             ("object_type_from", text(&self.object_type_from), text(&object_type_from)),
         ];
-        let bounded =
-            [("max_bytes", self.max_bytes, max_bytes), ("max_records", self.max_records, max_records)];
+        let bounded = [("max_bytes", self.max_bytes, max_bytes), ("max_records", self.max_records, max_records)];
         let differing = equal.into_iter().filter(|(_, writer, gateway)| writer != gateway);
         let beyond = bounded.into_iter().filter(|(_, writer, gateway)| gateway > writer);
         let beyond = beyond.map(|(name, writer, gateway)| (name, writer.to_string(), gateway.to_string()));
@@ -150,7 +150,9 @@ mod tests {
     fn digests_are_read_as_they_are_written() {
         let text = digest_text(&[1; 16], &[2; 32]);
         assert_eq!(digests_of(&text), Some(([1; 16], [2; 32])));
-        for wrong in ["", "md5=:AQEBAQEBAQEBAQEBAQEBAQ==:", &text.replace("sha-256", "sha-512"), &text.replace("=:", "=")] {
+        for wrong in
+            ["", "md5=:AQEBAQEBAQEBAQEBAQEBAQ==:", &text.replace("sha-256", "sha-512"), &text.replace("=:", "=")]
+        {
             assert_eq!(digests_of(wrong), None, "{wrong}");
         }
     }

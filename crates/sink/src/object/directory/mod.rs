@@ -4,11 +4,11 @@
 //! time, so that a write whose caller has left is over before the next begins: lanes wait for their turn, and other
 //! drivers and processes are kept out by a lock.
 
+#[cfg(feature = "remote")]
+mod exchange;
 mod failure;
 mod files;
 mod put;
-#[cfg(feature = "remote")]
-mod exchange;
 mod read;
 
 use std::fmt;

@@ -45,11 +45,7 @@ impl Store {
         stored
     }
 
-    async fn store(
-        &self,
-        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
-        replaces: bool,
-    ) -> Result<(), Failure> {
+    async fn store(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>, replaces: bool) -> Result<(), Failure> {
         if replaces { self.replace(upload).await } else { self.put_new(upload).await }
     }
 }

@@ -54,11 +54,7 @@ pub(super) struct Store {
 }
 
 impl Target for Store {
-    async fn put_object(
-        &self,
-        _: &Lane,
-        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
-    ) -> Result<(), Failure> {
+    async fn put_object(&self, _: &Lane, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         self.put_new(upload).await
     }
 
@@ -92,10 +88,7 @@ impl Store {
         settle(made, &Method::PUT, None).await
     }
 
-    pub(super) async fn put_new(
-        &self,
-        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
-    ) -> Result<(), Failure> {
+    pub(super) async fn put_new(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         let Upload { name, digests, .. } = *upload;
         // A server that has the name may end the connection in the middle of a large body, and its answer with it. Where that is
         // unlikely, the next attempt finds out.
@@ -134,10 +127,7 @@ impl Store {
     }
 
     /// Puts it in the place of what may be there.
-    pub(super) async fn replace(
-        &self,
-        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
-    ) -> Result<(), Failure> {
+    pub(super) async fn replace(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         let answer = self.send_object(upload, false).await?;
         self.confirm(answer, upload.name, upload.digests).await
     }
