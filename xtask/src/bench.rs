@@ -5,6 +5,8 @@ mod beside;
 pub(crate) mod client;
 mod dead_sink;
 mod drain;
+mod hop;
+mod hop_memory;
 mod many_groups;
 mod many_types;
 mod memory;
@@ -64,6 +66,10 @@ enum Bench {
     Opensearch(drain::Options),
     /// A journaled backlog drained into objects of Swift, against `swift upload` of the same objects.
     Swift(drain::Options),
+    /// A gateway with a writer behind it (`null`), against the same two services in Go that make nothing durable.
+    Hop,
+    /// 1,000 events a second through a gateway and a writer into PostgreSQL: processor time, memory, and whether it grows.
+    HopMemory(hop_memory::Options),
     /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
     Memory(memory::Options),
     /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
@@ -127,6 +133,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::Redis(options) => drain::run::<Redis>(&setup, options),
         Bench::Opensearch(options) => drain::run::<OpenSearch>(&setup, options),
         Bench::Swift(options) => drain::run::<Swift>(&setup, options),
+        Bench::Hop => hop::run(&setup),
+        Bench::HopMemory(options) => hop_memory::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),
         Bench::Client(options) => client::run(&setup, options),
         Bench::Overload(options) => overload::run(&setup, options),

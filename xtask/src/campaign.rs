@@ -6,6 +6,7 @@
 
 pub(crate) mod batches;
 pub(crate) mod duplicates;
+mod four_stores;
 pub(crate) mod full_disk;
 pub(crate) mod kills;
 pub(crate) mod leaning;
@@ -19,6 +20,7 @@ pub(crate) mod stops;
 mod store_down;
 pub(crate) mod store_kills;
 mod stores;
+pub(crate) mod two_services;
 pub(crate) mod windows;
 
 use std::path::PathBuf;
@@ -75,6 +77,10 @@ enum Campaign {
     Order(order::Options),
     /// A file of records into all stores at once: each holds every event once, byte for byte.
     Stores(stores::Options),
+    /// Records through two writers into PostgreSQL, Redis, OpenSearch and Swift, with a SIGKILL of each writer: each holds every event once.
+    FourStores(four_stores::Options),
+    /// Faults of three writers and SIGKILLs of two gateways before PostgreSQL: each acknowledged event is a row, once.
+    TwoServices(two_services::Options),
     /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
     StoreDown(store_down::Options),
 }
@@ -100,6 +106,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Windows(options) => windows::run(options),
         Campaign::Order(options) => order::run(options),
         Campaign::Stores(options) => stores::run(options),
+        Campaign::FourStores(options) => four_stores::run(options),
+        Campaign::TwoServices(options) => two_services::run(options),
         Campaign::StoreDown(options) => store_down::run(options),
     }
 }

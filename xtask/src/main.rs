@@ -2,6 +2,7 @@
 //! campaigns that take hours where tests take seconds. It isn't shipped.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
 
+mod ab;
 mod bench;
 mod bench_report;
 mod campaign;
@@ -11,6 +12,7 @@ mod duckdb;
 #[path = "../../crates/sink/tests/free_port/mod.rs"]
 mod free_port;
 mod http;
+mod lab;
 mod metrics;
 mod nats;
 mod open_loop;
@@ -21,9 +23,11 @@ mod reference;
 mod schema_suite;
 mod server;
 mod services;
+mod slow_proxy;
 mod store;
 mod test;
 mod tidy;
+mod two_services;
 mod workspace;
 mod wrk;
 
@@ -55,6 +59,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Looks for lost or doubled events over many seeded failures.
     Campaign(campaign::Arguments),
+    /// Two gateways, three writers, PostgreSQL and HAProxy on this machine, to try things out with.
+    Lab(lab::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +72,7 @@ fn main() -> ExitCode {
         Command::Reference(arguments) => reference::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Campaign(arguments) => campaign::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

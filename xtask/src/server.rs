@@ -1,4 +1,4 @@
-//! A Forebay process of our own: started on free ports, watched from outside, killed or stopped.
+//! A Forebay process of our own, of any role: started on free ports, watched from outside, killed or stopped.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -13,15 +13,27 @@ use crate::free_port::free_address;
 use crate::http::Connection;
 use crate::metrics;
 
+/// What a process of the server does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Everything in one process.
+    Serve,
+    /// The front-end of two services.
+    Gateway,
+    /// The back-end of two services.
+    Writer,
+}
+
 /// How a server is started; a server started again has the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     program: PathBuf,
+    role: Role,
     config: Option<PathBuf>,
     /// The data directory.
     pub(crate) data: PathBuf,
     log: PathBuf,
-    /// The intake port.
+    /// The intake port; a writer's port for gateways.
     pub(crate) intake: SocketAddr,
     /// The admin port.
     pub(crate) admin: SocketAddr,
@@ -38,9 +50,25 @@ pub(crate) struct Server {
     started: Instant,
 }
 
+impl Role {
+    /// How the command line calls it.
+    pub(crate) const fn subcommand(self) -> &'static str {
+        match self {
+            Self::Serve => "serve",
+            Self::Gateway => "gateway",
+            Self::Writer => "writer",
+        }
+    }
+}
+
 impl Launch {
     /// A server with its data in `folder/data`. Without a configuration it stores in SQLite.
     pub(crate) fn new(program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
+        Self::of_role(Role::Serve, program, folder, config)
+    }
+
+    /// The same for a process of any role. `folder` exists.
+    pub(crate) fn of_role(role: Role, program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
         let data = folder.join("data");
         let config_path = folder.join("forebay.toml");
         if let Some(text) = config {
@@ -48,23 +76,30 @@ impl Launch {
         }
         let [intake, admin] = [free_address(), free_address()];
         let log = folder.join("server.log");
-        Ok(Self { program: program.to_path_buf(), config: config.map(|_| config_path), data, log, intake, admin })
+        let config = config.map(|_| config_path);
+        Ok(Self { program: program.to_path_buf(), role, config, data, log, intake, admin })
     }
 
     /// Starts the process; it isn't ready yet. Its log goes to `server.log` in the folder, added to.
     pub(crate) fn start(&self) -> Result<Server> {
         let log = File::options().create(true).append(true).open(&self.log);
         let log = log.with_context(|| format!("opening {}", self.log.display()))?;
-        let mut command = Command::new(&self.program);
-        command.arg("serve").arg("--data").arg(&self.data);
-        command.args(["--listen", &self.intake.to_string(), "--admin", &self.admin.to_string()]);
-        if let Some(config) = &self.config {
-            command.arg("--config").arg(config);
-        }
+        let mut command = self.command();
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let started = Instant::now();
         let process = Process::start(&mut command)?;
         Ok(Server { launch: self.clone(), process, started })
+    }
+
+    /// The program with its arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg(self.role.subcommand()).arg("--data").arg(&self.data);
+        command.args(["--listen", &self.intake.to_string(), "--admin", &self.admin.to_string()]);
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        command
     }
 
     /// Writes the configuration anew; the server has it when it is told to read it.
@@ -153,7 +188,8 @@ impl Server {
         self.signal(Signal::HUP)
     }
 
-    fn signal(&self, signal: Signal) -> Result<()> {
+    /// Sends a signal to the process.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.process.0.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
         kill_process(pid, signal).context("sending a signal")
     }
@@ -218,6 +254,11 @@ impl Process {
         let status = self.proc_file("status")?;
         let field = |name| status_bytes(&status, name).with_context(|| format!("/proc/…/status has no {name}"));
         Ok(Memory { now: field("VmRSS:")?, most: field("VmHWM:")? })
+    }
+
+    /// Resident bytes that belong to the process alone: neither its program nor files that it has mapped.
+    pub(crate) fn anonymous_memory(&self) -> Result<u64> {
+        status_bytes(&self.proc_file("status")?, "RssAnon:").context("/proc/…/status has no RssAnon")
     }
 
     /// Open file descriptors.

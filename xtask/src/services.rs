@@ -23,6 +23,7 @@ struct Service {
 
 const SERVICES: &[Service] = &[
     Service { program: "wrk", package: "wrk", purpose: "load of single requests in benchmarks" },
+    Service { program: "ab", package: "apache2-utils", purpose: "the same by another program" },
     Service { program: "sqlite3", package: "sqlite3", purpose: "an eye on stored events that isn't our own" },
     Service { program: "promtool", package: "prometheus", purpose: "checks the format of /metrics" },
     Service { program: "nginx", package: "nginx-light", purpose: "a proxy before the intake port, in tests" },

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use crate::campaign;
 use crate::store::{Nats, Postgres, Redis, Swift};
 use crate::workspace::{self, Step, cargo, run};
+use crate::{campaign, lab};
 
 /// What `cargo xtask test` does; `cargo xtask ci` ends with it.
 pub(crate) const STEPS: &[Step] = &[
@@ -22,6 +22,8 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: Redis is killed", campaign::store_kills::short::<Redis>),
     ("short campaign: NATS is killed", campaign::store_kills::short::<Nats>),
     ("short campaign: Swift is killed", campaign::store_kills::short::<Swift>),
+    ("short campaign: two services", campaign::two_services::short),
+    ("lab", lab::short),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),
     ("short campaign: slow clients", campaign::slow_clients::short),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use crate::workspace;
 
 /// A status document of a job, 114 bytes: what the loops and the server are sent alike.
-const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd0e6b7a38','status':'Success: process exited with code 0.'}"}"#;
+pub(crate) const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd0e6b7a38','status':'Success: process exited with code 0.'}"}"#;
 
 /// How much load.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +32,17 @@ pub(crate) struct Report {
 /// Runs `wrk` with one thread against a server. An answer other than 200, or a broken connection, is an error:
 /// a server that refuses is quick.
 pub(crate) fn run(server: SocketAddr, load: Load, folder: &Path) -> Result<Report> {
+    run_on(&format!("http://{server}/ingest/event"), load, folder)
+}
+
+/// The same against any URL.
+pub(crate) fn run_on(url: &str, load: Load, folder: &Path) -> Result<Report> {
     let script = folder.join("post.lua");
     std::fs::write(&script, script_text(load.is_keyed)).with_context(|| format!("writing {}", script.display()))?;
     let mut command = Command::new("wrk");
     command.args(["-t1", "--timeout", "10s"]);
     command.args([format!("-c{}", load.connections), format!("-d{}", load.duration.as_secs().max(1))]);
-    command.arg("-s").arg(&script).arg(format!("http://{server}/ingest/event"));
+    command.arg("-s").arg(&script).arg(url);
     let printed = workspace::output(&mut command).context("wrk makes the load: `cargo xtask services` installs it")?;
     parse(&printed)
 }

@@ -73,13 +73,13 @@ pub enum Sink {
     /// Documents of an Elasticsearch or OpenSearch store. Its lanes share what may be in flight.
     #[cfg(feature = "elasticsearch")]
     Elasticsearch(crate::elasticsearch::Elasticsearch),
-    /// A table of a PostgreSQL server. Each lane has a connection of its own.
+    /// A table of a PostgreSQL server. Its lanes share connections.
     #[cfg(feature = "postgres")]
     Postgres(crate::postgres::Postgres),
-    /// A stream of NATS JetStream. Each lane has a connection of its own.
+    /// A stream of NATS JetStream. Its lanes share connections.
     #[cfg(feature = "nats")]
     Nats(crate::nats::Nats),
-    /// Keys of a Redis server. Each lane has a connection of its own.
+    /// Keys of a Redis server. Its lanes share connections.
     #[cfg(feature = "redis")]
     Redis(crate::redis::Redis),
     /// Somebody's server. Its lanes share what may be in flight.

@@ -15,70 +15,18 @@ mod stand;
 #[path = "../../sink/tests/swift_server/mod.rs"]
 mod swift_server;
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::sync::{Arc, mpsc};
-use std::thread;
-
-use access::{Demand, Tokens};
 use event::EventId;
 use sink::conformance::{Case, Subject, check, sequences};
-use sink::remote::{RemoteConfig, RemoteStore};
+use sink::remote::RemoteStore;
 use sink::{MemoryHandle, Sink, SinkConfig};
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use writer::{Offered, Writer};
+
+#[path = "../../sink/tests/through_writer/mod.rs"]
+mod through_writer;
+
+use through_writer::Running;
 
 /// Random sequences for each store.
 const SEQUENCES: u32 = 16;
-
-/// A writer on a thread of its own, until it is dropped.
-struct Running {
-    address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Running {
-    fn start(kind: &'static str, sink: Sink) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let (tell, told) = mpsc::channel();
-        let thread = thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async move {
-                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                tell.send(listener.local_addr().unwrap()).unwrap();
-                let offered = BTreeMap::from([("store".to_owned(), Offered { kind, sink })]);
-                let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
-                let stop = async { drop(stopped.await) };
-                Arc::new(writer).serve(listener, stop).await;
-            });
-        });
-        Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
-    }
-
-    fn remote(&self, store: RemoteStore) -> Sink {
-        let servers = vec![format!("http://{}", self.address).parse().unwrap()];
-        Sink::new(SinkConfig::Remote(RemoteConfig {
-            servers,
-            sink: "store".into(),
-            store,
-            reads: true,
-            token: None,
-            ca: None,
-        }))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let ended = thread.join();
-            assert!(ended.is_ok() || thread::panicking(), "the writer panicked");
-        }
-    }
-}
 
 /// The memory store behind a writer, fenced or keyed.
 struct Memory<const FENCED: bool> {

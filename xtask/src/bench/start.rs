@@ -1,5 +1,5 @@
-//! The size of the binary, and how long it takes until the server is ready: from nothing, and after a kill with the window
-//! of remembered ids full.
+//! The size of the binary, and how long it takes until the server is ready: from nothing, as a gateway or a writer, and after a kill
+//! with the window of remembered ids full.
 
 use std::fmt::Write;
 
@@ -8,8 +8,12 @@ use anyhow::{Result, bail};
 use super::batch::{self, Until};
 use super::report::{Bar, Row, median};
 use super::{NULL_SINK, READY_LIMIT, Setup};
+use crate::free_port::free_address;
 use crate::metrics;
 use crate::reference::check_loop::Piece;
+use crate::server::{Launch, Role};
+use crate::two_services::{Sink, gateway_config, writer_config};
+use crate::workspace;
 
 const STARTS: u32 = 20;
 const KILLS: u32 = 5;
@@ -31,6 +35,8 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     Ok(vec![
         row("binary", bytes as f64 / 1e6, "MB", 20.0),
         row("ready with an empty directory, median of 20", from_nothing(setup)?, "ms", 50.0),
+        row("gateway ready, median of 20", of_role(setup, Role::Gateway)?, "ms", 100.0),
+        row("writer ready, median of 20", of_role(setup, Role::Writer)?, "ms", 100.0),
         row("ready after a kill under load, the window of ids full, slowest of 5", after_kills(setup)?, "ms", 1000.0),
     ])
 }
@@ -39,6 +45,24 @@ fn from_nothing(setup: &Setup) -> Result<f64> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
         let mut server = setup.fresh_server(None)?.start()?;
+        times.push(server.wait_ready(READY_LIMIT)?.as_secs_f64() * 1e3);
+        server.stop()?;
+    }
+    Ok(median(times))
+}
+
+/// A gateway is ready whether a writer answers or not.
+fn of_role(setup: &Setup, role: Role) -> Result<f64> {
+    let sink = Sink { name: "local", settings: "kind = \"sqlite\"\n" };
+    let config = match role {
+        Role::Gateway => gateway_config(&[free_address()], &[sink])?,
+        _ => writer_config(&[sink]),
+    };
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let folder = setup.folder.join(role.subcommand());
+        workspace::empty_directory(&folder)?;
+        let mut server = Launch::of_role(role, &setup.binary, &folder, Some(&config))?.start()?;
         times.push(server.wait_ready(READY_LIMIT)?.as_secs_f64() * 1e3);
         server.stop()?;
     }

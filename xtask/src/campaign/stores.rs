@@ -85,7 +85,7 @@ fn load(binary: &Path, launch: &Launch, file: &Path) -> Result<()> {
 }
 
 /// Each event was taken once, and counts as stored once in each store.
-fn check_ledger(server: &Server, events: u64, stores: usize) -> Result<()> {
+pub(super) fn check_ledger(server: &Server, events: u64, stores: usize) -> Result<()> {
     let text = server.metrics()?;
     let wanted = [
         ("forebay_events_accepted_total", events),
@@ -103,7 +103,7 @@ fn check_ledger(server: &Server, events: u64, stores: usize) -> Result<()> {
     Ok(())
 }
 
-fn check_place(place: &mut Place, sent: &Sent, folder: &Path) -> Result<()> {
+pub(super) fn check_place(place: &mut Place, sent: &Sent, folder: &Path) -> Result<()> {
     place.read(folder, &mut |payloads| sent.compare(payloads))?;
     let ids = place.ids()?;
     if let Some(ids) = ids.filter(|ids| *ids != sent.events()) {

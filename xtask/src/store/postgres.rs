@@ -64,6 +64,18 @@ impl Postgres {
         Ok(server)
     }
 
+    /// Whether its programs are there.
+    pub(crate) fn is_installed() -> bool {
+        programs().is_some()
+    }
+
+    /// Lets the server live on behind this process: its id, and the folder with its data and its socket.
+    pub(crate) fn leave_running(mut self) -> Result<(u32, PathBuf)> {
+        let process = self.process.take().context("PostgreSQL isn't running")?;
+        // An empty path is none that a drop would remove.
+        Ok((process.id(), std::mem::take(&mut self.folder)))
+    }
+
     fn is_ready(&self) -> bool {
         self.command("pg_isready").arg("-q").arg("-h").arg(&self.folder).status().is_ok_and(|status| status.success())
     }

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::events::{Event, batch, lane, numbered};
-use super::stand::Stand;
+use super::stand::{Stand, may_pass};
 use crate::Batch;
 use event::limits::{DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX};
 use event::{Lane, Origin};
@@ -97,6 +97,25 @@ pub(super) async fn late_twin<S: Subject>() {
     }
     stand.expect_rows(&events).await;
     stand.expect_cursor(&lane(0), 30).await;
+}
+
+pub(super) async fn floor<S: Subject>() {
+    let mut stand = Stand::<S>::new().await;
+    if !stand.is_fenced() {
+        return;
+    }
+    let events = numbered(1, 30);
+    stand.store(&batch(&lane(0), 1, &events[..10])).await;
+    // To the lane 20 events are stored, as before a failover. A process that has seen nothing of them finds it out by the batch.
+    stand.sink = stand.subject.sink();
+    let third = batch(&lane(0), 21, &events[20..]);
+    let answer = stand.sink.write(&third.clone().sent_after(20, 20)).await;
+    assert!(answer.as_ref().is_err_and(may_pass), "11 to 20 are missing, and the answer is {answer:?}");
+    stand.expect_rows(&events[..10]).await;
+    stand.expect_cursor(&lane(0), 10).await;
+    stand.store(&batch(&lane(0), 11, &events[10..20]).sent_after(10, 30)).await;
+    stand.store(&third.sent_after(20, 30)).await;
+    stand.expect_rows(&events).await;
 }
 
 pub(super) async fn revisions<S: Subject>() {

@@ -74,6 +74,8 @@ pub enum Case {
     OverlappingBatch,
     /// A stalled twin wakes up and writes what its successor has long written.
     LateTwin,
+    /// A fenced store that has less than the lane knows to be stored takes nothing, whichever process asks.
+    Floor,
     /// Higher, lower and equal revisions of one id, over batches and within one.
     Revisions,
     /// Another event under an id that is taken, by an earlier batch and by the same one.
@@ -104,13 +106,14 @@ pub enum Case {
 
 impl Case {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::EmptyBatch,
         Self::FullBatch,
         Self::BadRecord,
         Self::SameBatchTwice,
         Self::OverlappingBatch,
         Self::LateTwin,
+        Self::Floor,
         Self::Revisions,
         Self::TakenId,
         Self::TwoLanes,
@@ -149,6 +152,7 @@ pub fn check<S: Subject>(case: Case) {
             Case::SameBatchTwice => basics::same_batch_twice::<S>().await,
             Case::OverlappingBatch => basics::overlapping_batch::<S>().await,
             Case::LateTwin => basics::late_twin::<S>().await,
+            Case::Floor => basics::floor::<S>().await,
             Case::Revisions => basics::revisions::<S>().await,
             Case::TakenId => basics::taken_id::<S>().await,
             Case::TwoLanes => basics::two_lanes::<S>().await,

@@ -6,9 +6,11 @@ use event::EventId;
 use serde_json::Value;
 use sink::Sink;
 use sink::conformance::{Case, Subject, check, sequences};
+use sink::remote::RemoteStore;
 
 use crate::gate::Gate;
 use crate::stand::{Stand, server};
+use crate::through_writer::{Offers, Through};
 
 /// Random sequences for each shape.
 const SEQUENCES: u32 = 24;
@@ -78,6 +80,18 @@ fn payload(source: &str) -> String {
         return value.to_owned();
     }
     format!("{{{}", rest.strip_prefix(',').unwrap_or(rest))
+}
+
+impl<const ENVELOPE: bool> Offers for Subjected<ENVELOPE> {
+    const STORE: RemoteStore = RemoteStore::Elasticsearch;
+    const READS: bool = true;
+}
+
+#[test]
+fn documents_with_envelopes_pass_each_case_through_writers() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Through<Subjected<true>>>);
+    }
 }
 
 #[test]

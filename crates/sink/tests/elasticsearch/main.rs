@@ -20,3 +20,5 @@ mod refusals;
 mod rolled;
 mod stand;
 mod stand_in;
+#[path = "../through_writer/mod.rs"]
+mod through_writer;

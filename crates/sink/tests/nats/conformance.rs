@@ -3,9 +3,11 @@
 use event::EventId;
 use sink::Sink;
 use sink::conformance::{Case, Subject, check, sequences};
+use sink::remote::RemoteStore;
 
 use crate::proxy::Hindrance;
 use crate::stand::{Stand, server};
+use crate::through_writer::{Offers, Through};
 
 /// Random sequences.
 const SEQUENCES: u32 = 48;
@@ -40,6 +42,18 @@ impl Subject for Stream {
 
     async fn stall(&self) -> Hindrance {
         self.0.proxy.freeze_after(0)
+    }
+}
+
+impl Offers for Stream {
+    const STORE: RemoteStore = RemoteStore::Nats;
+    const READS: bool = false;
+}
+
+#[test]
+fn a_stream_passes_each_case_through_writers() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Through<Stream>>);
     }
 }
 

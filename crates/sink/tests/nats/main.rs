@@ -15,4 +15,6 @@ mod proxy;
 mod refusals;
 mod stand;
 mod streams;
+#[path = "../through_writer/mod.rs"]
+mod through_writer;
 mod torn;

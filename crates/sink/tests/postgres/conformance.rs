@@ -5,11 +5,13 @@ use serde_json::Value;
 use sink::Sink;
 use sink::conformance::{Case, Subject, check, sequences};
 use sink::postgres::{Partition, PayloadKind};
+use sink::remote::RemoteStore;
 use tokio_postgres::Client;
 
 use crate::postgres_server::PostgresServer;
 use crate::postgres_server::proxy::Hindrance;
 use crate::stand::{Stand, client, server};
+use crate::through_writer::{Offers, Through};
 
 /// Random sequences for each kind of payload.
 const SEQUENCES: u32 = 24;
@@ -85,6 +87,18 @@ impl<const TEXT: bool, const DAYS: bool> Subject for Subjected<TEXT, DAYS> {
 
     async fn stall(&self) -> Hindered {
         self.lock().await
+    }
+}
+
+impl<const TEXT: bool, const DAYS: bool> Offers for Subjected<TEXT, DAYS> {
+    const STORE: RemoteStore = RemoteStore::Postgres;
+    const READS: bool = true;
+}
+
+#[test]
+fn jsonb_passes_each_case_through_writers() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Through<Subjected<false>>>);
     }
 }
 

@@ -16,3 +16,5 @@ mod postgres_server;
 mod reading;
 mod rows;
 mod stand;
+#[path = "../through_writer/mod.rs"]
+mod through_writer;

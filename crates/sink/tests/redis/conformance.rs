@@ -4,10 +4,12 @@ use event::EventId;
 use sink::Sink;
 use sink::conformance::{Case, Subject, check, sequences};
 use sink::redis::Structure;
+use sink::remote::RemoteStore;
 
 use crate::proxy::Hindrance;
 use crate::redis_server::Value;
 use crate::stand::{STREAM, Stand, server};
+use crate::through_writer::{Offers, Through};
 
 /// Random sequences for each structure.
 const SEQUENCES: u32 = 48;
@@ -85,6 +87,19 @@ fn strings(stand: &Stand<'_>) -> Vec<(EventId, Vec<u8>)> {
         }
     }
     rows
+}
+
+impl<const OF: u8> Offers for Subjected<OF> {
+    const STORE: RemoteStore = RemoteStore::Redis;
+    const READS: bool = false;
+}
+
+#[test]
+fn streams_and_strings_pass_each_case_through_writers() {
+    if server().is_some() {
+        Case::ALL.into_iter().for_each(check::<Through<Subjected<STREAMS>>>);
+        Case::ALL.into_iter().for_each(check::<Through<Subjected<STRINGS>>>);
+    }
 }
 
 #[test]

@@ -21,4 +21,6 @@ mod redis_server;
 mod redis_watched;
 mod stand;
 mod structures;
+#[path = "../through_writer/mod.rs"]
+mod through_writer;
 mod watched;

@@ -136,10 +136,18 @@ pub(in crate::campaign) fn spawn(
     shared: &std::sync::Arc<Shared>,
     client: u32,
 ) -> Result<JoinHandle<Result<Acknowledged>>> {
-    const STACK_BYTES: usize = 128 * 1024;
     let shared = shared.clone();
+    start(client, move || run(&shared, client))
+}
+
+/// A thread with a small stack, of which there may be many.
+pub(in crate::campaign) fn start<T: Send + 'static>(
+    client: u32,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>> {
+    const STACK_BYTES: usize = 128 * 1024;
     let builder = Builder::new().name(format!("client {client}")).stack_size(STACK_BYTES);
-    builder.spawn(move || run(&shared, client)).context("starting a client's thread")
+    builder.spawn(run).context("starting a client's thread")
 }
 
 /// Waits for a client's end.
@@ -165,7 +173,12 @@ fn run(shared: &Shared, client: u32) -> Result<Acknowledged> {
 }
 
 /// Sends one event until it is acknowledged, given up, or everything stops. Says whether it was acknowledged.
-fn send(shared: &Shared, connection: &mut Option<Connection>, event: Event, is_given_up: bool) -> Result<bool> {
+pub(in crate::campaign) fn send(
+    shared: &Shared,
+    connection: &mut Option<Connection>,
+    event: Event,
+    is_given_up: bool,
+) -> Result<bool> {
     let key = format!("Idempotency-Key: {}", event.key());
     let headers = ["Content-Type: application/json", key.as_str()];
     let request = http::post("/ingest/event", &headers, event.payload(shared.seed).as_bytes());

@@ -8,9 +8,9 @@ use crate::random::Random;
 
 /// One event: which client sent it, and its number among that client's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Event {
-    pub(super) client: u32,
-    pub(super) number: u32,
+pub(in crate::campaign) struct Event {
+    pub(in crate::campaign) client: u32,
+    pub(in crate::campaign) number: u32,
 }
 
 impl Event {

@@ -161,7 +161,7 @@ async fn a_place_that_was_behind_catches_up_however_batches_are_cut() {
 async fn a_process_that_did_not_write_last_reads_the_notes_before_it_writes() {
     let (config, mut servers) = (config(), InMemory::default());
     let (mut one, mut other) = (Places::default(), Places::default());
-    let mut write =
+    let write =
         async |places: &mut Places, servers: &mut InMemory, batch: Batch| places.write(servers, &config, &batch).await;
     assert_eq!(write(&mut one, &mut servers, batch(1, &["a", "b"])).await.unwrap(), Report::Stored);
     let second = batch(3, &["a", "b"]).sent_after(2, 2);

@@ -1,0 +1,3 @@
+module frontback
+
+go 1.21

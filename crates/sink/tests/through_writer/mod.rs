@@ -1,0 +1,138 @@
+//! A store behind real writers: each sink of it reaches the store through a writer of its own, over HTTP and a proxy that can cut answers.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use access::{Demand, Tokens};
+use event::EventId;
+use sink::conformance::Subject;
+use sink::remote::{RemoteConfig, RemoteStore};
+use sink::{Sink, SinkConfig};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use writer::{Offered, Writer};
+
+#[path = "../postgres_server/proxy.rs"]
+#[allow(clippy::duplicate_mod, reason = "programs name their own proxy by other paths")]
+mod proxy;
+
+use proxy::Proxy;
+
+/// Places at which the proxy cuts a writer's answer, and bytes between them.
+const CUTS: usize = 6;
+const CUT_STEP: usize = 40;
+
+/// A writer on a thread of its own, until it is dropped.
+pub struct Running {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn start(kind: &'static str, sink: Sink) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                tell.send(listener.local_addr().unwrap()).unwrap();
+                let offered = BTreeMap::from([("store".to_owned(), Offered { kind, sink })]);
+                let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
+                let stop = async { drop(stopped.await) };
+                Arc::new(writer).serve(listener, stop).await;
+            });
+        });
+        Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+    }
+
+    pub fn remote(&self, store: RemoteStore) -> Sink {
+        remote(self.address, store, true)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(ended.is_ok() || thread::panicking(), "the writer panicked");
+        }
+    }
+}
+
+/// A gateway's sink of the writer that listens there.
+fn remote(address: SocketAddr, store: RemoteStore, reads: bool) -> Sink {
+    let servers = vec![format!("http://{address}").parse().unwrap()];
+    let sink = "store".into();
+    Sink::new(SinkConfig::Remote(RemoteConfig { servers, sink, store, reads, token: None, ca: None }))
+}
+
+/// A subject whose store writers offer.
+pub trait Offers: Subject {
+    /// The kind of store.
+    const STORE: RemoteStore;
+    /// Whether events can be read back from it.
+    const READS: bool;
+}
+
+/// The store of `S` behind writers.
+pub struct Through<S> {
+    subject: S,
+    writers: Mutex<Vec<(Proxy, Running)>>,
+}
+
+/// What keeps the store or its writers from answering, until it is dropped.
+pub enum Hindered<H> {
+    Store { _hindrance: H },
+    Writers { _cuts: Vec<proxy::Hindrance> },
+}
+
+impl<S: Offers> Subject for Through<S> {
+    const COMPARES: bool = S::COMPARES;
+    const KNOWS_IDS: bool = S::KNOWS_IDS;
+    const WITHHOLDS_ALL: bool = S::WITHHOLDS_ALL;
+    type Hindrance = Hindered<S::Hindrance>;
+
+    fn as_kept(payload: &[u8]) -> Vec<u8> {
+        S::as_kept(payload)
+    }
+
+    async fn fresh() -> Self {
+        Self { subject: S::fresh().await, writers: Mutex::default() }
+    }
+
+    fn sink(&self) -> Sink {
+        let writer = Running::start(S::STORE.as_str(), self.subject.sink());
+        let proxy = Proxy::to(writer.address);
+        let sink = remote(proxy.address(), S::STORE, S::READS);
+        self.writers.lock().unwrap().push((proxy, writer));
+        sink
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        self.subject.rows().await
+    }
+
+    async fn spoil(&self, id: EventId) {
+        self.subject.spoil(id).await;
+    }
+
+    async fn outage(&self, stage: usize) -> Option<Self::Hindrance> {
+        // First what is the writers' own.
+        let Some(stage) = stage.checked_sub(CUTS) else {
+            let writers = self.writers.lock().unwrap();
+            let cuts = writers.iter().map(|(proxy, _)| proxy.cut_after(stage * CUT_STEP)).collect();
+            return Some(Hindered::Writers { _cuts: cuts });
+        };
+        Some(Hindered::Store { _hindrance: self.subject.outage(stage).await? })
+    }
+
+    async fn stall(&self) -> Self::Hindrance {
+        Hindered::Store { _hindrance: self.subject.stall().await }
+    }
+}

@@ -1,0 +1,290 @@
+//! `cargo xtask lab`: two gateways, three writers, PostgreSQL, and HAProxy in front, on this machine from nothing in seconds. They live on
+//! when the command has ended: `down` ends them and removes what they left.
+
+mod layout;
+mod state;
+
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+
+use crate::free_port::free_port;
+use crate::http::{self, Connection};
+use crate::metrics;
+use crate::server::{Launch, Role};
+use crate::store::{Postgres, Store};
+use crate::two_services::{Sink, gateway_config, writer_config};
+use crate::workspace;
+use layout::{GATEWAYS, Ports, WRITERS};
+use state::{Kind, Member, State};
+
+/// Options of `cargo xtask lab`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Order,
+}
+
+#[derive(Subcommand)]
+enum Order {
+    /// Starts everything, and says where to post and what to look at.
+    Up(Options),
+    /// Ends everything and removes what it left.
+    Down,
+    /// Shows each process, what is pending, and the addresses.
+    Status,
+}
+
+#[derive(clap::Args)]
+struct Options {
+    /// The port to post to; the others are up to 50 above it.
+    #[arg(long, default_value_t = 8480)]
+    port: u16,
+    /// A server for both roles; without it `target/release/forebay`, which is built where it is missing.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+}
+
+const SINK: &str = "warehouse";
+const READY_LIMIT: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(5);
+const LOG_LINES: usize = 10;
+
+/// Does what the command line says.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let lab = Lab { folder: workspace::target_directory()?.join("lab") };
+    match &arguments.command {
+        Order::Up(options) => lab.up(&binary(options.binary.as_deref())?, Ports::from(options.port)),
+        Order::Down => lab.down(),
+        Order::Status => lab.status(),
+    }
+}
+
+/// A lab of its own: an event goes in at HAProxy and is in PostgreSQL, and afterwards no process and no file is left.
+pub(crate) fn short() -> Result<()> {
+    if !workspace::has_program("haproxy") || !Postgres::is_installed() {
+        println!("left out: HAProxy or PostgreSQL is missing, which `cargo xtask services` installs");
+        return Ok(());
+    }
+    let binary = workspace::server_binary(None, "dev")?;
+    let lab = Lab { folder: workspace::target_directory()?.join(format!("lab-{}", std::process::id())) };
+    let ports = Ports::from(free_port());
+    lab.up(&binary, ports)?;
+    let checked = lab.check(ports);
+    let members = State::read(&lab.folder)?.members;
+    lab.down()?;
+    checked?;
+    if let Some(left) = members.iter().find(|member| member.is_alive()) {
+        bail!("{} is left behind, process {}", left.name, left.pid);
+    }
+    if lab.folder.exists() || members.iter().any(|member| member.folder.as_ref().is_some_and(|folder| folder.exists()))
+    {
+        bail!("the lab left files behind");
+    }
+    Ok(())
+}
+
+fn binary(given: Option<&Path>) -> Result<PathBuf> {
+    let built = workspace::target_directory()?.join("release").join("forebay");
+    let found = given.or_else(|| built.is_file().then_some(&*built));
+    workspace::server_binary(found, "release")
+}
+
+/// Where its files are.
+struct Lab {
+    folder: PathBuf,
+}
+
+impl Lab {
+    fn up(&self, binary: &Path, ports: Ports) -> Result<()> {
+        if !workspace::has_program("haproxy") {
+            bail!("HAProxy is missing: `cargo xtask services` installs it");
+        }
+        if State::read(&self.folder)?.members.iter().any(Member::is_alive) {
+            bail!("a lab is up: see `cargo xtask lab status`, or end it with `cargo xtask lab down`");
+        }
+        ports.all().try_for_each(refuse_used)?;
+        workspace::empty_directory(&self.folder)?;
+        let begun = Instant::now();
+        let mut state = State::default();
+        if let Err(error) = self.start_all(binary, ports, &mut state) {
+            state.end_all()?;
+            std::fs::remove_dir_all(&self.folder)?;
+            return Err(error);
+        }
+        println!("up after {:.1} s", begun.elapsed().as_secs_f64());
+        ports.print();
+        println!("{}", state.psql().unwrap_or_default());
+        Ok(())
+    }
+
+    fn start_all(&self, binary: &Path, ports: Ports, state: &mut State) -> Result<()> {
+        let store = Postgres::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+        let settings = store.sink();
+        let (pid, folder) = store.leave_running()?;
+        let mut member = Member::new("postgresql".into(), Kind::Postgres, pid, None)?;
+        member.folder = Some(folder);
+        self.record(state, member)?;
+
+        let sinks = [Sink { name: SINK, settings: &settings }];
+        let config = writer_config(&sinks);
+        let mut started = Vec::new();
+        for number in 0..WRITERS {
+            let name = format!("writer-{}", number + 1);
+            started.push(self.start(state, binary, Role::Writer, name, ports.writer(number), &config)?);
+        }
+        let writers: Vec<SocketAddr> = (0..WRITERS).map(|number| ports.writer(number).0).collect();
+        let config = gateway_config(&writers, &sinks)?;
+        for number in 0..GATEWAYS {
+            let name = format!("gateway-{}", number + 1);
+            started.push(self.start(state, binary, Role::Gateway, name, ports.gateway(number), &config)?);
+        }
+        for mut one in started {
+            one.wait_ready()?;
+        }
+        self.start_proxy(state, ports)?.wait_ready()
+    }
+
+    /// Starts a process of the server; it isn't ready yet.
+    fn start(
+        &self,
+        state: &mut State,
+        binary: &Path,
+        role: Role,
+        name: String,
+        (intake, admin): (SocketAddr, SocketAddr),
+        config: &str,
+    ) -> Result<Started> {
+        let folder = self.folder.join(&name);
+        workspace::empty_directory(&folder)?;
+        let mut launch = Launch::of_role(role, binary, &folder, Some(config))?;
+        (launch.intake, launch.admin) = (intake, admin);
+        let kind = if role == Role::Writer { Kind::Writer } else { Kind::Gateway };
+        self.spawn(state, launch.command(), name, kind, intake, Some(admin))
+    }
+
+    fn start_proxy(&self, state: &mut State, ports: Ports) -> Result<Started> {
+        let config = self.folder.join("haproxy.cfg");
+        std::fs::write(&config, ports.proxy_config()).with_context(|| format!("writing {}", config.display()))?;
+        let mut command = Command::new("haproxy");
+        command.args(["-db", "-f"]).arg(config);
+        self.spawn(state, command, "haproxy".into(), Kind::Proxy, ports.front(), None)
+    }
+
+    /// Starts a process that lives on behind this one, with its log in the lab's folder.
+    fn spawn(
+        &self,
+        state: &mut State,
+        mut command: Command,
+        name: String,
+        kind: Kind,
+        address: SocketAddr,
+        admin: Option<SocketAddr>,
+    ) -> Result<Started> {
+        let log = self.folder.join(format!("{name}.log"));
+        let file = File::create(&log).with_context(|| format!("making {}", log.display()))?;
+        // A Ctrl-C for this command is none for the lab.
+        command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let child = command.spawn().with_context(|| format!("starting {name}"))?;
+        self.record(state, Member::new(name.clone(), kind, child.id(), admin)?)?;
+        Ok(Started { child, name, address, log })
+    }
+
+    /// Writes down each process at once, so that `down` finds it even where `up` is ended in the middle.
+    fn record(&self, state: &mut State, member: Member) -> Result<()> {
+        state.members.push(member);
+        state.write(&self.folder)
+    }
+
+    fn down(&self) -> Result<()> {
+        let state = State::read(&self.folder)?;
+        if state.members.is_empty() {
+            println!("no lab is up");
+            return Ok(());
+        }
+        state.end_all()?;
+        std::fs::remove_dir_all(&self.folder).with_context(|| format!("removing {}", self.folder.display()))
+    }
+
+    fn status(&self) -> Result<()> {
+        let state = State::read(&self.folder)?;
+        if state.members.is_empty() {
+            println!("no lab is up: `cargo xtask lab up` starts one");
+        }
+        state.members.iter().for_each(|member| println!("{}", member.line()));
+        if let Some(psql) = state.psql() {
+            println!("{psql}");
+        }
+        Ok(())
+    }
+
+    /// Posts an event at the front, and waits until PostgreSQL has it.
+    fn check(&self, ports: Ports) -> Result<()> {
+        let request = http::post("/ingest/event", &["Content-Type: application/json"], b"{\"hello\":\"lab\"}");
+        let answer = Connection::open(ports.front())?.send(&request)?;
+        if answer.status != 200 {
+            bail!("HAProxy answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body));
+        }
+        let begun = Instant::now();
+        while State::read(&self.folder)?.rows() != Some(1) {
+            if begun.elapsed() > READY_LIMIT {
+                self.status()?;
+                bail!("the event wasn't in PostgreSQL after {READY_LIMIT:?}");
+            }
+            thread::sleep(POLL);
+        }
+        self.status()
+    }
+}
+
+/// A process that isn't ready yet.
+struct Started {
+    child: Child,
+    name: String,
+    address: SocketAddr,
+    log: PathBuf,
+}
+
+impl Started {
+    fn wait_ready(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        let is_ready = |address| Connection::open(address).and_then(|mut one| one.get("/readyz"));
+        while is_ready(self.address).ok().is_none_or(|answer| answer.status != 200) {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended before it was ready: {status}\n{}", self.name, self.log_tail());
+            }
+            if begun.elapsed() > READY_LIMIT {
+                bail!("{} wasn't ready after {READY_LIMIT:?}\n{}", self.name, self.log_tail());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn log_tail(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    }
+}
+
+fn refuse_used(address: SocketAddr) -> Result<()> {
+    let free = TcpListener::bind(address).map(drop);
+    free.with_context(|| format!("{address} is in use: end what listens there, or set another --port"))
+}
+
+/// What a member's metrics say; none where it doesn't answer.
+fn figures(admin: SocketAddr, names: &[(&str, &str)]) -> Option<String> {
+    let answer = Connection::open(admin).and_then(|mut one| one.get("/metrics")).ok()?;
+    let text = String::from_utf8(answer.body).ok()?;
+    // An empty sum is -0.0.
+    let shown = names.iter().map(|(name, shown)| format!("{} {shown}", metrics::sum(&text, name) + 0.0));
+    Some(shown.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,124 @@
+//! Front-end and back-end as two roles: their configurations, and a gateway with a writer behind it.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::server::{Launch, Role, Server};
+use crate::workspace;
+
+/// No start takes longer, unless something is wrong.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+
+/// A sink: its name, and its settings as the writer has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sink<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) settings: &'a str,
+}
+
+impl<'a> Sink<'a> {
+    /// The kind of store, which the gateway names too.
+    fn kind(&self) -> Result<&'a str> {
+        let kind = self.settings.lines().find_map(|line| line.strip_prefix("kind = \"")?.strip_suffix('"'));
+        kind.with_context(|| format!("the settings of the sink {} name no kind", self.name))
+    }
+}
+
+/// The upstream of all writers, as a part of a gateway's configuration.
+pub(crate) fn upstream(writers: &[SocketAddr]) -> String {
+    let servers: Vec<String> = writers.iter().map(|writer| format!("http://{writer}")).collect();
+    format!("[upstreams.back]\nservers = {servers:?}\n\n")
+}
+
+/// A gateway that sends every event to each of these sinks, through the writers.
+pub(crate) fn gateway_config(writers: &[SocketAddr], sinks: &[Sink<'_>]) -> Result<String> {
+    let routes: Vec<&str> = sinks.iter().map(|sink| sink.name).collect();
+    let mut config = format!("{}[types.\"*\"]\nroutes = {routes:?}\n\n", upstream(writers));
+    for sink in sinks {
+        config.push_str(&remote_sink(sink)?);
+    }
+    Ok(config)
+}
+
+/// A sink as the gateway has it.
+pub(crate) fn remote_sink(sink: &Sink<'_>) -> Result<String> {
+    let (name, kind) = (sink.name, sink.kind()?);
+    Ok(format!("[sinks.{name}]\nkind = \"writer\"\nupstream = \"back\"\nstore = \"{kind}\"\n\n"))
+}
+
+/// A writer that offers these sinks.
+pub(crate) fn writer_config(sinks: &[Sink<'_>]) -> String {
+    let mut config = String::new();
+    for Sink { name, settings } in sinks {
+        // A text takes whatever is written.
+        let _ = writeln!(config, "[sinks.{name}]\n{settings}");
+    }
+    config
+}
+
+/// A gateway and the writer behind it.
+pub(crate) struct Pair {
+    /// How the gateway was started: its addresses.
+    pub(crate) launch: Launch,
+    pub(crate) gateway: Server,
+    pub(crate) writer: Server,
+}
+
+impl Pair {
+    /// Starts both with empty directories within `folder`, the writer first.
+    pub(crate) fn start(binary: &Path, folder: &Path, sink: Sink<'_>) -> Result<Self> {
+        let launch = |role: Role, config: &str| {
+            let folder = folder.join(role.subcommand());
+            workspace::empty_directory(&folder)?;
+            Launch::of_role(role, binary, &folder, Some(config))
+        };
+        let behind = launch(Role::Writer, &writer_config(&[sink]))?;
+        let writer = ready(&behind)?;
+        let launch = launch(Role::Gateway, &gateway_config(&[behind.intake], &[sink])?)?;
+        Ok(Self { gateway: ready(&launch)?, launch, writer })
+    }
+
+    /// User and system time of both.
+    pub(crate) fn cpu(&self) -> Result<Duration> {
+        Ok(self.gateway.process.cpu()? + self.writer.process.cpu()?)
+    }
+
+    /// Resident bytes of both.
+    pub(crate) fn memory(&self) -> Result<u64> {
+        Ok(self.gateway.process.memory()?.now + self.writer.process.memory()?.now)
+    }
+
+    /// Stops both in an orderly way.
+    pub(crate) fn stop(self) -> Result<()> {
+        self.gateway.stop().context("stopping the gateway")?;
+        self.writer.stop().context("stopping the writer")
+    }
+}
+
+/// A process of this kind, once it is ready.
+pub(crate) fn ready(launch: &Launch) -> Result<Server> {
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+    Ok(server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_name_the_same_sink_and_kind() {
+        let sink = Sink { name: "warehouse", settings: "kind = \"postgres\"\nurl = \"postgres://db\"\n" };
+        let writer = "127.0.0.1:8081".parse().unwrap();
+        let gateway = gateway_config(&[writer], &[sink]).unwrap();
+        assert!(gateway.contains("servers = [\"http://127.0.0.1:8081\"]"), "{gateway}");
+        assert!(gateway.contains("[sinks.warehouse]\nkind = \"writer\"\n"), "{gateway}");
+        assert!(gateway.contains("store = \"postgres\"") && !gateway.contains("postgres://"), "{gateway}");
+        assert!(writer_config(&[sink]).starts_with("[sinks.warehouse]\nkind = \"postgres\"\nurl"));
+        assert!(gateway_config(&[writer], &[Sink { name: "x", settings: "url = \"u\"\n" }]).is_err());
+    }
+}
