@@ -43,7 +43,7 @@ fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Or
         path(configuration),
         payload(configuration)
     );
-    if configuration.sinks.values().any(|settings| matches!(settings.store, SinkConfig::Remote(_))) {
+    if configuration.sinks.values().any(|settings| settings.store.remote().is_some()) {
         text += &format!("Writers know it by its origin {origin}.\n");
     }
     for (name, sink) in &configuration.sinks {
@@ -53,7 +53,7 @@ fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Or
                 format!("sqlite3 {} \"select payload from {}\"", sqlite.path.display(), sqlite.table.as_str())
             }
             // The store is elsewhere.
-            SinkConfig::Remote(_) => continue,
+            SinkConfig::Remote(_) | SinkConfig::RemoteObjects(_) => continue,
             SinkConfig::Directory(directory) => format!("ls {}", directory.path.display()),
             #[cfg(feature = "elasticsearch")]
             SinkConfig::Elasticsearch(_) => continue,

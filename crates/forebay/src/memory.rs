@@ -124,6 +124,7 @@ fn of_store(store: &SinkConfig) -> usize {
     match store {
         SinkConfig::Sqlite(_) => SQLITE_BYTES,
         SinkConfig::Directory(config) => of_codec(config.rules.codec),
+        SinkConfig::RemoteObjects(config) => of_codec(config.rules.codec),
         #[cfg(feature = "swift")]
         SinkConfig::Swift(config) => of_codec(config.rules.codec),
         #[cfg(feature = "s3")]
@@ -134,7 +135,7 @@ fn of_store(store: &SinkConfig) -> usize {
 
 const fn keeps_objects(store: &SinkConfig) -> bool {
     match store {
-        SinkConfig::Directory(_) => true,
+        SinkConfig::Directory(_) | SinkConfig::RemoteObjects(_) => true,
         #[cfg(feature = "swift")]
         SinkConfig::Swift(_) => true,
         #[cfg(feature = "s3")]

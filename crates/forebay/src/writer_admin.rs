@@ -77,6 +77,7 @@ fn render(writer: &Writer) -> String {
     for (name, help, value) in [
         ("batches", "Batches that a store has taken.", counters.batches.get()),
         ("records", "Records of these batches.", counters.records.get()),
+        ("objects", "Objects, and descriptions of objects, that a store has taken.", counters.objects.get()),
         (
             "refused",
             "Requests of gateways that were refused: bad frames, unknown sinks, tokens.",

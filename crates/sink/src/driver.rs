@@ -50,6 +50,9 @@ pub enum SinkConfig {
     /// A sink of a writer.
     #[cfg(feature = "remote")]
     Remote(crate::remote::RemoteConfig),
+    /// A sink of a writer that stores objects.
+    #[cfg(feature = "remote")]
+    RemoteObjects(crate::remote::RemoteObjectsConfig),
 }
 
 /// A driver of one store.
@@ -112,6 +115,8 @@ impl Sink {
             SinkConfig::Webhook(config) => Self::Webhook(crate::webhook::Webhook::new(config)),
             #[cfg(feature = "remote")]
             SinkConfig::Remote(config) => Self::Remote(crate::remote::Remote::new(config)),
+            #[cfg(feature = "remote")]
+            SinkConfig::RemoteObjects(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::writer(config))),
         }
     }
 
@@ -374,17 +379,29 @@ impl Sink {
         }
     }
 
+    /// Requests to writers, if the sink is one of a gateway.
+    #[cfg(feature = "remote")]
+    pub(crate) fn caller(&self) -> Option<&crate::remote::caller::Caller> {
+        match self {
+            Self::Remote(remote) => Some(remote.caller()),
+            Self::Objects(ObjectStore::OverHttp(store)) => store.caller(),
+            _ => None,
+        }
+    }
+
     /// What the store may lose although it has answered, as it was last connected to: in words, for the log. None where that is
     /// nothing, or isn't known.
     #[must_use]
     pub fn caution(&self) -> Option<Reason> {
+        #[cfg(feature = "remote")]
+        if let Some(caller) = self.caller() {
+            return caller.binding().caution();
+        }
         match self {
             #[cfg(feature = "nats")]
             Self::Nats(nats) => nats.caution(),
             #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.caution(),
-            #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.caution(),
             _ => None,
         }
     }
@@ -392,11 +409,10 @@ impl Sink {
     /// The longest pause before the next attempt, if the last failure calls for a shorter one than usual.
     #[must_use]
     pub fn retry_max(&self) -> Option<Duration> {
-        match self {
-            #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.retry_max(),
-            _ => None,
-        }
+        #[cfg(feature = "remote")]
+        return self.caller()?.retry_max();
+        #[cfg(not(feature = "remote"))]
+        None
     }
 
     /// What delivery must know before it sends anything.

@@ -34,6 +34,10 @@ impl Sink {
     /// # Errors
     /// [`SinkError`] where the store doesn't answer, or takes no mark.
     pub async fn mark(&self) -> Result<Option<Mark>, SinkError> {
+        #[cfg(feature = "remote")]
+        if let Some(caller) = self.caller() {
+            return Ok(caller.binding().mark());
+        }
         let done = match self {
             Self::Null | Self::Memory(_) => return Ok(None),
             Self::Sqlite(sqlite) => sqlite.mark().await,
@@ -49,7 +53,7 @@ impl Sink {
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => return Ok(None),
             #[cfg(feature = "remote")]
-            Self::Remote(remote) => return Ok(remote.mark()),
+            Self::Remote(_) => return Ok(None),
         };
         done.map(Some).map_err(SinkError::visible)
     }
@@ -57,28 +61,29 @@ impl Sink {
     /// The mark of the store that a sink of a gateway is bound to; `None` for other sinks, and where nothing was found yet.
     #[must_use]
     pub fn bound_to(&self) -> Option<Mark> {
-        match self {
-            #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.mark(),
-            _ => None,
-        }
+        #[cfg(feature = "remote")]
+        return self.caller()?.binding().mark();
+        #[cfg(not(feature = "remote"))]
+        None
     }
 
     /// Whether a sink of a gateway has found a writer of another store than the one that it is bound to.
     #[must_use]
     pub fn has_other_store(&self) -> bool {
-        match self {
-            #[cfg(feature = "remote")]
-            Self::Remote(remote) => remote.has_other_store(),
-            _ => false,
-        }
+        #[cfg(feature = "remote")]
+        return self.caller().is_some_and(|caller| caller.binding().has_other_store());
+        #[cfg(not(feature = "remote"))]
+        false
     }
 
     /// Binds a sink of a gateway to the store with this mark, or to whichever is found next. Other sinks don't care.
     pub fn bind(&self, mark: Option<Mark>) {
         #[cfg(feature = "remote")]
-        if let Self::Remote(remote) = self {
-            remote.bind(mark);
+        if let Some(caller) = self.caller() {
+            match mark {
+                Some(mark) => caller.binding().expect(mark),
+                None => caller.binding().unbind(),
+            }
         }
         #[cfg(not(feature = "remote"))]
         let _ = mark;

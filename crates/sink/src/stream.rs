@@ -28,6 +28,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl Stream {
+    #[cfg(any(feature = "nats", feature = "redis"))]
     pub(crate) async fn open(place: Place<'_>) -> io::Result<Self> {
         Self::open_at(None, place).await
     }

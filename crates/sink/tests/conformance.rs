@@ -94,6 +94,18 @@ impl<const CODEC: usize> Directory<CODEC> {
     fn path(&self) -> PathBuf {
         self.directory.path().join("deep/archive")
     }
+
+    fn object_rules() -> ObjectRules {
+        ObjectRules {
+            line: Line::Envelope,
+            codec: Codec::ALL[CODEC],
+            bytes_max: 1 << 20,
+            records_max: 1_000,
+            age_max: Duration::from_secs(1),
+            prefix: Prefix::NONE,
+            apart: None,
+        }
+    }
 }
 
 impl<const CODEC: usize> Subject for Directory<CODEC> {
@@ -106,17 +118,7 @@ impl<const CODEC: usize> Subject for Directory<CODEC> {
     }
 
     fn sink(&self) -> Sink {
-        let codec = Codec::ALL[CODEC];
-        let age_max = Duration::from_secs(1);
-        let rules = ObjectRules {
-            line: Line::Envelope,
-            codec,
-            bytes_max: 1 << 20,
-            records_max: 1_000,
-            age_max,
-            prefix: Prefix::NONE,
-            apart: None,
-        };
+        let rules = Self::object_rules();
         Sink::directory(DirectoryConfig { path: self.path(), rules }, self.gate.clone())
     }
 
@@ -299,6 +301,15 @@ impl Offers for Sqlite {
     const READS: bool = true;
 }
 
+impl<const CODEC: usize> Offers for Directory<CODEC> {
+    const STORE: RemoteStore = RemoteStore::Directory;
+    const READS: bool = false;
+
+    fn rules(&self) -> Option<ObjectRules> {
+        Some(Self::object_rules())
+    }
+}
+
 impl<const FENCED: bool> Offers for Memory<FENCED> {
     /// A keyed memory has what a web hook has: nothing that delivery must know.
     const STORE: RemoteStore = if FENCED { RemoteStore::Memory } else { RemoteStore::Webhook };
@@ -354,6 +365,7 @@ fn a_directory_passes_each_case() {
     Case::ALL.into_iter().for_each(check::<Directory<0>>);
     Case::ALL.into_iter().for_each(check::<Directory<1>>);
     Case::ALL.into_iter().for_each(check::<Directory<2>>);
+    Case::ALL.into_iter().for_each(check::<Through<Directory<0>>>);
 }
 
 #[test]

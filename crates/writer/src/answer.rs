@@ -1,22 +1,20 @@
 //! What a writer answers: JSON as soon as its store has answered, and newlines before it while the store works.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 
 use bytes::Bytes;
 use futures_util::stream;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
-use sink::remote::protocol::HEARTBEAT;
+pub(super) use sink::http_client::Body;
+use sink::remote::protocol::{HEARTBEAT, PROBLEM};
 use tokio::time::timeout;
 
-pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// What a sink's call comes to, as JSON.
 pub(super) type Work = Pin<Box<dyn Future<Output = Bytes> + Send>>;
 
@@ -41,7 +39,7 @@ impl Refused {
             detail: &'a str,
         }
         let problem = Problem { status: self.status.as_u16(), code: self.code, detail: &self.detail };
-        response(self.status, "application/problem+json", whole(json(&problem)))
+        response(self.status, PROBLEM, whole(json(&problem)))
     }
 }
 
@@ -76,7 +74,7 @@ fn behind_newlines(work: Work) -> Body {
 }
 
 pub(super) fn whole(bytes: Bytes) -> Body {
-    Full::new(bytes).boxed_unsync()
+    sink::http_client::full(bytes)
 }
 
 pub(super) fn response(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {

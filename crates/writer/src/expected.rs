@@ -3,6 +3,7 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use hyper::HeaderMap;
+use sink::remote::objects::ObjectLimits;
 use sink::remote::protocol::{self, Outcome, SinkInfo};
 use sink::{Mark, SinkError};
 
@@ -60,6 +61,7 @@ impl Offered {
             caution: self.sink.caution().map(|words| words.to_string()),
             mark: mark.map(|mark| mark.to_string()),
             parts: self.parts.clone(),
+            objects: self.sink.objects().map(|store| ObjectLimits::from(&store.rules())),
         }
     }
 

@@ -7,6 +7,7 @@ mod answer;
 mod connection;
 mod door;
 mod expected;
+mod objects;
 mod request;
 
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ pub struct Counters {
     pub batches: Counter,
     /// Records of these.
     pub records: Counter,
+    /// Objects, and descriptions of objects, that the store has.
+    pub objects: Counter,
     /// Requests that were refused: bad frames, unknown sinks, tokens.
     pub refused: Counter,
     /// Calls that a sink failed.

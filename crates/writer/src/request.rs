@@ -12,6 +12,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use sink::remote::frame::{self, FRAME_BYTES_MAX};
+use sink::remote::objects::PATH;
 use sink::remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
 use sink::remote::reading::{PageJson, QueryJson};
 use sink::{Batch, Claim, Held, Sink, SinkError, Takeover};
@@ -21,6 +22,7 @@ use tokio::time::timeout;
 use crate::answer::{self, Body, Refused, Work};
 use crate::door::{self, Admitted};
 use crate::expected::{Check, Expected};
+use crate::objects::Named;
 use crate::{Offered, UNIT, Writer};
 
 /// The content types of a query or a claim.
@@ -28,12 +30,13 @@ const BODY_TYPES: [&str; 2] = [protocol::CONTENT_TYPE, "application/json"];
 /// Bytes of a query.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 /// A gateway that says nothing for so long in the midst of a batch is gone.
-const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+pub(super) const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<Body> {
     let mut response = match begin(request, &writer).await {
         Ok(Begun::Health(status)) => answer::response(status, "text/plain", answer::whole(Bytes::new())),
         Ok(Begun::Work(work)) => answer::of_work(work).await,
+        Ok(Begun::Object(response)) => response,
         Err(refused) => {
             writer.counters.refused.add(1);
             refused.response()
@@ -48,6 +51,8 @@ pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> R
 enum Begun {
     Health(StatusCode),
     Work(Work),
+    /// An object, whose bytes are still to come.
+    Object(Response<Body>),
 }
 
 async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun, Refused> {
@@ -67,6 +72,18 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
     let (name, call) = rest.split_once('/').unwrap_or((rest, ""));
     let offered = writer.offered.get(name).ok_or_else(|| unknown_sink(writer, name))?.clone();
     let (sink, expected) = (offered.sink.clone(), Expected::of(&head.headers)?);
+    if let Some(object) = call.strip_prefix(PATH) {
+        let object = Named::new(&offered, object)?;
+        return match head.method {
+            Method::PUT => {
+                let lane = lane(&head.headers, admitted)?;
+                let work = object.store(writer.clone(), &lane, &head.headers, body)?;
+                Ok(Begun::Work(offered.verified(expected, Check::AsSeen, work)))
+            }
+            Method::GET => object.give(&offered, &expected, &head.headers).await.map(Begun::Object),
+            _ => Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", "an object takes GET and PUT")),
+        };
+    }
     let work = match (&head.method, call) {
         (&Method::GET, "") => info(offered.clone()),
         (&Method::GET, "cursor") => {
@@ -185,7 +202,10 @@ fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemap
     })
 }
 
-async fn counted<T>(writer: &Writer, call: impl Future<Output = Result<T, SinkError>>) -> Result<T, SinkError> {
+pub(super) async fn counted<T>(
+    writer: &Writer,
+    call: impl Future<Output = Result<T, SinkError>>,
+) -> Result<T, SinkError> {
     let result = call.await;
     if result.is_err() {
         writer.counters.failed.add(1);

@@ -39,8 +39,6 @@ pub(crate) struct Options {
 
 const TYPE: &str = "access";
 const WRITERS: usize = 2;
-/// Kinds of store that a gateway uses itself.
-const OWN: &[&str] = &["swift"];
 /// How long a writer stays down at most.
 const DOWN_MILLISECONDS_MAX: u64 = 2_000;
 /// What doesn't move for so long doesn't move any more.
@@ -88,16 +86,14 @@ impl Site {
         let labels: Vec<String> = places.iter().map(Place::label).collect();
         let sinks: Vec<Sink<'_>> =
             places.iter().zip(&labels).map(|(place, name)| Sink { name, settings: &place.sink }).collect();
-        let (own, offered): (Vec<_>, Vec<_>) = sinks.into_iter().partition(|sink| OWN.contains(&sink.name));
-        let config = writer_config(&offered);
+        let config = writer_config(&sinks);
         let writers = (0..WRITERS).map(|number| start(Role::Writer, &format!("writer-{number}"), &config));
         let writers: Vec<(Launch, Server)> = writers.collect::<Result<_>>()?;
         let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
         let mut config = format!("{}[types.{TYPE}]\nroutes = {labels:?}\n\n", upstream(&addresses));
-        for sink in &offered {
+        for sink in &sinks {
             config.push_str(&remote_sink(sink)?);
         }
-        config.push_str(&writer_config(&own));
         Ok(Self { gateway: start(Role::Gateway, "gateway", &config)?, writers })
     }
 

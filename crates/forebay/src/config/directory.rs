@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use ::sink::{Codec, DirectoryConfig, Prefix};
+use ::sink::{Codec, DirectoryConfig, ObjectRules, Prefix};
 
 use super::objects;
 use super::reader::{Reader, Wrong};
@@ -46,9 +46,14 @@ const OWN: &[&str] = &[
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
     let help = "add the directory that files are made in, as in path = \"archive\"";
     let path = reader.required(section, "path", help, |text| path(text, data));
-    let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
-    let rules = objects::rules(reader, section, codec, Prefix::NONE);
+    let rules = rules(reader, section);
     Some(DirectoryConfig { path: path?, rules })
+}
+
+/// Reads how files are coded, and how large they get.
+pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>) -> ObjectRules {
+    let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
+    objects::rules(reader, section, codec, Prefix::NONE)
 }
 
 fn path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {

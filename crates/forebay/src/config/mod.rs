@@ -25,7 +25,6 @@ mod naming;
 mod nats;
 mod needs_restart;
 mod objects;
-#[cfg(feature = "objects-over-http")]
 mod objects_over_http;
 mod origin;
 mod pointer;
@@ -363,10 +362,7 @@ fn warn_of_unused(reader: &mut Reader<'_>, types: &event_type::Types, sinks: &si
 impl Configuration {
     /// Upstreams whose sinks can stay share the state of the ones that run.
     pub(crate) fn keep_upstreams_of(&mut self, before: &Self) {
-        let of_sinks = self.sinks.values_mut().filter_map(|settings| match &mut settings.store {
-            SinkConfig::Remote(config) => Some(&mut config.upstream),
-            _ => None,
-        });
+        let of_sinks = self.sinks.values_mut().filter_map(|settings| Some(&mut settings.store.remote_mut()?.upstream));
         for upstream in self.upstreams.iter_mut().chain(of_sinks) {
             if let Some(running) = before.upstreams.iter().find(|running| *running == upstream) {
                 upstream.join(running);

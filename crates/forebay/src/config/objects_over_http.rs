@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "objects-over-http")]
 use ::sink::http_client::{Endpoint, InvalidEndpoint};
+#[cfg(feature = "objects-over-http")]
 use ::sink::object::over_http::{Container, InvalidContainer, Secret};
 use ::sink::object::{Apart, InvalidPrefix};
 use ::sink::{Codec, ObjectRules, Prefix};
@@ -60,6 +62,7 @@ fn prefix(text: &str) -> Result<Prefix, Wrong> {
 }
 
 /// Who asks has settings of its own.
+#[cfg(feature = "objects-over-http")]
 pub(super) fn url(text: &str) -> Result<Endpoint, Wrong> {
     let wrong = |label: String| Wrong::new("is not the URL of a store", label);
     let url: Endpoint = text.parse().map_err(|error: InvalidEndpoint| wrong(error.to_string()))?;
@@ -69,14 +72,17 @@ pub(super) fn url(text: &str) -> Result<Endpoint, Wrong> {
     Ok(url)
 }
 
+#[cfg(feature = "objects-over-http")]
 pub(super) fn container(text: &str) -> Result<Container, Wrong> {
     text.parse().map_err(|error: InvalidContainer| Wrong::new("can't be the name of a container", error.to_string()))
 }
 
+#[cfg(feature = "objects-over-http")]
 pub(super) fn secret(text: &str) -> Result<Secret, Wrong> {
     word(text).map(|text| Secret::from(text.as_str()))
 }
 
+#[cfg(feature = "objects-over-http")]
 pub(super) fn word(text: &str) -> Result<String, Wrong> {
     if text.is_empty() { Err(Wrong::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
 }

@@ -1,13 +1,15 @@
 //! What sinks of kind `writer` have: which writers, which of their sinks, and which kind of store that is.
 
-use ::sink::remote::{RemoteConfig, RemoteStore, UnknownStore, Writers};
+use ::sink::ObjectRules;
+use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
 
 use super::reader::{Reader, Wrong};
 use super::remote_parts;
 use super::report::Mistake;
 use super::section::Section;
-use super::sink::SinkName;
+use super::sink::{SinkConfig, SinkName, parts};
 use super::upstream::Upstreams;
+use super::{directory, objects_over_http};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -34,6 +36,18 @@ pub(super) const KEYS: &[&str] = &[
     "index",
     "data_stream",
     "envelope",
+    "codec",
+    "format",
+    "object",
+    "object_from",
+    "object_type_from",
+    "max_bytes",
+    "max_records",
+    "max_age",
+    "serve",
+    "cache_control",
+    "revalidate",
+    "stale",
     #[cfg(feature = "postgres")]
     super::shards::BY,
     #[cfg(feature = "postgres")]
@@ -41,16 +55,39 @@ pub(super) const KEYS: &[&str] = &[
 ];
 
 /// Reads them.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &Upstreams) -> Option<RemoteConfig> {
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &Upstreams) -> Option<SinkConfig> {
     let help = "name a table [upstreams.NAME], as in upstream = \"back\"";
     let upstream = reader.required(section, "upstream", help, |name| upstreams.find(name).map(|found| found.cloned()));
     let sink = reader.text_or(section, "sink", section.name(), sink);
     let store = reader.required(section, "store", "say what the writer stores in, as in store = \"postgres\"", store);
     let reads = reader.boolean(section, "read").map(|found| found.value);
     let parts = store.map(|store| remote_parts::read(reader, section, store));
-    let (upstream, sink, store, parts) = (upstream??.upstream, sink?, store?, parts?);
+    let rules = store.and_then(|store| rules(reader, section, store));
+    let (upstream, sink, store, mut parts) = (upstream??.upstream, sink?, store?, parts?);
     let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
-    Some(RemoteConfig { upstream, server: None, sink, store, parts, reads })
+    if let Some(rules) = &rules {
+        parts.extend(parts::named(parts::of_objects(rules, store)));
+    }
+    let remote = RemoteConfig { upstream, server: None, sink, store, parts, reads };
+    Some(match rules {
+        None => SinkConfig::Remote(remote),
+        Some(rules) => SinkConfig::RemoteObjects(RemoteObjectsConfig { remote, rules }),
+    })
+}
+
+/// What the gateway's objects are like, if the store has any: the gateway makes them.
+fn rules(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Option<ObjectRules> {
+    if !store.has_objects() {
+        return None;
+    }
+    if let Some((spot, _)) = section.get("read") {
+        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path("read"), store.as_str());
+        reader.push(Mistake::new(title, spot, "set serve = true to give its objects to readers"));
+    }
+    Some(match store {
+        RemoteStore::Directory => directory::rules(reader, section),
+        _ => objects_over_http::rules(reader, section),
+    })
 }
 
 /// The sinks that `mode = "all"` makes of one: each uses another server of the upstream. None in the usual mode.

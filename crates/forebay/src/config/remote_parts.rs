@@ -14,7 +14,7 @@ use super::sink::parts::{self, Parts};
 /// A part of how a store keeps events, and the settings that say it.
 type Part = (&'static str, &'static [&'static str]);
 
-/// The settings of each kind of store, by the parts that they are read into.
+/// The settings of each kind of store, by the parts that they are read into; without a name where others read them.
 const SETTINGS: &[(RemoteStore, &[Part])] = &[
     (RemoteStore::Sqlite, &[("table", &["table"])]),
     (
@@ -39,7 +39,15 @@ const SETTINGS: &[(RemoteStore, &[Part])] = &[
             ("conflict", &["conflict"]),
         ],
     ),
+    (RemoteStore::Directory, &[("", OF_OBJECTS), ("", &["codec"])]),
+    (RemoteStore::Swift, &[("", OF_OBJECTS), ("", OVER_HTTP)]),
+    (RemoteStore::S3, &[("", OF_OBJECTS), ("", OVER_HTTP)]),
 ];
+
+/// Settings of all stores of objects. These are read as a whole: the gateway makes the objects.
+const OF_OBJECTS: &[&str] =
+    &["envelope", "max_bytes", "max_records", "max_age", "serve", "cache_control", "revalidate", "stale"];
+const OVER_HTTP: &[&str] = &["format", "object", "object_from", "object_type_from"];
 
 /// Reads those that the table has. One that the kind of store doesn't have is a mistake.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Parts {

@@ -22,7 +22,7 @@ use ::sink::object::over_http::swift::SwiftConfig;
 use ::sink::postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
 use ::sink::redis::RedisConfig;
-use ::sink::remote::{RemoteConfig, RemoteStore};
+use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
 #[cfg(feature = "webhook")]
 use ::sink::webhook::WebhookConfig;
 use ::sink::{DirectoryConfig, SqliteConfig, TableName};
@@ -153,13 +153,15 @@ pub(crate) enum SinkConfig {
     Webhook(WebhookConfig),
     /// A sink of a writer.
     Remote(RemoteConfig),
+    /// A sink of a writer that stores objects.
+    RemoteObjects(RemoteObjectsConfig),
 }
 
 impl SinkConfig {
     /// Whether events can be read back from it.
     pub(crate) const fn can_be_read(&self) -> bool {
         match self {
-            Self::Null | Self::Directory(_) => false,
+            Self::Null | Self::Directory(_) | Self::RemoteObjects(_) => false,
             Self::Remote(config) => config.reads,
             #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(config) => config.can_read(),
@@ -182,7 +184,7 @@ impl SinkConfig {
     /// What of JSON it can't store: types with a route to it refuse that before they are answered, unless they say otherwise.
     pub(crate) fn cannot_take(&self) -> Flaws {
         match self {
-            Self::Null | Self::Sqlite(_) | Self::Directory(_) => Flaws::NONE,
+            Self::Null | Self::Sqlite(_) | Self::Directory(_) | Self::RemoteObjects(_) => Flaws::NONE,
             // Where the gateway's table doesn't say how the writer stores, what one of the ways can't take.
             Self::Remote(config) => match config.store {
                 RemoteStore::Postgres if parts::keeps_escapes(&config.parts) => Flaws::NONE,
@@ -227,6 +229,22 @@ impl SinkConfig {
         }
     }
 
+    /// The writers and their sink, if it is one of a writer.
+    pub(crate) const fn remote(&self) -> Option<&RemoteConfig> {
+        match self {
+            Self::Remote(config) | Self::RemoteObjects(RemoteObjectsConfig { remote: config, .. }) => Some(config),
+            _ => None,
+        }
+    }
+
+    /// The same to be changed.
+    pub(super) const fn remote_mut(&mut self) -> Option<&mut RemoteConfig> {
+        match self {
+            Self::Remote(config) | Self::RemoteObjects(RemoteObjectsConfig { remote: config, .. }) => Some(config),
+            _ => None,
+        }
+    }
+
     /// What the sink is built from.
     pub(crate) fn to_driver(&self) -> ::sink::SinkConfig {
         match self {
@@ -248,6 +266,7 @@ impl SinkConfig {
             #[cfg(feature = "webhook")]
             Self::Webhook(config) => ::sink::SinkConfig::Webhook(config.clone()),
             Self::Remote(config) => ::sink::SinkConfig::Remote(config.clone()),
+            Self::RemoteObjects(config) => ::sink::SinkConfig::RemoteObjects(config.clone()),
         }
     }
 
@@ -267,10 +286,11 @@ impl SinkConfig {
             #[cfg(feature = "webhook")]
             Self::Webhook(_) => Some(RemoteStore::Webhook),
             #[cfg(feature = "swift")]
-            Self::Swift(_) => None,
+            Self::Swift(_) => Some(RemoteStore::Swift),
             #[cfg(feature = "s3")]
-            Self::S3(_) => None,
-            Self::Directory(_) | Self::Remote(_) => None,
+            Self::S3(_) => Some(RemoteStore::S3),
+            Self::Directory(_) => Some(RemoteStore::Directory),
+            Self::Remote(_) | Self::RemoteObjects(_) => None,
         }
     }
 }
@@ -429,7 +449,7 @@ fn read_one(
         "s3" => super::s3::read(reader, section, folder).map(SinkConfig::S3),
         #[cfg(feature = "webhook")]
         "webhook" => super::webhook::read(reader, section, folder).map(SinkConfig::Webhook),
-        "writer" => super::remote::read(reader, section, upstreams).map(SinkConfig::Remote),
+        "writer" => super::remote::read(reader, section, upstreams),
         _ => read_sqlite(reader, section, data).map(SinkConfig::Sqlite),
     };
     let serving = if keys.contains(&"serve") { serving::read(reader, section) } else { None };

@@ -147,8 +147,7 @@ fn check_reach(
     }
 }
 
-/// Stores of objects are written by manifests that the gateway commits, which don't go through a writer yet; and a writer of a writer
-/// would only be another hop.
+/// A writer of a writer would only be another hop.
 fn refuse_what_cant_be_offered(
     reader: &mut Reader<'_>,
     sections: &[Section<'_>],
@@ -158,7 +157,7 @@ fn refuse_what_cant_be_offered(
         let Some(settings) = SinkName::new(section.name()).and_then(|name| sinks.get(&name)) else { continue };
         if settings.store.writer_kind().is_none() {
             let title = format!("a writer can't offer the sink `{}`", section.name());
-            let label = "stores of objects, and other writers, are used by gateways themselves";
+            let label = "other writers are used by gateways themselves";
             reader.push(Mistake::new(title, section.spot().clone(), label));
         }
     }

@@ -200,3 +200,53 @@ fn what_is_no_batch_of_a_gateway_is_refused_and_says_what_to_do() {
     drop(writer);
     assert!(payloads(&places.writer()).is_empty());
 }
+
+/// Files of at most ten events, so that kills meet them being written.
+const OBJECTS: &str = "envelope = true\nmax_records = 10\nmax_age = \"1s\"\n";
+
+#[test]
+fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
+    let places = Places::new();
+    let address = free_address().to_string();
+    let config = places
+        .folder
+        .write("writer.toml", format!("[sinks.archive]\nkind = \"directory\"\npath = \"archive\"\n{OBJECTS}"));
+    let start = || BackEnd::start_on(&places.writer(), &address, &["--config", &config]);
+    let mut writer = start();
+    let text = format!(
+        "[upstreams.back]\nservers = [\"{}\"]\n[sinks.archive]\nkind = \"writer\"\nupstream = \"back\"\n\
+         store = \"directory\"\nserve = true\n{OBJECTS}[types.\"*\"]\nroutes = [\"archive\"]\n",
+        writer.url()
+    );
+    let config = places.folder.write("gateway.toml", text);
+    let server = gateway(&places.folder.data(), &["--config", &config], &places.folder.path("log"));
+    let archive = places.writer().join("archive");
+    let objects = || std::fs::read_dir(&archive).into_iter().flatten().count();
+    let mut number = 0;
+    for _ in 0..4 {
+        let before = objects();
+        for _ in 0..50 {
+            assert_eq!(server.post("/ingest/event", &format!("{{\"number\": {number}}}")).0, 200);
+            number += 1;
+        }
+        // One object of this round is there, and others are on their way.
+        assert!(wait_until(|| objects() > before));
+        drop(writer);
+        writer = start();
+    }
+    server.wait_delivered();
+    let stored = crate::directory::read(&archive);
+    let numbers: BTreeSet<u64> = stored.values().map(|payload| payload["number"].as_u64().unwrap()).collect();
+    assert_eq!(stored.len(), number, "none is there twice");
+    assert_eq!(numbers, (0..number as u64).collect());
+    // They are given back through the writer as well.
+    let name = std::fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let name = name.filter(|name| name.ends_with(".manifest.json")).max().unwrap();
+    let request =
+        format!("GET /objects/archive/{name} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.intake);
+    let (status, answer) = exchange(server.intake, &request);
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.ends_with(&std::fs::read_to_string(archive.join(&name)).unwrap()), "{answer}");
+    let missing = request.replace("-0000-0", "-0000-9");
+    assert_eq!(exchange(server.intake, &missing).0, 404);
+}

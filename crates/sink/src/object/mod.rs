@@ -11,6 +11,8 @@ mod codec;
 mod content;
 mod description;
 pub mod directory;
+#[cfg(feature = "remote")]
+mod exchange;
 mod line;
 mod lines;
 mod manifest;
@@ -28,6 +30,8 @@ use std::time::Duration;
 pub use apart::Apart;
 pub use codec::{Codec, UnknownCodec};
 pub use content::{NoParts, Parts};
+#[cfg(feature = "remote")]
+pub use exchange::{ObjectDownload, ObjectQuery, ObjectUpload};
 pub use line::{Line, line_bytes};
 pub use lines::Lines;
 pub use manifest::Manifest;

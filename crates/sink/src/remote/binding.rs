@@ -18,7 +18,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(10);
 
 /// What a sink is bound to. Its handles share it.
 #[derive(Debug)]
-pub(super) struct Binding {
+pub(crate) struct Binding {
     /// The sink's name in the writers' configuration.
     sink: String,
     state: Mutex<State>,
@@ -67,7 +67,7 @@ impl Binding {
     }
 
     /// Takes no other store than the one with this mark.
-    pub(super) fn expect(&self, mark: Mark) {
+    pub(crate) fn expect(&self, mark: Mark) {
         let mut state = self.held();
         if state.mark != Some(mark) {
             *state = State { mark: Some(mark), ..State::default() };
@@ -75,17 +75,17 @@ impl Binding {
     }
 
     /// Takes the store that is found next, whichever it is.
-    pub(super) fn unbind(&self) {
+    pub(crate) fn unbind(&self) {
         *self.held() = State::default();
     }
 
     /// The mark of the store.
-    pub(super) fn mark(&self) -> Option<Mark> {
+    pub(crate) fn mark(&self) -> Option<Mark> {
         self.held().mark
     }
 
     /// Whether a writer reaches another store than the one that the sink is bound to.
-    pub(super) fn has_other_store(&self) -> bool {
+    pub(crate) fn has_other_store(&self) -> bool {
         self.held().refused.values().any(|refused| refused.has_other_store)
     }
 
@@ -94,7 +94,7 @@ impl Binding {
     }
 
     /// What an operator must know: what the store may lose, and which writers aren't used.
-    pub(super) fn caution(&self) -> Option<Reason> {
+    pub(crate) fn caution(&self) -> Option<Reason> {
         let state = self.held();
         let of_store = state.bound.as_ref().and_then(|bound| bound.info.caution.clone());
         let of_writers = state.refused.values().map(|refused| format!("not used: {}", refused.reason));
@@ -238,6 +238,7 @@ mod tests {
             caution: None,
             mark: Some(Mark([mark; 16]).to_string()),
             parts: BTreeMap::from([("table".to_owned(), table.to_owned())]),
+            objects: None,
         }
     }
 

@@ -8,35 +8,66 @@ use bytes::Bytes;
 use event::Lane;
 use futures_util::future::{Either, join_all, select};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::RemoteConfig;
 use super::binding::Binding;
 use super::protocol::{self, Outcome, SinkInfo};
 use super::upstream::{Choice, RequestOutcome, Server, UpstreamConfig};
-use crate::http_client::{Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
+use super::{ANSWER_BYTES_MAX, RemoteConfig};
+use crate::http_client::{Answer, Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
 use crate::{Batch, Reason, SinkError};
 
 /// How long a writer may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A writer that works says so each second: one that says nothing for so long has stopped.
-const SILENCE_MAX: Duration = Duration::from_secs(3);
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(3);
+
+/// How soon a lane tries again after it found no writer: one may answer at any moment, and a connection that is refused costs little.
+const RETRY_MAX: Duration = Duration::from_secs(1);
 
 /// A request to be made to whichever writer is asked.
-pub(super) struct Call<'a> {
-    pub(super) method: Method,
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
     /// Behind the sink's path.
-    pub(super) path: &'a str,
-    pub(super) lane: Option<&'a Lane>,
-    pub(super) batch: Option<&'a Batch>,
-    pub(super) body: Option<Bytes>,
-    pub(super) answer_max: usize,
+    pub(crate) path: &'a str,
+    pub(crate) lane: Option<&'a Lane>,
+    pub(crate) batch: Option<&'a Batch>,
+    /// Header fields beside those that all requests have.
+    pub(crate) headers: HeaderMap,
+    pub(crate) content: Content<'a>,
+    pub(crate) answer_max: usize,
+}
+
+/// The body of a request.
+pub(crate) enum Content<'a> {
+    Empty,
+    /// A frame or a query.
+    Whole(Bytes),
+    /// So many bytes of an object, made from the first on for each writer that is asked.
+    Object(u64, &'a (dyn Fn() -> Body + Send + Sync)),
+}
+
+impl<'a> Call<'a> {
+    /// A request without a body whose answer is short.
+    pub(crate) fn new(method: Method, path: &'a str) -> Self {
+        let (headers, content) = (HeaderMap::new(), Content::Empty);
+        Self { method, path, lane: None, batch: None, headers, content, answer_max: ANSWER_BYTES_MAX }
+    }
+
+    /// Bytes that it has the writer store, if it has any stored.
+    fn stores(&self) -> Option<usize> {
+        match &self.content {
+            Content::Whole(frame) => self.batch.map(|_| frame.len()),
+            Content::Object(bytes, _) => Some(usize::try_from(*bytes).unwrap_or(usize::MAX)),
+            Content::Empty => None,
+        }
+    }
 }
 
 /// Connections to the writers of an upstream. They belong to the thread that uses them.
-pub(super) struct Caller {
+pub(crate) struct Caller {
     config: RemoteConfig,
     client: HttpClient,
     binding: Arc<Binding>,
@@ -45,22 +76,37 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    pub(super) fn new(config: RemoteConfig, binding: Arc<Binding>) -> Self {
+    pub(crate) fn new(config: RemoteConfig) -> Self {
+        let binding = Arc::new(Binding::new(&config.sink));
+        Self::waiting(config, binding, SILENCE_MAX)
+    }
+
+    /// The same sink with connections of its own, for requests during which a writer may be silent for so long.
+    pub(crate) fn to_read(&self, silence_max: Duration) -> Self {
+        Self::waiting(self.config.clone(), self.binding.clone(), silence_max)
+    }
+
+    fn waiting(config: RemoteConfig, binding: Arc<Binding>, silence_max: Duration) -> Self {
         let client = HttpClient::new(HttpOptions {
             ca: config.upstream.config().ca.clone(),
             connect_timeout: CONNECT_TIMEOUT,
-            silence_max: SILENCE_MAX,
+            silence_max,
             waits_for_retry_after: false,
         });
         Self { config, client, binding, closed: watch::Sender::new(0) }
     }
 
-    pub(super) const fn config(&self) -> &RemoteConfig {
+    pub(crate) const fn config(&self) -> &RemoteConfig {
         &self.config
     }
 
-    pub(super) const fn binding(&self) -> &Arc<Binding> {
+    pub(crate) const fn binding(&self) -> &Arc<Binding> {
         &self.binding
+    }
+
+    /// The longest pause after the last failure. A store that fails gets the usual pauses.
+    pub(crate) fn retry_max(&self) -> Option<Duration> {
+        self.config.upstream.state().is_unreachable().then_some(RETRY_MAX)
     }
 
     /// Ends the calls in flight and closes the connections that wait.
@@ -70,7 +116,7 @@ impl Caller {
     }
 
     /// Asks a writer. The inner error is what the writer says its sink failed by.
-    pub(super) async fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<Result<T, SinkError>, SinkError> {
+    pub(crate) async fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<Result<T, SinkError>, SinkError> {
         let mut closed = self.closed.subscribe();
         let work = pin!(self.ask_each(call));
         let closed = pin!(closed.changed());
@@ -79,17 +125,14 @@ impl Caller {
             Either::Right(_) => return Err(SinkError::Unavailable("the sink was closed".into())),
         };
         let parsed = parse(&answer);
-        match (&parsed, call.batch) {
+        if parsed.is_err() {
             // The next attempt asks another writer, whose connection to the store may be better.
-            (Err(_), _) => {
-                server.count(RequestOutcome::StoreFailed);
-                server.eject_for(&self.config.sink);
-            }
-            (Ok(_), batch) => {
-                server.count(RequestOutcome::Answered);
-                if batch.is_some() {
-                    server.stores(&self.config.sink);
-                }
+            server.count(RequestOutcome::StoreFailed);
+            server.eject_for(&self.config.sink);
+        } else {
+            server.count(RequestOutcome::Answered);
+            if call.stores().is_some() {
+                server.stores(&self.config.sink);
             }
         }
         Ok(parsed)
@@ -97,18 +140,11 @@ impl Caller {
 
     /// One writer after the other: a batch only as long as it is certain that no writer has received anything.
     async fn ask_each(&self, call: &Call<'_>) -> Result<(Bytes, Arc<Server>), SinkError> {
-        let RemoteConfig { upstream, server, sink, .. } = &self.config;
-        let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
-        let lane = call.lane.unwrap_or(&nobody);
-        let is_batch = call.batch.is_some();
-        let choice = Choice { lane, sink, server: server.as_deref(), is_batch };
-        let name = &upstream.config().name;
+        let (upstream, stores) = (&self.config.upstream, call.stores().is_some());
         let mut is_refused = false;
-        let mut last = SinkError::Unavailable(format!("DNS has not named a writer of the upstream {name} yet").into());
-        let mut order = upstream.state().order(&choice);
-        order.sort_by_key(|server| self.binding.is_refused(&server.label()));
-        for server in order {
-            if is_batch {
+        let mut last = self.no_writer();
+        for server in self.order(call) {
+            if let (true, Some(lane)) = (stores, call.lane) {
                 upstream.state().uses(lane, &server);
             }
             match self.ask(&server, call).await {
@@ -126,7 +162,7 @@ impl Caller {
                 Err(Unanswered::Unsent(error)) => last = error,
                 Err(Unanswered::Unknown(error)) => {
                     last = error;
-                    if is_batch {
+                    if stores {
                         break;
                     }
                 }
@@ -136,55 +172,83 @@ impl Caller {
         Err(last)
     }
 
-    /// Asks every writer at once what its sink is.
-    pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
+    /// Asks a writer for bytes. An answer of any status is given as it comes, unless it is a writer's own refusal.
+    pub(crate) async fn download(&self, call: &Call<'_>) -> Result<Answer, SinkError> {
+        let mut last = self.no_writer();
+        for server in self.order(call) {
+            match self.download_from(&server, call).await {
+                Ok(answer) => return Ok(answer),
+                Err(Unanswered::Refused(error)) => return Err(error),
+                Err(unanswered) => last = unanswered.into_error(),
+            }
+        }
+        Err(last)
+    }
+
+    async fn download_from(&self, server: &Server, call: &Call<'_>) -> Result<Answer, Unanswered> {
+        let in_flight = server.begin();
+        let answer = self.send(server, call).await?;
+        if answer.headers().get(CONTENT_TYPE).is_some_and(|value| value == protocol::PROBLEM) {
+            let status = answer.status();
+            let body = answer.bytes(ANSWER_BYTES_MAX).await.map_err(|failure| failed(server, &failure))?;
+            in_flight.answered(None);
+            return Err(refused(server, status, &body));
+        }
+        in_flight.answered(None);
+        server.answers();
+        server.count(RequestOutcome::Answered);
+        Ok(answer)
+    }
+
+    /// The writers in the order in which they are tried.
+    fn order(&self, call: &Call<'_>) -> Vec<Arc<Server>> {
         let RemoteConfig { upstream, server, sink, .. } = &self.config;
         let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
-        let choice = Choice { lane: &nobody, sink, server: server.as_deref(), is_batch: false };
+        let lane = call.lane.unwrap_or(&nobody);
+        let choice = Choice { lane, sink, server: server.as_deref(), is_batch: call.stores().is_some() };
+        let mut order = upstream.state().order(&choice);
+        order.sort_by_key(|server| self.binding.is_refused(&server.label()));
+        order
+    }
+
+    fn no_writer(&self) -> SinkError {
+        let name = &self.config.upstream.config().name;
+        SinkError::Unavailable(format!("DNS has not named a writer of the upstream {name} yet").into())
+    }
+
+    /// Asks every writer at once what its sink is.
+    pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
         let ask = |server: Arc<Server>| async move {
             let answer = self.ask(&server, call).await.map_err(Unanswered::into_error);
             let info = answer.and_then(|answer| protocol::differing(&answer).map_or_else(|| parse(&answer), Ok));
             (server.label(), info)
         };
-        join_all(upstream.state().order(&choice).into_iter().map(ask)).await
+        join_all(self.order(call).into_iter().map(ask)).await
     }
 
     async fn ask(&self, server: &Server, call: &Call<'_>) -> Result<Bytes, Unanswered> {
-        let request = self.request(server, call).map_err(Unanswered::Refused)?;
-        let failed = |failure: HttpFailure| {
-            server.eject();
-            let error = if failure.is_misconfigured() { SinkError::Misconfigured } else { SinkError::Unavailable };
-            let error = error(format!("writer {failure}").into());
-            let is_unsent = failure.is_unsent();
-            server.count(if is_unsent { RequestOutcome::Unsent } else { RequestOutcome::NoAnswer });
-            if is_unsent { Unanswered::Unsent(error) } else { Unanswered::Unknown(error) }
-        };
         let in_flight = server.begin();
-        let answer = self.client.send_to(server.address(), request).await.map_err(failed)?;
+        let answer = self.send(server, call).await?;
         let is_draining = answer.headers().contains_key(protocol::DRAINING);
         let status = answer.status();
         // A writer whose store is slow sends a byte each second.
-        let body = answer.at_any_rate().bytes(call.answer_max).await.map_err(failed)?;
-        if is_draining || status.is_server_error() {
+        let body = answer.at_any_rate().bytes(call.answer_max).await.map_err(|failure| failed(server, &failure))?;
+        if is_draining {
             server.eject();
-        } else {
+        } else if !status.is_server_error() {
             server.answers();
         }
         if status == StatusCode::OK {
-            in_flight.answered(call.batch.and(call.body.as_ref()).map(Bytes::len));
+            in_flight.answered(call.stores());
             return Ok(body);
         }
         in_flight.answered(None);
-        server.count(RequestOutcome::Refused);
-        let words = words(server, status, &body);
-        Err(match status {
-            // Neither a writer that drains nor a proxy without a writer has done anything.
-            StatusCode::SERVICE_UNAVAILABLE => Unanswered::Unsent(SinkError::Unavailable(words)),
-            StatusCode::REQUEST_TIMEOUT => Unanswered::Unknown(SinkError::Unavailable(words)),
-            status if status.is_server_error() => Unanswered::Unknown(SinkError::Unavailable(words)),
-            // The writer understood, and nothing was stored: another one would most likely say the same.
-            _ => Unanswered::Refused(SinkError::Misconfigured(words)),
-        })
+        Err(refused(server, status, &body))
+    }
+
+    async fn send(&self, server: &Server, call: &Call<'_>) -> Result<Answer, Unanswered> {
+        let request = self.request(server, call).map_err(Unanswered::Refused)?;
+        self.client.send_to(server.address(), request).await.map_err(|failure| failed(server, &failure))
     }
 
     fn request(&self, server: &Server, call: &Call<'_>) -> Result<Request<Body>, SinkError> {
@@ -211,14 +275,45 @@ impl Caller {
                 request = request.header(protocol::CLAIM, claim.to_string());
             }
         }
-        let body = match &call.body {
-            Some(frame) => {
+        request.headers_mut().map(|headers| headers.extend(call.headers.clone()));
+        let body = match &call.content {
+            Content::Empty => empty(),
+            Content::Whole(frame) => {
                 request = request.header(CONTENT_TYPE, HeaderValue::from_static(protocol::CONTENT_TYPE));
                 full(frame.clone())
             }
-            None => empty(),
+            Content::Object(_, make) => make(),
         };
         request.body(body).map_err(|error| wrong(&error.to_string()))
+    }
+}
+
+/// No answer came, or only a part of one.
+fn failed(server: &Server, failure: &HttpFailure) -> Unanswered {
+    server.eject();
+    let error = if failure.is_misconfigured() { SinkError::Misconfigured } else { SinkError::Unavailable };
+    let error = error(format!("writer {failure}").into());
+    let is_unsent = failure.is_unsent();
+    server.count(if is_unsent { RequestOutcome::Unsent } else { RequestOutcome::NoAnswer });
+    if is_unsent { Unanswered::Unsent(error) } else { Unanswered::Unknown(error) }
+}
+
+/// The writer, or a proxy before it, answered with a status other than 200.
+fn refused(server: &Server, status: StatusCode, body: &[u8]) -> Unanswered {
+    server.count(RequestOutcome::Refused);
+    if status.is_server_error() {
+        server.eject();
+    }
+    let words = words(server, status, body);
+    match status {
+        // Neither a writer that drains nor a proxy without a writer has done anything.
+        StatusCode::SERVICE_UNAVAILABLE => Unanswered::Unsent(SinkError::Unavailable(words)),
+        // It has another store.
+        StatusCode::CONFLICT => Unanswered::Unsent(SinkError::Misconfigured(words)),
+        StatusCode::REQUEST_TIMEOUT => Unanswered::Unknown(SinkError::Unavailable(words)),
+        status if status.is_server_error() => Unanswered::Unknown(SinkError::Unavailable(words)),
+        // The writer understood, and nothing was stored: another one would most likely say the same.
+        _ => Unanswered::Refused(SinkError::Misconfigured(words)),
     }
 }
 

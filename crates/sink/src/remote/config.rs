@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::HeaderValue;
 
 use super::upstream::{Upstream, Writers};
-use crate::Traits;
+use crate::{ObjectRules, Traits};
 
 /// The checked configuration of a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,15 @@ impl RemoteConfig {
     }
 }
 
+/// The checked configuration of a sink whose store keeps whole objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteObjectsConfig {
+    /// The writers and their sink. Its kind of store has objects.
+    pub remote: RemoteConfig,
+    /// What the gateway's objects are like.
+    pub rules: ObjectRules,
+}
+
 /// The kinds of store that a writer can have for a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteStore {
@@ -57,6 +66,12 @@ pub enum RemoteStore {
     Elasticsearch,
     /// Somebody's server.
     Webhook,
+    /// Files of a directory.
+    Directory,
+    /// Objects in a container of Swift.
+    Swift,
+    /// Objects in a bucket of S3.
+    S3,
     /// Takes everything and keeps nothing.
     Null,
     /// The memory of a test.
@@ -65,13 +80,23 @@ pub enum RemoteStore {
 
 /// A text that names no such kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted sqlite, postgres, redis, nats, elasticsearch, webhook or null")]
+#[error("wanted sqlite, postgres, redis, nats, elasticsearch, webhook, directory, swift, s3 or null")]
 pub struct UnknownStore;
 
 impl RemoteStore {
     /// Those that configurations may name.
-    pub const NAMED: [Self; 7] =
-        [Self::Sqlite, Self::Postgres, Self::Redis, Self::Nats, Self::Elasticsearch, Self::Webhook, Self::Null];
+    pub const NAMED: [Self; 10] = [
+        Self::Sqlite,
+        Self::Postgres,
+        Self::Redis,
+        Self::Nats,
+        Self::Elasticsearch,
+        Self::Webhook,
+        Self::Directory,
+        Self::Swift,
+        Self::S3,
+        Self::Null,
+    ];
 
     /// The kind's name in configurations.
     #[must_use]
@@ -83,6 +108,9 @@ impl RemoteStore {
             Self::Nats => "nats",
             Self::Elasticsearch => "elasticsearch",
             Self::Webhook => "webhook",
+            Self::Directory => "directory",
+            Self::Swift => "swift",
+            Self::S3 => "s3",
             Self::Null => "null",
             Self::Memory => "memory",
         }
@@ -91,7 +119,13 @@ impl RemoteStore {
     /// Whether each writer has a store of its own, in its data directory.
     #[must_use]
     pub const fn is_embedded(self) -> bool {
-        matches!(self, Self::Sqlite)
+        matches!(self, Self::Sqlite | Self::Directory)
+    }
+
+    /// Whether it stores whole objects: then its configuration is a [`RemoteObjectsConfig`].
+    #[must_use]
+    pub const fn has_objects(self) -> bool {
+        matches!(self, Self::Directory | Self::Swift | Self::S3)
     }
 
     /// What delivery must know of the store before any writer answers.
@@ -103,7 +137,9 @@ impl RemoteStore {
             // The store lives and dies with the writer's directory, and not with the journal.
             Self::Sqlite | Self::Postgres | Self::Redis | Self::Nats => (MINUTE, true),
             Self::Memory => (Duration::ZERO, true),
-            Self::Elasticsearch | Self::Webhook | Self::Null => (Duration::ZERO, false),
+            Self::Elasticsearch | Self::Webhook | Self::Directory | Self::Swift | Self::S3 | Self::Null => {
+                (Duration::ZERO, false)
+            }
         };
         Traits { settle, fenced, on_this_disk: false }
     }

@@ -4,38 +4,36 @@
 //! uses another one where that one doesn't answer.
 
 mod binding;
-mod caller;
+pub(crate) mod caller;
 mod config;
+mod connecting;
 pub mod frame;
+pub mod objects;
 pub mod protocol;
 pub mod reading;
 mod upstream;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use event::Lane;
 use event::limits::READ_BYTES_MAX;
 use event::read::{Page, Query, ReadError};
 use http::Method;
 
-pub use config::{DeliverToken, RemoteConfig, RemoteStore, UnknownStore};
+pub use config::{DeliverToken, RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore};
 pub use upstream::{Lookups, RequestOutcome, Server, Spread, Upstream, UpstreamConfig, Writers};
 
 use crate::read_thread::{PageReader, ReadThread};
-use crate::{Batch, Claim, Held, Mark, Reason, Report, SinkError, Takeover};
-use binding::Binding;
-use caller::{Call, Caller, odd};
-use protocol::{ClaimQuery, HeldAnswer, Outcome, SinkInfo};
+use crate::{Batch, Claim, Held, Report, SinkError, Takeover};
+use caller::{Call, Caller, Content, SILENCE_MAX, odd};
+use protocol::{ClaimQuery, HeldAnswer, Outcome};
 use reading::{PageJson, QueryJson};
 
 /// Bytes of a page: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
 /// Bytes of an answer that isn't about a batch.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// How soon a lane tries again after it found no writer: one may answer at any moment, and a connection that is refused costs little.
-const RETRY_MAX: Duration = Duration::from_secs(1);
 
 /// The sink's handle. Cheap to clone.
 #[derive(Clone)]
@@ -50,8 +48,7 @@ struct Shared {
 
 impl Remote {
     pub(crate) fn new(config: RemoteConfig) -> Self {
-        let binding = Arc::new(Binding::new(&config.sink));
-        let caller = Caller::new(config, binding);
+        let caller = Caller::new(config);
         Self { shared: Arc::new(Shared { caller, reads: ReadThread::new("writer-read") }) }
     }
 
@@ -64,103 +61,16 @@ impl Remote {
         self.shared.caller.config().store
     }
 
-    fn binding(&self) -> &Binding {
-        self.shared.caller.binding()
-    }
-
-    pub(crate) fn caution(&self) -> Option<Reason> {
-        self.binding().caution()
-    }
-
-    /// The mark of the store that the sink is bound to.
-    pub(crate) fn mark(&self) -> Option<Mark> {
-        self.binding().mark()
-    }
-
-    /// Whether a writer reaches another store than the one that the sink is bound to.
-    pub(crate) fn has_other_store(&self) -> bool {
-        self.binding().has_other_store()
-    }
-
-    /// Binds the sink to the store with this mark, or to whichever is found next.
-    pub(crate) fn bind(&self, mark: Option<Mark>) {
-        match mark {
-            Some(mark) => self.binding().expect(mark),
-            None => self.binding().unbind(),
-        }
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.shared.caller
     }
 
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
-        let call =
-            Call { method: Method::GET, path: "", lane: None, batch: None, body: None, answer_max: ANSWER_BYTES_MAX };
-        if self.binding().is_bound() {
-            match self.shared.caller.call::<SinkInfo>(&call).await.and_then(|answer| answer) {
-                // What none of the writers has any more they may have changed together.
-                Err(SinkError::Misconfigured(_)) => {}
-                answered => return answered.map(drop),
-            }
-        }
-        let (mut answers, mut failures) = (Vec::new(), Vec::new());
-        for (server, answer) in self.shared.caller.survey(&call).await {
-            match answer {
-                Ok(info) => {
-                    self.check(&server, &info)?;
-                    answers.push((server, info));
-                }
-                Err(error) => failures.push((server, error)),
-            }
-        }
-        if answers.is_empty() {
-            let none = || SinkError::Misconfigured("the upstream names no writer".into());
-            return Err(failures.into_iter().next().map_or_else(none, |(_, error)| error));
-        }
-        self.binding().bind(answers)?;
-        self.binding().pass_over(failures);
-        Ok(())
-    }
-
-    /// Compares what a writer has with what this gateway's configuration says of it.
-    fn check(&self, server: &str, info: &SinkInfo) -> Result<(), SinkError> {
-        let RemoteConfig { sink, store, reads, parts, .. } = self.shared.caller.config();
-        let wrong = |what: String| SinkError::Misconfigured(format!("writer {server}: {what}").into());
-        let wanted = store.as_str();
-        if info.kind != wanted {
-            return Err(wrong(format!(
-                "its sink `{sink}` is of kind {}, this gateway's configuration says store = \"{wanted}\": change one of them",
-                info.kind
-            )));
-        }
-        if *reads && !info.reads {
-            return Err(wrong(format!(
-                "events can't be read back from its sink `{sink}`: set read = false in the gateway's table of it"
-            )));
-        }
-        let wanted = SinkInfo { parts: parts.clone(), ..info.clone() };
-        let of_both = SinkInfo {
-            parts: info
-                .parts
-                .iter()
-                .filter(|(name, _)| parts.contains_key(*name))
-                .map(|(name, part)| (name.clone(), part.clone()))
-                .collect(),
-            ..info.clone()
-        };
-        wanted.difference(&of_both).map_or(Ok(()), |(name, here, there)| {
-            Err(wrong(format!(
-                "`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: change one of them"
-            )))
-        })
+        self.shared.caller.connect(|_| Ok(())).await
     }
 
     pub(crate) async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
-        let call = Call {
-            method: Method::GET,
-            path: "/cursor",
-            lane: Some(lane),
-            batch: None,
-            body: None,
-            answer_max: ANSWER_BYTES_MAX,
-        };
+        let call = Call { lane: Some(lane), ..Call::new(Method::GET, "/cursor") };
         self.fitting(self.shared.caller.call(&call).await??)
     }
 
@@ -170,15 +80,9 @@ impl Remote {
         claim: Claim,
         takeover: &Takeover,
     ) -> Result<Option<Held>, SinkError> {
-        let body = serde_json::to_vec(&ClaimQuery::new(claim, takeover)).unwrap_or_default();
-        let call = Call {
-            method: Method::POST,
-            path: "/claim",
-            lane: Some(lane),
-            batch: None,
-            body: Some(body.into()),
-            answer_max: ANSWER_BYTES_MAX,
-        };
+        let query = serde_json::to_vec(&ClaimQuery::new(claim, takeover)).unwrap_or_default();
+        let content = Content::Whole(query.into());
+        let call = Call { lane: Some(lane), content, ..Call::new(Method::POST, "/claim") };
         self.fitting(self.shared.caller.call(&call).await??)
     }
 
@@ -193,12 +97,11 @@ impl Remote {
 
     pub(crate) async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
         let call = Call {
-            method: Method::POST,
-            path: "",
             lane: Some(batch.lane()),
             batch: Some(batch),
-            body: Some(frame::encode(batch)),
+            content: Content::Whole(frame::encode(batch)),
             answer_max: protocol::ANSWER_BYTES_MAX,
+            ..Call::new(Method::POST, "")
         };
         match self.shared.caller.call::<Outcome>(&call).await? {
             Ok(outcome) => outcome.into_report(batch.len()),
@@ -206,19 +109,13 @@ impl Remote {
         }
     }
 
-    /// The longest pause after the last failure. A store that fails gets the usual pauses.
-    pub(crate) fn retry_max(&self) -> Option<Duration> {
-        self.shared.caller.config().upstream.state().is_unreachable().then_some(RETRY_MAX)
-    }
-
     pub(crate) fn can_read(&self) -> bool {
         self.shared.caller.config().reads
     }
 
     pub(crate) async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        let caller = &self.shared.caller;
-        let (config, binding) = (caller.config().clone(), caller.binding().clone());
-        self.shared.reads.read(move || Reader(Caller::new(config, binding)), query).await
+        let shared = self.shared.clone();
+        self.shared.reads.read(move || Reader(shared.caller.to_read(SILENCE_MAX)), query).await
     }
 
     /// Ends the calls in flight and closes the connections that wait.
@@ -234,15 +131,9 @@ struct Reader(Caller);
 impl PageReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
         let unavailable = |error: SinkError| ReadError::Unavailable(error.to_string().into());
-        let body = serde_json::to_vec(&QueryJson::from(query)).unwrap_or_default();
-        let call = Call {
-            method: Method::POST,
-            path: "/read",
-            lane: None,
-            batch: None,
-            body: Some(body.into()),
-            answer_max: READ_ANSWER_BYTES_MAX,
-        };
+        let query = serde_json::to_vec(&QueryJson::from(query)).unwrap_or_default();
+        let content = Content::Whole(query.into());
+        let call = Call { content, answer_max: READ_ANSWER_BYTES_MAX, ..Call::new(Method::POST, "/read") };
         let page: PageJson = self.0.call(&call).await.map_err(unavailable)?.map_err(unavailable)?;
         page.into_page()
     }

@@ -7,12 +7,15 @@ use std::time::Duration;
 use event::Lane;
 use serde::{Deserialize, Serialize};
 
+use super::objects::ObjectLimits;
 use crate::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
 
 /// Every path begins with it; behind it stands the sink's name.
 pub const PATH: &str = "/ingest/data";
 /// The type of a body that is a [frame](super::frame).
 pub const CONTENT_TYPE: &str = "application/vnd.forebay.batch";
+/// The type of the body of a writer's own refusal.
+pub const PROBLEM: &str = "application/problem+json";
 /// The lane: origin, shard and sink's name in the gateway's configuration, as in `0f…c1/0/warehouse`.
 pub const LANE: &str = "forebay-lane";
 /// The first and the last position that a batch accounts for, as in `101-200`.
@@ -48,6 +51,9 @@ pub struct SinkInfo {
     /// What is stored where and how, by the names of settings: the table, its columns, keys, subjects. Writers of one upstream have the
     /// same ones.
     pub parts: BTreeMap<String, String>,
+    /// How large its objects may be, if it stores objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<ObjectLimits>,
 }
 
 impl SinkInfo {

@@ -13,7 +13,7 @@ const SEQUENCES: u32 = 6;
 const CUTS: usize = 24;
 const CUT_STEP: usize = 61;
 
-struct Subjected<const IS_S3: bool, const CODEC: usize>(Stand<'static>);
+pub(crate) struct Subjected<const IS_S3: bool, const CODEC: usize>(pub(crate) Stand<'static>);
 
 impl<const IS_S3: bool, const CODEC: usize> Subject for Subjected<IS_S3, CODEC> {
     const COMPARES: bool = false;

@@ -23,3 +23,6 @@ mod stand;
 mod stand_in;
 #[path = "../swift_server/mod.rs"]
 mod swift_server;
+#[path = "../through_writer/mod.rs"]
+mod through_writer;
+mod through_writers;

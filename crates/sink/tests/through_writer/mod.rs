@@ -9,8 +9,8 @@ use std::thread;
 use access::{Demand, Tokens};
 use event::EventId;
 use sink::conformance::Subject;
-use sink::remote::{RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
-use sink::{Sink, SinkConfig};
+use sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
+use sink::{ObjectRules, Sink, SinkConfig};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use writer::{Offered, Writer};
@@ -26,14 +26,14 @@ const CUTS: usize = 6;
 const CUT_STEP: usize = 40;
 
 /// A writer on a thread of its own, until it is dropped.
-struct Running {
-    address: SocketAddr,
+pub struct Running {
+    pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Running {
-    fn start(kind: &'static str, sink: Sink) -> Self {
+    pub fn start(kind: &'static str, sink: Sink) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = mpsc::channel();
         let thread = thread::spawn(move || {
@@ -61,13 +61,17 @@ impl Drop for Running {
     }
 }
 
-/// A gateway's sink of the writer that listens there.
-fn remote(address: SocketAddr, store: RemoteStore, reads: bool) -> Sink {
+/// A gateway's sink of the writer that listens there. Objects are made by these rules, if it is one of objects.
+pub fn remote(address: SocketAddr, store: RemoteStore, reads: bool, rules: Option<ObjectRules>) -> Sink {
     let writers = Writers::Listed(vec![format!("http://{address}").parse().unwrap()]);
     let (name, spread) = ("back".into(), Spread::Lane);
     let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None };
     let (upstream, sink) = (Upstream::new(config), "store".into());
-    Sink::new(SinkConfig::Remote(RemoteConfig { upstream, server: None, sink, store, parts: BTreeMap::new(), reads }))
+    let remote = RemoteConfig { upstream, server: None, sink, store, parts: BTreeMap::new(), reads };
+    Sink::new(match rules {
+        Some(rules) => SinkConfig::RemoteObjects(RemoteObjectsConfig { remote, rules }),
+        None => SinkConfig::Remote(remote),
+    })
 }
 
 /// A subject whose store writers offer.
@@ -76,6 +80,11 @@ pub trait Offers: Subject {
     const STORE: RemoteStore;
     /// Whether events can be read back from it.
     const READS: bool;
+
+    /// What objects of the store are like, if it has any.
+    fn rules(&self) -> Option<ObjectRules> {
+        None
+    }
 }
 
 /// The store of `S` behind writers.
@@ -108,7 +117,7 @@ impl<S: Offers> Subject for Through<S> {
     fn sink(&self) -> Sink {
         let writer = Running::start(S::STORE.as_str(), self.subject.sink());
         let proxy = Proxy::to(writer.address);
-        let sink = remote(proxy.address(), S::STORE, S::READS);
+        let sink = remote(proxy.address(), S::STORE, S::READS, self.subject.rules());
         self.writers.lock().unwrap().push((proxy, writer));
         sink
     }

@@ -4,14 +4,14 @@ use super::super::reader::Reader;
 use super::super::remote;
 use super::super::report::Mistake;
 use super::super::section::Section;
-use super::{SinkConfig, SinkName, SinkSettings, Sinks};
+use super::{SinkName, Sinks};
 
 /// Behind all sinks, so that their names are known.
 pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &mut Sinks) {
     for section in tables {
         let Some(name) = SinkName::new(section.name()) else { continue };
         let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
-        let SinkConfig::Remote(config) = &settings.store else { continue };
+        let Some(config) = settings.store.remote() else { continue };
         let Some(copies) = remote::copies(reader, section, config) else { continue };
         sinks.valid.remove(&name);
         let names = copies.iter().map(|(copy, _)| copy.clone()).collect();
@@ -22,7 +22,11 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &mut 
                 reader.push(mistake.also(other.clone(), "this one"));
                 continue;
             }
-            sinks.valid.insert(copy, SinkSettings { store: SinkConfig::Remote(config), ..settings.clone() });
+            let mut settings = settings.clone();
+            if let Some(remote) = settings.store.remote_mut() {
+                *remote = config;
+            }
+            sinks.valid.insert(copy, settings);
         }
         sinks.copies.insert(name, names);
     }

@@ -8,7 +8,7 @@ use ::sink::elasticsearch::Target;
 use ::sink::object::over_http::s3::S3Config;
 #[cfg(feature = "swift")]
 use ::sink::object::over_http::swift::SwiftConfig;
-use ::sink::remote::{RemoteConfig, Writers};
+use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, Writers};
 use ::sink::{DirectoryConfig, ObjectRules};
 
 use super::SinkConfig;
@@ -46,13 +46,18 @@ impl fmt::Display for SinkConfig {
             }
             #[cfg(feature = "webhook")]
             Self::Webhook(config) => write!(f, "webhook {}", config.url),
-            Self::Remote(config) => {
-                let RemoteConfig { upstream, sink, store, .. } = config;
-                let by = if matches!(upstream.config().writers, Writers::Dns(_)) { " by DNS" } else { "" };
-                write!(f, "writer {}{by}, sink {sink}, store {}", config.urls().join(" "), store.as_str())
+            Self::Remote(config) => writer(f, config),
+            Self::RemoteObjects(RemoteObjectsConfig { remote, rules }) => {
+                writer(f, remote)?;
+                write!(f, ", codec {}, objects{} of at most {}", rules.codec, named(&rules.prefix), Size(rules))
             }
         }
     }
+}
+
+fn writer(f: &mut fmt::Formatter<'_>, config: &RemoteConfig) -> fmt::Result {
+    let by = if matches!(config.upstream.config().writers, Writers::Dns(_)) { " by DNS" } else { "" };
+    write!(f, "writer {}{by}, sink {}, store {}", config.urls().join(" "), config.sink, config.store.as_str())
 }
 
 /// When an object ends, and what isn't in it.
@@ -68,7 +73,6 @@ impl fmt::Display for Size<'_> {
 }
 
 /// What names begin with, if with anything.
-#[cfg(feature = "objects-over-http")]
 fn named(prefix: &::sink::Prefix) -> String {
     if *prefix == ::sink::Prefix::NONE { String::new() } else { format!(" {prefix}") }
 }

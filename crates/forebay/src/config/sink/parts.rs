@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use ::sink::SqliteConfig;
+use ::sink::object::Line;
+use ::sink::remote::RemoteStore;
+use ::sink::{ObjectRules, SqliteConfig};
 #[cfg(feature = "elasticsearch")]
 use ::sink::elasticsearch::{Conflict as DocumentConflict, ElasticsearchConfig, Shape, Target};
 #[cfg(feature = "nats")]
@@ -40,7 +42,12 @@ impl SinkConfig {
             // It has no place for a mark, so that its address tells which one it is.
             #[cfg(feature = "webhook")]
             Self::Webhook(config) => vec![("url", config.url.to_string()), ("envelope", format!("{:?}", config.shape))],
-            _ => Vec::new(),
+            Self::Directory(config) => of_objects(&config.rules, RemoteStore::Directory),
+            #[cfg(feature = "swift")]
+            Self::Swift(config) => of_objects(&config.rules, RemoteStore::Swift),
+            #[cfg(feature = "s3")]
+            Self::S3(config) => of_objects(&config.rules, RemoteStore::S3),
+            Self::Null | Self::Remote(_) | Self::RemoteObjects(_) => Vec::new(),
         };
         named(parts)
     }
@@ -48,6 +55,20 @@ impl SinkConfig {
 
 pub(in crate::config) fn named(parts: Vec<(&str, String)>) -> Parts {
     parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect()
+}
+
+/// What decides over the bytes of objects, and over their names.
+pub(in crate::config) fn of_objects(rules: &ObjectRules, store: RemoteStore) -> Vec<(&'static str, String)> {
+    let ObjectRules { line, codec, prefix, apart, .. } = rules;
+    let part = |part: Option<&str>| part.unwrap_or(NONE).to_owned();
+    let apart = apart.as_ref();
+    vec![
+        (if store == RemoteStore::Directory { "codec" } else { "format" }, codec.to_string()),
+        ("object", prefix.to_string()),
+        ("envelope", (*line == Line::Envelope).to_string()),
+        ("object_from", part(apart.map(|apart| &*apart.data))),
+        ("object_type_from", part(apart.and_then(|apart| apart.content_type.as_deref()))),
+    ]
 }
 
 #[cfg(feature = "postgres")]

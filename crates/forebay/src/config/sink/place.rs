@@ -8,6 +8,7 @@ use ::sink::SqliteConfig;
 use ::sink::object::over_http::s3::S3Config;
 #[cfg(feature = "swift")]
 use ::sink::object::over_http::swift::SwiftConfig;
+use ::sink::remote::RemoteObjectsConfig;
 
 use super::super::reader::Reader;
 use super::super::report::Mistake;
@@ -73,7 +74,7 @@ impl<'a> Place<'a> {
             }
             #[cfg(feature = "webhook")]
             SinkConfig::Webhook(config) => Some(Self::Receiver(config.url.text())),
-            SinkConfig::Remote(config) => {
+            SinkConfig::Remote(config) | SinkConfig::RemoteObjects(RemoteObjectsConfig { remote: config, .. }) => {
                 let mut servers = config.urls();
                 servers.sort();
                 Some(Self::WriterSink(servers.join(","), &config.sink))

@@ -49,6 +49,25 @@ pub(super) fn taken(object: &Path, manifest: &Manifest) -> SinkError {
     ))
 }
 
+/// Something else has the name of an object that a gateway sends.
+#[cfg(feature = "remote")]
+pub(super) fn taken_by_other(object: &Path) -> SinkError {
+    misconfigured(format!(
+        "{} is there already, and isn't what the gateway sends: it was changed, or the gateway's data directory is an older \
+         copy. Compare it with a copy of your own, then move it away: the gateway sends the object again",
+        object.display()
+    ))
+}
+
+/// Fewer bytes came than were announced, or others.
+#[cfg(feature = "remote")]
+pub(super) fn damaged(object: &Path) -> SinkError {
+    unavailable(format!(
+        "object {} was cut or damaged on its way from the gateway: nothing of it was stored, and the gateway sends it again",
+        object.display()
+    ))
+}
+
 /// Whoever wanted the object has left.
 pub(super) fn abandoned(object: &Path) -> SinkError {
     unavailable(format!("{} was broken off and is written again later", object.display()))

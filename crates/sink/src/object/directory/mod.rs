@@ -4,6 +4,8 @@
 //! time, so that a write whose caller has left is over before the next begins: lanes wait for their turn, and other
 //! drivers and processes are kept out by a lock.
 
+#[cfg(feature = "remote")]
+mod exchange;
 mod failure;
 mod files;
 mod mark;
@@ -126,6 +128,18 @@ impl Directory {
         &self,
         work: impl FnOnce(&dyn Files, &Path, &AtomicBool) -> Result<T, SinkError> + Send + 'static,
     ) -> Result<T, SinkError> {
+        if self.0.files.may_block() {
+            return self.work_aside(work).await;
+        }
+        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&*self.0.files, &self.0.config.path, &AtomicBool::new(false))
+    }
+
+    /// The same on a thread that may block.
+    async fn work_aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Files, &Path, &AtomicBool) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
         let shared = self.0.clone();
         let caller = Caller(Arc::default());
         let abandoned = caller.0.clone();
@@ -133,9 +147,6 @@ impl Directory {
             let _turn = shared.turn.lock().unwrap_or_else(PoisonError::into_inner);
             work(&*shared.files, &shared.config.path, &abandoned)
         };
-        if !self.0.files.may_block() {
-            return in_turn();
-        }
         let worked = tokio::task::spawn_blocking(in_turn).await;
         worked.unwrap_or_else(|_| Err(failure::unanswered(&self.0.config.path)))
     }

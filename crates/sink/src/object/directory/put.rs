@@ -28,46 +28,80 @@ pub(super) fn probe(files: &dyn Files, folder: &Path) -> Result<(), SinkError> {
     made.map_err(|error| failure::of_io(folder, &error))
 }
 
+/// A name in a directory.
+pub(super) struct Named<'a> {
+    pub(super) files: &'a dyn Files,
+    pub(super) folder: &'a Path,
+    pub(super) name: &'a str,
+}
+
 /// An object on its way into its directory.
 pub(super) struct Put<'a> {
-    files: &'a dyn Files,
-    folder: &'a Path,
+    named: Named<'a>,
     manifest: &'a Manifest,
 }
 
 impl<'a> Put<'a> {
     pub(super) const fn new(files: &'a dyn Files, folder: &'a Path, manifest: &'a Manifest) -> Self {
-        Self { files, folder, manifest }
+        Self { named: Named { files, folder, name: manifest.name.as_str() }, manifest }
     }
 
     /// Writes the object and its description, or finds the same object there.
     pub(super) fn run(&self, parts: &mut impl Parts, abandoned: &AtomicBool) -> Result<(), SinkError> {
         // An attempt whose lane is gone, and with it the driver, may still be at work on the same names.
-        let _lock = self.files.lock(self.folder).map_err(|error| self.failed(&error))?;
-        let sealed = match self.files.open(&self.object()) {
+        let named = &self.named;
+        let _lock = named.files.lock(named.folder).map_err(|error| named.failed(&error))?;
+        let sealed = match named.files.open(&named.object()) {
             Ok(there) => self.compare(there, parts, abandoned)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.write_object(parts, abandoned)?,
-            Err(error) => return Err(self.failed(&error)),
+            Err(error) => return Err(named.failed(&error)),
         };
         let text = description::text(self.manifest, &sealed, None);
-        self.write_file(&self.description(), |file| file.write_all(&text)).map_err(|error| self.failed(&error))
-    }
-
-    fn object(&self) -> PathBuf {
-        self.folder.join(&self.manifest.name)
-    }
-
-    fn description(&self) -> PathBuf {
-        self.folder.join(description::name(&self.manifest.name))
+        named.write_file(&named.description(), |file| file.write_all(&text)).map_err(|error| named.failed(&error))
     }
 
     fn write_object(&self, parts: &mut impl Parts, abandoned: &AtomicBool) -> Result<Sealed, SinkError> {
         let write = |mut file: &mut dyn NewFile| content::write(self.manifest, parts, &mut file, abandoned, &|_| None);
-        self.write_file(&self.object(), write).map_err(|unmade| self.unmade(unmade))
+        self.named.write_file(&self.named.object(), write).map_err(|unmade| self.unmade(unmade))
+    }
+
+    /// The object is there: it must be what would be written.
+    fn compare(
+        &self,
+        there: Box<dyn Read>,
+        parts: &mut impl Parts,
+        abandoned: &AtomicBool,
+    ) -> Result<Sealed, SinkError> {
+        let mut comparison = Comparison::new(there);
+        let sealed = content::write(self.manifest, parts, &mut comparison, abandoned, &|_| None);
+        let sealed = sealed.map_err(|unmade| self.unmade(unmade))?;
+        if !comparison.ends_here().map_err(|error| self.named.failed(&error))? {
+            return Err(failure::taken(&self.named.object(), self.manifest));
+        }
+        self.named.name_again().map_err(|error| self.named.failed(&error))?;
+        Ok(sealed)
+    }
+
+    fn unmade(&self, unmade: Unmade) -> SinkError {
+        match unmade {
+            Unmade::Parts(error) => SinkError::Unavailable(error.0),
+            Unmade::Output(error) => self.named.failed(&error),
+            Unmade::Abandoned => failure::abandoned(&self.named.object()),
+        }
+    }
+}
+
+impl Named<'_> {
+    pub(super) fn object(&self) -> PathBuf {
+        self.folder.join(self.name)
+    }
+
+    fn description(&self) -> PathBuf {
+        self.folder.join(description::name(self.name))
     }
 
     /// Makes a file that is durable under its name when this returns.
-    fn write_file<T, E: From<io::Error>>(
+    pub(super) fn write_file<T, E: From<io::Error>>(
         &self,
         path: &Path,
         write: impl FnOnce(&mut dyn NewFile) -> Result<T, E>,
@@ -90,26 +124,9 @@ impl<'a> Put<'a> {
         Ok(written)
     }
 
-    /// The object is there: it must be what would be written.
-    fn compare(
-        &self,
-        there: Box<dyn Read>,
-        parts: &mut impl Parts,
-        abandoned: &AtomicBool,
-    ) -> Result<Sealed, SinkError> {
-        let mut comparison = Comparison { there, is_same: true, buffer: Vec::new() };
-        let sealed = content::write(self.manifest, parts, &mut comparison, abandoned, &|_| None);
-        let sealed = sealed.map_err(|unmade| self.unmade(unmade))?;
-        if !comparison.ends_here().map_err(|error| self.failed(&error))? {
-            return Err(failure::taken(&self.object(), self.manifest));
-        }
-        self.name_again().map_err(|error| self.failed(&error))?;
-        Ok(sealed)
-    }
-
     /// Makes the name durable of an object that has no description yet: the attempt that named it may have ended before
     /// its directory was synced, or at a sync that failed, which makes nothing durable when it is repeated.
-    fn name_again(&self) -> io::Result<()> {
+    pub(super) fn name_again(&self) -> io::Result<()> {
         match self.files.open(&self.description()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let (object, temporary) = (self.object(), temporary(&self.object()));
@@ -121,16 +138,8 @@ impl<'a> Put<'a> {
         }
     }
 
-    fn failed(&self, error: &io::Error) -> SinkError {
+    pub(super) fn failed(&self, error: &io::Error) -> SinkError {
         failure::of_io(self.folder, error)
-    }
-
-    fn unmade(&self, unmade: Unmade) -> SinkError {
-        match unmade {
-            Unmade::Parts(error) => SinkError::Unavailable(error.0),
-            Unmade::Output(error) => self.failed(&error),
-            Unmade::Abandoned => failure::abandoned(&self.object()),
-        }
     }
 }
 
@@ -148,15 +157,19 @@ pub(super) fn remove_if_there(files: &dyn Files, path: &Path) -> io::Result<()> 
 }
 
 /// Compares what is written to it with what is there.
-struct Comparison {
+pub(super) struct Comparison {
     there: Box<dyn Read>,
     is_same: bool,
     buffer: Vec<u8>,
 }
 
 impl Comparison {
+    pub(super) const fn new(there: Box<dyn Read>) -> Self {
+        Self { there, is_same: true, buffer: Vec::new() }
+    }
+
     /// Whether what was written is all that is there.
-    fn ends_here(mut self) -> io::Result<bool> {
+    pub(super) fn ends_here(mut self) -> io::Result<bool> {
         let mut rest = Vec::new();
         self.there.by_ref().take(1).read_to_end(&mut rest)?;
         Ok(self.is_same && rest.is_empty())

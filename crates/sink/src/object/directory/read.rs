@@ -15,28 +15,37 @@ use crate::object::read::{Looked, ObjectCache};
 
 /// What stands under a name, unless it has the tag that is known.
 pub(super) fn look(folder: &Path, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Looked, SinkError> {
+    let Some((file, found)) = find(folder, name)? else { return Ok(Looked::Missing) };
+    if known == Some(&*found.etag) {
+        return Ok(Looked::Same);
+    }
+    let content = match cache.place(found.bytes) {
+        Some(place) => Some(place.filled(piece(folder, &file, 0..found.bytes)?)),
+        None => None,
+    };
+    Ok(Looked::Found(FoundObject { content, ..found }))
+}
+
+/// A file and what it is, without its bytes.
+pub(super) fn find(folder: &Path, name: &str) -> Result<Option<(File, FoundObject)>, SinkError> {
     let failed = |error: io::Error| failure::of_io(folder, &error);
     let Some((file, metadata)) = open(&folder.join(name)).map_err(failed)? else {
         // Where the directory is gone, nobody knows.
-        return fs::metadata(folder).map(|_| Looked::Missing).map_err(failed);
+        return fs::metadata(folder).map(|_| None).map_err(failed);
     };
-    let etag = etag(&metadata);
-    if known == Some(&*etag) {
-        return Ok(Looked::Same);
-    }
-    let bytes = metadata.len();
-    let content = match cache.place(bytes) {
-        Some(place) => Some(place.filled(piece(folder, &file, 0..bytes)?)),
-        None => None,
-    };
-    Ok(Looked::Found(FoundObject { etag, content_type: content_type(name).into(), bytes, content }))
+    let (etag, content_type, bytes) = (etag(&metadata), content_type(name).into(), metadata.len());
+    Ok(Some((file, FoundObject { etag, content_type, bytes, content: None })))
 }
 
 /// The file with this tag.
 pub(super) fn open_same(folder: &Path, name: &str, tag: &str) -> Result<File, SinkError> {
     let opened = open(&folder.join(name)).map_err(|error| failure::of_io(folder, &error))?;
     let same = opened.filter(|(_, metadata)| *etag(metadata) == *tag).map(|(file, _)| file);
-    same.ok_or_else(|| SinkError::Unavailable(format!("{name} was changed while it was read").into()))
+    same.ok_or_else(|| changed(name))
+}
+
+pub(super) fn changed(name: &str) -> SinkError {
+    SinkError::Unavailable(format!("{name} was changed while it was read").into())
 }
 
 /// Bytes of a file.

@@ -26,6 +26,12 @@ pub(super) enum Body {
         pieces: Receiver<io::Result<Bytes>>,
         left: u64,
     },
+    /// Bytes that another process sends, passed on as they come.
+    #[cfg(feature = "remote")]
+    Passed {
+        from: crate::http_client::Body,
+        left: u64,
+    },
 }
 
 impl Body {
@@ -54,6 +60,8 @@ impl HttpBody for Body {
                 *left -= piece.len() as u64;
                 Ok(Frame::data(piece))
             })),
+            #[cfg(feature = "remote")]
+            Self::Passed { from, left } => poll_passed(from, left, cx),
             Self::Made { pieces, left } => pieces.poll_recv(cx).map(|piece| match piece {
                 Some(Ok(bytes)) if bytes.len() as u64 <= *left => {
                     *left -= bytes.len() as u64;
@@ -70,6 +78,8 @@ impl HttpBody for Body {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
             Self::Kept { left, .. } | Self::Made { left, .. } => *left == 0,
+            #[cfg(feature = "remote")]
+            Self::Passed { left, .. } => *left == 0,
         }
     }
 
@@ -77,7 +87,33 @@ impl HttpBody for Body {
         SizeHint::with_exact(match self {
             Self::Whole(bytes) => bytes.len() as u64,
             Self::Kept { left, .. } | Self::Made { left, .. } => *left,
+            #[cfg(feature = "remote")]
+            Self::Passed { left, .. } => *left,
         })
+    }
+}
+
+/// No more and no fewer bytes than were announced.
+#[cfg(feature = "remote")]
+fn poll_passed(
+    from: &mut crate::http_client::Body,
+    left: &mut u64,
+    cx: &mut Context<'_>,
+) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    loop {
+        let frame = std::task::ready!(Pin::new(&mut *from).poll_frame(cx));
+        let piece = match frame.map(|frame| frame.map(Frame::into_data)) {
+            // Trailers say nothing that is asked for.
+            Some(Ok(Err(_))) => continue,
+            Some(Ok(Ok(piece))) => piece,
+            None if *left == 0 => return Poll::Ready(None),
+            Some(Err(_)) | None => return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))),
+        };
+        let Some(rest) = left.checked_sub(piece.len() as u64) else {
+            return Poll::Ready(Some(Err(io::ErrorKind::InvalidData.into())));
+        };
+        *left = rest;
+        return Poll::Ready(Some(Ok(Frame::data(piece))));
     }
 }
 

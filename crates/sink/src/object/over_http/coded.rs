@@ -144,7 +144,7 @@ impl<P: Parts> Coded<P> {
         name: &'a str,
         content_type: HeaderValue,
     ) -> Upload<'a, impl Fn() -> Body + Send + Sync> {
-        Upload { name, digests: self.digests, content_type, is_new: self.is_new, body: || self.body() }
+        Upload { name, digests: self.digests, content_type, is_new: self.is_new, is_once: false, body: || self.body() }
     }
 
     /// What it came to, and the parts, all of which were read.

@@ -9,7 +9,10 @@ mod coded;
 mod container;
 mod digesting;
 mod escaped;
+#[cfg(feature = "remote")]
+mod exchange;
 mod failure;
+mod making;
 mod mark;
 mod md5_pair;
 mod put;
@@ -21,10 +24,14 @@ mod secret;
 mod service;
 #[cfg(feature = "swift")]
 pub mod swift;
+#[cfg(feature = "remote")]
+mod writer;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+#[cfg(feature = "remote")]
+use std::sync::OnceLock;
 use std::time::Duration;
 
 pub use container::{Container, InvalidContainer};
@@ -35,8 +42,12 @@ use super::room::Room;
 use super::{Manifest, ObjectRules, Parts};
 use crate::http_client::{HttpClient, HttpOptions};
 use crate::{Mark, Reason, SinkError};
+use failure::Failure;
+use making::Making;
 use put::Store;
 use service::Service;
+#[cfg(feature = "remote")]
+use writer::WriterSink;
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,14 +71,37 @@ fn client(ca: Option<PathBuf>, silence_max: Duration, use_of: Use) -> HttpClient
 pub struct OverHttp(Arc<Shared>);
 
 struct Shared {
-    store: Store,
-    /// Makes the service anew, with connections and a token of its own: these belong to the thread that uses them.
-    service: Box<dyn Fn(Use) -> Service + Send + Sync>,
+    making: Making,
+    target: To,
+    /// The same for a writer's gateways, made when the first of them reads.
+    #[cfg(feature = "remote")]
+    reads: OnceLock<ReadOverHttp>,
+}
+
+/// Where objects go.
+enum To {
+    Service {
+        store: Store,
+        /// Makes the service anew, with connections and a token of its own: these belong to the thread that uses them.
+        service: Box<dyn Fn(Use) -> Service + Send + Sync>,
+    },
+    #[cfg(feature = "remote")]
+    Writer(WriterSink),
 }
 
 impl OverHttp {
     fn new(service: impl Fn(Use) -> Service + Send + Sync + 'static, rules: ObjectRules) -> Self {
-        Self(Arc::new(Shared { store: Store::new(service(Use::Storing), rules), service: Box::new(service) }))
+        let store = Store::new(service(Use::Storing));
+        Self::to(To::Service { store, service: Box::new(service) }, rules)
+    }
+
+    fn to(target: To, rules: ObjectRules) -> Self {
+        Self(Arc::new(Shared {
+            making: Making::new(rules),
+            target,
+            #[cfg(feature = "remote")]
+            reads: OnceLock::new(),
+        }))
     }
 
     /// A container of Swift. Nothing is asked before the first call.
@@ -86,16 +120,31 @@ impl OverHttp {
         Self::new(move |use_of| Service::S3(s3::S3::new(config.clone(), use_of)), rules)
     }
 
+    /// A sink of writers that has objects. Nothing is asked before the first call.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn writer(config: crate::remote::RemoteObjectsConfig) -> Self {
+        Self::to(To::Writer(WriterSink::new(config.remote)), config.rules)
+    }
+
     pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
-        self.0.store.refusal(payload)
+        self.0.making.refusal(payload)
     }
 
     pub(super) fn room(&self) -> &Room {
-        &self.0.store.room
+        &self.0.making.room
     }
 
     pub(super) fn rules(&self) -> ObjectRules {
-        self.0.store.rules.clone()
+        self.0.making.rules.clone()
+    }
+
+    fn name(&self) -> String {
+        match &self.0.target {
+            To::Service { store, .. } => store.name(),
+            #[cfg(feature = "remote")]
+            To::Writer(writer) => writer.name(),
+        }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -104,25 +153,73 @@ impl OverHttp {
 
     /// Makes what objects are kept in, if it is missing.
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
-        self.0.store.prepare().await.map_err(|failure| failure.into_sink_error(&self.0.store.name()))
+        match &self.0.target {
+            To::Service { store, .. } => self.named(store.prepare().await),
+            #[cfg(feature = "remote")]
+            To::Writer(writer) => writer.connect(&self.0.making.rules).await,
+        }
     }
 
     pub(super) async fn mark(&self) -> Result<Mark, SinkError> {
-        mark::of(&self.0.store).await.map_err(|failure| failure.into_sink_error(&self.0.store.name()))
+        match &self.0.target {
+            To::Service { store, .. } => self.named(mark::of(store, &self.0.making.rules.prefix).await),
+            #[cfg(feature = "remote")]
+            To::Writer(writer) => writer.mark(),
+        }
     }
 
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
-        self.0.store.put(manifest, parts).await.map_err(|failure| failure.into_sink_error(&self.0.store.name()))
+        let making = &self.0.making;
+        self.named(match &self.0.target {
+            To::Service { store, .. } => making.put(store, manifest, parts).await,
+            #[cfg(feature = "remote")]
+            To::Writer(writer) => making.put(writer, manifest, parts).await,
+        })
+    }
+
+    #[cfg(feature = "remote")]
+    pub(crate) fn caller(&self) -> Option<&crate::remote::caller::Caller> {
+        match &self.0.target {
+            To::Service { .. } => None,
+            To::Writer(writer) => Some(writer.caller()),
+        }
+    }
+
+    fn named<T>(&self, done: Result<T, Failure>) -> Result<T, SinkError> {
+        done.map_err(|failure| failure.into_sink_error(&self.name()))
     }
 
     /// The same store for those who read.
     pub(super) fn to_read(&self) -> ReadOverHttp {
-        ReadOverHttp::new((self.0.service)(Use::Reading))
+        match &self.0.target {
+            To::Service { service, .. } => ReadOverHttp(read::Source::Service(service(Use::Reading))),
+            #[cfg(feature = "remote")]
+            To::Writer(writer) => ReadOverHttp(read::Source::Writer(writer.to_read())),
+        }
+    }
+
+    /// Stores an object that a gateway sends.
+    #[cfg(feature = "remote")]
+    pub(super) async fn accept(&self, upload: super::ObjectUpload) -> Result<(), SinkError> {
+        match &self.0.target {
+            To::Service { store, .. } => self.named(store.accept(upload).await),
+            To::Writer(_) => Err(SinkError::Misconfigured("a writer can't store through another writer".into())),
+        }
+    }
+
+    /// Gives an object to a gateway.
+    #[cfg(feature = "remote")]
+    pub(super) async fn fetch(
+        &self,
+        name: &str,
+        query: &super::ObjectQuery,
+    ) -> Result<super::ObjectDownload, SinkError> {
+        self.named(self.0.reads.get_or_init(|| self.to_read()).fetch(name, query).await)
     }
 }
 
 impl fmt::Debug for OverHttp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OverHttp").field(&self.0.store.name()).finish()
+        f.debug_tuple("OverHttp").field(&self.name()).finish()
     }
 }

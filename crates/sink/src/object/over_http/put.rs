@@ -1,35 +1,29 @@
 //! Puts an object and its description, and finds out what is there where the name is taken.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use futures_util::TryStreamExt;
+use event::Lane;
 use http::{HeaderValue, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::apart::{self, Part, Parting};
 use super::ask::{Ask, words};
 use super::body::Body;
-use super::coded::{Coded, Digests};
-use super::digesting::Digesting;
+use super::coded::Digests;
 use super::failure::Failure;
+use super::making::Target;
 use super::refusal::{REFUSAL_BYTES_MAX, Refusal};
 use super::service::Service;
-use crate::Reason;
 use crate::http_client::Answer;
-use crate::object::description::{self, hexadecimal};
-use crate::object::room::Room;
-use crate::object::{Manifest, ObjectRules, Parts};
+use crate::object::description::hexadecimal;
 
 /// A body of which a server that doesn't want it may not read all.
 const LARGE_BYTES: u64 = 8 * 1024 * 1024;
 /// Where S3 says the SHA-256 of an object, in base64.
 pub(super) const CHECKSUM: &str = "x-amz-checksum-sha256";
-const DESCRIPTION: HeaderValue = HeaderValue::from_static("application/json");
-/// Parts of payloads that are sent at once.
-const PARTS_IN_FLIGHT: usize = 4;
+pub(super) const DESCRIPTION: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What stands under a name.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,31 +40,34 @@ pub(super) struct Upload<'a, B> {
     pub(super) content_type: HeaderValue,
     /// Whether nothing was ever sent under the name, as far as is known.
     pub(super) is_new: bool,
+    /// Whether its bytes can be sent once only: then what stands under the name is looked at before.
+    pub(super) is_once: bool,
     /// Its bytes from the first on, as often as they are asked for.
     pub(super) body: B,
 }
 
-/// A service's container and how large its objects are.
+/// A service's container.
 pub(super) struct Store {
     pub(super) service: Service,
-    pub(super) rules: ObjectRules,
-    parting: Option<Parting>,
     /// Whether it knows `If-None-Match: *`.
     keeps_names: AtomicBool,
-    pub(super) room: Room,
-    digesting: Digesting,
+}
+
+impl Target for Store {
+    async fn put_object(&self, _: &Lane, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
+        self.put_new(upload).await
+    }
+
+    async fn describe(&self, _: &Lane, name: &str, text: Bytes) -> Result<(), Failure> {
+        let (digests, body) = (Digests::of(&text), || Body::Whole(text.clone()));
+        let upload = Upload { name, digests, content_type: DESCRIPTION, is_new: false, is_once: false, body };
+        self.replace(&upload).await
+    }
 }
 
 impl Store {
-    pub(super) fn new(service: Service, rules: ObjectRules) -> Self {
-        let parting = Parting::of(rules.apart.as_ref());
-        let (keeps_names, room, digesting) = (AtomicBool::new(true), Room::new(), Digesting::default());
-        Self { service, rules, parting, keeps_names, room, digesting }
-    }
-
-    /// Why an event with this payload can't be stored, if it can't.
-    pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
-        self.parting.as_ref()?.refusal(payload)
+    pub(super) const fn new(service: Service) -> Self {
+        Self { service, keeps_names: AtomicBool::new(true) }
     }
 
     pub(super) fn name(&self) -> String {
@@ -91,42 +88,11 @@ impl Store {
         settle(made, &Method::PUT, None).await
     }
 
-    /// Puts the object and its description, each of which is there already or isn't, behind what stands apart.
-    pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, Failure> {
-        let apart = self.put_apart(manifest, &parts).await?;
-        let coded = Coded::make(manifest, parts, (&self.room, &self.digesting), self.rules.bytes_max).await?;
-        let put = self
-            .put_object(&coded.upload(&manifest.name, HeaderValue::from_static(manifest.codec.content_type())))
-            .await;
-        put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
-        let (sealed, parts) = coded.into_stored();
-        let text = description::text(manifest, &sealed, apart);
-        self.describe(&description::name(&manifest.name), text.into()).await?;
-        Ok(parts)
-    }
-
-    /// Puts the parts of payloads that are objects of their own, and says how many they are.
-    async fn put_apart<P: Parts>(&self, manifest: &Manifest, parts: &P) -> Result<Option<u64>, Failure> {
-        let Some(parting) = Parting::of(manifest.apart.as_ref()) else { return Ok(None) };
-        let count = AtomicU64::new(0);
-        let put = async |part: Part| {
-            count.fetch_add(1, Ordering::Relaxed);
-            let Part { name, bytes, content_type } = part;
-            let bytes = Bytes::from(bytes);
-            let (digests, body) = (Digests::of(&bytes), || Body::Whole(bytes.clone()));
-            self.put_object(&Upload { name: &name, digests, content_type, is_new: false, body }).await
-        };
-        let (found, reading) = apart::read(parting, manifest.clone(), parts.again());
-        found.try_for_each_concurrent(PARTS_IN_FLIGHT, put).await?;
-        reading.await.map_err(|_| Failure::Unanswered)?;
-        Ok(Some(count.into_inner()))
-    }
-
-    async fn put_object(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
+    pub(super) async fn put_new(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         let Upload { name, digests, .. } = *upload;
         // A server that has the name may end the connection in the middle of a large body, and its answer with it. Where that is
         // unlikely, the next attempt finds out.
-        let is_expected = digests.bytes > LARGE_BYTES && !upload.is_new;
+        let is_expected = upload.is_once || (digests.bytes > LARGE_BYTES && !upload.is_new);
         if is_expected || !self.keeps_names.load(Ordering::Relaxed) {
             match self.look(name, digests).await? {
                 There::Same => return self.put_again(upload).await,
@@ -149,7 +115,7 @@ impl Store {
             // Some services of the same protocol don't know the condition: then what is there is looked at before.
             StatusCode::NOT_IMPLEMENTED if is_new => {
                 self.keeps_names.store(false, Ordering::Relaxed);
-                Box::pin(self.put_object(upload)).await
+                Box::pin(self.put_new(upload)).await
             }
             _ => self.confirm(answer, name, digests).await,
         }
@@ -157,9 +123,11 @@ impl Store {
 
     /// Puts what is there once more, if it may be missing from the list of what is there.
     async fn put_again(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
-        if !self.service.lists_apart() {
-            return Ok(());
-        }
+        if self.service.lists_apart() { self.replace(upload).await } else { Ok(()) }
+    }
+
+    /// Puts it in the place of what may be there.
+    pub(super) async fn replace(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         let answer = self.send_object(upload, false).await?;
         self.confirm(answer, upload.name, upload.digests).await
     }
@@ -174,13 +142,6 @@ impl Store {
             if is_new { ask.with(header::IF_NONE_MATCH, "*") } else { ask }
         };
         self.send_into_container(&ask).await
-    }
-
-    async fn describe(&self, name: &str, text: Bytes) -> Result<(), Failure> {
-        let digests = Digests::of(&text);
-        let ask = || Ask::put(name, Body::Whole(text.clone()), digests, DESCRIPTION);
-        let answer = self.send_into_container(&ask).await?;
-        self.confirm(answer, name, digests).await
     }
 
     /// Makes the container anew where somebody has removed it.

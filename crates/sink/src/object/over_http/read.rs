@@ -7,22 +7,53 @@ use event::object::FoundObject;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 use super::ask::{Ask, words};
+#[cfg(feature = "remote")]
+use super::exchange::passed;
 use super::failure::Failure;
 use super::put::{drain, expect_success, length};
 use super::service::Service;
+#[cfg(feature = "remote")]
+use super::writer::WriterSink;
 use crate::SinkError;
 use crate::http_client::Answer;
 use crate::object::read::{Looked, ObjectCache, Sender};
+#[cfg(feature = "remote")]
+use crate::object::{ObjectDownload, ObjectQuery};
 
 /// Of bytes that nobody has named.
 const OCTETS: &str = "application/octet-stream";
 
 /// A service's container as it is read.
-pub(in crate::object) struct ReadOverHttp(Service);
+pub(in crate::object) struct ReadOverHttp(pub(super) Source);
+
+/// Which of them it is.
+pub(super) enum Source {
+    /// By a request to the service.
+    Service(Service),
+    /// Through a writer.
+    #[cfg(feature = "remote")]
+    Writer(WriterSink),
+}
 
 impl ReadOverHttp {
-    pub(super) const fn new(service: Service) -> Self {
-        Self(service)
+    fn name(&self) -> String {
+        match &self.0 {
+            Source::Service(service) => service.name(),
+            #[cfg(feature = "remote")]
+            Source::Writer(writer) => writer.name(),
+        }
+    }
+
+    /// Asks for an object, by what a store of any kind understands.
+    async fn send<'a>(&self, ask: impl Fn() -> Ask<'a> + Send + Sync) -> Result<Answer, Failure> {
+        match &self.0 {
+            Source::Service(service) => service.send(ask).await,
+            #[cfg(feature = "remote")]
+            Source::Writer(writer) => {
+                let Ask { object, headers, .. } = ask();
+                writer.get(object.unwrap_or_default(), &headers).await
+            }
+        }
     }
 
     /// What stands under a name, unless it has the tag that is known.
@@ -32,7 +63,7 @@ impl ReadOverHttp {
         known: Option<&str>,
         cache: &ObjectCache,
     ) -> Result<Looked, SinkError> {
-        self.find(name, known, cache).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
+        self.find(name, known, cache).await.map_err(|failure| failure.into_sink_error(&self.name()))
     }
 
     /// Gives some bytes of the object with this tag. Whoever waits for them may leave.
@@ -42,43 +73,71 @@ impl ReadOverHttp {
         range: Range<u64>,
         sender: &Sender,
     ) -> Result<(), SinkError> {
-        self.pass_on(named, range, sender).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
+        self.pass_on(named, range, sender).await.map_err(|failure| failure.into_sink_error(&self.name()))
     }
 
     async fn find(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Looked, Failure> {
+        let (found, answer) = match self.get(name, known).await? {
+            Got::Missing => return Ok(Looked::Missing),
+            Got::Same => return Ok(Looked::Same),
+            Got::Object(found, answer) => (found, answer),
+        };
+        // One that there is no room for takes its connection with it.
+        let content = match cache.place(found.bytes) {
+            Some(place) => Some(place.filled(whole(*answer, name, found.bytes).await?)),
+            None => None,
+        };
+        Ok(Looked::Found(FoundObject { content, ..found }))
+    }
+
+    async fn get(&self, name: &str, known: Option<&str>) -> Result<Got, Failure> {
         let ask = || with(Ask::of(Method::GET, Some(name)), header::IF_NONE_MATCH, known);
-        let answer = self.0.send(ask).await?;
+        let answer = self.send(ask).await?;
         match answer.status() {
             StatusCode::NOT_FOUND => {
                 drain(answer).await;
-                return Ok(Looked::Missing);
+                return Ok(Got::Missing);
             }
             StatusCode::NOT_MODIFIED if known.is_some() => {
                 drain(answer).await;
-                return Ok(Looked::Same);
+                return Ok(Got::Same);
             }
             _ => {}
         }
         let answer = expect_success(answer, || doing(name)).await?;
-        let etag = etag(answer.headers()).ok_or_else(|| unclear(name, "a strong ETag"))?;
-        let bytes = length(&answer).ok_or_else(|| unclear(name, "Content-Length"))?;
-        let content_type = text(answer.headers(), header::CONTENT_TYPE).unwrap_or(OCTETS).into();
-        // One that there is no room for takes its connection with it.
-        let content = match cache.place(bytes) {
-            Some(place) => Some(place.filled(whole(answer, name, bytes).await?)),
-            None => None,
-        };
-        Ok(Looked::Found(FoundObject { etag, content_type, bytes, content }))
+        Ok(Got::Object(described(&answer, name)?, Box::new(answer)))
     }
 
-    async fn pass_on(&self, (name, etag): (&str, &str), range: Range<u64>, sender: &Sender) -> Result<(), Failure> {
+    /// A part of the object with this tag.
+    async fn get_part(&self, (name, etag): (&str, &str), range: &Range<u64>) -> Result<Answer, Failure> {
         let part = format!("bytes={}-{}", range.start, range.end - 1);
         let ask =
             || with(with(Ask::of(Method::GET, Some(name)), header::IF_MATCH, Some(etag)), header::RANGE, Some(&part));
-        let mut answer = expect_success(self.0.send(ask).await?, || doing(name)).await?;
+        let answer = expect_success(self.send(ask).await?, || doing(name)).await?;
         if answer.status() != StatusCode::PARTIAL_CONTENT || length(&answer) != Some(range.end - range.start) {
             return Err(unclear(name, "the part that was asked for"));
         }
+        Ok(answer)
+    }
+
+    /// Gives an object to a gateway.
+    #[cfg(feature = "remote")]
+    pub(super) async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, Failure> {
+        Ok(match query {
+            ObjectQuery::Unless(known) => match self.get(name, known.as_deref()).await? {
+                Got::Missing => ObjectDownload::Missing,
+                Got::Same => ObjectDownload::Same,
+                Got::Object(found, answer) => ObjectDownload::Found(found, passed(*answer)),
+            },
+            ObjectQuery::Part(etag, range) => {
+                let answer = self.get_part((name, etag), range).await?;
+                ObjectDownload::Found(described(&answer, name)?, passed(answer))
+            }
+        })
+    }
+
+    async fn pass_on(&self, (name, etag): (&str, &str), range: Range<u64>, sender: &Sender) -> Result<(), Failure> {
+        let mut answer = self.get_part((name, etag), &range).await?;
         let mut given = sender.begin().await;
         while given.is_ok()
             && let Some(piece) = answer.chunk().await?
@@ -87,6 +146,21 @@ impl ReadOverHttp {
         }
         Ok(())
     }
+}
+
+/// What a store gives.
+enum Got {
+    Missing,
+    Same,
+    Object(FoundObject, Box<Answer>),
+}
+
+/// What an answer says of the object whose bytes it has. `bytes` are those of the answer.
+fn described(answer: &Answer, name: &str) -> Result<FoundObject, Failure> {
+    let etag = etag(answer.headers()).ok_or_else(|| unclear(name, "a strong ETag"))?;
+    let bytes = length(answer).ok_or_else(|| unclear(name, "Content-Length"))?;
+    let content_type = text(answer.headers(), header::CONTENT_TYPE).unwrap_or(OCTETS).into();
+    Ok(FoundObject { etag, content_type, bytes, content: None })
 }
 
 /// All bytes of an answer, in as much memory.

@@ -21,6 +21,18 @@ pub struct ObjectPlace {
     pub position: Position,
 }
 
+impl ObjectPlace {
+    /// What an object of this name would hold, if it is the name of an object of any sink.
+    #[cfg(feature = "remote")]
+    pub(in crate::object) fn of(name: &str, has_folders: bool) -> Option<Self> {
+        // Hidden files are those that a directory writes.
+        if name.starts_with('.') && !has_folders {
+            return None;
+        }
+        place(name, has_folders, |before| !before.is_empty())
+    }
+}
+
 /// The names of a sink's objects.
 pub(super) struct Names {
     pub(super) sink: Arc<str>,
@@ -33,31 +45,7 @@ pub(super) struct Names {
 impl Names {
     /// What an object of this name would hold, if one of this sink can have it: its lines, what describes them, or a part of a payload.
     pub(super) fn place(&self, name: &str) -> Option<ObjectPlace> {
-        let is_path = name.len() <= BYTES_MAX && name.split('/').all(is_part);
-        if !is_path || (name.contains('/') && !self.has_folders) {
-            return None;
-        }
-        if let Some((stem, last)) = name.rsplit_once('/')
-            && let Some(sequence) = apart(last)
-        {
-            let ObjectPlace { origin, position } = self.of_stem(stem)?;
-            return Some(ObjectPlace { origin, position: Position { sequence, ..position } });
-        }
-        let lines = name.strip_suffix(DESCRIBED).unwrap_or(name);
-        let stem = Codec::ALL.iter().find_map(|codec| lines.strip_suffix(codec.ending()))?;
-        self.of_stem(stem)
-    }
-
-    /// `SINK-TIME-ORIGIN-SHARD-FIRST-TOKEN`, behind what names of the sink begin with. Older names have no token.
-    fn of_stem(&self, stem: &str) -> Option<ObjectPlace> {
-        let stem = stem.rsplit_once('-').filter(|(_, last)| is_token(last)).map_or(stem, |(before, _)| before);
-        let mut parts = stem.rsplitn(5, '-');
-        let sequence = number(parts.next()?, 20)?;
-        let shard = number(parts.next()?, 4)?;
-        let origin = origin(parts.next()?)?;
-        let is_of_sink = is_time(parts.next()?) && self.is_before(parts.next()?);
-        let position = Position { shard: u16::try_from(shard).ok()?, sequence };
-        is_of_sink.then_some(ObjectPlace { origin, position })
+        place(name, self.has_folders, |before| self.is_before(before))
     }
 
     /// A sink's name may be the end of another's: before it stands nothing, a folder, or what is configured.
@@ -65,6 +53,35 @@ impl Names {
         let before = text.strip_suffix(&*self.sink);
         before.is_some_and(|before| before.is_empty() || before.ends_with('/') || self.prefix.can_be(before))
     }
+}
+
+/// What an object of this name would hold. `is_before` judges what stands before the time: the sink's name behind what names begin with.
+fn place(name: &str, has_folders: bool, is_before: impl Fn(&str) -> bool) -> Option<ObjectPlace> {
+    let is_path = name.len() <= BYTES_MAX && name.split('/').all(is_part);
+    if !is_path || (name.contains('/') && !has_folders) {
+        return None;
+    }
+    if let Some((stem, last)) = name.rsplit_once('/')
+        && let Some(sequence) = apart(last)
+    {
+        let ObjectPlace { origin, position } = of_stem(stem, is_before)?;
+        return Some(ObjectPlace { origin, position: Position { sequence, ..position } });
+    }
+    let lines = name.strip_suffix(DESCRIBED).unwrap_or(name);
+    let stem = Codec::ALL.iter().find_map(|codec| lines.strip_suffix(codec.ending()))?;
+    of_stem(stem, is_before)
+}
+
+/// `SINK-TIME-ORIGIN-SHARD-FIRST-TOKEN`, behind what names of the sink begin with. Older names have no token.
+fn of_stem(stem: &str, is_before: impl Fn(&str) -> bool) -> Option<ObjectPlace> {
+    let stem = stem.rsplit_once('-').filter(|(_, last)| is_token(last)).map_or(stem, |(before, _)| before);
+    let mut parts = stem.rsplitn(5, '-');
+    let sequence = number(parts.next()?, 20)?;
+    let shard = number(parts.next()?, 4)?;
+    let origin = origin(parts.next()?)?;
+    let is_of_sink = is_time(parts.next()?) && is_before(parts.next()?);
+    let position = Position { shard: u16::try_from(shard).ok()?, sequence };
+    is_of_sink.then_some(ObjectPlace { origin, position })
 }
 
 fn is_part(part: &str) -> bool {
@@ -200,6 +217,8 @@ mod tests {
             format!("{}{name}", "a/".repeat(600)),
         ] {
             assert_eq!(names("archive", "").place(&other), None, "{other}");
+            #[cfg(feature = "remote")]
+            assert_eq!(ObjectPlace::of(&other, false), None, "{other}");
         }
     }
 }

@@ -1,0 +1,226 @@
+//! Objects of gateways: their bytes go to the store as they come, and back as the store gives them. Memory never holds a whole one.
+
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use event::Lane;
+use http_body_util::BodyExt;
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE};
+use hyper::{HeaderMap, Response, StatusCode};
+use sink::http_client::BodyError;
+use sink::object::{ObjectDownload, ObjectQuery, ObjectUpload};
+use sink::remote::objects::{DIGEST, digests_of};
+use sink::remote::protocol::Outcome;
+use sink::{ObjectStore, Report, SinkError};
+use tokio::sync::oneshot;
+use tokio::time::{Sleep, sleep};
+
+use crate::answer::{self, Body, Refused, Work};
+use crate::expected::{Check, Expected};
+use crate::request::{BODY_SILENCE_MAX, bad_request, counted, text};
+use crate::{Offered, UNIT, Writer};
+
+/// Bytes of an object that are in memory at a time, at most.
+const PASSING_BYTES_MAX: u64 = 512 * 1024;
+
+/// The store of objects that a sink is, and the name that a request asks for there.
+#[derive(Debug)]
+pub(super) struct Named {
+    store: ObjectStore,
+    name: String,
+}
+
+impl Named {
+    /// Refuses names that no object of a gateway has: they could lead elsewhere.
+    pub(super) fn new(offered: &Offered, name: &str) -> Result<Self, Refused> {
+        let Some(store) = offered.sink.objects() else {
+            let detail = format!("the sink is of kind {}, which stores no objects", offered.kind);
+            return Err(Refused::new(StatusCode::NOT_FOUND, "objects", detail));
+        };
+        if store.place(name).is_none() {
+            return Err(bad_request("this is no name of an object of a gateway: run the same release of both"));
+        }
+        Ok(Self { store: store.clone(), name: name.to_owned() })
+    }
+
+    /// Begins to store the object that a request brings.
+    pub(super) fn store(
+        self,
+        writer: Arc<Writer>,
+        lane: &Lane,
+        headers: &HeaderMap,
+        body: Incoming,
+    ) -> Result<Work, Refused> {
+        self.check_lane(lane)?;
+        let bytes = HttpBody::size_hint(&body).exact();
+        let bytes = bytes
+            .ok_or_else(|| Refused::new(StatusCode::LENGTH_REQUIRED, "length", "the object needs a Content-Length"))?;
+        let digests = text(headers, DIGEST).and_then(digests_of);
+        let (md5, sha256) = digests.ok_or_else(|| {
+            bad_request("the header Content-Digest lacks md5 or sha-256: run the same release of gateway and writer")
+        })?;
+        let content_type = headers.get(CONTENT_TYPE).ok_or_else(|| bad_request("the object has no Content-Type"))?;
+        let (body, rest) = Passing::new(body);
+        let upload = ObjectUpload {
+            name: self.name,
+            content_type: content_type.clone(),
+            bytes,
+            md5,
+            sha256,
+            replaces: !headers.contains_key(IF_NONE_MATCH),
+            body: body.boxed_unsync(),
+        };
+        let store = self.store;
+        Ok(Box::pin(async move {
+            let stored = counted(&writer, accept(&writer, &store, upload)).await;
+            if stored.is_ok() {
+                writer.counters.objects.add(1);
+            }
+            // A connection that is closed with bytes unread loses the answer, too.
+            if let Ok(body) = rest.await {
+                drain(body).await;
+            }
+            answer::json(&Outcome::from(stored.map(|()| Report::Stored)))
+        }))
+    }
+
+    /// The lane's own objects only: another gateway's are not to be replaced by mistake.
+    fn check_lane(&self, lane: &Lane) -> Result<(), Refused> {
+        let place = self.store.place(&self.name);
+        if place.is_some_and(|place| place.origin == lane.origin && place.position.shard == lane.shard) {
+            return Ok(());
+        }
+        Err(bad_request("the object's name isn't one of the lane that Forebay-Lane names"))
+    }
+
+    /// Gives the object, or a part of it.
+    pub(super) async fn give(
+        self,
+        offered: &Offered,
+        expected: &Expected,
+        headers: &HeaderMap,
+    ) -> Result<Response<Body>, Refused> {
+        let query = query(headers)?;
+        // A store that doesn't answer says so below.
+        if let Ok(Some(_)) = offered.differing(expected, Check::AsSeen).await {
+            let detail = "this writer has another store or another sink than the gateway has used: see the gateway's log";
+            return Err(Refused::new(StatusCode::CONFLICT, "differs", detail));
+        }
+        let fetched = self.store.fetch(&self.name, &query).await;
+        Ok(match fetched {
+            Ok(ObjectDownload::Missing) => empty(StatusCode::NOT_FOUND),
+            Ok(ObjectDownload::Same) => empty(StatusCode::NOT_MODIFIED),
+            Ok(ObjectDownload::Found(found, body)) => {
+                let (status, bytes) = match query {
+                    ObjectQuery::Part(_, range) => (StatusCode::PARTIAL_CONTENT, range.end - range.start),
+                    ObjectQuery::Unless(_) => (StatusCode::OK, found.bytes),
+                };
+                let mut response = Response::new(body);
+                *response.status_mut() = status;
+                let headers = response.headers_mut();
+                headers.insert(CONTENT_LENGTH, bytes.into());
+                insert(headers, ETAG, &found.etag);
+                insert(headers, CONTENT_TYPE, &found.content_type);
+                response
+            }
+            Err(error) => {
+                let body = answer::whole(Bytes::from(error.to_string()));
+                answer::response(StatusCode::BAD_GATEWAY, "text/plain; charset=utf-8", body)
+            }
+        })
+    }
+}
+
+async fn accept(writer: &Writer, store: &ObjectStore, upload: ObjectUpload) -> Result<(), SinkError> {
+    let units = upload.bytes.min(PASSING_BYTES_MAX).div_ceil(UNIT as u64);
+    let permit = writer.room.acquire_many(u32::try_from(units).unwrap_or(u32::MAX)).await;
+    let _permit = permit.map_err(|_| SinkError::Unavailable("the writer ends".into()))?;
+    store.accept(upload).await
+}
+
+async fn drain(mut body: Passing) {
+    while let Some(Ok(_)) = body.frame().await {}
+}
+
+fn query(headers: &HeaderMap) -> Result<ObjectQuery, Refused> {
+    let Some(tag) = text(headers, IF_MATCH.as_str()) else {
+        return Ok(ObjectQuery::Unless(text(headers, IF_NONE_MATCH.as_str()).map(str::to_owned)));
+    };
+    let range = text(headers, RANGE.as_str()).and_then(range);
+    let range = range.ok_or_else(|| bad_request("If-Match needs a Range of one part, as in bytes=0-99"))?;
+    Ok(ObjectQuery::Part(tag.to_owned(), range))
+}
+
+/// `bytes=FIRST-LAST`.
+fn range(text: &str) -> Option<Range<u64>> {
+    let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last) = (first.parse().ok()?, last.parse::<u64>().ok()?);
+    (first <= last).then_some(first..last.checked_add(1)?)
+}
+
+fn empty(status: StatusCode) -> Response<Body> {
+    answer::response(status, "text/plain", answer::whole(Bytes::new()))
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// A body on its way to the store. A gateway that sends nothing of it for too long is gone. What the store didn't read is handed back.
+#[derive(Debug)]
+struct Passing {
+    from: Option<Incoming>,
+    /// Since when the gateway is waited for.
+    silence: Option<Pin<Box<Sleep>>>,
+    rest: Option<oneshot::Sender<Self>>,
+}
+
+impl Passing {
+    fn new(from: Incoming) -> (Self, oneshot::Receiver<Self>) {
+        let (rest, unread) = oneshot::channel();
+        (Self { from: Some(from), silence: None, rest: Some(rest) }, unread)
+    }
+}
+
+impl HttpBody for Passing {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Some(from) = &mut self.from else { return Poll::Ready(None) };
+        let failed = match Pin::new(from).poll_frame(cx) {
+            Poll::Ready(Some(Err(error))) => error.into(),
+            Poll::Ready(frame) => {
+                self.silence = None;
+                return Poll::Ready(frame.map(|frame| frame.map_err(BodyError::from)));
+            }
+            Poll::Pending => {
+                let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(BODY_SILENCE_MAX)));
+                std::task::ready!(silence.as_mut().poll(cx));
+                "the gateway sent nothing of the object for too long".into()
+            }
+        };
+        self.from = None;
+        Poll::Ready(Some(Err(failed)))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.from.as_ref().map(HttpBody::size_hint).unwrap_or_default()
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if let (Some(from), Some(rest)) = (self.from.take(), self.rest.take()) {
+            // The request may be gone as well.
+            let _ = rest.send(Self { from: Some(from), silence: None, rest: None });
+        }
+    }
+}
