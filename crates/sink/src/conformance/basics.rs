@@ -1,14 +1,14 @@
 //! Cases in which the store is well.
 
-use super::Subject;
+use super::suite::Suite;
 use super::events::{Event, batch, lane, numbered};
 use super::stand::{Stand, may_pass};
 use crate::Batch;
 use event::limits::{DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX};
 use event::{Lane, Origin};
 
-pub(super) async fn empty_batch<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn empty_batch(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let lane = lane(0);
     stand.expect_cursor(&lane, 0).await;
     let mut empty = Batch::new(lane.clone(), 1);
@@ -20,8 +20,8 @@ pub(super) async fn empty_batch<S: Subject>() {
     stand.expect_rows(&[]).await;
 }
 
-pub(super) async fn full_batch<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn full_batch(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let broken = "{\r\n\t\"lines\": [\"\\n\"]\n}";
     let odd = [
         broken,
@@ -43,14 +43,14 @@ pub(super) async fn full_batch<S: Subject>() {
     stand.expect_rows(&events).await;
 }
 
-pub(super) async fn bad_record<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn bad_record(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let mut events = numbered(1, 50);
     stand.subject.spoil(events[20].id).await;
     let whole = batch(&lane(0), 1, &events);
     if stand.is_fenced() {
         assert!(matches!(stand.sink.write(&whole).await, Ok(crate::Report::Withheld { .. })));
-        if S::WITHHOLDS_ALL {
+        if suite.withholds_all {
             stand.expect_rows(&[]).await;
         }
         stand.expect_cursor(&lane(0), 0).await;
@@ -61,8 +61,8 @@ pub(super) async fn bad_record<S: Subject>() {
     stand.expect_cursor(&lane(0), 50).await;
 }
 
-pub(super) async fn same_batch_twice<S: Subject>() {
-    let mut stand = Stand::<S>::new().await;
+pub(super) async fn same_batch_twice(suite: Suite) {
+    let mut stand = Stand::new(suite).await;
     let events = numbered(1, 20);
     let whole = batch(&lane(0), 1, &events);
     stand.store(&whole).await;
@@ -73,8 +73,8 @@ pub(super) async fn same_batch_twice<S: Subject>() {
     stand.expect_cursor(&lane(0), 20).await;
 }
 
-pub(super) async fn overlapping_batch<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn overlapping_batch(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let events = numbered(1, 15);
     stand.store(&batch(&lane(0), 1, &events[..10])).await;
     stand.store(&batch(&lane(0), 6, &events[5..])).await;
@@ -82,8 +82,8 @@ pub(super) async fn overlapping_batch<S: Subject>() {
     stand.expect_cursor(&lane(0), 15).await;
 }
 
-pub(super) async fn late_twin<S: Subject>() {
-    let mut stand = Stand::<S>::new().await;
+pub(super) async fn late_twin(suite: Suite) {
+    let mut stand = Stand::new(suite).await;
     let events = numbered(1, 30);
     let (early, late) = (batch(&lane(0), 1, &events[..10]), batch(&lane(0), 11, &events[10..]));
     let twin = stand.sink.clone();
@@ -92,15 +92,15 @@ pub(super) async fn late_twin<S: Subject>() {
     stand.store(&late).await;
     stand.sink = twin;
     stand.store(&early).await;
-    if S::KNOWS_IDS {
+    if suite.knows_ids {
         stand.store(&batch(&lane(0), 5, &events[4..12])).await;
     }
     stand.expect_rows(&events).await;
     stand.expect_cursor(&lane(0), 30).await;
 }
 
-pub(super) async fn floor<S: Subject>() {
-    let mut stand = Stand::<S>::new().await;
+pub(super) async fn floor(suite: Suite) {
+    let mut stand = Stand::new(suite).await;
     if !stand.is_fenced() {
         return;
     }
@@ -118,8 +118,8 @@ pub(super) async fn floor<S: Subject>() {
     stand.expect_rows(&events).await;
 }
 
-pub(super) async fn revisions<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn revisions(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let revision = |number, revision, payload| Event::new(number).with_payload(payload).with_revision(revision);
     stand.store(&batch(&lane(0), 1, &[revision(1, 2, "2"), revision(2, 0, "0")])).await;
     stand.expect_rows(&[revision(1, 2, "2"), revision(2, 0, "0")]).await;
@@ -134,8 +134,8 @@ pub(super) async fn revisions<S: Subject>() {
     stand.expect_rows(&[revision(1, 9, "9"), revision(2, 2, "2")]).await;
 }
 
-pub(super) async fn taken_id<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn taken_id(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let mut events = numbered(1, 10);
     stand.store(&batch(&lane(0), 1, &events)).await;
     let others = [
@@ -148,7 +148,7 @@ pub(super) async fn taken_id<S: Subject>() {
         Event::new(5).with_payload("\"a result\"").with_revision(1),
     ];
     events.extend(numbered(11, 12));
-    if S::COMPARES {
+    if suite.compares {
         stand.store_without(&batch(&lane(0), 11, &others), &[0, 3, 6]).await;
     } else {
         stand.store(&batch(&lane(0), 11, &others[..6])).await;
@@ -156,8 +156,8 @@ pub(super) async fn taken_id<S: Subject>() {
     stand.expect_rows(&events).await;
 }
 
-pub(super) async fn two_lanes<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn two_lanes(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let lanes =
         [lane(0), lane(1), Lane { origin: Origin([8; 16]), ..lane(0) }, Lane { sink: "suite-dead".into(), ..lane(0) }];
     let events = numbered(1, 40);

@@ -1,6 +1,6 @@
 //! Cases of two processes that deliver one lane: both have a copy of the data directory.
 
-use super::Subject;
+use super::suite::Suite;
 use super::events::{batch, lane, numbered};
 use super::stand::{Stand, may_pass};
 use crate::{Batch, Claim, Held, Takeover};
@@ -9,7 +9,7 @@ const FIRST: Claim = Claim([1; 16]);
 const SECOND: Claim = Claim([0xa2; 16]);
 const THIRD: Claim = Claim([0x03; 16]);
 
-impl<S: Subject> Stand<S> {
+impl Stand {
     async fn claim(&self, claim: Claim, takeover: Takeover) -> Held {
         let held = self.sink.claim(&lane(0), claim, takeover).await;
         held.expect("a store at hand answers").expect("a fenced store holds claims")
@@ -33,8 +33,8 @@ impl<S: Subject> Stand<S> {
     }
 }
 
-pub(super) async fn one_at_a_time<S: Subject>() {
-    let mut stand = Stand::<S>::new().await;
+pub(super) async fn one_at_a_time(suite: Suite) {
+    let mut stand = Stand::new(suite).await;
     if !stand.is_fenced() {
         return;
     }
@@ -66,8 +66,8 @@ pub(super) async fn one_at_a_time<S: Subject>() {
     stand.expect_claim(SECOND).await;
 }
 
-pub(super) async fn upgrade_and_repetition<S: Subject>() {
-    let mut stand = Stand::<S>::new().await;
+pub(super) async fn upgrade_and_repetition(suite: Suite) {
+    let mut stand = Stand::new(suite).await;
     if !stand.is_fenced() {
         return;
     }
@@ -85,8 +85,8 @@ pub(super) async fn upgrade_and_repetition<S: Subject>() {
     stand.expect_cursor(&lane(0), 20).await;
 }
 
-pub(super) async fn by_force<S: Subject>() {
-    let mut stand = Stand::<S>::new().await;
+pub(super) async fn by_force(suite: Suite) {
+    let mut stand = Stand::new(suite).await;
     if !stand.is_fenced() {
         return;
     }

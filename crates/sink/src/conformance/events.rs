@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
 
-use super::Subject;
+use super::suite::Suite;
 use crate::{Batch, Record, Write};
 
 /// The type of the suite's events.
@@ -44,8 +44,8 @@ impl Event {
     }
 
     /// What shall stand in the store.
-    pub(super) fn row<S: Subject>(&self) -> (EventId, Vec<u8>) {
-        (self.id, S::as_kept(self.payload.as_bytes()))
+    pub(super) fn row(&self, suite: Suite) -> (EventId, Vec<u8>) {
+        (self.id, (suite.as_kept)(self.payload.as_bytes()))
     }
 }
 

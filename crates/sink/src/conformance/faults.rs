@@ -1,6 +1,6 @@
 //! Cases in which the store fails, stands still or is left in the middle.
 
-use super::Subject;
+use super::suite::Suite;
 use super::events::{batch, lane, numbered};
 use super::stand::{Stand, may_pass};
 use crate::Cursor;
@@ -11,8 +11,8 @@ const TURNS_MAX: usize = 8;
 /// Records of the batches that are left: enough to be seen half done.
 const RECORDS: u32 = 500;
 
-pub(super) async fn outage<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn outage(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let events = numbered(1, 1_000);
     let mut stored = 0;
     for stage in 0.. {
@@ -34,8 +34,8 @@ pub(super) async fn outage<S: Subject>() {
     assert!(stored > 0, "a subject has at least one kind of outage");
 }
 
-pub(super) async fn stall<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn stall(suite: Suite) {
+    let stand = Stand::new(suite).await;
     let events = numbered(1, 10);
     let whole = batch(&lane(0), 1, &events);
     let stall = stand.subject.stall().await;
@@ -54,17 +54,17 @@ pub(super) async fn stall<S: Subject>() {
     stand.expect_rows(&events).await;
 }
 
-pub(super) async fn dropped_while_writing<S: Subject>() {
-    let mut stand = Stand::<S>::new().await;
+pub(super) async fn dropped_while_writing(suite: Suite) {
+    let mut stand = Stand::new(suite).await;
     let mut stored = Vec::new();
     for turn in 0..TURNS_MAX {
         let number = u16::try_from(turn).expect("few turns");
         // The same events over another lane, where ids are known.
-        let first = if S::KNOWS_IDS { 1 } else { 1 + u32::from(number) * RECORDS };
+        let first = if suite.knows_ids { 1 } else { 1 + u32::from(number) * RECORDS };
         let events = numbered(first, first + RECORDS - 1);
         let lane = lane(number);
         let whole = batch(&lane, 1, &events);
-        if turn == 0 || !S::KNOWS_IDS {
+        if turn == 0 || !suite.knows_ids {
             stored.extend(events);
         }
         let (sink, sent) = (stand.sink.clone(), whole.clone());
@@ -82,9 +82,9 @@ pub(super) async fn dropped_while_writing<S: Subject>() {
     }
 }
 
-pub(super) async fn closed_while_writing<S: Subject>() {
+pub(super) async fn closed_while_writing(suite: Suite) {
     for turn in 0..TURNS_MAX {
-        let mut stand = Stand::<S>::new().await;
+        let mut stand = Stand::new(suite).await;
         let events = numbered(1, RECORDS);
         let whole = batch(&lane(0), 1, &events);
         let (sink, sent) = (stand.sink.clone(), whole.clone());
@@ -106,7 +106,7 @@ pub(super) async fn closed_while_writing<S: Subject>() {
 }
 
 /// A fenced store never shows half a batch, and no cursor without its data.
-async fn expect_all_or_nothing<S: Subject>(stand: &Stand<S>) {
+async fn expect_all_or_nothing(stand: &Stand) {
     if stand.is_fenced() {
         // The cursor first: a write that is still under way may end in between.
         let cursor = stand.sink.cursor(&lane(0)).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::Subject;
+use super::suite::Suite;
 use super::events::{batch, lane, numbered};
 use super::stand::Stand;
 use crate::{Mark, Sink, SinkError};
@@ -26,8 +26,8 @@ async fn mark(sink: Sink) -> Result<Option<Mark>, SinkError> {
     }
 }
 
-pub(super) async fn marks<S: Subject>() {
-    let subject = S::fresh().await;
+pub(super) async fn marks(suite: Suite) {
+    let subject = suite.fresh().await;
     let asked: Vec<_> = (0..SINKS).map(|_| tokio::spawn(mark(subject.sink()))).collect();
     let mut found = BTreeSet::new();
     for one in asked {
@@ -35,10 +35,10 @@ pub(super) async fn marks<S: Subject>() {
     }
     assert_eq!(found.len(), 1, "sinks that connect at once agree: {found:?}");
     let Some(Some(found)) = found.pop_first() else { return };
-    let stand = Stand { sink: subject.sink(), subject };
+    let stand = Stand { suite, sink: subject.sink(), subject };
     assert_eq!(mark(stand.sink.clone()).await, Ok(Some(found)), "a later sink agrees");
-    if S::HAS_OWN_MARK {
-        assert_ne!(mark(S::fresh().await.sink()).await, Ok(Some(found)), "another store has another mark");
+    if suite.has_own_mark {
+        assert_ne!(mark(suite.fresh().await.sink()).await, Ok(Some(found)), "another store has another mark");
     }
     if stand.sink.bound_to().is_some() {
         // A sink of a gateway names the store by itself.

@@ -10,6 +10,7 @@ mod marks;
 mod reading;
 mod sequences;
 mod stand;
+mod suite;
 
 use std::future::Future;
 
@@ -17,9 +18,10 @@ use event::EventId;
 
 use crate::Sink;
 pub use sequences::sequences;
+use suite::Suite;
 
 /// A store to try a sink on.
-pub trait Subject: Sized {
+pub trait Subject: Sized + 'static {
     /// Whether the store tells a repetition from another event under the same id, and refuses the latter.
     /// Where it doesn't, the first event stays and the other counts as stored.
     const COMPARES: bool;
@@ -36,7 +38,7 @@ pub trait Subject: Sized {
     const HAS_OWN_MARK: bool = true;
 
     /// What keeps the store from answering, until it is dropped.
-    type Hindrance;
+    type Hindrance: 'static;
 
     /// A payload as the store gives it back: byte for byte, unless it keeps values instead of texts.
     fn as_kept(payload: &[u8]) -> Vec<u8> {
@@ -148,32 +150,36 @@ impl Case {
 /// # Panics
 /// Where the sink does anything but what it must; the message says what.
 pub fn check<S: Subject>(case: Case) {
-    if !S::KNOWS_IDS && case.is_about_ids() {
+    check_of(Suite::of::<S>(), case);
+}
+
+fn check_of(suite: Suite, case: Case) {
+    if !suite.knows_ids && case.is_about_ids() {
         return;
     }
     block_on(async {
         match case {
-            Case::EmptyBatch => basics::empty_batch::<S>().await,
-            Case::FullBatch => basics::full_batch::<S>().await,
-            Case::BadRecord => basics::bad_record::<S>().await,
-            Case::SameBatchTwice => basics::same_batch_twice::<S>().await,
-            Case::OverlappingBatch => basics::overlapping_batch::<S>().await,
-            Case::LateTwin => basics::late_twin::<S>().await,
-            Case::Floor => basics::floor::<S>().await,
-            Case::Revisions => basics::revisions::<S>().await,
-            Case::TakenId => basics::taken_id::<S>().await,
-            Case::TwoLanes => basics::two_lanes::<S>().await,
-            Case::Claims => claims::one_at_a_time::<S>().await,
-            Case::ClaimsAgain => claims::upgrade_and_repetition::<S>().await,
-            Case::ClaimsByForce => claims::by_force::<S>().await,
-            Case::Marks => marks::marks::<S>().await,
-            Case::Outage => faults::outage::<S>().await,
-            Case::Stall => faults::stall::<S>().await,
-            Case::DroppedWhileWriting => faults::dropped_while_writing::<S>().await,
-            Case::ClosedWhileWriting => faults::closed_while_writing::<S>().await,
-            Case::ReadBack => reading::read_back::<S>().await,
-            Case::ReadChosen => reading::read_chosen::<S>().await,
-            Case::ReadWhileStalled => reading::read_while_stalled::<S>().await,
+            Case::EmptyBatch => basics::empty_batch(suite).await,
+            Case::FullBatch => basics::full_batch(suite).await,
+            Case::BadRecord => basics::bad_record(suite).await,
+            Case::SameBatchTwice => basics::same_batch_twice(suite).await,
+            Case::OverlappingBatch => basics::overlapping_batch(suite).await,
+            Case::LateTwin => basics::late_twin(suite).await,
+            Case::Floor => basics::floor(suite).await,
+            Case::Revisions => basics::revisions(suite).await,
+            Case::TakenId => basics::taken_id(suite).await,
+            Case::TwoLanes => basics::two_lanes(suite).await,
+            Case::Claims => claims::one_at_a_time(suite).await,
+            Case::ClaimsAgain => claims::upgrade_and_repetition(suite).await,
+            Case::ClaimsByForce => claims::by_force(suite).await,
+            Case::Marks => marks::marks(suite).await,
+            Case::Outage => faults::outage(suite).await,
+            Case::Stall => faults::stall(suite).await,
+            Case::DroppedWhileWriting => faults::dropped_while_writing(suite).await,
+            Case::ClosedWhileWriting => faults::closed_while_writing(suite).await,
+            Case::ReadBack => reading::read_back(suite).await,
+            Case::ReadChosen => reading::read_chosen(suite).await,
+            Case::ReadWhileStalled => reading::read_while_stalled(suite).await,
         }
     });
 }

@@ -4,7 +4,7 @@ use event::limits::READ_BYTES_MAX;
 use event::read::{Bookmark, Filter, Page, Query, ReadError, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 
-use super::Subject;
+use super::suite::Suite;
 use super::events::{Event, RECEIVED_AT, TYPE_NAME, batch, lane, numbered};
 use super::stand::Stand;
 
@@ -20,7 +20,7 @@ fn page_of(wanted: Wanted, limit: usize) -> Query {
     Query { wanted, after: None, limit, bytes_max: READ_BYTES_MAX }
 }
 
-impl<S: Subject> Stand<S> {
+impl Stand {
     async fn page(&self, query: &Query) -> Page {
         self.sink.read(query.clone()).await.expect("a store at hand can be read")
     }
@@ -46,14 +46,14 @@ impl<S: Subject> Stand<S> {
     }
 }
 
-fn expect<S: Subject>(read: &[StoredEvent], expected: &[Event]) {
-    let read: Vec<_> = read.iter().map(|event| (event.id, S::as_kept(&event.payload))).collect();
-    let expected: Vec<_> = expected.iter().map(Event::row::<S>).collect();
+fn expect(suite: Suite, read: &[StoredEvent], expected: &[Event]) {
+    let read: Vec<_> = read.iter().map(|event| (event.id, (suite.as_kept)(&event.payload))).collect();
+    let expected: Vec<_> = expected.iter().map(|event| event.row(suite)).collect();
     assert!(read == expected, "read {} of {} events, or others", read.len(), expected.len());
 }
 
-pub(super) async fn read_back<S: Subject>() {
-    let mut stand = Stand::<S>::new().await;
+pub(super) async fn read_back(suite: Suite) {
+    let mut stand = Stand::new(suite).await;
     if !stand.sink.can_read() {
         return;
     }
@@ -62,7 +62,7 @@ pub(super) async fn read_back<S: Subject>() {
     events[4] = Event::new(5).with_payload("-0.0e-7");
     // Ids that stand in the order in which they don't come.
     events.reverse();
-    expect::<S>(&stand.all(Wanted::Stored(Filter::default())).await, &[]);
+    expect(suite, &stand.all(Wanted::Stored(Filter::default())).await, &[]);
     stand.store(&batch(&lane(0), 1, &events[..20])).await;
     let read = stand
         .pages(page_of(Wanted::Stored(Filter::default()), 6), async |number| {
@@ -71,7 +71,7 @@ pub(super) async fn read_back<S: Subject>() {
             }
         })
         .await;
-    expect::<S>(&read, &events[..40]);
+    expect(suite, &read, &events[..40]);
     assert_eq!((read[0].type_name.as_str(), read[0].source.as_str()), (TYPE_NAME, "client"));
     assert_eq!(read[1].received_at, RECEIVED_AT + 2);
 
@@ -80,20 +80,20 @@ pub(super) async fn read_back<S: Subject>() {
     stand.sink = stand.subject.sink();
     query.after = page.next;
     stand.store(&batch(&lane(0), 41, &events[40..])).await;
-    expect::<S>(&stand.page(&query).await.events, &events[39..]);
+    expect(suite, &stand.page(&query).await.events, &events[39..]);
     assert!(stand.sink.close().await.is_ok());
-    expect::<S>(&stand.page(&query).await.events, &events[39..]);
+    expect(suite, &stand.page(&query).await.events, &events[39..]);
 }
 
-pub(super) async fn read_chosen<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn read_chosen(suite: Suite) {
+    let stand = Stand::new(suite).await;
     if !stand.sink.can_read() {
         return;
     }
     let events = numbered(1, 50);
     stand.store(&batch(&lane(0), 1, &events)).await;
-    expect::<S>(&stand.all(Wanted::Stored(of_type(Some(TYPE_NAME)))).await, &events);
-    expect::<S>(&stand.all(Wanted::Stored(of_type(Some("other")))).await, &[]);
+    expect(suite, &stand.all(Wanted::Stored(of_type(Some(TYPE_NAME)))).await, &events);
+    expect(suite, &stand.all(Wanted::Stored(of_type(Some("other")))).await, &[]);
     let at = |number: i64| Some(RECEIVED_AT + number);
     for (since, until, expected) in [
         (at(11), None, &events[10..]),
@@ -101,19 +101,19 @@ pub(super) async fn read_chosen<S: Subject>() {
         (at(11), at(20), &events[10..19]),
         (at(20), at(20), &[]),
     ] {
-        expect::<S>(&stand.all(Wanted::Stored(Filter { since, until, ..of_type(None) })).await, expected);
+        expect(suite, &stand.all(Wanted::Stored(Filter { since, until, ..of_type(None) })).await, expected);
     }
     let ids = |first: &Event, last: &Event| Wanted::Ids { first: first.id, last: last.id };
-    expect::<S>(&stand.all(ids(&events[4], &events[30])).await, &events[4..=30]);
-    expect::<S>(&stand.all(ids(&events[8], &events[8])).await, &events[8..9]);
-    expect::<S>(&stand.all(Wanted::Ids { first: EventId([0xff; 16]), last: EventId([0xff; 16]) }).await, &[]);
+    expect(suite, &stand.all(ids(&events[4], &events[30])).await, &events[4..=30]);
+    expect(suite, &stand.all(ids(&events[8], &events[8])).await, &events[8..9]);
+    expect(suite, &stand.all(Wanted::Ids { first: EventId([0xff; 16]), last: EventId([0xff; 16]) }).await, &[]);
     // What doesn't fit begins the next page.
     let few_bytes = Query { bytes_max: 1, ..page_of(Wanted::Stored(Filter::default()), 7) };
-    expect::<S>(&stand.pages(few_bytes, async |_| {}).await, &events);
+    expect(suite, &stand.pages(few_bytes, async |_| {}).await, &events);
 }
 
-pub(super) async fn read_while_stalled<S: Subject>() {
-    let stand = Stand::<S>::new().await;
+pub(super) async fn read_while_stalled(suite: Suite) {
+    let stand = Stand::new(suite).await;
     if !stand.sink.can_read() {
         return;
     }
@@ -124,7 +124,7 @@ pub(super) async fn read_while_stalled<S: Subject>() {
         let (sink, batch) = (stand.sink.clone(), batch(&lane(0), 21, &numbered(21, 22)));
         tokio::spawn(async move { sink.write(&batch).await })
     };
-    expect::<S>(&stand.all(Wanted::Stored(Filter::default())).await, &events);
+    expect(suite, &stand.all(Wanted::Stored(Filter::default())).await, &events);
     let ids = Wanted::Ids { first: events[2].id, last: events[9].id };
     for wanted in [Wanted::Stored(Filter::default()), ids] {
         for wrong in [vec![], vec![0], vec![0xff; 25], vec![1; 200]] {
@@ -135,5 +135,5 @@ pub(super) async fn read_while_stalled<S: Subject>() {
     drop(stalled);
     let _ = write.await.expect("a write doesn't panic");
     stand.resend(&batch(&lane(0), 21, &numbered(21, 22))).await;
-    expect::<S>(&stand.all(Wanted::Stored(Filter::default())).await, &numbered(1, 22));
+    expect(suite, &stand.all(Wanted::Stored(Filter::default())).await, &numbered(1, 22));
 }

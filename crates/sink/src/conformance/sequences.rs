@@ -9,6 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::events::{Event, lane, sparse};
 use super::stand::Stand;
+use super::suite::Suite;
 use super::{Subject, block_on};
 use crate::{Batch, Write};
 
@@ -43,16 +44,20 @@ fn step() -> impl Strategy<Value = Step> {
 /// # Panics
 /// Where the store ever differs from the model; the message has the shortest sequence that was found.
 pub fn sequences<S: Subject>(cases: u32) {
+    sequences_of(Suite::of::<S>(), cases);
+}
+
+fn sequences_of(suite: Suite, cases: u32) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let tried = TestRunner::new(config).run(&vec(step(), 1..STEPS_MAX), |steps| {
-        block_on(play::<S>(&steps));
+        block_on(play(suite, &steps));
         Ok(())
     });
     assert!(tried.is_ok(), "{}", tried.err().map(|error| error.to_string()).unwrap_or_default());
 }
 
-async fn play<S: Subject>(steps: &[Step]) {
-    let mut stand = Stand::<S>::new().await;
+async fn play(suite: Suite, steps: &[Step]) {
+    let mut stand = Stand::new(suite).await;
     let mut twin = stand.subject.sink();
     let mut model = Model::default();
     for step in steps {
@@ -66,7 +71,7 @@ async fn play<S: Subject>(steps: &[Step]) {
             Step::Close => assert_eq!(stand.sink.close().await, Ok(())),
             Step::Abandon => stand.sink = stand.subject.sink(),
         }
-        let rows: Vec<_> = model.rows.iter().map(|(id, row)| (*id, S::as_kept(&row.payload))).collect();
+        let rows: Vec<_> = model.rows.iter().map(|(id, row)| (*id, (suite.as_kept)(&row.payload))).collect();
         assert!(stand.rows().await == rows, "the store differs from the model after {step:?}");
         for shard in 0..LANES {
             stand.expect_cursor(&lane(shard), model.cursor(shard)).await;
@@ -74,14 +79,14 @@ async fn play<S: Subject>(steps: &[Step]) {
     }
 }
 
-async fn write<S: Subject>(stand: &Stand<S>, model: &mut Model, shard: u16, back: u64, length: u64) {
-    let batch = if S::KNOWS_IDS {
+async fn write(stand: &Stand, model: &mut Model, shard: u16, back: u64, length: u64) {
+    let batch = if stand.suite.knows_ids {
         let first = (model.cursor(shard) + 1).saturating_sub(back).max(1);
         sparse(&lane(shard), first, (first..first + length).map(|at| (at, event_at(shard, at))))
     } else {
         model.new_or_again(shard, back, length)
     };
-    let refused = model.write(shard, &batch, stand.is_fenced(), S::COMPARES);
+    let refused = model.write(shard, &batch, stand.is_fenced(), stand.suite.compares);
     stand.store_without(&batch, &refused).await;
 }
 

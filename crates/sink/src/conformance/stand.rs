@@ -5,8 +5,8 @@ use std::time::Duration;
 use event::{EventId, Lane};
 use tokio::time::Instant;
 
-use super::Subject;
 use super::events::Event;
+use super::suite::{Store, Suite};
 use crate::{Batch, Cursor, Report, Sink, SinkError};
 
 /// How long a store that is back may take until it stores, on a slow machine with a slow disk.
@@ -14,17 +14,18 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Between two tries. The contract has no event for "free again": another process's lock on a store has none either.
 const RETRY_EVERY: Duration = Duration::from_millis(2);
 
-pub(super) struct Stand<S> {
-    pub(super) subject: S,
+pub(super) struct Stand {
+    pub(super) suite: Suite,
+    pub(super) subject: Box<dyn Store>,
     pub(super) sink: Sink,
 }
 
-impl<S: Subject> Stand<S> {
-    pub(super) async fn new() -> Self {
-        let subject = S::fresh().await;
+impl Stand {
+    pub(super) async fn new(suite: Suite) -> Self {
+        let subject = suite.fresh().await;
         let sink = subject.sink();
         assert_eq!(sink.connect().await, Ok(()), "a fresh store can be connected to");
-        Self { subject, sink }
+        Self { suite, subject, sink }
     }
 
     pub(super) fn is_fenced(&self) -> bool {
@@ -87,7 +88,7 @@ impl<S: Subject> Stand<S> {
 
     /// What is in the store, sorted, with payloads as they are kept. An id must stand there once.
     pub(super) async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
-        let kept = |(id, payload): (EventId, Vec<u8>)| (id, S::as_kept(&payload));
+        let kept = |(id, payload): (EventId, Vec<u8>)| (id, (self.suite.as_kept)(&payload));
         let mut rows: Vec<_> = self.subject.rows().await.into_iter().map(kept).collect();
         rows.sort();
         assert!(rows.windows(2).all(|pair| pair[0].0 != pair[1].0), "an id is stored twice");
@@ -95,7 +96,7 @@ impl<S: Subject> Stand<S> {
     }
 
     pub(super) async fn expect_rows(&self, events: &[Event]) {
-        let mut expected: Vec<_> = events.iter().map(Event::row::<S>).collect();
+        let mut expected: Vec<_> = events.iter().map(|event| event.row(self.suite)).collect();
         expected.sort();
         let rows = self.rows().await;
         assert_eq!(rows.len(), expected.len(), "how many events are stored");
