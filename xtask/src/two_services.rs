@@ -51,7 +51,8 @@ pub(crate) fn remote_sink(sink: &Sink<'_>) -> Result<String> {
     let of_objects = ["codec", "format", "object", "envelope", "max_bytes", "max_records", "max_age"];
     let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim().to_owned());
     let has_objects = ["directory", "s3", "swift"].contains(&kind);
-    let lines = sink.settings.lines().filter(|line| has_objects && key(line).is_some_and(|key| of_objects.contains(&&*key)));
+    let lines =
+        sink.settings.lines().filter(|line| has_objects && key(line).is_some_and(|key| of_objects.contains(&&*key)));
     let settings: String = lines.flat_map(|line| [line, "\n"]).collect();
     Ok(format!("[sinks.{name}]\nkind = \"writer\"\nupstream = \"back\"\nstore = \"{kind}\"\n{settings}\n"))
 }

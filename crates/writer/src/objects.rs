@@ -108,7 +108,8 @@ impl Named {
         let query = query(headers)?;
         // A store that doesn't answer says so below.
         if let Ok(Some(_)) = offered.differing(expected, Check::AsSeen).await {
-            let detail = "this writer has another store or another sink than the gateway has used: see the gateway's log";
+            let detail =
+                "this writer has another store or another sink than the gateway has used: see the gateway's log";
             return Err(Refused::new(StatusCode::CONFLICT, "differs", detail));
         }
         let fetched = self.store.fetch(&self.name, &query).await;

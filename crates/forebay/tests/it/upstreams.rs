@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::free_port::free_address;
 use crate::postgres_server::PostgresServer;
+use crate::postgres_server::proxy::Proxy;
 use crate::support::{Folder, Server, exchange, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
 
@@ -129,6 +130,56 @@ fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
     let no_answer = front.server.metrics();
     let lines = no_answer.lines().filter(|line| line.contains("outcome=\"no_answer\""));
     assert!(lines.clone().count() == 2 && lines.clone().all(|line| line.ends_with(" 0")), "{no_answer}");
+}
+
+#[test]
+fn a_writer_whose_store_is_slow_is_waited_for() {
+    let Some(postgres) = PostgresServer::start() else { return };
+    let folder = Folder::new();
+    let writers = ["one", "two"].map(|name| writer(&folder, name, &warehouse(&postgres)));
+    let front = FrontEnd::start(&listed(&writers.each_ref()), "store = \"postgres\"");
+    front.post(0..1);
+    front.server.wait_delivered();
+    let mut gate = lock(&postgres);
+    front.post(1..2);
+    // A writer that were silent for so long would be given up.
+    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and now() - query_start > '5 s'";
+    assert!(wait_until(|| postgres.psql(waits) == "1"), "one writer waits for the store");
+    gate.stdin.take().unwrap().write_all(b"commit;\n").unwrap();
+    assert!(gate.wait().unwrap().success());
+    front.server.wait_delivered();
+    assert_eq!(postgres.psql("select count(*) from events"), "2");
+    let unanswered = writers.iter().map(|writer| front.requests(&writer.url(), "no_answer"));
+    assert_eq!(unanswered.sum::<u64>(), 0);
+    assert_eq!(front.server.metric("forebay_upstream_ejections_total{"), 0);
+}
+
+#[test]
+fn a_store_that_fails_behind_one_writer_is_reached_through_another() {
+    let Some(postgres) = PostgresServer::start() else { return };
+    let folder = Folder::new();
+    let proxies = [0, 1].map(|_| Proxy::start(&postgres.socket()));
+    let start = |(name, proxy): (&str, &Proxy)| {
+        writer(&folder, name, &format!("[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{}\"\n", proxy.url()))
+    };
+    let [one, other] = &proxies;
+    let writers = [start(("one", one)), start(("two", other))];
+    let front = FrontEnd::start(&listed(&writers.each_ref()), "store = \"postgres\"");
+    front.post(0..10);
+    front.server.wait_delivered();
+    // Whichever has the lane loses its store, but not its gateway.
+    for (number, proxy) in (1..).zip(&proxies) {
+        let hindrance = proxy.cut_after(0);
+        front.post(number * 10..number * 10 + 10);
+        front.server.wait_delivered();
+        assert_eq!(
+            postgres.psql("select count(*), count(distinct id) from events"),
+            format!("{0}|{0}", number * 10 + 10)
+        );
+        drop(hindrance);
+    }
+    let failed = writers.iter().map(|writer| front.requests(&writer.url(), "store_failed"));
+    assert!(failed.sum::<u64>() > 0);
 }
 
 /// A session that keeps the table from being written to until it commits.

@@ -1,8 +1,8 @@
 //! Cases in which the store is well.
 
-use super::suite::Suite;
 use super::events::{Event, batch, lane, numbered};
 use super::stand::{Stand, may_pass};
+use super::suite::Suite;
 use crate::Batch;
 use event::limits::{DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX};
 use event::{Lane, Origin};

@@ -1,8 +1,8 @@
 //! Cases of two processes that deliver one lane: both have a copy of the data directory.
 
-use super::suite::Suite;
 use super::events::{batch, lane, numbered};
 use super::stand::{Stand, may_pass};
+use super::suite::Suite;
 use crate::{Batch, Claim, Held, Takeover};
 
 const FIRST: Claim = Claim([1; 16]);

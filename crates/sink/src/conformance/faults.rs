@@ -1,8 +1,8 @@
 //! Cases in which the store fails, stands still or is left in the middle.
 
-use super::suite::Suite;
 use super::events::{batch, lane, numbered};
 use super::stand::{Stand, may_pass};
+use super::suite::Suite;
 use crate::Cursor;
 
 /// How many turns of the runtime a write is given before it is left: enough to have begun and, for most

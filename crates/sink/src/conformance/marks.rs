@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::suite::Suite;
 use super::events::{batch, lane, numbered};
 use super::stand::Stand;
+use super::suite::Suite;
 use crate::{Mark, Sink, SinkError};
 
 /// Sinks that connect at once.

@@ -4,9 +4,9 @@ use event::limits::READ_BYTES_MAX;
 use event::read::{Bookmark, Filter, Page, Query, ReadError, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 
-use super::suite::Suite;
 use super::events::{Event, RECEIVED_AT, TYPE_NAME, batch, lane, numbered};
 use super::stand::Stand;
+use super::suite::Suite;
 
 /// Pages that are asked for before a case counts as endless.
 const PAGES_MAX: usize = 1_000;

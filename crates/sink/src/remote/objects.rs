@@ -38,7 +38,9 @@ impl ObjectLimits {
         let limits =
             [("max_bytes", self.max_bytes, writer.max_bytes), ("max_records", self.max_records, writer.max_records)];
         limits.into_iter().find(|(_, here, there)| here > there).map_or(Ok(()), |(name, here, there)| {
-            Err(format!("`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: it must not be larger here"))
+            Err(format!(
+                "`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: it must not be larger here"
+            ))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The suite that every sink must pass, for both protocols and each coding.
 
 use event::EventId;
-use sink::conformance::{Case, Subject, check, sequences};
+use sink::conformance::{Subject, check, sequences};
 use sink::{Codec, Sink};
 
 use crate::proxy::Hindrance;
@@ -49,9 +49,9 @@ impl<const IS_S3: bool, const CODEC: usize> Subject for Subjected<IS_S3, CODEC> 
 #[test]
 fn swift_passes_each_case_and_follows_the_model() {
     if server().is_some() {
-        Case::ALL.into_iter().for_each(check::<Subjected<false, 0>>);
-        Case::ALL.into_iter().for_each(check::<Subjected<false, 1>>);
-        Case::ALL.into_iter().for_each(check::<Subjected<false, 2>>);
+        check::<Subjected<false, 0>>();
+        check::<Subjected<false, 1>>();
+        check::<Subjected<false, 2>>();
         sequences::<Subjected<false, 2>>(SEQUENCES);
     }
 }
@@ -59,7 +59,7 @@ fn swift_passes_each_case_and_follows_the_model() {
 #[test]
 fn s3_passes_each_case_and_follows_the_model() {
     if server().is_some() {
-        Case::ALL.into_iter().for_each(check::<Subjected<true, 0>>);
+        check::<Subjected<true, 0>>();
         sequences::<Subjected<true, 2>>(SEQUENCES);
     }
 }

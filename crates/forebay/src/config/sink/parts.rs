@@ -3,17 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use ::sink::object::Line;
-use ::sink::remote::RemoteStore;
-use ::sink::{ObjectRules, SqliteConfig};
 #[cfg(feature = "elasticsearch")]
 use ::sink::elasticsearch::{Conflict as DocumentConflict, ElasticsearchConfig, Shape, Target};
 #[cfg(feature = "nats")]
 use ::sink::nats::NatsConfig;
+use ::sink::object::Line;
 #[cfg(feature = "postgres")]
 use ::sink::postgres::{Conflict, Layout, Partition, PayloadKind, PostgresConfig};
 #[cfg(feature = "redis")]
 use ::sink::redis::RedisConfig;
+use ::sink::remote::RemoteStore;
+use ::sink::{ObjectRules, SqliteConfig};
 
 use super::SinkConfig;
 

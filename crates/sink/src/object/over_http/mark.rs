@@ -40,6 +40,7 @@ pub(super) async fn of(store: &Store, prefix: &Prefix) -> Result<Mark, Failure> 
     let ask = || Ask::put(&name, Body::Whole(text.clone()), digests, TEXT).with(header::IF_NONE_MATCH, "*");
     let mut answer = store.send_into_container(&ask).await?;
     if answer.status() == StatusCode::NOT_IMPLEMENTED {
+        store.keeps_no_names();
         answer = store.send_into_container(&|| Ask::put(&name, Body::Whole(text.clone()), digests, TEXT)).await?;
     }
     if answer.status() != StatusCode::PRECONDITION_FAILED {
@@ -72,7 +73,8 @@ async fn read(store: &Store, name: &str) -> Result<Option<(Mark, Option<Duration
     let age = age(answer.headers());
     let body = answer.bytes(BYTES_MAX).await?;
     let mark = std::str::from_utf8(&body).ok().and_then(|text| text.parse().ok());
-    mark.map(|mark| Some((mark, age))).ok_or_else(|| Failure::Unclear { doing: doing(), missing: "a mark of 32 digits".to_owned() })
+    mark.map(|mark| Some((mark, age)))
+        .ok_or_else(|| Failure::Unclear { doing: doing(), missing: "a mark of 32 digits".to_owned() })
 }
 
 /// How long ago an object was stored, by the clocks of the store alone. Unknown where the answer names no time of either kind.
@@ -95,7 +97,9 @@ mod tests {
             fields.into_iter().filter_map(field).collect::<HeaderMap>()
         };
         let date = "Thu, 01 Jan 1970 00:01:40 GMT";
-        for (stored_at, seconds) in [("97.50000", Some(2.5)), ("99.99999", Some(0.00001)), ("100.5", Some(0.0)), ("x", None)] {
+        for (stored_at, seconds) in
+            [("97.50000", Some(2.5)), ("99.99999", Some(0.00001)), ("100.5", Some(0.0)), ("x", None)]
+        {
             let age = age(&answer(date, stored_at)).map(|age| age.as_secs_f64());
             assert_eq!(age.map(|age| (age * 1e5).round()), seconds.map(|age: f64| (age * 1e5).round()), "{stored_at}");
         }

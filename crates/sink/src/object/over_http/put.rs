@@ -74,6 +74,11 @@ impl Store {
         self.service.name()
     }
 
+    /// It doesn't know `If-None-Match: *`, as it has said.
+    pub(super) fn keeps_no_names(&self) {
+        self.keeps_names.store(false, Ordering::Relaxed);
+    }
+
     /// Makes what objects are kept in, if it is missing.
     pub(super) async fn prepare(&self) -> Result<(), Failure> {
         let shown = self.service.send(|| Ask::of(Method::HEAD, None)).await?;
@@ -114,7 +119,7 @@ impl Store {
             }
             // Some services of the same protocol don't know the condition: then what is there is looked at before.
             StatusCode::NOT_IMPLEMENTED if is_new => {
-                self.keeps_names.store(false, Ordering::Relaxed);
+                self.keeps_no_names();
                 Box::pin(self.put_new(upload)).await
             }
             _ => self.confirm(answer, name, digests).await,
