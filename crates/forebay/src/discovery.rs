@@ -1,4 +1,4 @@
-//! The upstreams that are in use, and the discovery of writers by DNS. Each upstream is looked up on a task of its own, so that neither a
+//! The upstreams in use, and the discovery of their writers by DNS. Each upstream is looked up on a task of its own, so neither a
 //! batch nor another upstream waits for DNS.
 
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ struct InUse {
     discovery: Option<Discovery>,
 }
 
-/// A task that ends when this is dropped.
+/// The task of an upstream's look-ups. It is aborted on drop.
 struct Discovery(JoinHandle<()>);
 
 impl Drop for Discovery {
@@ -36,14 +36,14 @@ impl Drop for Discovery {
 }
 
 impl UpstreamBoard {
-    /// A board of these upstreams; a runtime must be at hand for their discovery.
+    /// The upstreams of this configuration. It must be called on a runtime, which runs their discovery.
     pub(crate) fn new(configuration: &Configuration) -> Self {
         let board = Self::default();
         board.show(configuration);
         board
     }
 
-    /// Puts the writers of this configuration in force. A discovery that stays the same goes on.
+    /// Applies the writers of this configuration. An unchanged discovery keeps running.
     pub(crate) fn show(&self, configuration: &Configuration) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *held);
@@ -58,7 +58,7 @@ impl UpstreamBoard {
         }
     }
 
-    /// All of them.
+    /// All upstreams.
     pub(crate) fn all(&self) -> Vec<Upstream> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.iter().map(|in_use| in_use.upstream.clone()).collect()
@@ -75,7 +75,7 @@ fn discover(upstream: &Upstream) -> Option<Discovery> {
     Some(Discovery(tokio::spawn(follow(upstream.clone(), look_up))))
 }
 
-/// Looks the writers up until the future is dropped. The set stays as it was while DNS gives no address.
+/// Looks the writers up until the future is dropped. While DNS returns no address, the set is kept.
 async fn follow<F: Future<Output = io::Result<BTreeSet<SocketAddr>>>>(upstream: Upstream, look_up: impl Fn() -> F) {
     let name = &upstream.config().name;
     let mut has_failed = false;

@@ -1,4 +1,4 @@
-//! What a process is: everything in one, or one of two services. A container says it by a variable instead of a command.
+//! The role of a process: everything in one, or one of two services. A container selects it with a variable instead of a command.
 
 use std::ffi::OsString;
 
@@ -8,10 +8,10 @@ use crate::config::Environment;
 
 /// The variable that names a role.
 pub(crate) const VARIABLE: &str = "FOREBAY_ROLE";
-/// What clap answers itself, whatever the role.
+/// Arguments that clap answers itself, in any role.
 const ANSWERED: [&str; 5] = ["-h", "--help", "-V", "--version", "help"];
 
-/// What a process is.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Role {
     /// Takes events and stores them, in one process.
@@ -22,13 +22,13 @@ pub(crate) enum Role {
     Writer,
 }
 
-/// Why a role can't be taken on.
+/// Why no role can be selected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RoleError {
-    /// The variable names none.
+    /// The variable names no role.
     #[error("{VARIABLE} names no role. Set it to gateway, writer or serve, or unset it.")]
     Unknown,
-    /// The command is another role.
+    /// The command is another role than the variable's.
     #[error(
         "{VARIABLE} is `{of_variable}` and the command is `{of_command}`: it is not clear which role to run. Start `forebay` without a \
          command, or unset {VARIABLE}."
@@ -36,7 +36,7 @@ pub(crate) enum RoleError {
     Two {
         /// The role of the variable.
         of_variable: &'static str,
-        /// The role that was typed.
+        /// The role of the command.
         of_command: &'static str,
     },
 }
@@ -45,16 +45,16 @@ impl Role {
     /// The role that the variable names, if it is set.
     ///
     /// # Errors
-    /// It names none.
+    /// It names no role.
     pub(crate) fn of_environment(environment: &Environment) -> Result<Option<Self>, RoleError> {
         let Some(text) = environment.get(VARIABLE) else { return Ok(None) };
         text.ok().and_then(Self::of_name).map(Some).ok_or(RoleError::Unknown)
     }
 
-    /// The command line with the command of the role, where nothing else was typed. Tools such as `forebay token` run beside any role.
+    /// Adds the role's command to a command line that has none. Tools such as `forebay token` run with any value of the variable.
     ///
     /// # Errors
-    /// The command of another role was typed.
+    /// The command line has the command of another role.
     pub(crate) fn into_command_line(self, mut arguments: Vec<OsString>) -> Result<Vec<OsString>, RoleError> {
         let first = arguments.get(1).map(|first| first.to_string_lossy().into_owned()).unwrap_or_default();
         if let Some(typed) = Self::of_name(&first) {
@@ -72,7 +72,7 @@ impl Role {
         Self::value_variants().iter().copied().find(|role| role.name() == text)
     }
 
-    /// The name of its command.
+    /// The role's name, which is its command.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Serve => "serve",

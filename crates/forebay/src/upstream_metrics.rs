@@ -1,4 +1,4 @@
-//! Metrics of the hop from a gateway to its writers, by upstream and server.
+//! Metrics of the requests of a gateway to its writers, by upstream and server.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use sink::remote::{RequestOutcome, Server, Upstream};
 
 use crate::exposition::{Exposition, Labels};
 
-/// Adds them. What is behind is that of the lanes whose last batch a writer got.
+/// Renders the metrics. A writer's backlog is that of the lanes whose last batch went to it.
 pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc<LaneStatus>]) {
     text.counter("forebay_upstream_requests_total", "Requests to writers, by their outcome.", |series| {
         each_server(upstreams, |[upstream, server], state| {

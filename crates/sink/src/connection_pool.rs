@@ -1,4 +1,4 @@
-//! Connections that the lanes of a sink share: at most so many, each lent to one call at a time.
+//! A bounded pool of connections that the lanes of a sink share. Each is lent to one call at a time.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,54 +7,55 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-/// A pool of connections of type `C`. No task watches over it: a connection that is idle for too long is closed by the next call.
+/// A pool of connections of type `C`. It has no background task: when a call returns a connection, connections that were idle for too long
+/// are closed.
 #[derive(Debug)]
 pub(crate) struct ConnectionPool<C> {
     permits: Semaphore,
-    /// Idle connections with the time of their last use, the latest last.
+    /// Idle connections with the time of their last use, the most recent one last.
     idle: Mutex<Vec<(C, Instant)>>,
     idle_max: Duration,
 }
 
-/// A connection that one call has. Unless it goes back to the pool it is closed: a call that fails or is dropped leaves none in an unknown
-/// state.
+/// A connection that is lent to one call. If the call doesn't return it, it is closed: a call that fails or is dropped leaves no
+/// connection in an unknown state.
 pub(crate) struct Lent<'a, C> {
     pub(crate) connection: C,
     _permit: SemaphorePermit<'a>,
 }
 
-/// Stands for one connection in use.
+/// The permit for one connection in use.
 pub(crate) struct Permit<'a>(SemaphorePermit<'a>);
 
 impl<'a> Permit<'a> {
-    /// This connection, in use.
+    /// Turns the permit into a loan of this connection.
     pub(crate) fn lend<C>(self, connection: C) -> Lent<'a, C> {
         Lent { connection, _permit: self.0 }
     }
 }
 
 impl<C> ConnectionPool<C> {
-    /// A pool of at most `max` connections, or as many as there are calls at a time. One that is idle for `idle_max` is closed.
+    /// A pool of at most `max` connections, or without a limit. A connection that was idle for `idle_max` is closed.
     pub(crate) fn new(max: Option<NonZeroUsize>, idle_max: Duration) -> Self {
         let permits = max.map_or(Semaphore::MAX_PERMITS, |max| max.get().min(Semaphore::MAX_PERMITS));
         Self { permits: Semaphore::new(permits), idle: Mutex::default(), idle_max }
     }
 
-    /// Waits until there may be one more connection in use. The caller lends it an idle one ([`Self::pop`]) or a new one.
+    /// Waits for a permit. The caller then lends an idle connection ([`Self::pop`]) or a new one.
     pub(crate) async fn permit(&self) -> Permit<'_> {
-        // Nothing ever closes the semaphore, so that waiting doesn't fail.
+        // Nothing ever closes the semaphore, so waiting doesn't fail.
         let Ok(permit) = self.permits.acquire().await else { std::future::pending().await };
         Permit(permit)
     }
 
-    /// Takes a connection back after a call that has left it in order.
+    /// Returns a connection to the pool. The call must have left it in a usable state.
     pub(crate) fn give_back(&self, lent: Lent<'_, C>) {
         let mut idle = self.idle();
         idle.retain(|(_, used)| used.elapsed() < self.idle_max);
         idle.push((lent.connection, Instant::now()));
     }
 
-    /// An idle connection, if there is one: that which was used last, so that those that aren't needed become old.
+    /// The idle connection that was used most recently, if there is one, so that surplus connections expire.
     pub(crate) fn pop(&self) -> Option<C> {
         self.idle().pop().map(|(connection, _)| connection)
     }

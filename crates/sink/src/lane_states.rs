@@ -1,5 +1,5 @@
-//! What the calls of one lane share. A writer sees the lanes of many gateways: a lane that has not called for a while is forgotten, and
-//! finds everything again in the store.
+//! State shared by the calls of one lane. A writer serves the lanes of many gateways: it drops the state of an idle lane, which is then
+//! read from the store again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as BlockingMutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use event::Lane;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// A lane that has not called for so long is forgotten. A lane of this process asks for its cursor more often while anything settles.
+/// The state of a lane that has not called for this long is dropped. A lane of this process reads its cursor more often while events settle.
 const IDLE_MAX: Duration = Duration::from_mins(1);
 
-/// The lanes that have called lately. Calls of one lane come one after the other, those of several at the same time.
+/// The states of active lanes. Calls of one lane are serialised; calls of different lanes are concurrent.
 #[derive(Debug, Default)]
 pub(crate) struct LaneStates<S>(BlockingMutex<HashMap<Lane, Entry<S>>>);
 
@@ -23,21 +23,21 @@ struct Entry<S> {
 }
 
 impl<S: Default> LaneStates<S> {
-    /// The lane's state: a new one if the lane has not called lately.
+    /// The lane's state: a new one if the lane was not active.
     pub(crate) fn of(&self, lane: &Lane) -> Arc<Mutex<S>> {
         let (now, mut entries) = (Instant::now(), self.entries());
         if let Some(entry) = entries.get_mut(lane) {
             entry.used = now;
             return entry.state.clone();
         }
-        // Only a new lane makes the map longer, so that it is bounded by the lanes of a minute.
+        // Only a new lane makes the map grow, so expiring here bounds it by the lanes of the last minute.
         entries.retain(|_, entry| Arc::strong_count(&entry.state) > 1 || now.duration_since(entry.used) < IDLE_MAX);
         let state = Arc::<Mutex<S>>::default();
         entries.insert(lane.clone(), Entry { state: state.clone(), used: now });
         state
     }
 
-    /// All of them.
+    /// The states of all active lanes.
     pub(crate) fn all(&self) -> Vec<Arc<Mutex<S>>> {
         self.entries().values().map(|entry| entry.state.clone()).collect()
     }

@@ -1,8 +1,8 @@
-//! Which store it is. Two writers are one back-end only if they reach one store, and an address doesn't tell: a name may lead to two
-//! servers, and two names to one.
+//! The identity of a store. Two writers are one back-end only if they reach one store. An address doesn't show that: one name may lead to
+//! two servers, and two names to one.
 //!
-//! A store carries a mark beside its cursors: random bits, which the first writer that connects makes. A process without writers
-//! doesn't read it.
+//! A store carries a mark next to its cursors: random bits, created when a writer first asks for them. `forebay serve` and a gateway's own
+//! stores don't read it.
 
 use std::fmt;
 use std::io;
@@ -10,29 +10,29 @@ use std::str::FromStr;
 
 use crate::{Claim, InvalidClaim, Sink, SinkError};
 
-/// A store: 128 random bits, which no other store has.
+/// The mark of a store: 128 random bits, unique to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(pub [u8; 16]);
 
 impl Mark {
-    /// A mark for a store that has none.
+    /// A new mark, for a store that has none.
     pub(crate) fn random() -> io::Result<Self> {
         let mut bits = [0; 16];
         getrandom::fill(&mut bits).map_err(io::Error::other)?;
         Ok(Self(bits))
     }
 
-    /// Whether a store with this mark is the one that is expected, if any is.
+    /// Whether this mark is the expected one. With `None`, any mark is.
     pub(crate) fn is_expected(self, expected: Option<Self>) -> bool {
         expected.is_none_or(|expected| expected == self)
     }
 }
 
 impl Sink {
-    /// The mark of the store that the next call reaches, which is made where it has none; `None` where a store has no place for one.
+    /// The mark of the store that the next call reaches. It is created if the store has none; `None` if a store can't keep one.
     ///
     /// # Errors
-    /// [`SinkError`] where the store doesn't answer, or takes no mark.
+    /// [`SinkError`] if the store doesn't answer, or refuses the mark.
     pub async fn mark(&self) -> Result<Option<Mark>, SinkError> {
         #[cfg(feature = "remote")]
         if let Some(caller) = self.caller() {
@@ -58,7 +58,7 @@ impl Sink {
         done.map(Some).map_err(SinkError::visible)
     }
 
-    /// The mark of the store that a sink of a gateway is bound to; `None` for other sinks, and where nothing was found yet.
+    /// The mark of the store that a sink of a gateway is bound to; `None` for other sinks, and while the sink isn't bound.
     #[must_use]
     pub fn bound_to(&self) -> Option<Mark> {
         #[cfg(feature = "remote")]
@@ -67,7 +67,7 @@ impl Sink {
         None
     }
 
-    /// Whether a sink of a gateway has found a writer of another store than the one that it is bound to.
+    /// Whether a sink of a gateway has found a writer with another store than the bound one.
     #[must_use]
     pub fn has_other_store(&self) -> bool {
         #[cfg(feature = "remote")]
@@ -76,7 +76,7 @@ impl Sink {
         false
     }
 
-    /// Binds a sink of a gateway to the store with this mark, or to whichever is found next. Other sinks don't care.
+    /// Binds a sink of a gateway to the store with this mark, or with `None` to the next store that is found. No effect on other sinks.
     pub fn bind(&self, mark: Option<Mark>) {
         #[cfg(feature = "remote")]
         if let Some(caller) = self.caller() {
@@ -102,7 +102,7 @@ impl fmt::Debug for Mark {
     }
 }
 
-/// A text that isn't a mark's.
+/// A string that is not a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a mark is written as 32 hexadecimal digits")]
 pub struct InvalidMark;

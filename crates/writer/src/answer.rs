@@ -1,4 +1,4 @@
-//! What a writer answers: JSON as soon as its store has answered, and newlines before it while the store works.
+//! Responses of a writer: JSON as soon as the store has answered, after one newline a second while the store works.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -15,10 +15,10 @@ pub(super) use sink::http_client::Body;
 use sink::remote::protocol::{HEARTBEAT, PROBLEM};
 use tokio::time::timeout;
 
-/// What a sink's call comes to, as JSON.
+/// The result of a sink's call, as JSON.
 pub(super) type Work = Pin<Box<dyn Future<Output = Bytes> + Send>>;
 
-/// A request that is refused: nothing of it was done.
+/// A refused request: it had no effect.
 #[derive(Debug)]
 pub(super) struct Refused {
     status: StatusCode,
@@ -43,12 +43,12 @@ impl Refused {
     }
 }
 
-/// A value as JSON. Texts and numbers can't fail to be written.
+/// A value as JSON. Strings and numbers always serialize.
 pub(super) fn json(value: &impl Serialize) -> Bytes {
     serde_json::to_vec(value).unwrap_or_default().into()
 }
 
-/// The answer that `work` comes to: with its length where that is soon, and else behind newlines.
+/// The response with the result of `work`: with a length if the result is ready within one heartbeat, else chunked, after newlines.
 pub(super) async fn of_work(mut work: Work) -> Response<Body> {
     let body = match timeout(HEARTBEAT, &mut work).await {
         Ok(answer) => whole(answer),
@@ -61,7 +61,7 @@ fn behind_newlines(work: Work) -> Body {
     const NEWLINE: Bytes = Bytes::from_static(b"\n");
     let frames = stream::unfold((Some(work), true), |(work, is_first)| async move {
         let mut work = work?;
-        // The first one is due: nothing was sent while the answer was waited for.
+        // `of_work` has waited for the first heartbeat already.
         if is_first {
             return Some((Ok(Frame::data(NEWLINE)), (Some(work), false)));
         }

@@ -1,4 +1,4 @@
-//! One connection of a gateway: kept as long as the gateway keeps it, for one request after the other.
+//! One persistent connection of a gateway. It serves one request after the other until the gateway closes it.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -14,16 +14,16 @@ use tokio::net::TcpStream;
 
 use crate::{Writer, request};
 
-/// A gateway gets this long to agree on TLS.
+/// The time-out of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// From the first byte of a request's head to its last. Between requests a connection may rest for as long as its gateway likes.
+/// From the first byte of a request's head to its last. Between requests a connection may be idle without limit.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn serve(stream: TcpStream, writer: &Arc<Writer>) {
     let Some(tls) = &writer.tls else { return requests(stream, writer).await };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         Ok(Accepted::Secure(stream)) => requests(stream, writer).await,
-        // Who speaks without TLS, or can't agree on it, is told by the connection's end.
+        // A client without TLS, or whose handshake fails, sees the connection close.
         Ok(Accepted::Plain(_) | Accepted::Refused(_) | Accepted::Gone) | Err(_) => {}
     }
 }
@@ -37,7 +37,7 @@ async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writ
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     let mut connection = pin!(server.serve_connection(TokioIo::new(stream), answer));
     let mut stopping = writer.stopping.subscribe();
-    // A gateway that breaks off asks again: nothing is to be done about it here.
+    // If the connection breaks, the gateway retries: this side has nothing to do.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = async { drop(stopping.wait_for(|stops| *stops).await) } => {

@@ -1,4 +1,5 @@
-//! The writer's port lets gateways in that show a token with the scope `deliver`, and no web page. A token may be bound to one gateway.
+//! Authentication at the writer's port: it admits gateways with a token of the scope `deliver`, and refuses web pages. A token may be
+//! bound to one gateway.
 
 use access::{Scope, is_known_host, is_own_origin};
 use event::{Lane, Origin};
@@ -8,7 +9,7 @@ use hyper::{HeaderMap, StatusCode};
 use crate::Writer;
 use crate::answer::Refused;
 
-/// A request that is let in.
+/// An admitted request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admitted {
     /// The only origin whose lanes it may name, if its token is bound to one.
@@ -17,7 +18,7 @@ pub(super) struct Admitted {
 
 impl Admitted {
     /// # Errors
-    /// The lane is another gateway's than that of the token.
+    /// The token is bound to another gateway than the lane's.
     pub(super) fn check(self, lane: &Lane) -> Result<(), Refused> {
         match self.origin {
             Some(origin) if origin != lane.origin => {
@@ -33,15 +34,15 @@ impl Admitted {
     }
 }
 
-/// Lets a request in.
+/// Authenticates a request.
 ///
 /// # Errors
-/// Its token doesn't open the port; or it needs none, and a web page may have sent it.
+/// Its token isn't valid for the port; or it needs none, and a web page may have sent it.
 pub(super) fn admit(writer: &Writer, headers: &HeaderMap, now: i64) -> Result<Admitted, Refused> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
     match writer.tokens.current().check(writer.demand, shown, now) {
-        // No page of another host has a token, and with one the port may be called by any name.
+        // No page of another host has a token, so a request with one may name any host.
         Ok(Some(token)) if token.scopes.has(Scope::Deliver) => Ok(Admitted { origin: token.origin }),
         Ok(Some(_)) => Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", "the token lacks the scope `deliver`")),
         Ok(None) => check_page(writer, headers).map(|()| Admitted { origin: None }),
@@ -54,7 +55,7 @@ pub(super) fn admit(writer: &Writer, headers: &HeaderMap, now: i64) -> Result<Ad
 fn check_page(writer: &Writer, headers: &HeaderMap) -> Result<(), Refused> {
     let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
     let host = bytes(HOST);
-    // Every browser names the host that it asks.
+    // Every browser sends the header Host.
     if writer.is_loopback && host.is_some_and(|host| !is_known_host(host, &[])) {
         let detail = "the header Host must have an IP address or `localhost`, for another's name may lead here too: call the writer by \
                       its address, or make a token (forebay token new NAME --scope deliver)";

@@ -1,4 +1,4 @@
-//! Which store and which sink a gateway is bound to. A call for another one does nothing, and its answer says what is here.
+//! Which store and which sink a gateway is bound to. A call for another one does nothing, and its response describes this one.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::Offered;
 use crate::answer::{self, Refused, Work};
 use crate::request::{bad_request, text};
 
-/// What a request names of both; nothing before its gateway knows any.
+/// What a request expects of both. The gateway's first requests expect nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
     layout: Option<String>,
@@ -32,12 +32,12 @@ fn odd_mark() -> Refused {
 /// When a call compares the store's mark with the expected one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
-    /// The store is asked before the call.
+    /// Before the call, by asking the store.
     First,
     /// The connection that writes the batch compares it.
     AtWrite,
-    /// As the store last told it. A read must not wait for a store that takes no writes, and asking may: a cursor, a claim or a batch finds
-    /// another store out.
+    /// Before the call, with the mark that was read last. Asking the store may wait for its write path, and a read must not. Another store is
+    /// detected by the next cursor, claim or batch.
     AsSeen,
 }
 
@@ -53,7 +53,7 @@ impl Offered {
         self.mark_seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it is, as gateways compare it.
+    /// The description that gateways compare.
     pub(super) fn info(&self, mark: Option<Mark>) -> SinkInfo {
         SinkInfo {
             kind: self.kind.to_owned(),
@@ -65,7 +65,7 @@ impl Offered {
         }
     }
 
-    /// The same if it isn't what is expected.
+    /// The description, if it differs from what is expected.
     pub(super) async fn differing(&self, expected: &Expected, check: Check) -> Result<Option<SinkInfo>, SinkError> {
         let differs = |mark| expected.layout.as_ref().is_some_and(|layout| *layout != self.info(mark).fingerprint());
         if check != Check::AtWrite && expected.mark.is_some() {
@@ -76,7 +76,7 @@ impl Offered {
         if differs(None) { self.mark().await.map(|mark| Some(self.info(mark))) } else { Ok(None) }
     }
 
-    /// Does `work`, unless the sink isn't what is expected.
+    /// Runs `work`, unless the sink differs from what is expected.
     pub(super) fn verified(self, expected: Expected, check: Check, work: Work) -> Work {
         Box::pin(async move {
             match self.differing(&expected, check).await {
@@ -87,7 +87,7 @@ impl Offered {
         })
     }
 
-    /// What a call's failure comes to.
+    /// The outcome of a failed call.
     pub(super) fn failed(&self, error: SinkError) -> Outcome {
         match error {
             SinkError::OtherStore(mark) => {

@@ -1,7 +1,7 @@
-//! The back-end's port: gateways hand batches to it, and it hands them to its sinks. It owns nothing: a lane's progress is its gateway's,
-//! and the store's cursor is the truth.
+//! The back-end's port: gateways send batches to it, and it writes them to its sinks. It keeps no progress: the gateway owns the lane, and
+//! the store's cursor decides.
 //!
-//! `docs/writer-protocol.md` describes what is said here; [`sink::remote`] is the other side.
+//! `docs/writer-protocol.md` describes the protocol; [`sink::remote`] is the client.
 
 mod answer;
 mod connection;
@@ -25,9 +25,9 @@ use tls::ServerTls;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-/// Connections at a time: one for each lane of each gateway, and as many again while they move.
+/// Connections at a time: one for each lane of each gateway, and twice that while lanes move.
 const CONNECTIONS_MAX: usize = 4_096;
-/// How long to wait after the listener failed, for instance for want of a descriptor.
+/// The pause after `accept` failed, for instance because the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A sink that gateways may use.
@@ -35,11 +35,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Offered {
     /// The kind of store, as configurations name it.
     pub kind: &'static str,
-    /// What is stored where and how: see [`sink::remote::protocol::SinkInfo::parts`].
+    /// Where and how it stores: see [`sink::remote::protocol::SinkInfo::parts`].
     pub parts: BTreeMap<String, String>,
     /// The driver.
     pub sink: Sink,
-    /// The store's mark as it was last told.
+    /// The store's mark when it was last read.
     mark_seen: Arc<Mutex<Option<Mark>>>,
 }
 
@@ -51,18 +51,18 @@ impl Offered {
     }
 }
 
-/// What a writer counts.
+/// Counters of a writer.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Batches that the store has.
+    /// Batches that a store has accepted.
     pub batches: Counter,
-    /// Records of these.
+    /// Records of these batches, also those that the store refused.
     pub records: Counter,
-    /// Objects, and descriptions of objects, that the store has.
+    /// Objects, and descriptions of objects, that a store has accepted.
     pub objects: Counter,
     /// Requests that were refused: bad frames, unknown sinks, tokens.
     pub refused: Counter,
-    /// Calls that a sink failed.
+    /// Calls that failed in a sink.
     pub failed: Counter,
 }
 
@@ -74,18 +74,18 @@ pub struct Writer {
     is_loopback: bool,
     tls: Option<Arc<ServerTls>>,
     counters: Counters,
-    /// Bytes of frames that are being read or stored, in KiB.
+    /// The memory budget for frames and objects in flight, in KiB.
     room: Arc<Semaphore>,
     stopping: watch::Sender<bool>,
 }
 
 const _: () = assert!(FRAME_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always taken");
-/// Frames are counted in units of so many bytes.
+/// The unit of that budget, in bytes.
 const UNIT: usize = 1024;
 
 impl Writer {
-    /// A writer that offers these sinks by their names to whoever shows a token with the scope `deliver`, as far as one is needed. Where
-    /// its listener is on loopback it answers to no names but this machine's.
+    /// A writer that offers these sinks by name. `demand` says whether a request needs a token with the scope `deliver`. On loopback it
+    /// accepts only this machine's names in the header Host.
     #[must_use]
     pub fn new(
         offered: BTreeMap<String, Offered>,
@@ -99,7 +99,7 @@ impl Writer {
         Self { offered, tokens, demand, is_loopback, tls, counters: Counters::default(), room, stopping }
     }
 
-    /// What was counted so far.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
@@ -111,8 +111,8 @@ impl Writer {
         &self.offered
     }
 
-    /// Serves until `stop` ends. Then each connection ends with the answer that it waits for, new ones are told that the writer drains,
-    /// and the future ends when no request is left.
+    /// Serves until `stop` ends. Then the listener closes, each connection ends after its request in flight, whose response says that the
+    /// writer drains, and the future ends when no request is left.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let mut stop = std::pin::pin!(stop);
@@ -137,7 +137,7 @@ impl Writer {
         }
         drop(listener);
         self.stopping.send_replace(true);
-        // Connections give their places back as they end.
+        // Each connection releases its permit when it ends.
         let _ = places.acquire_many(u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX)).await;
     }
 
@@ -149,7 +149,7 @@ impl Writer {
 async fn accept(listener: &TcpListener) -> Option<tokio::net::TcpStream> {
     let accepted: io::Result<_> = listener.accept().await;
     let (stream, _) = accepted.ok()?;
-    // Small answers are not held back.
+    // Send small responses at once.
     let _ = stream.set_nodelay(true);
     Some(stream)
 }

@@ -1,4 +1,4 @@
-//! Objects of gateways: their bytes go to the store as they come, and back as the store gives them. Memory never holds a whole one.
+//! Objects of gateways: their bytes are streamed to the store and back. Memory holds a bounded part of each.
 
 use std::future::Future;
 use std::ops::Range;
@@ -25,10 +25,10 @@ use crate::expected::{Check, Expected};
 use crate::request::{BODY_SILENCE_MAX, bad_request, counted, text};
 use crate::{Offered, UNIT, Writer};
 
-/// Bytes of an object that are in memory at a time, at most.
+/// Bytes of an object in memory, at most: the memory reserved for an upload.
 const PASSING_BYTES_MAX: u64 = 512 * 1024;
 
-/// The store of objects that a sink is, and the name that a request asks for there.
+/// A sink's store of objects, and the object's name in a request.
 #[derive(Debug)]
 pub(super) struct Named {
     store: ObjectStore,
@@ -36,7 +36,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Refuses names that no object of a gateway has: they could lead elsewhere.
+    /// Refuses names that no gateway gives to objects: they could address something else.
     pub(super) fn new(offered: &Offered, name: &str) -> Result<Self, Refused> {
         let Some(store) = offered.sink.objects() else {
             let detail = format!("the sink is of kind {}, which stores no objects", offered.kind);
@@ -48,7 +48,7 @@ impl Named {
         Ok(Self { store: store.clone(), name: name.to_owned() })
     }
 
-    /// Begins to store the object that a request brings.
+    /// Prepares to store the object of a request.
     pub(super) fn store(
         self,
         writer: Arc<Writer>,
@@ -81,7 +81,7 @@ impl Named {
             if stored.is_ok() {
                 writer.counters.objects.add(1);
             }
-            // A connection that is closed with bytes unread loses the answer, too.
+            // Closing a connection with unread bytes could discard the response.
             if let Ok(body) = rest.await {
                 drain(body).await;
             }
@@ -89,7 +89,7 @@ impl Named {
         }))
     }
 
-    /// The lane's own objects only: another gateway's are not to be replaced by mistake.
+    /// Accepts only names of the lane's own objects, so that no gateway replaces another's by mistake.
     fn check_lane(&self, lane: &Lane) -> Result<(), Refused> {
         let place = self.store.place(&self.name);
         if place.is_some_and(|place| place.origin == lane.origin && place.position.shard == lane.shard) {
@@ -98,7 +98,7 @@ impl Named {
         Err(bad_request("the object's name isn't one of the lane that Forebay-Lane names"))
     }
 
-    /// Gives the object, or a part of it.
+    /// Returns the object, or a part of it.
     pub(super) async fn give(
         self,
         offered: &Offered,
@@ -106,7 +106,7 @@ impl Named {
         headers: &HeaderMap,
     ) -> Result<Response<Body>, Refused> {
         let query = query(headers)?;
-        // A store that doesn't answer says so below.
+        // If the store doesn't answer, `fetch` reports it.
         if let Ok(Some(_)) = offered.differing(expected, Check::AsSeen).await {
             let detail =
                 "this writer has another store or another sink than the gateway has used: see the gateway's log";
@@ -174,11 +174,12 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// A body on its way to the store. A gateway that sends nothing of it for too long is gone. What the store didn't read is handed back.
+/// A request's body while it is streamed to the store. It fails if the gateway sends nothing for too long. On drop, it returns the part
+/// that the store didn't read.
 #[derive(Debug)]
 struct Passing {
     from: Option<Incoming>,
-    /// Since when the gateway is waited for.
+    /// The time-out while it waits for the gateway.
     silence: Option<Pin<Box<Sleep>>>,
     rest: Option<oneshot::Sender<Self>>,
 }
@@ -220,7 +221,7 @@ impl HttpBody for Passing {
 impl Drop for Passing {
     fn drop(&mut self) {
         if let (Some(from), Some(rest)) = (self.from.take(), self.rest.take()) {
-            // The request may be gone as well.
+            // The receiver may be dropped too.
             let _ = rest.send(Self { from: Some(from), silence: None, rest: None });
         }
     }

@@ -1,4 +1,4 @@
-//! One request of a gateway: what it asks of which sink.
+//! Dispatches a gateway's request to a call of a sink.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use crate::{Offered, UNIT, Writer};
 
 /// The content types of a query or a claim.
 const BODY_TYPES: [&str; 2] = [protocol::CONTENT_TYPE, "application/json"];
-/// Bytes of a query.
+/// The largest query, in bytes.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
-/// A gateway that says nothing for so long in the midst of a batch is gone.
+/// The time-out between two pieces of a body.
 pub(super) const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<Body> {
@@ -51,7 +51,7 @@ pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> R
 enum Begun {
     Health(StatusCode),
     Work(Work),
-    /// An object, whose bytes are still to come.
+    /// An object, whose bytes are streamed.
     Object(Response<Body>),
 }
 
@@ -96,7 +96,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
             held(writer.clone(), async move { sink.claim(&lane, claim, takeover).await })
         }
         (&Method::POST, "") => {
-            // First: a plain payload that lost its way has no lane either.
+            // Before the lane: a plain payload that was posted here by mistake has none either.
             check_content_type(&head.headers, &[protocol::CONTENT_TYPE])?;
             let lane = lane(&head.headers, admitted)?;
             let (batch, permit) = batch(writer, lane, &head.headers, body).await?;
@@ -213,7 +213,7 @@ pub(super) async fn counted<T>(
     result
 }
 
-/// A web page can't send these types to another host's port without asking the port first.
+/// A web page can't send these types to another host's port without a CORS preflight.
 fn check_content_type(headers: &HeaderMap, known: &[&str]) -> Result<(), Refused> {
     if headers.get(CONTENT_TYPE).is_some_and(|value| known.iter().any(|known| value == known)) {
         return Ok(());
@@ -225,7 +225,7 @@ fn check_content_type(headers: &HeaderMap, known: &[&str]) -> Result<(), Refused
     Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", detail))
 }
 
-/// Reads a batch, with the room that its bytes take.
+/// Reads a batch, after reserving memory for its bytes.
 async fn batch(
     writer: &Writer,
     lane: Lane,
@@ -260,7 +260,7 @@ fn position(headers: &HeaderMap, name: &'static str) -> Result<u64, Refused> {
     text(headers, name).and_then(|text| text.parse().ok()).ok_or_else(wrong)
 }
 
-/// The length of a body, which may have so many bytes.
+/// The length of a body of at most `bytes_max` bytes.
 fn length(body: &Incoming, bytes_max: usize) -> Result<usize, Refused> {
     let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let length =

@@ -1,4 +1,4 @@
-//! What sinks of kind `writer` have: which writers, which of their sinks, and which kind of store that is.
+//! The settings of sinks of kind `writer`: which writers, which of their sinks, and which kind of store.
 
 use ::sink::ObjectRules;
 use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
@@ -75,7 +75,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &U
     })
 }
 
-/// What the gateway's objects are like, if the store has any: the gateway makes them.
+/// The rules of objects, if the store keeps objects: the gateway makes them.
 fn rules(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Option<ObjectRules> {
     if !store.has_objects() {
         return None;
@@ -90,7 +90,7 @@ fn rules(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> 
     })
 }
 
-/// The sinks that `mode = "all"` makes of one: each uses another server of the upstream. None in the usual mode.
+/// With `mode = "all"`: one sink for each server of the upstream. `None` in mode `one`.
 pub(super) fn copies(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
@@ -101,7 +101,7 @@ pub(super) fn copies(
         check_embedded(reader, section, config, writers);
         return None;
     }
-    // Those without names were refused with the upstream.
+    // An upstream without names has been reported already.
     let Writers::Named(servers) = writers else { return Some(Vec::new()) };
     let mut copies = Vec::new();
     for (server, _) in servers {
@@ -117,7 +117,7 @@ pub(super) fn copies(
     Some(copies)
 }
 
-/// Several writers with a store each would be several stores, of which each has some of the events.
+/// Reports an embedded store with several writers: each writer's store would get a part of the events.
 fn check_embedded(reader: &mut Reader<'_>, section: &Section<'_>, config: &RemoteConfig, writers: &Writers) {
     let label = match writers {
         Writers::Listed(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),

@@ -1,5 +1,5 @@
-//! What a gateway's table says of how a writer stores: settings of the store's own kind. What decides whether an event can be stored is
-//! needed before the answer, and before any writer is asked. The writer's sink must have the same.
+//! The settings of a writer's store in a gateway's table. The gateway needs those that decide whether an event can be stored before it
+//! answers, and before any writer answers. The writer's sink must have the same values.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::section::Section;
 use super::sink;
 use super::sink::parts::{self, Parts};
 
-/// A part of how a store keeps events, and the settings that say it.
+/// A part of a store's layout, and the settings that define it.
 type Part = (&'static str, &'static [&'static str]);
 
-/// The settings of each kind of store, by the parts that they are read into; without a name where others read them.
+/// The settings of each kind of store, by part. The part has no name if another module reads the settings.
 const SETTINGS: &[(RemoteStore, &[Part])] = &[
     (RemoteStore::Sqlite, &[("table", &["table"])]),
     (
@@ -44,12 +44,12 @@ const SETTINGS: &[(RemoteStore, &[Part])] = &[
     (RemoteStore::S3, &[("", OF_OBJECTS), ("", OVER_HTTP)]),
 ];
 
-/// Settings of all stores of objects. These are read as a whole: the gateway makes the objects.
+/// The settings of all stores of objects. The module of objects reads them, because the gateway makes the objects.
 const OF_OBJECTS: &[&str] =
     &["envelope", "max_bytes", "max_records", "max_age", "serve", "cache_control", "revalidate", "stale"];
 const OVER_HTTP: &[&str] = &["format", "object", "object_from", "object_type_from"];
 
-/// Reads those that the table has. One that the kind of store doesn't have is a mistake.
+/// Reads the settings that the table has. A setting of another kind of store is a mistake.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Parts {
     let settings = SETTINGS.iter().find(|(kind, _)| *kind == store).map_or(&[][..], |(_, settings)| *settings);
     let known = |key: &str| settings.iter().any(|(_, keys)| keys.contains(&key));
@@ -60,7 +60,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, store: Remote
         reader.push(Mistake::new(title, spot, "the store has no such setting"));
     }
     let mut all = parts::named(read_all(reader, section, store));
-    // What the table doesn't say isn't known here: the writer's own defaults may be others.
+    // A setting that the table lacks is unknown: the writer's defaults may differ.
     let says = |keys: &[&str]| keys.iter().any(|key| reader.is_set(section, key));
     all.retain(|part, _| settings.iter().any(|(name, keys)| name == part && says(keys)));
     all

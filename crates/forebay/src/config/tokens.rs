@@ -1,4 +1,4 @@
-//! The file of tokens that a port goes by: `tokens.json` of the data directory, unless `token_file` names another one.
+//! The file of tokens: `tokens.json` of the data directory, unless `token_file` names another one.
 
 use access::{Scope, Scopes};
 
@@ -12,7 +12,7 @@ use crate::token_file::{Kept, TokenFile};
 /// The setting.
 pub(super) const KEY: &str = "token_file";
 
-/// Reads the setting, and from the file what its tokens allow.
+/// Reads the setting, and from the file the scopes of its tokens.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> (TokenFile, Scopes) {
     let Some(found) = file::read(reader, section, KEY, inputs.folder, "wanted the path of a file of tokens") else {
         return (TokenFile::within(inputs.data), inputs.scopes);
@@ -28,6 +28,6 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     let help =
         format!("make it with a token in it: forebay token new NAME --scope SCOPE --file {}", found.value.display());
     reader.push(Mistake::new(title, found.spot, label).help(help));
-    // What the port needs isn't known: that isn't another mistake.
+    // The file's scopes are unknown: assume all, so that no second mistake is reported.
     (tokens, Scope::ALL.into_iter().collect())
 }

@@ -13,9 +13,9 @@ use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
 
 pub(super) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "token", "ca"];
-/// The variable and the flag that name the writers of a gateway without a file.
+/// The variable, like the flag `--writer`, names the writers of a gateway without a file.
 pub(super) const VARIABLE: &str = "FOREBAY_WRITERS";
-/// The upstream that these make.
+/// The upstream that both define.
 pub(super) const IMPLIED: &str = "writers";
 
 /// An upstream, and where its table is.
@@ -25,11 +25,11 @@ pub(super) struct Upstream {
     spot: Spot,
 }
 
-/// All upstreams, by name; `None` stands for one with mistakes.
+/// All upstreams, by name; `None` for one with mistakes.
 #[derive(Debug, Default)]
 pub(super) struct Upstreams(BTreeMap<String, Option<Upstream>>);
 
-/// Reads the tables, and what `--writer` and `FOREBAY_WRITERS` say; relative paths lead from `folder`.
+/// Reads the tables, `--writer` and `FOREBAY_WRITERS`; relative paths start at `folder`.
 pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, flags: &[String], folder: &Path) -> Upstreams {
     let mut upstreams = Upstreams::default();
     for section in reader.tables(parent) {
@@ -101,7 +101,7 @@ fn writers(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
     }
 }
 
-/// A list of addresses.
+/// Reads a list of addresses.
 fn listed(reader: &mut Reader<'_>, section: &Section<'_>, found: Found<Vec<Found<String>>>) -> Option<Writers> {
     if found.value.is_empty() {
         no_writer(reader, section, found.spot);
@@ -110,7 +110,7 @@ fn listed(reader: &mut Reader<'_>, section: &Section<'_>, found: Found<Vec<Found
     servers(reader, &section.key_path("servers").to_string(), found.value).map(Writers::Listed)
 }
 
-/// A table of addresses by names.
+/// Reads a table of addresses by name.
 fn named(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
     let table = reader.table(section, "servers");
     let (mut names, mut texts) = (Vec::new(), Vec::new());
@@ -150,7 +150,7 @@ fn servers(reader: &mut Reader<'_>, name: &str, texts: Vec<Found<String>>) -> Op
     (servers.len() == texts.len()).then_some(servers)
 }
 
-/// A token that others on the way can read opens the writer to them.
+/// Warns of a token that is sent without TLS: others on the network could read and use it.
 fn warn_of_clear_token(reader: &mut Reader<'_>, section: &Section<'_>, writers: &Writers) {
     let is_in_clear = match writers {
         Writers::Listed(list) => list.iter().any(Endpoint::is_in_clear),
@@ -164,7 +164,7 @@ fn warn_of_clear_token(reader: &mut Reader<'_>, section: &Section<'_>, writers: 
     reader.push(Mistake::warning(title, spot, "others on the way can read it").help(help.to_owned()));
 }
 
-/// Whether each event goes to one of the writers or to all, which need names then.
+/// Whether each event goes to all writers, which then need names, or to one of them.
 fn sends_to_all(reader: &mut Reader<'_>, section: &Section<'_>, writers: &Writers) -> bool {
     let mode = reader.text(section, "mode", |text| match text {
         "one" => Ok(false),
@@ -211,15 +211,15 @@ impl Upstreams {
         self.0.is_empty()
     }
 
-    /// All that have no mistakes.
+    /// All upstreams without mistakes.
     pub(super) fn into_valid(self) -> Vec<remote::Upstream> {
         self.0.into_values().flatten().map(|upstream| upstream.upstream).collect()
     }
 
-    /// The upstream of a name: none where it has mistakes of its own.
+    /// The upstream of this name; `None` if it has mistakes of its own.
     ///
     /// # Errors
-    /// There is no table of this name.
+    /// There is no upstream of this name.
     pub(super) fn find(&self, name: &str) -> Result<Option<&Upstream>, Wrong> {
         let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
         let unknown = || Wrong::new("names an upstream that doesn't exist", "no such upstream");

@@ -22,27 +22,27 @@ pub(super) const KEYS: &[&str] = &["listen", "admin", "open", tokens::KEY];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
 
-/// What stands for the sinks of a file that has none.
+/// The sinks of a writer whose file has none.
 const BUILT_IN: &str = r#"[sinks.local]
 kind = "sqlite"
 path = "events.db"
 table = "events"
 "#;
 
-/// Everything that a writer was told, checked.
+/// The checked configuration of a writer.
 #[derive(Clone, Debug)]
 pub(crate) struct WriterConfiguration {
     /// The address that gateways use.
     pub(crate) listen: SocketAddr,
     /// The address of metrics.
     pub(crate) admin: SocketAddr,
-    /// Whether each gateway that reaches the port may use it.
+    /// Whether each gateway that reaches the port may use it without a token.
     pub(crate) open: bool,
     /// The file of tokens.
     pub(crate) tokens: TokenFile,
-    /// What the port shows of itself, if it speaks TLS.
+    /// Certificate and key, if the port uses TLS.
     pub(crate) tls: Option<TlsFiles>,
-    /// What is said on stderr, and how.
+    /// The log's settings.
     pub(crate) log: Log,
     /// The stores.
     pub(crate) sinks: BTreeMap<SinkName, SinkSettings>,
@@ -64,7 +64,7 @@ impl WriterConfiguration {
         !is_loopback(self.admin)
     }
 
-    /// Whether a store lives in the data directory, which nobody else may use then.
+    /// Whether a store is embedded: the writer then locks the data directory.
     pub(crate) fn has_embedded_store(&self) -> bool {
         self.sinks.values().any(|settings| matches!(settings.store, SinkConfig::Sqlite(_) | SinkConfig::Directory(_)))
     }
@@ -147,7 +147,7 @@ fn check_reach(
     }
 }
 
-/// A writer of a writer would only be another hop.
+/// Reports sinks of kind `writer`: a writer doesn't forward to other writers.
 fn refuse_what_cant_be_offered(
     reader: &mut Reader<'_>,
     sections: &[Section<'_>],

@@ -1,4 +1,4 @@
-//! Cases in which the store is well.
+//! Cases with a healthy store.
 
 use super::events::{Event, batch, lane, numbered};
 use super::stand::{Stand, may_pass};
@@ -106,7 +106,7 @@ pub(super) async fn floor(suite: Suite) {
     }
     let events = numbered(1, 30);
     stand.store(&batch(&lane(0), 1, &events[..10])).await;
-    // To the lane 20 events are stored, as before a failover. A process that has seen nothing of them finds it out by the batch.
+    // The lane knows 20 events to be stored, as before a failover. A process without that memory detects the loss by the batch's floor.
     stand.sink = stand.subject.sink();
     let third = batch(&lane(0), 21, &events[20..]);
     let answer = stand.sink.write(&third.clone().sent_after(20, 20)).await;
@@ -129,7 +129,7 @@ pub(super) async fn revisions(suite: Suite) {
     let within = [revision(1, 3, "3"), revision(1, 9, "9"), revision(1, 8, "8"), revision(2, 1, "1")];
     stand.store(&batch(&lane(0), 5, &within)).await;
     stand.expect_rows(&[revision(1, 9, "9"), revision(2, 1, "1")]).await;
-    // Revisions decide between lanes, where positions can't.
+    // Between lanes revisions decide, because positions can't.
     stand.store(&batch(&lane(1), 1, &[revision(1, 7, "7"), revision(2, 2, "2")])).await;
     stand.expect_rows(&[revision(1, 9, "9"), revision(2, 2, "2")]).await;
 }

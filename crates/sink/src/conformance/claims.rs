@@ -1,4 +1,4 @@
-//! Cases of two processes that deliver one lane: both have a copy of the data directory.
+//! Cases of two processes that deliver one lane, each from a copy of the data directory.
 
 use super::events::{batch, lane, numbered};
 use super::stand::{Stand, may_pass};
@@ -43,7 +43,7 @@ pub(super) async fn one_at_a_time(suite: Suite) {
         |first: usize, last: usize, claim| batch(&lane(0), first as u64, &events[first - 1..last]).claimed_by(claim);
     stand.exchange(&[], FIRST).await;
     stand.store(&of(1, 10, FIRST)).await;
-    // Another process, over a connection of its own, which the first one doesn't hear of.
+    // Another process, over a connection of its own; the first one isn't notified.
     let first = std::mem::replace(&mut stand.sink, stand.subject.sink());
     let held = stand.claim(SECOND, Takeover::Known([THIRD].into())).await;
     assert_eq!(held, Held { position: 10, claims: vec![FIRST] }, "a claim that isn't known isn't exchanged");

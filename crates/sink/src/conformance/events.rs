@@ -1,4 +1,4 @@
-//! Events and batches to try sinks with.
+//! Events and batches of the suite.
 
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
@@ -8,7 +8,7 @@ use crate::{Batch, Record, Write};
 
 /// The type of the suite's events.
 pub(super) const TYPE_NAME: &str = "suite";
-/// When an event at position 0 would have been received.
+/// The receive time of a hypothetical event at position 0.
 pub(super) const RECEIVED_AT: i64 = 1_760_000_000_000_000;
 
 /// An event of the suite.
@@ -37,13 +37,13 @@ impl Event {
         Self { write: Write::Upsert(revision), ..self }
     }
 
-    /// When it happened: the same whenever it comes, as where a time stands in the payload.
+    /// The event's time: the same in each duplicate, as if it was in the payload.
     fn time(&self) -> i64 {
         let number = self.id.0.last_chunk().map_or(0, |number| u32::from_be_bytes(*number));
         RECEIVED_AT - i64::from(number)
     }
 
-    /// What shall stand in the store.
+    /// The expected row in the store.
     pub(super) fn row(&self, suite: Suite) -> (EventId, Vec<u8>) {
         (self.id, (suite.as_kept)(self.payload.as_bytes()))
     }
@@ -59,12 +59,12 @@ pub(super) fn lane(shard: u16) -> Lane {
     Lane { origin: Origin([7; 16]), shard, sink: "suite".into() }
 }
 
-/// The batch whose records stand at `first` and the positions after it.
+/// The batch with these records at `first` and the following positions.
 pub(super) fn batch(lane: &Lane, first: u64, events: &[Event]) -> Batch {
     sparse(lane, first, (first..).zip(events.iter().cloned().map(Some)))
 }
 
-/// The batch from `first` on, whose positions may need nothing from the sink.
+/// The batch from `first` on; some of its positions may have no record.
 pub(super) fn sparse(lane: &Lane, first: u64, events: impl Iterator<Item = (u64, Option<Event>)>) -> Batch {
     let mut batch = Batch::new(lane.clone(), first);
     for (sequence, event) in events {

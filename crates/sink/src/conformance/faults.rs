@@ -1,14 +1,14 @@
-//! Cases in which the store fails, stands still or is left in the middle.
+//! Cases in which the store fails or stalls, or a write is cancelled.
 
 use super::events::{batch, lane, numbered};
 use super::stand::{Stand, may_pass};
 use super::suite::Suite;
 use crate::Cursor;
 
-/// How many turns of the runtime a write is given before it is left: enough to have begun and, for most
-/// stores, to be under way.
+/// The number of ticks of the runtime before a write is cancelled: enough for it to begin and, for most
+/// stores, to be in flight.
 const TURNS_MAX: usize = 8;
-/// Records of the batches that are left: enough to be seen half done.
+/// Records of the cancelled batches: enough to observe a partial write.
 const RECORDS: u32 = 500;
 
 pub(super) async fn outage(suite: Suite) {
@@ -18,7 +18,7 @@ pub(super) async fn outage(suite: Suite) {
     for stage in 0.. {
         let Some(outage) = stand.subject.outage(stage).await else { break };
         let next = batch(&lane(0), stored as u64 + 1, &events[stored..stored + 10]);
-        // A cut may come too late to do harm; but nothing else than that may be answered.
+        // A cut may be too late to have an effect. No other success is allowed.
         match stand.sink.write(&next).await {
             Ok(report) => {
                 assert!(stand.may_pass_in_part(&report), "stage {stage} of an outage was answered {report:?}")
@@ -42,7 +42,7 @@ pub(super) async fn stall(suite: Suite) {
     let (sink, sent) = (stand.sink.clone(), whole.clone());
     let write = tokio::spawn(async move { sink.write(&sent).await });
     turns(1).await;
-    // A sink that waits on the runtime's own thread has an answer by now: its store's time-out.
+    // A sink that blocks the runtime's thread would have finished by now, with its store's time-out.
     assert!(!write.is_finished(), "a slow store must not block the thread");
     stand.expect_rows(&[]).await;
     drop(stall);
@@ -59,7 +59,7 @@ pub(super) async fn dropped_while_writing(suite: Suite) {
     let mut stored = Vec::new();
     for turn in 0..TURNS_MAX {
         let number = u16::try_from(turn).expect("few turns");
-        // The same events over another lane, where ids are known.
+        // If the store recognises ids, the same events over another lane.
         let first = if suite.knows_ids { 1 } else { 1 + u32::from(number) * RECORDS };
         let events = numbered(first, first + RECORDS - 1);
         let lane = lane(number);
@@ -96,7 +96,7 @@ pub(super) async fn closed_while_writing(suite: Suite) {
         if answer.is_ok() {
             stand.expect_rows(&events).await;
         }
-        // The closed sink connects again by itself, and so does a new one.
+        // The closed sink reconnects, and so does a new one.
         stand.resend(&whole).await;
         stand.sink = stand.subject.sink();
         expect_all_or_nothing(&stand).await;
@@ -105,10 +105,10 @@ pub(super) async fn closed_while_writing(suite: Suite) {
     }
 }
 
-/// A fenced store never shows half a batch, and no cursor without its data.
+/// A fenced store never shows a partial batch, nor a cursor without its data.
 async fn expect_all_or_nothing(stand: &Stand) {
     if stand.is_fenced() {
-        // The cursor first: a write that is still under way may end in between.
+        // Read the cursor first: a write in flight may end in between.
         let cursor = stand.sink.cursor(&lane(0)).await;
         let rows = stand.rows().await.len();
         assert!(rows == 0 || rows == RECORDS as usize, "a half-written batch can be seen: {rows} rows");

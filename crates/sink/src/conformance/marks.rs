@@ -1,4 +1,4 @@
-//! Which store it is: all sinks on one store find the same mark, and write nothing for another one.
+//! The case of marks: all sinks on one store read the same mark, and write no batch for another store.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use super::stand::Stand;
 use super::suite::Suite;
 use crate::{Mark, Sink, SinkError};
 
-/// Sinks that connect at once.
+/// Sinks that connect concurrently.
 const SINKS: usize = 4;
-/// Between two tries: another sink may be about to make the mark.
+/// The pause before a retry: another sink may be creating the mark.
 const RETRY_EVERY: Duration = Duration::from_millis(2);
 
 async fn mark(sink: Sink) -> Result<Option<Mark>, SinkError> {
@@ -41,7 +41,7 @@ pub(super) async fn marks(suite: Suite) {
         assert_ne!(mark(suite.fresh().await.sink()).await, Ok(Some(found)), "another store has another mark");
     }
     if stand.sink.bound_to().is_some() {
-        // A sink of a gateway names the store by itself.
+        // A sink of a gateway sends the mark itself.
         return;
     }
     let (events, other) = (numbered(1, 3), Mark([0xee; 16]));

@@ -1,5 +1,5 @@
-//! The suite that every sink must pass: what delivery relies on, tried on a real store through the sink and
-//! checked by a way of its own. A new sink implements [`Subject`] and runs [`check`] and [`sequences`].
+//! The conformance suite of sinks. It tests the guarantees that delivery relies on: it calls the sink on a real store, and reads
+//! the store without the sink. A new sink implements [`Subject`] and runs [`check`] and [`sequences`].
 
 mod basics;
 mod claims;
@@ -21,100 +21,100 @@ use crate::Sink;
 pub use sequences::sequences;
 use suite::Suite;
 
-/// A store to try a sink on.
+/// A store to test a sink on.
 pub trait Subject: Sized + 'static {
-    /// Whether the store tells a repetition from another event under the same id, and refuses the latter.
-    /// Where it doesn't, the first event stays and the other counts as stored.
+    /// Whether the store distinguishes a duplicate from another event under the same id, and refuses the latter.
+    /// If not, the first event stays and the other counts as stored.
     const COMPARES: bool;
 
-    /// Whether the store knows an event by its id. One of objects doesn't: it knows a batch by its lane and first position, takes
-    /// every record, and gets only batches that are new or come again as they were.
+    /// Whether the store recognises an event by its id. A store of objects doesn't: it recognises a batch by its lane and first position,
+    /// accepts every record, and receives only new batches and exact duplicates.
     const KNOWS_IDS: bool = true;
 
-    /// Whether nothing of a batch takes effect where one of its records is refused. What is several servers may have taken the others:
-    /// then they are left out when the batch comes again, and the lane's cursor stands where it stood.
+    /// Whether nothing of a batch takes effect if one of its records is refused. A store of several servers may have stored the others:
+    /// they are then skipped when the batch is retried, and the lane's cursor is unchanged.
     const WITHHOLDS_ALL: bool = true;
 
-    /// Whether each fresh store has a mark of its own; some are parts of one server, which has one.
+    /// Whether each fresh store has a mark of its own. Some are parts of one server with one mark.
     const HAS_OWN_MARK: bool = true;
 
-    /// What keeps the store from answering, until it is dropped.
+    /// A fault that keeps the store from answering until it is dropped.
     type Hindrance: 'static;
 
-    /// A payload as the store gives it back: byte for byte, unless it keeps values instead of texts.
+    /// A payload as the store returns it: byte for byte, unless the store keeps parsed values.
     fn as_kept(payload: &[u8]) -> Vec<u8> {
         payload.to_vec()
     }
 
-    /// A store of its own, with nothing in it.
+    /// A new, empty store.
     fn fresh() -> impl Future<Output = Self>;
 
     /// A further sink on this store, not connected yet.
     fn sink(&self) -> Sink;
 
-    /// Everything stored, in any order, read past the sink.
+    /// Everything stored, in any order, read without the sink.
     fn rows(&self) -> impl Future<Output = Vec<(EventId, Vec<u8>)>>;
 
-    /// Sees to it that the store refuses the event `id` for good. Not asked of one that knows no ids.
+    /// Makes the store refuse the event `id` permanently. Not called if the store doesn't recognise ids.
     fn spoil(&self, id: EventId) -> impl Future<Output = ()>;
 
-    /// Makes calls fail, or cuts them, until the hindrance is dropped. `stage` counts from 0 the ways and places
-    /// to do so; `None` after the last.
+    /// Makes calls fail, or cuts them, until the fault is dropped. `stage` counts the kinds and points of failure from 0;
+    /// `None` after the last one.
     fn outage(&self, stage: usize) -> impl Future<Output = Option<Self::Hindrance>>;
 
-    /// Makes the store stand still: it answers when the hindrance is dropped.
+    /// Stalls the store: it answers when the fault is dropped.
     fn stall(&self) -> impl Future<Output = Self::Hindrance>;
 }
 
-/// One of the situations that every sink must get right.
+/// A case that every sink must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
     /// A batch without records moves the cursor, and nothing else.
     EmptyBatch,
     /// A batch of full size arrives byte for byte, whatever the payloads hold.
     FullBatch,
-    /// One record of many is refused: it alone is named, and the others can be stored.
+    /// One record of many is refused: only that one is reported, and the others can be stored.
     BadRecord,
     /// The same batch twice, also over a second connection.
     SameBatchTwice,
-    /// A batch that begins within the one before.
+    /// A batch that overlaps the previous one.
     OverlappingBatch,
-    /// A stalled twin wakes up and writes what its successor has long written.
+    /// A stalled twin resumes and writes a batch that its successor has written already.
     LateTwin,
-    /// A fenced store that has less than the lane knows to be stored takes nothing, whichever process asks.
+    /// A fenced store that has less than the lane knows to be stored accepts nothing, from any process.
     Floor,
     /// Higher, lower and equal revisions of one id, over batches and within one.
     Revisions,
-    /// Another event under an id that is taken, by an earlier batch and by the same one.
+    /// Another event under a used id, of an earlier batch and of the same one.
     TakenId,
     /// Lanes of several shards, origins and sinks have cursors of their own.
     TwoLanes,
-    /// A fenced store holds one process's claim on a lane, and takes no batch of another process.
+    /// A fenced store holds one process's claim on a lane, and accepts no batch of another process.
     Claims,
-    /// A store that was written without claims takes the first, and an exchange whose answer was lost can be repeated.
+    /// A store that was written without claims accepts the first one, and an exchange with a lost answer can be repeated.
     ClaimsAgain,
-    /// A claim by force sets the cursor.
+    /// A forced claim sets the cursor.
     ClaimsByForce,
-    /// All sinks on one store find the same mark, another store has another, and a batch for another store isn't written.
+    /// All sinks on one store read the same mark, another store has another mark, and a batch for another store isn't written.
     Marks,
-    /// The store fails at every stage and comes back.
+    /// The store fails at every stage and recovers.
     Outage,
     /// The store is slow: the sink waits without blocking its thread.
     Stall,
-    /// The sink is dropped at some moment of a write.
+    /// The sink is dropped during a write.
     DroppedWhileWriting,
-    /// The sink is closed at some moment of a write.
+    /// The sink is closed during a write.
     ClosedWhileWriting,
-    /// What is stored is read back byte for byte, page by page, while more is stored, and over another connection.
+    /// Stored events are read back byte for byte, page by page, during writes, and over another connection.
     ReadBack,
-    /// Events are chosen by type and time, and by id.
+    /// Reads filter by type and time, and by id.
     ReadChosen,
-    /// A store that takes no writes is read all the same, and a bookmark that is none is refused.
+    /// A store that accepts no writes can still be read, and an invalid bookmark is refused.
     ReadWhileStalled,
 }
 
 impl Case {
-    /// All of them.
+    /// All cases.
     const ALL: [Self; 21] = [
         Self::EmptyBatch,
         Self::FullBatch,
@@ -146,13 +146,13 @@ impl Case {
     }
 }
 
-/// Cases that are tried at the same time: most of their time goes to a store that works, or stands still.
+/// Cases that run concurrently: they spend most of their time waiting for a store that works or stalls.
 const AT_ONCE: usize = 4;
 
-/// Tries each case on a fresh store.
+/// Runs each case on a fresh store.
 ///
 /// # Panics
-/// Where the sink does anything but what it must; the message says what.
+/// If the sink violates a case; the message names the violation.
 pub fn check<S: Subject>() {
     check_all(Suite::of::<S>());
 }
@@ -198,7 +198,7 @@ fn check_one(suite: Suite, case: Case) {
     });
 }
 
-/// Runs `work` as a shard would: on one thread.
+/// Runs `work` on one thread, as a shard does.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(work)

@@ -1,4 +1,4 @@
-//! Cases for stores that can be read back. A store that can't passes them.
+//! Cases for stores that can be read back. Other stores pass them trivially.
 
 use event::limits::READ_BYTES_MAX;
 use event::read::{Bookmark, Filter, Page, Query, ReadError, StoredEvent, Wanted};
@@ -8,7 +8,7 @@ use super::events::{Event, RECEIVED_AT, TYPE_NAME, batch, lane, numbered};
 use super::stand::Stand;
 use super::suite::Suite;
 
-/// Pages that are asked for before a case counts as endless.
+/// The maximum number of pages before a query counts as endless.
 const PAGES_MAX: usize = 1_000;
 
 fn of_type(name: Option<&str>) -> Filter {
@@ -25,7 +25,7 @@ impl Stand {
         self.sink.read(query.clone()).await.expect("a store at hand can be read")
     }
 
-    /// All events of a query, with what happens behind each page.
+    /// All events of a query; `behind` runs after each page.
     async fn pages(&self, query: Query, mut behind: impl AsyncFnMut(usize)) -> Vec<StoredEvent> {
         let (mut query, mut events) = (query, Vec::new());
         for number in 0..PAGES_MAX {
@@ -60,7 +60,7 @@ pub(super) async fn read_back(suite: Suite) {
     let mut events = numbered(1, 60);
     events[3] = Event::new(4).with_payload("{\"a\" :\t\"naïve \\u0001 🜂\"}");
     events[4] = Event::new(5).with_payload("-0.0e-7");
-    // Ids that stand in the order in which they don't come.
+    // Ids in descending order, unlike the positions.
     events.reverse();
     expect(suite, &stand.all(Wanted::Stored(Filter::default())).await, &[]);
     stand.store(&batch(&lane(0), 1, &events[..20])).await;
@@ -107,7 +107,7 @@ pub(super) async fn read_chosen(suite: Suite) {
     expect(suite, &stand.all(ids(&events[4], &events[30])).await, &events[4..=30]);
     expect(suite, &stand.all(ids(&events[8], &events[8])).await, &events[8..9]);
     expect(suite, &stand.all(Wanted::Ids { first: EventId([0xff; 16]), last: EventId([0xff; 16]) }).await, &[]);
-    // What doesn't fit begins the next page.
+    // An event that doesn't fit begins the next page.
     let few_bytes = Query { bytes_max: 1, ..page_of(Wanted::Stored(Filter::default()), 7) };
     expect(suite, &stand.pages(few_bytes, async |_| {}).await, &events);
 }

@@ -1,4 +1,4 @@
-//! Random sequences of batches, repetitions and reconnections, against a model of what must be stored.
+//! Random sequences of batches, duplicates and reconnections, compared with a model of the expected store.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use crate::{Batch, Write};
 const LANES: u16 = 2;
 const STEPS_MAX: usize = 12;
 
-/// What delivery, and the world around it, may do next.
+/// A step of delivery or of its environment.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Sends the run of `length` positions that begins `back` before the lane's next one.
     Write { lane: u16, back: u64, length: u64 },
     /// The same over a second connection: a twin.
     Twin { lane: u16, back: u64, length: u64 },
-    /// Closes the sink and goes on with it.
+    /// Closes the sink and continues to use it.
     Close,
-    /// Leaves the sink as it is and makes another.
+    /// Abandons the sink and makes another.
     Abandon,
 }
 
@@ -39,10 +39,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Tries `cases` random sequences, each on a fresh store.
+/// Runs `cases` random sequences, each on a fresh store.
 ///
 /// # Panics
-/// Where the store ever differs from the model; the message has the shortest sequence that was found.
+/// If the store differs from the model; the message has the shortest failing sequence.
 pub fn sequences<S: Subject>(cases: u32) {
     sequences_of(Suite::of::<S>(), cases);
 }
@@ -90,8 +90,8 @@ async fn write(stand: &Stand, model: &mut Model, shard: u16, back: u64, length: 
     stand.store_without(&batch, &refused).await;
 }
 
-/// What stands at a position: most events are of their own, some share an id with others, some positions need
-/// nothing. Always the same for the same position, as in a journal.
+/// The event at a position: most have a unique id, some share an id with others, some positions have no
+/// event. Always the same for the same position, as in a journal.
 fn event_at(shard: u16, sequence: u64) -> Option<Event> {
     let place = u32::try_from(sequence).expect("short runs");
     let (kind, choice) = (place * 7 % 11, place % 3);
@@ -114,12 +114,12 @@ struct Row {
     revision: Option<u64>,
 }
 
-/// What must be stored.
+/// The expected content of the store.
 #[derive(Default)]
 struct Model {
     rows: BTreeMap<EventId, Row>,
     cursors: BTreeMap<u16, u64>,
-    /// What was sent to a store that knows no ids.
+    /// Batches sent to a store that doesn't recognise ids.
     sent: BTreeMap<u16, Vec<Batch>>,
 }
 
@@ -128,7 +128,7 @@ impl Model {
         self.cursors.get(&shard).copied().unwrap_or(0)
     }
 
-    /// The next batch, or one that was sent `back` batches ago; each event has an id of its own.
+    /// The next batch, or the one sent `back` batches ago; each event has a unique id.
     fn new_or_again(&mut self, shard: u16, back: u64, length: u64) -> Batch {
         let first = self.cursor(shard) + 1;
         let sent = self.sent.entry(shard).or_default();
@@ -142,7 +142,7 @@ impl Model {
         batch
     }
 
-    /// Takes the records that can be stored, and tells the indices of the others.
+    /// Stores the valid records. Returns the indices of the others.
     fn write(&mut self, shard: u16, batch: &Batch, fenced: bool, compares: bool) -> Vec<usize> {
         let cursor = self.cursor(shard);
         let mut refused = Vec::new();

@@ -1,4 +1,4 @@
-//! A store with a sink on it, and what the cases ask of both.
+//! A store with a sink on it, and the helpers of the cases.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::events::Event;
 use super::suite::{Store, Suite};
 use crate::{Batch, Cursor, Report, Sink, SinkError};
 
-/// How long a store that is back may take until it stores, on a slow machine with a slow disk.
+/// The time-out of a recovered store's first write, on a slow machine with a slow disk.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Between two tries. The contract has no event for "free again": another process's lock on a store has none either.
+/// The pause between two attempts. The contract has no event for "free again", since another process's lock on a store has none.
 const RETRY_EVERY: Duration = Duration::from_millis(2);
 
 pub(super) struct Stand {
@@ -32,7 +32,7 @@ impl Stand {
         self.sink.traits().fenced
     }
 
-    /// Whether a store that failed meanwhile may answer so: where it keeps no cursor, some records may be stored and others not.
+    /// Whether a store that failed during a write may answer so: without a cursor, some records may be stored and others not.
     pub(super) fn may_pass_in_part(&self, report: &Report) -> bool {
         match report {
             Report::Stored => true,
@@ -41,13 +41,13 @@ impl Stand {
         }
     }
 
-    /// Writes what must be stored at once.
+    /// Writes a batch, which must be stored at the first attempt.
     pub(super) async fn store(&self, batch: &Batch) {
         assert_eq!(self.sink.write(batch).await, Ok(Report::Stored));
     }
 
-    /// Writes, of which exactly the records at `expected` must be refused, and sends the rest again where the
-    /// store has committed nothing.
+    /// Writes a batch of which exactly the records at `expected` must be refused. If the store has committed nothing, it sends the
+    /// rest again.
     pub(super) async fn store_without(&self, batch: &Batch, expected: &[usize]) {
         if expected.is_empty() {
             return self.store(batch).await;
@@ -66,7 +66,7 @@ impl Stand {
         }
     }
 
-    /// Sends `batch` to a store that is back: by and by it must be stored.
+    /// Sends `batch` to a recovered store until it is stored.
     pub(super) async fn resend(&self, batch: &Batch) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -86,7 +86,7 @@ impl Stand {
         assert_eq!(self.sink.cursor(lane).await, Ok(expected), "the cursor of lane {lane}");
     }
 
-    /// What is in the store, sorted, with payloads as they are kept. An id must stand there once.
+    /// The rows of the store, sorted, with payloads as the store keeps them. Each id must be there once.
     pub(super) async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
         let kept = |(id, payload): (EventId, Vec<u8>)| (id, (self.suite.as_kept)(&payload));
         let mut rows: Vec<_> = self.subject.rows().await.into_iter().map(kept).collect();
@@ -104,7 +104,7 @@ impl Stand {
     }
 }
 
-/// Whether a failure says "try again" and says it in words.
+/// Whether a failure is retryable and has a message.
 pub(super) fn may_pass(error: &SinkError) -> bool {
     matches!(error, SinkError::Unavailable(reason) if !reason.is_empty())
 }

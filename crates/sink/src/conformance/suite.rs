@@ -1,4 +1,4 @@
-//! A store, whichever it is: so the cases are compiled once, and not for each store.
+//! A type-erased store, so that the cases are compiled once and not for each store.
 
 use std::any::Any;
 use std::future::Future;
@@ -11,7 +11,7 @@ use crate::Sink;
 
 pub(super) type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// What the cases know of a kind of store: the constants of its [`Subject`], and how to make one.
+/// A kind of store as the cases use it: the constants of its [`Subject`], and a constructor.
 #[derive(Clone, Copy)]
 pub(super) struct Suite {
     pub(super) compares: bool,
@@ -39,7 +39,7 @@ impl Suite {
     }
 }
 
-/// The methods of a [`Subject`].
+/// The methods of a [`Subject`], type-erased.
 pub(super) trait Store {
     fn sink(&self) -> Sink;
     fn rows(&self) -> Waiting<'_, Vec<(EventId, Vec<u8>)>>;

@@ -1,4 +1,4 @@
-//! The mark of a store: a document of an index that has no events.
+//! The mark of a store: a document in an index without events.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -9,7 +9,7 @@ use super::server::Server;
 use crate::Mark;
 
 const READ: &str = "/forebay-meta/_doc/mark";
-/// The first of several writers makes it, and the others find it.
+/// Of several concurrent writers the first one creates it, and the others read it.
 const MAKE: &str = "/forebay-meta/_create/mark?refresh=false";
 
 #[derive(Deserialize, Serialize)]
@@ -23,7 +23,7 @@ struct Found {
     source: Document,
 }
 
-/// Reads the mark, and makes it where the store has none.
+/// Reads the mark, and creates it if the store has none.
 pub(super) async fn of(server: &Server) -> Result<Mark, Failure> {
     if let Some(mark) = read(server).await? {
         return Ok(mark);
@@ -49,7 +49,7 @@ async fn read(server: &Server) -> Result<Option<Mark>, Failure> {
     found.map(Some).ok_or_else(|| Failure::Odd(format!("{READ} holds no mark: does another program write there?")))
 }
 
-/// The index is one that the manual of the store's rights names.
+/// Explains a refusal: `docs/elasticsearch.md` lists the privileges on this index.
 fn unmarked(status: StatusCode, said: &Bytes) -> Failure {
     let words = super::failure::words(said);
     if status == StatusCode::FORBIDDEN {

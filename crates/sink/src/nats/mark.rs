@@ -1,4 +1,4 @@
-//! The mark of a stream: a message under a subject of its own, beside those of cursors.
+//! The mark of a stream: a message under a subject of its own, next to those of cursors.
 
 use super::config::NatsConfig;
 use super::failure::Failure;
@@ -7,17 +7,17 @@ use super::session::Session;
 use super::{api, subject};
 use crate::Mark;
 
-/// The header that has it.
+/// The header with the mark.
 const MARK: &str = "Forebay-Mark";
 
-/// Reads the mark, and makes it where the stream has none. `has_age` says whether messages vanish when they are old.
+/// Reads the mark, and creates it if the stream has none. `has_age`: whether the stream deletes old messages.
 pub(super) async fn of(session: &mut Session, config: &NatsConfig, has_age: bool) -> Result<Mark, Failure> {
     let (stream, subject) = (&config.stream, subject::of_mark(&config.stream));
     if let Some(mark) = read(session, config, &subject).await? {
         return Ok(mark);
     }
     let mark = Mark::random()?;
-    // Of several writers that connect at once one finds nothing before its message.
+    // Of several concurrent writers, the server accepts the first message only.
     let mut headers = format!("{MARK}: {mark}\r\nNats-Expected-Stream: {stream}\r\n{}: 0\r\n", super::cursor::BEFORE);
     if has_age {
         headers.push_str("Nats-TTL: never\r\n");

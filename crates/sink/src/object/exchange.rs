@@ -1,4 +1,4 @@
-//! Objects that a writer stores and gives back for its gateways: bytes that another process has made, under the name that it chose.
+//! Objects that a writer stores and returns for gateways: the gateway made their bytes and chose their names.
 
 use std::ops::Range;
 
@@ -10,26 +10,26 @@ use super::read::ObjectPlace;
 use crate::SinkError;
 use crate::http_client::Body;
 
-/// Bytes to be stored under a name. Memory never holds all of them.
+/// An object to store, as a stream of bytes.
 #[derive(Debug)]
 pub struct ObjectUpload {
     /// The object's name.
     pub name: String,
     /// Its content type.
     pub content_type: HeaderValue,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
     /// Their MD5.
     pub md5: [u8; 16],
     /// Their SHA-256.
     pub sha256: [u8; 32],
-    /// Whether they take the place of another object under this name. Without it such an object is compared, and must be the same.
+    /// Whether they replace an existing object. If not, an existing object must have the same bytes.
     pub replaces: bool,
     /// The bytes.
     pub body: Body,
 }
 
-/// Which object is fetched, and what of it.
+/// Which part of an object to fetch, and under which condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectQuery {
     /// All of it, unless it has this tag.
@@ -38,19 +38,20 @@ pub enum ObjectQuery {
     Part(String, Range<u64>),
 }
 
-/// What a store gives.
+/// The result of fetching an object.
 #[derive(Debug)]
 pub enum ObjectDownload {
-    /// Nothing stands under the name.
+    /// There is no object of this name.
     Missing,
-    /// The object has the tag that is known.
+    /// The object still has the given tag.
     Same,
-    /// An object, whose `content` isn't here but in the body, or a part of it is.
+    /// The object. Its content, or the requested part of it, is in the body.
     Found(FoundObject, Body),
 }
 
 impl ObjectStore {
-    /// What an object of this name would hold, if names of objects look like it. Other names lead elsewhere, and aren't to be used.
+    /// The lane and position in an object's name; `None` if it isn't an object's name. Such a name must not be used: it could address
+    /// something else.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<ObjectPlace> {
         ObjectPlace::of(name, !matches!(self, Self::Directory(_)))
@@ -59,7 +60,7 @@ impl ObjectStore {
     /// Stores an object that a gateway has made. It is durable under its name when this returns.
     ///
     /// # Errors
-    /// [`SinkError`] where it isn't known to be there: then its gateway sends the same bytes again.
+    /// [`SinkError`] if it may not be stored: the gateway then sends the same bytes again.
     pub async fn accept(&self, upload: ObjectUpload) -> Result<(), SinkError> {
         let accepted = match self {
             Self::Directory(directory) => directory.accept(upload).await,
@@ -69,10 +70,10 @@ impl ObjectStore {
         accepted.map_err(SinkError::visible)
     }
 
-    /// Gives an object, or a part of it.
+    /// Returns an object, or a part of it.
     ///
     /// # Errors
-    /// [`SinkError`] where the store can't be asked, or has another object than the one whose part is wanted.
+    /// [`SinkError`] if the store doesn't answer, or if the object of a requested part has changed.
     pub async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError> {
         let fetched = match self {
             Self::Directory(directory) => directory.fetch(name, query).await,

@@ -1,4 +1,4 @@
-//! The mark of a database: a row of a table beside the cursors.
+//! The mark of a database: a row of a table next to the cursors.
 
 use super::config::PostgresConfig;
 use super::creation::MAKING;
@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::session::Talk;
 use crate::Mark;
 
-/// Reads the mark, and makes it where the database has none.
+/// Reads the mark, and creates it if the database has none.
 pub(super) async fn of(talk: &Talk, config: &PostgresConfig) -> Result<Mark, Failure> {
     let table = config.table.beside("forebay_mark");
     let asked = format!("select to_regclass('{table}') is not null");
@@ -25,7 +25,7 @@ async fn read(talk: &Talk, table: &str) -> Result<Option<Mark>, Failure> {
     mark.map(Some).map_err(|_| Failure::Odd("the database's mark doesn't have 16 bytes"))
 }
 
-/// Of several writers that connect at once one makes it, and the others wait until it is committed.
+/// Creates the mark. Of several concurrent writers one creates it, and the others wait for its commit.
 async fn make(talk: &Talk, table: &str) -> Result<(), Failure> {
     let mark = Mark::random().map_err(|_| Failure::Odd("the system gives no random numbers"))?;
     let order = format!(

@@ -1,4 +1,4 @@
-//! The mark of a server, or of a cluster as a whole: a field of the hash of cursors that has the slot of the pattern.
+//! The mark of a server, or of a whole cluster: a field of the cursors' hash in the slot of the key's pattern.
 
 use super::ask::Ask;
 use super::config::RedisConfig;
@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::wire::{Answer, Command};
 use crate::Mark;
 
-/// Gives the mark, which becomes the one that is offered where there is none. With no other commands than cursors need.
+/// Returns the mark, after setting it to the proposed one if there is none. It uses only commands that cursors need too.
 const MAKE: &str = "local mark = redis.call('HGET', KEYS[1], 'mark')
 if not mark then
   redis.call('HSET', KEYS[1], 'mark', ARGV[1])
@@ -14,7 +14,7 @@ if not mark then
 end
 return mark";
 
-/// Reads the mark, and makes it where there is none.
+/// Reads the mark, and creates it if there is none.
 pub(super) async fn of<A: Ask>(server: &mut A, config: &RedisConfig) -> Result<Mark, Failure> {
     let key = config.key.own().cursors;
     let read = Command::new(&[b"HGET", key.as_bytes(), b"mark"]);
@@ -30,7 +30,7 @@ pub(super) async fn of<A: Ask>(server: &mut A, config: &RedisConfig) -> Result<M
     text.parse().map_err(|_| ODD)
 }
 
-/// Fails where a batch is for another store.
+/// Fails if the batch is for another store.
 pub(super) async fn check<A: Ask>(server: &mut A, config: &RedisConfig, expected: Option<Mark>) -> Result<(), Failure> {
     if expected.is_none() {
         return Ok(());

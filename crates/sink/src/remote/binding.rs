@@ -1,7 +1,8 @@
 //! Which store a sink of a gateway is bound to, and which writers don't reach it.
 //!
-//! A gateway binds the sink to the first store that it finds: to the mark of the store, which delivery keeps, and to what writers say
-//! of their sink, which they may change together. Each request names both, and a writer that has something else does nothing.
+//! A gateway binds the sink to the first store that it finds: to the store's mark, which delivery saves in the ledger, and to the writers'
+//! description of their sink, which an operator may change in all writers. Each request names both. If either differs, the writer does
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,10 +14,10 @@ use tokio::time::Instant;
 use super::protocol::{self, SinkInfo};
 use crate::{Mark, Reason, SinkError};
 
-/// A writer that doesn't reach the store is asked again after so long: its operator may have corrected it.
+/// The pause before a refused writer is asked again: the operator may have corrected it.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 
-/// What a sink is bound to. Its handles share it.
+/// The store and layout that a sink is bound to. The sink's handles share it.
 #[derive(Debug)]
 pub(crate) struct Binding {
     /// The sink's name in the writers' configuration.
@@ -28,13 +29,13 @@ pub(crate) struct Binding {
 struct State {
     /// The mark of the store.
     mark: Option<Mark>,
-    /// What the writers say of their sink.
+    /// The writers' description of their sink.
     bound: Option<Bound>,
-    /// Writers that have something else.
+    /// Writers with another store or another sink.
     refused: BTreeMap<String, Refused>,
 }
 
-/// A writer that isn't used.
+/// A writer that is passed over.
 #[derive(Debug)]
 struct Refused {
     since: Instant,
@@ -51,7 +52,7 @@ impl Refused {
 
 #[derive(Debug)]
 struct Bound {
-    /// The writer that said so.
+    /// The writer that gave the description.
     server: String,
     info: SinkInfo,
     fingerprint: String,
@@ -66,7 +67,7 @@ impl Binding {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes no other store than the one with this mark.
+    /// Accepts no other store than the one with this mark.
     pub(crate) fn expect(&self, mark: Mark) {
         let mut state = self.held();
         if state.mark != Some(mark) {
@@ -74,7 +75,7 @@ impl Binding {
         }
     }
 
-    /// Takes the store that is found next, whichever it is.
+    /// Accepts any store: the sink is bound to the next one that is found.
     pub(crate) fn unbind(&self) {
         *self.held() = State::default();
     }
@@ -93,7 +94,7 @@ impl Binding {
         self.held().bound.is_some()
     }
 
-    /// What an operator must know: what the store may lose, and which writers aren't used.
+    /// A warning for the operator: what the store may lose, and which writers aren't used.
     pub(crate) fn caution(&self) -> Option<Reason> {
         let state = self.held();
         let of_store = state.bound.as_ref().and_then(|bound| bound.info.caution.clone());
@@ -102,7 +103,7 @@ impl Binding {
         (!all.is_empty()).then(|| all.join("; ").into())
     }
 
-    /// A request with what the sink is bound to.
+    /// Adds the mark and the layout that the sink is bound to.
     pub(super) fn headers(&self, mut request: Builder) -> Builder {
         let state = self.held();
         if let Some(mark) = state.mark {
@@ -114,12 +115,12 @@ impl Binding {
         request
     }
 
-    /// Whether the writer was refused a short time ago.
+    /// Whether the writer was refused within the last `REFUSED_FOR`.
     pub(super) fn is_refused(&self, server: &str) -> bool {
         self.held().refused.get(server).is_some_and(|refused| refused.since.elapsed() < REFUSED_FOR)
     }
 
-    /// Why a writer isn't used whose answer says that it has something else; nothing if it has what the sink is bound to.
+    /// Why the writer isn't used, if its answer says that its store or sink differs; else `None`.
     pub(super) fn refusal(&self, server: &str, answer: &[u8]) -> Option<SinkError> {
         let info = protocol::differing(answer);
         let mut state = self.held();
@@ -154,7 +155,7 @@ impl Binding {
         reason
     }
 
-    /// In what two writers differ, in words.
+    /// The difference between two writers, as a message.
     fn difference(&self, one: (&str, &SinkInfo), other: (&str, &SinkInfo)) -> Option<String> {
         let sink = &self.sink;
         if let Some((name, here, there)) = one.1.difference(other.1) {
@@ -176,7 +177,7 @@ impl Binding {
         })
     }
 
-    /// Writers whose sink can't be used as they are configured come last.
+    /// Puts writers whose sink is misconfigured last.
     pub(super) fn pass_over(&self, failures: Vec<(String, SinkError)>) {
         let mut state = self.held();
         for (server, error) in failures {
@@ -187,10 +188,10 @@ impl Binding {
         }
     }
 
-    /// Binds the sink to what writers say, which have answered all at once.
+    /// Binds the sink, given the answers of all writers that answered.
     ///
     /// # Errors
-    /// None of them reaches the store, or they don't agree, and nothing tells which is right.
+    /// None of them reaches the store, or they disagree and the sink isn't bound yet.
     pub(super) fn bind(&self, answers: Vec<(String, SinkInfo)>) -> Result<(), SinkError> {
         let mut state = self.held();
         state.refused.clear();
@@ -206,7 +207,7 @@ impl Binding {
         let as_before = |(_, info): &(String, SinkInfo)| {
             state.bound.as_ref().is_some_and(|bound| bound.info.difference(info).is_none())
         };
-        // Those that have changed meanwhile are found out when they are used.
+        // Writers with a changed sink are refused when they are used.
         if let Some(at) = agreeing.iter().position(as_before) {
             agreeing = vec![agreeing.swap_remove(at)];
         }

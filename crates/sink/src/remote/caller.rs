@@ -1,4 +1,4 @@
-//! Requests to the writers of an upstream: which one is asked, and what its answer says.
+//! Requests to the writers of an upstream: chooses the writer, sends the request and interprets the answer.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,22 +19,22 @@ use super::{ANSWER_BYTES_MAX, RemoteConfig};
 use crate::http_client::{Answer, Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
 use crate::{Batch, Reason, SinkError};
 
-/// How long a writer may take to accept a connection, TLS included.
+/// The time-out of a connection to a writer, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// A writer that works says so each second: one that says nothing for so long has stopped.
+/// A working writer sends a newline each second: one that is silent for this long is treated as dead.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(3);
 
-/// How soon a lane tries again after it found no writer: one may answer at any moment, and a connection that is refused costs little.
+/// The longest pause of a lane that found no writer: one may be back at any moment, and a refused connection costs little.
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// A request to be made to whichever writer is asked.
+/// A request, to be sent to any writer of the upstream.
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
-    /// Behind the sink's path.
+    /// The path, relative to the sink's.
     pub(crate) path: &'a str,
     pub(crate) lane: Option<&'a Lane>,
     pub(crate) batch: Option<&'a Batch>,
-    /// Header fields beside those that all requests have.
+    /// Header fields in addition to those of all requests.
     pub(crate) headers: HeaderMap,
     pub(crate) content: Content<'a>,
     pub(crate) answer_max: usize,
@@ -45,18 +45,18 @@ pub(crate) enum Content<'a> {
     Empty,
     /// A frame or a query.
     Whole(Bytes),
-    /// So many bytes of an object, made from the first on for each writer that is asked.
+    /// The bytes of an object: their number, and a function that makes a new body for each writer.
     Object(u64, &'a (dyn Fn() -> Body + Send + Sync)),
 }
 
 impl<'a> Call<'a> {
-    /// A request without a body whose answer is short.
+    /// A request without a body and with a short answer.
     pub(crate) fn new(method: Method, path: &'a str) -> Self {
         let (headers, content) = (HeaderMap::new(), Content::Empty);
         Self { method, path, lane: None, batch: None, headers, content, answer_max: ANSWER_BYTES_MAX }
     }
 
-    /// Bytes that it has the writer store, if it has any stored.
+    /// The number of bytes to store, if the request stores anything.
     fn stores(&self) -> Option<usize> {
         match &self.content {
             Content::Whole(frame) => self.batch.map(|_| frame.len()),
@@ -71,7 +71,7 @@ pub(crate) struct Caller {
     config: RemoteConfig,
     client: HttpClient,
     binding: Arc<Binding>,
-    /// How often the sink was closed: calls in flight end by it.
+    /// How often the sink was closed: a change ends the calls in flight.
     closed: watch::Sender<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Caller {
         Self::waiting(config, binding, SILENCE_MAX)
     }
 
-    /// The same sink with connections of its own, for requests during which a writer may be silent for so long.
+    /// The same sink with connections of its own, for requests with another limit of silence.
     pub(crate) fn to_read(&self, silence_max: Duration) -> Self {
         Self::waiting(self.config.clone(), self.binding.clone(), silence_max)
     }
@@ -104,18 +104,18 @@ impl Caller {
         &self.binding
     }
 
-    /// The longest pause after the last failure. A store that fails gets the usual pauses.
+    /// The longest pause after the last failure, if no writer could be reached. If the store failed, the usual pauses apply.
     pub(crate) fn retry_max(&self) -> Option<Duration> {
         self.config.upstream.state().is_unreachable().then_some(RETRY_MAX)
     }
 
-    /// Ends the calls in flight and closes the connections that wait.
+    /// Ends the calls in flight and closes idle connections.
     pub(super) fn close(&self) {
         self.closed.send_modify(|count| *count += 1);
         self.client.close_idle();
     }
 
-    /// Asks a writer. The inner error is what the writer says its sink failed by.
+    /// Sends a request to a writer. The inner error is the failure of the writer's sink.
     pub(crate) async fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<Result<T, SinkError>, SinkError> {
         let mut closed = self.closed.subscribe();
         let work = pin!(self.ask_each(call));
@@ -126,7 +126,7 @@ impl Caller {
         };
         let parsed = parse(&answer);
         if parsed.is_err() {
-            // The next attempt asks another writer, whose connection to the store may be better.
+            // The next attempt uses another writer, whose connection to the store may work.
             server.count(RequestOutcome::StoreFailed);
             server.eject_for(&self.config.sink);
         } else {
@@ -138,7 +138,7 @@ impl Caller {
         Ok(parsed)
     }
 
-    /// One writer after the other: a batch only as long as it is certain that no writer has received anything.
+    /// Tries one writer after the other. A batch or object goes to the next one only if the last one certainly did nothing.
     async fn ask_each(&self, call: &Call<'_>) -> Result<(Bytes, Arc<Server>), SinkError> {
         let (upstream, stores) = (&self.config.upstream, call.stores().is_some());
         let mut is_refused = false;
@@ -172,7 +172,7 @@ impl Caller {
         Err(last)
     }
 
-    /// Asks a writer for bytes. An answer of any status is given as it comes, unless it is a writer's own refusal.
+    /// Asks a writer for bytes. Returns an answer of any status before its body is read, unless it is a writer's own refusal.
     pub(crate) async fn download(&self, call: &Call<'_>) -> Result<Answer, SinkError> {
         let mut last = self.no_writer();
         for server in self.order(call) {
@@ -216,7 +216,7 @@ impl Caller {
         SinkError::Unavailable(format!("DNS has not named a writer of the upstream {name} yet").into())
     }
 
-    /// Asks every writer at once what its sink is.
+    /// Asks all writers concurrently for the description of their sink.
     pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
         let ask = |server: Arc<Server>| async move {
             let answer = self.ask(&server, call).await.map_err(Unanswered::into_error);
@@ -231,7 +231,7 @@ impl Caller {
         let answer = self.send(server, call).await?;
         let is_draining = answer.headers().contains_key(protocol::DRAINING);
         let status = answer.status();
-        // A writer whose store is slow sends a byte each second.
+        // If the store is slow, the writer sends one byte a second: no minimum rate applies.
         let body = answer.at_any_rate().bytes(call.answer_max).await.map_err(|failure| failed(server, &failure))?;
         if is_draining {
             server.eject();
@@ -288,7 +288,7 @@ impl Caller {
     }
 }
 
-/// No answer came, or only a part of one.
+/// No answer was received, or only a part of one.
 fn failed(server: &Server, failure: &HttpFailure) -> Unanswered {
     server.eject();
     let error = if failure.is_misconfigured() { SinkError::Misconfigured } else { SinkError::Unavailable };
@@ -306,18 +306,18 @@ fn refused(server: &Server, status: StatusCode, body: &[u8]) -> Unanswered {
     }
     let words = words(server, status, body);
     match status {
-        // Neither a writer that drains nor a proxy without a writer has done anything.
+        // A draining writer, or a proxy without a backend, has done nothing.
         StatusCode::SERVICE_UNAVAILABLE => Unanswered::Unsent(SinkError::Unavailable(words)),
-        // It has another store.
+        // The writer has another store.
         StatusCode::CONFLICT => Unanswered::Unsent(SinkError::Misconfigured(words)),
         StatusCode::REQUEST_TIMEOUT => Unanswered::Unknown(SinkError::Unavailable(words)),
         status if status.is_server_error() => Unanswered::Unknown(SinkError::Unavailable(words)),
-        // The writer understood, and nothing was stored: another one would most likely say the same.
+        // The writer understood the request and stored nothing: another one would most likely give the same answer.
         _ => Unanswered::Refused(SinkError::Misconfigured(words)),
     }
 }
 
-/// What a writer said by a status other than 200.
+/// The reason of an answer with a status other than 200.
 fn words(server: &Server, status: StatusCode, body: &[u8]) -> Reason {
     #[derive(serde::Deserialize)]
     struct Problem {
@@ -328,13 +328,13 @@ fn words(server: &Server, status: StatusCode, body: &[u8]) -> Reason {
     format!("writer {} answers {status}: {}", server.label(), shortened(&detail)).into()
 }
 
-/// Why a writer gave no answer of 200.
+/// Why a request has no answer of 200.
 enum Unanswered {
-    /// It certainly received nothing, or did nothing: another writer may get the same.
+    /// The writer certainly received nothing, or did nothing: the request may go to another one.
     Unsent(SinkError),
-    /// What it did isn't known.
+    /// The effect is unknown.
     Unknown(SinkError),
-    /// It refused the request, and another one would as well.
+    /// The writer refused the request, and another one would too.
     Refused(SinkError),
 }
 
@@ -345,7 +345,7 @@ impl Unanswered {
     }
 }
 
-/// What an answer of 200 says: what was asked for, or why the sink failed.
+/// Parses an answer of 200: the value, or why the sink failed.
 fn parse<T: DeserializeOwned>(answer: &[u8]) -> Result<T, SinkError> {
     if let Ok(Outcome::Failed { misconfigured, reason }) = serde_json::from_slice(answer) {
         let error = if misconfigured { SinkError::Misconfigured } else { SinkError::Unavailable };

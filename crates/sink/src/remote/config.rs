@@ -1,4 +1,4 @@
-//! What a gateway's sink of kind `writer` needs to know: which writers, which of their sinks, and which kind of store that is.
+//! The configuration of a gateway's sink of kind `writer`: which writers, which of their sinks, and which kind of store.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::{ObjectRules, Traits};
 pub struct RemoteConfig {
     /// The writers.
     pub upstream: Upstream,
-    /// The name of the only writer that the sink uses; all of the upstream without.
+    /// The name of the only writer that the sink uses. `None`: all writers of the upstream.
     pub server: Option<String>,
     /// The sink's name in the writers' configuration.
     pub sink: String,
-    /// The kind of store that it is.
+    /// Its kind of store.
     pub store: RemoteStore,
-    /// What of the sink is known here: by the names of its settings, the same as in [`protocol::SinkInfo::parts`](super::protocol::SinkInfo).
+    /// The sink's settings that the gateway's table has, named as in [`protocol::SinkInfo::parts`](super::protocol::SinkInfo).
     pub parts: BTreeMap<String, String>,
     /// Whether events are read back through the writers.
     pub reads: bool,
@@ -47,7 +47,7 @@ impl RemoteConfig {
 pub struct RemoteObjectsConfig {
     /// The writers and their sink. Its kind of store has objects.
     pub remote: RemoteConfig,
-    /// What the gateway's objects are like.
+    /// The rules of the gateway's objects.
     pub rules: ObjectRules,
 }
 
@@ -64,7 +64,7 @@ pub enum RemoteStore {
     Nats,
     /// Documents of an Elasticsearch or OpenSearch store.
     Elasticsearch,
-    /// Somebody's server.
+    /// The receiver of a web hook.
     Webhook,
     /// Files of a directory.
     Directory,
@@ -72,19 +72,19 @@ pub enum RemoteStore {
     Swift,
     /// Objects in a bucket of S3.
     S3,
-    /// Takes everything and keeps nothing.
+    /// Accepts everything and stores nothing.
     Null,
-    /// The memory of a test.
+    /// Memory, in tests.
     Memory,
 }
 
-/// A text that names no such kind.
+/// A string that names no such kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("wanted sqlite, postgres, redis, nats, elasticsearch, webhook, directory, swift, s3 or null")]
 pub struct UnknownStore;
 
 impl RemoteStore {
-    /// Those that configurations may name.
+    /// The kinds that configurations may name.
     pub const NAMED: [Self; 10] = [
         Self::Sqlite,
         Self::Postgres,
@@ -128,13 +128,13 @@ impl RemoteStore {
         matches!(self, Self::Directory | Self::Swift | Self::S3)
     }
 
-    /// What delivery must know of the store before any writer answers.
+    /// The capabilities that delivery needs before any writer answers.
     #[must_use]
     pub const fn traits(self) -> Traits {
-        /// The same as the store's own sink says, which a gateway may be built without.
+        /// The same value as in the store's own sink, which a gateway may be built without.
         const MINUTE: Duration = Duration::from_mins(1);
         let (settle, fenced) = match self {
-            // The store lives and dies with the writer's directory, and not with the journal.
+            // SQLite too: the store shares its fate with the writer's directory, not with the journal.
             Self::Sqlite | Self::Postgres | Self::Redis | Self::Nats => (MINUTE, true),
             Self::Memory => (Duration::ZERO, true),
             Self::Elasticsearch | Self::Webhook | Self::Directory | Self::Swift | Self::S3 | Self::Null => {
@@ -158,7 +158,7 @@ impl FromStr for RemoteStore {
 pub struct DeliverToken(HeaderValue);
 
 impl DeliverToken {
-    /// A token, unless it has characters that no token has.
+    /// A token, unless the string has characters that no token has.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,4 +1,5 @@
-//! Connects a sink of a gateway: asks the writers what their sink is, compares it with the gateway's table, and binds the sink to their store.
+//! Connects a sink of a gateway: asks the writers for their sink's description, compares it with the gateway's table, and binds the sink
+//! to their store.
 
 use http::Method;
 
@@ -8,13 +9,13 @@ use super::protocol::SinkInfo;
 use crate::SinkError;
 
 impl Caller {
-    /// Connects the writers' sink to its store, and binds this one to it. `also` compares what only some kinds of store have; its error says
-    /// in what a writer's sink differs.
+    /// Connects the writers' sink to its store, and binds this sink to that store. `also` compares settings of some kinds of store only; its
+    /// error names the difference.
     pub(crate) async fn connect(&self, also: impl Fn(&SinkInfo) -> Result<(), String>) -> Result<(), SinkError> {
         let call = Call::new(Method::GET, "");
         if self.binding().is_bound() {
             match self.call::<SinkInfo>(&call).await.and_then(|answer| answer) {
-                // What none of the writers has any more they may have changed together.
+                // If no writer has the bound sink any more, the operator may have changed all of them: ask again.
                 Err(SinkError::Misconfigured(_)) => {}
                 answered => return answered.map(drop),
             }
@@ -38,7 +39,7 @@ impl Caller {
         Ok(())
     }
 
-    /// Compares what a writer has with what this gateway's configuration says of it.
+    /// Compares a writer's sink with this gateway's configuration.
     fn check(&self, info: &SinkInfo) -> Result<(), String> {
         let RemoteConfig { sink, store, reads, parts, .. } = self.config();
         let wanted = store.as_str();

@@ -1,4 +1,4 @@
-//! A batch as bytes between a gateway and a writer: a header, the records, a checksum of all before it.
+//! The encoding of a batch between a gateway and a writer: a header, the records, a checksum of everything before it.
 //!
 //! ```text
 //! "FBB1"                                 the format
@@ -12,7 +12,7 @@
 //! u64 checksum                           XXH3-64 of all before it
 //! ```
 //!
-//! Integers are little-endian. The checksum finds damage on the way; it is no protection against a forger, whom the token keeps out.
+//! Integers are little-endian. The checksum detects corruption in transit. It doesn't protect against forgery: the token does.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
@@ -24,10 +24,10 @@ use crate::{Batch, Record, Write};
 const MAGIC: &[u8; 4] = b"FBB1";
 const HAS_EVENT_TIME: u8 = 1;
 const IS_UPSERT: u8 = 2;
-/// Bytes of a record beside its texts and payload: at most.
+/// The largest size of a record without its strings and payload.
 const RECORD_BYTES: usize = 8 + 16 + 8 + 1 + 8 + 8 + 2 + 2 + 4;
 const CHECKSUM_BYTES: usize = 8;
-/// Bytes of the largest frame: a batch of full size, or one event above it.
+/// The size of the largest frame: a batch of full size and one more event.
 pub const FRAME_BYTES_MAX: usize = MAGIC.len()
     + 4
     + DELIVERY_BYTES_MAX
@@ -35,24 +35,24 @@ pub const FRAME_BYTES_MAX: usize = MAGIC.len()
     + DELIVERY_RECORDS_MAX * (RECORD_BYTES + TYPE_NAME_BYTES_MAX + SOURCE_BYTES_MAX)
     + CHECKSUM_BYTES;
 
-/// Bytes that are no frame.
+/// Why bytes are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
-    /// It doesn't begin as a frame of this version does.
+    /// It has another magic number: not a frame of this version.
     #[error("the body is no batch of this version: run the same release of gateway and writer")]
     Format,
-    /// It ends early, or has bytes behind its end.
+    /// It is truncated, or has trailing bytes.
     #[error("the batch is cut, or has bytes behind its end")]
     Length,
     /// The checksum differs.
     #[error("the batch was damaged on the way: its checksum differs")]
     Checksum,
-    /// A record makes no sense.
+    /// A record is malformed, or its sequence is out of range.
     #[error("record {0} of the batch makes no sense")]
     Record(usize),
 }
 
-/// The batch's records as a frame. Lane and positions travel beside it.
+/// The batch's records as a frame. The lane and the positions are in header fields.
 #[must_use]
 pub fn encode(batch: &Batch) -> Bytes {
     let texts = |record: &Record<'_>| record.type_name.len() + record.source.len();
@@ -87,15 +87,15 @@ fn put(frame: &mut BytesMut, record: &Record<'_>) {
     frame.put_slice(record.payload);
 }
 
-/// Lengths are far below 4 GiB; a longer one would be refused by its reader.
+/// Lengths are far below 4 GiB. The reader would refuse a saturated one.
 fn saturated(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// The batch of `lane` from position `first` to `last` whose records `frame` holds. Payloads stay where they are.
+/// Decodes the batch of `lane` from position `first` to `last`. Payloads are not copied.
 ///
 /// # Errors
-/// [`BadFrame`] says what is wrong: nothing of such a batch may be stored.
+/// [`BadFrame`] names the defect: nothing of such a batch may be stored.
 pub fn decode(frame: &Bytes, lane: Lane, first: u64, last: u64) -> Result<Batch, BadFrame> {
     let body = frame.len().checked_sub(CHECKSUM_BYTES).ok_or(BadFrame::Length)?;
     let (body, mut checksum) = frame.split_at(body);

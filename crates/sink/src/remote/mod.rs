@@ -1,7 +1,7 @@
-//! The sink of a gateway whose stores are a writer's: each call is a request to a writer, which does the same call on its own sink.
+//! The sink of a gateway that stores through writers: each call is a request to a writer, which makes the same call on its own sink.
 //!
-//! The store's cursor stays the truth, and the lane stays the owner of its progress: a writer owns nothing. A lane sticks to a writer and
-//! uses another one where that one doesn't answer.
+//! The store's cursor still decides, and the lane still owns its progress: a writer keeps none. A lane sticks to one writer and
+//! uses another one if that one doesn't answer.
 
 mod binding;
 pub(crate) mod caller;
@@ -30,9 +30,9 @@ use caller::{Call, Caller, Content, SILENCE_MAX, odd};
 use protocol::{ClaimQuery, HeldAnswer, Outcome};
 use reading::{PageJson, QueryJson};
 
-/// Bytes of a page: each byte of a payload may be escaped.
+/// The largest page, in bytes: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
-/// Bytes of an answer that isn't about a batch.
+/// The largest answer that isn't about a batch, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// The sink's handle. Cheap to clone.
@@ -86,7 +86,7 @@ impl Remote {
         self.fitting(self.shared.caller.call(&call).await??)
     }
 
-    /// What a writer says of a lane, if its kind of store can say that.
+    /// What the store holds of a lane, if that fits the kind of store.
     fn fitting(&self, answer: HeldAnswer) -> Result<Option<Held>, SinkError> {
         let held = answer.into_held().ok_or_else(|| odd("a claim that is none"))?;
         if held.is_some() == self.store().traits().fenced {
@@ -118,7 +118,7 @@ impl Remote {
         self.shared.reads.read(move || Reader(shared.caller.to_read(SILENCE_MAX)), query).await
     }
 
-    /// Ends the calls in flight and closes the connections that wait.
+    /// Ends the calls in flight and closes idle connections.
     pub(crate) async fn close(&self) {
         self.shared.caller.close();
         self.shared.reads.close().await;

@@ -1,4 +1,4 @@
-//! What a gateway and a writer say to each other about whole objects: how large they may be, and the digests of an upload.
+//! The protocol between a gateway and a writer for whole objects: size limits, and the digests of an upload.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::ObjectRules;
 
-/// The path of an object begins with it, behind that of its sink; the object's name follows.
+/// The prefix of an object's path, relative to its sink's; the object's name follows.
 pub const PATH: &str = "objects/";
-/// Both digests of an upload's bytes, as RFC 9530 writes them: `md5=:…:, sha-256=:…:`.
+/// The header field with both digests of an upload, in the format of RFC 9530: `md5=:…:, sha-256=:…:`.
 pub const DIGEST: &str = "content-digest";
 
-/// How large objects of a sink are. A gateway makes them: it may make smaller ones than the writer's table says, and no larger ones.
+/// The size limits of a sink's objects. The gateway's limits must not exceed those of the writer's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectLimits {
-    /// Bytes at which an object ends.
+    /// The size at which an object ends, in bytes.
     max_bytes: u64,
-    /// Events at which an object ends.
+    /// The number of events at which an object ends.
     max_records: u64,
 }
 
@@ -27,10 +27,10 @@ impl From<&ObjectRules> for ObjectLimits {
 }
 
 impl ObjectLimits {
-    /// Compares the limits of a gateway, which are these, with those of the writer's sink.
+    /// Compares the gateway's limits, `self`, with those of the writer's sink.
     ///
     /// # Errors
-    /// The gateway allows larger objects, in words.
+    /// A message, if the gateway allows larger objects.
     pub(crate) fn check(self, writer: Option<Self>, sink: &str) -> Result<(), String> {
         let Some(writer) = writer else {
             return Err(format!("it says nothing of the objects of its sink `{sink}`: run the same release of both"));
@@ -45,13 +45,13 @@ impl ObjectLimits {
     }
 }
 
-/// The digests as [`DIGEST`] has them.
+/// Formats the digests for [`DIGEST`].
 #[must_use]
 pub fn digest_text(md5: &[u8; 16], sha256: &[u8; 32]) -> String {
     format!("md5=:{}:, sha-256=:{}:", STANDARD.encode(md5), STANDARD.encode(sha256))
 }
 
-/// The digests that a text of [`DIGEST`] has, if it has both.
+/// Parses the digests from [`DIGEST`]; `None` unless it has both.
 #[must_use]
 pub fn digests_of(text: &str) -> Option<([u8; 16], [u8; 32])> {
     let value = |name: &str| {

@@ -1,4 +1,4 @@
-//! What a gateway and a writer say to each other: paths, header fields, and answers as JSON. `docs/writer-protocol.md` is its page.
+//! The protocol between a gateway and a writer: paths, header fields, and answers as JSON. `docs/writer-protocol.md` documents it.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::objects::ObjectLimits;
 use crate::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
 
-/// Every path begins with it; behind it stands the sink's name.
+/// The prefix of every path; the sink's name follows.
 pub const PATH: &str = "/ingest/data";
-/// The type of a body that is a [frame](super::frame).
+/// The content type of a [frame](super::frame).
 pub const CONTENT_TYPE: &str = "application/vnd.forebay.batch";
-/// The type of the body of a writer's own refusal.
+/// The content type of a writer's own refusal.
 pub const PROBLEM: &str = "application/problem+json";
 /// The lane: origin, shard and sink's name in the gateway's configuration, as in `0f…c1/0/warehouse`.
 pub const LANE: &str = "forebay-lane";
@@ -22,36 +22,36 @@ pub const LANE: &str = "forebay-lane";
 pub const POSITIONS: &str = "forebay-positions";
 /// The claim of the process that sends a batch, as 32 hexadecimal digits.
 pub const CLAIM: &str = "forebay-claim";
-/// Up to where the lane knows its events to be stored: [`crate::Batch::floor`].
+/// The position up to which the lane knows its events to be stored: [`crate::Batch::floor`].
 pub const FLOOR: &str = "forebay-floor";
-/// The highest position that was ever handed to the sink before: [`crate::Batch::again`].
+/// The highest position that was ever sent to the sink before: [`crate::Batch::again`].
 pub const AGAIN: &str = "forebay-again";
 /// The mark of the store that the gateway's sink is bound to, as 32 hexadecimal digits.
 pub const MARK: &str = "forebay-mark";
 /// The [fingerprint](SinkInfo::fingerprint) of the sink that the gateway is bound to.
 pub const LAYOUT: &str = "forebay-layout";
-/// A writer that ends names it: its gateways use another one.
+/// A draining writer sends it: its gateways then use another one.
 pub const DRAINING: &str = "forebay-draining";
-/// How often a writer says that it still works, while its store does: a newline before the answer.
+/// The interval of heartbeats while the store works: newlines before the answer.
 pub const HEARTBEAT: Duration = Duration::from_secs(1);
-/// Bytes of an answer to a batch that a gateway reads: each record may be refused with a reason.
+/// The largest answer to a batch, in bytes: each record may be refused with a reason.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What a writer says of one of its sinks.
+/// A writer's description of one of its sinks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinkInfo {
     /// The kind of store, as configurations name it.
     pub kind: String,
     /// Whether events can be read back from it.
     pub reads: bool,
-    /// What the store may lose although it has answered, in words.
+    /// A warning: what the store may lose although it has answered.
     pub caution: Option<String>,
-    /// The store's mark, as 32 hexadecimal digits, if it has a place for one.
+    /// The store's mark, as 32 hexadecimal digits, if it can keep one.
     pub mark: Option<String>,
-    /// What is stored where and how, by the names of settings: the table, its columns, keys, subjects. Writers of one upstream have the
-    /// same ones.
+    /// Where and how it stores, by the names of settings: the table, its columns, keys, subjects. They are equal in all writers of an
+    /// upstream.
     pub parts: BTreeMap<String, String>,
-    /// How large its objects may be, if it stores objects.
+    /// The largest objects that it accepts, if it stores objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<ObjectLimits>,
 }
@@ -63,14 +63,14 @@ impl SinkInfo {
         self.mark.as_deref()?.parse().ok()
     }
 
-    /// The kind and the parts as 16 hexadecimal digits: those of two sinks that store alike are the same.
+    /// A hash of the kind and the parts, as 16 hexadecimal digits. Sinks that store alike have the same one.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let text = serde_json::to_vec(&(&self.kind, &self.parts)).unwrap_or_default();
         format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&text))
     }
 
-    /// The first part in which `other` differs: its name, its value here and there. An absent part is `none`.
+    /// The first part that differs from `other`: its name, its value here and in `other`. An absent part is `none`.
     #[must_use]
     pub fn difference<'a>(&'a self, other: &'a Self) -> Option<(&'a str, &'a str, &'a str)> {
         if self.kind != other.kind {
@@ -86,7 +86,7 @@ impl SinkInfo {
 /// What the store holds of a lane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldAnswer {
-    /// The cursor's position; none where the store keeps no cursors.
+    /// The cursor's position; `None` if the store keeps no cursors.
     position: Option<u64>,
     /// The claims on it, as 32 hexadecimal digits each.
     claims: Vec<String>,
@@ -100,7 +100,7 @@ impl From<Option<Held>> for HeldAnswer {
 }
 
 impl HeldAnswer {
-    /// What the sink holds; nothing where a claim isn't one.
+    /// The parsed answer; `None` if a claim is malformed.
     #[must_use]
     pub fn into_held(self) -> Option<Option<Held>> {
         let claims = claims_of(&self.claims)?;
@@ -108,13 +108,13 @@ impl HeldAnswer {
     }
 }
 
-/// Asks for a claim to be exchanged: [`crate::Sink::claim`].
+/// A request to exchange a claim: [`crate::Sink::claim`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimQuery {
     claim: String,
-    /// The claims that it may take the place of.
+    /// The claims that it may replace.
     known: Vec<String>,
-    /// Where it takes the place of any: the position that the cursor is set to.
+    /// If it may replace any claim: the position to set the cursor to.
     forced: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ impl ClaimQuery {
         Self { claim: claim.to_string(), known, forced }
     }
 
-    /// What is asked for; nothing where a claim isn't one.
+    /// The parsed request; `None` if a claim is malformed.
     #[must_use]
     pub fn into_takeover(self) -> Option<(Claim, Takeover)> {
         let known = Takeover::Known(claims_of(&self.known)?.into());
@@ -143,7 +143,7 @@ fn claims_of(texts: &[String]) -> Option<Vec<Claim>> {
     texts.iter().map(|text| text.parse().ok()).collect()
 }
 
-/// A record by its index within its batch, and why it isn't stored.
+/// A refused record: its index within the batch, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {
     /// From 0.
@@ -152,18 +152,18 @@ pub struct Why {
     pub reason: String,
 }
 
-/// A record by its index within its batch, and why it is to be sent again.
+/// A record to retry: its index within the batch, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Again {
     /// From 0.
     pub index: usize,
     /// The store's words.
     pub reason: String,
-    /// Whether that is because of the store, not of the record.
+    /// Whether the cause is the store, not the record.
     pub of_store: bool,
 }
 
-/// What became of a batch, or of a call.
+/// The outcome of a batch, or of another call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -176,21 +176,21 @@ pub enum Outcome {
     },
     /// [`Report::Except`].
     Except {
-        /// Refused for good.
+        /// Refused permanently.
         refused: Vec<Why>,
-        /// To be sent again.
+        /// To be retried.
         retry: Vec<Again>,
     },
     /// The writer's sink, or its store, isn't the one that the gateway is bound to: nothing was done.
     Differs {
-        /// What it is.
+        /// The description of the writer's sink.
         info: SinkInfo,
     },
     /// [`SinkError`].
     Failed {
         /// Whether the operator must act.
         misconfigured: bool,
-        /// In words.
+        /// The message.
         reason: String,
     },
 }
@@ -227,10 +227,10 @@ impl From<SinkError> for Outcome {
 }
 
 impl Outcome {
-    /// The report that a batch of `count` records came to.
+    /// The report of a batch of `count` records.
     ///
     /// # Errors
-    /// What the writer's sink failed by; also where an index isn't one of the batch's.
+    /// The failure of the writer's sink; also if an index is out of the batch's range.
     pub fn into_report(self, count: usize) -> Result<Report, SinkError> {
         let ascends = |indices: &[usize]| {
             indices.is_sorted_by(|one, other| one < other) && indices.last().is_none_or(|last| *last < count)
@@ -262,7 +262,7 @@ impl Outcome {
     }
 }
 
-/// What the writer's sink is, if an answer says that it isn't the one that the gateway is bound to.
+/// The description of the writer's sink, if the answer says that the gateway is bound to another one.
 pub(super) fn differing(answer: &[u8]) -> Option<SinkInfo> {
     if !answer.trim_ascii_start().starts_with(br#"{"differs""#) {
         return None;
@@ -273,13 +273,13 @@ pub(super) fn differing(answer: &[u8]) -> Option<SinkInfo> {
     }
 }
 
-/// A lane as [`LANE`] has it.
+/// Formats a lane for [`LANE`].
 #[must_use]
 pub fn lane_text(lane: &Lane) -> String {
     format!("{}/{lane}", lane.origin)
 }
 
-/// The lane that a text of [`LANE`] stands for.
+/// Parses a lane from [`LANE`].
 #[must_use]
 pub fn lane_of(text: &str) -> Option<Lane> {
     let mut parts = text.splitn(3, '/');
@@ -288,12 +288,12 @@ pub fn lane_of(text: &str) -> Option<Lane> {
     is_name.then_some(Lane { origin: origin.parse().ok()?, shard: shard.parse().ok()?, sink: sink.into() })
 }
 
-/// The first and last position that a text of [`POSITIONS`] stands for.
+/// Parses the first and last position from [`POSITIONS`].
 #[must_use]
 pub fn positions_of(text: &str) -> Option<(u64, u64)> {
     let (first, last) = text.split_once('-')?;
     let (first, last) = (u64::from_str(first).ok()?, u64::from_str(last).ok()?);
-    // A batch may be empty, and then ends before it begins.
+    // An empty batch ends before it begins.
     (first >= 1 && last >= first - 1).then_some((first, last))
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A [`Query`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryJson {
-    /// The first and the last id, both included; else the events are chosen by what follows.
+    /// The first and the last id, both inclusive. Without them, the fields below choose the events.
     ids: Option<[String; 2]>,
     #[serde(rename = "type")]
     type_name: Option<String>,
@@ -23,7 +23,7 @@ pub struct QueryJson {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageJson {
-    /// Events, and where the next page begins.
+    /// Events, and the start of the next page.
     Page {
         /// The events.
         events: Vec<EventJson>,
@@ -36,7 +36,7 @@ pub enum PageJson {
     Bookmark,
     /// [`ReadError::Unavailable`].
     Unavailable {
-        /// In words.
+        /// The message.
         reason: String,
     },
 }
@@ -71,7 +71,7 @@ impl From<&Query> for QueryJson {
 }
 
 impl QueryJson {
-    /// The query, if it makes sense.
+    /// The query, if it is valid.
     #[must_use]
     pub fn into_query(self) -> Option<Query> {
         let wanted = match &self.ids {
@@ -105,7 +105,7 @@ impl PageJson {
     /// The page.
     ///
     /// # Errors
-    /// What the store failed by; also where the page makes no sense.
+    /// The store's failure; also if the page is malformed.
     pub fn into_page(self) -> Result<Page, ReadError> {
         let odd = || ReadError::Unavailable("the writer's page makes no sense".into());
         match self {
@@ -150,7 +150,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
-        // A text takes whatever is written.
+        // Writing to a `String` can't fail.
         let _ = write!(text, "{byte:02x}");
     }
     text

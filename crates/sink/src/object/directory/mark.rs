@@ -1,4 +1,4 @@
-//! The mark of a directory: a file that no reader of objects looks at.
+//! The mark of a directory: a file that readers of objects ignore.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::{Mark, SinkError};
 
 const NAME: &str = ".forebay-mark";
 const TEMPORARY: &str = ".forebay-mark.partial";
-/// A mark's digits, and one byte by which a longer text is known.
+/// The digits of a mark, and one more byte to detect a longer file.
 const BYTES_MAX: u64 = 33;
 
-/// Reads the mark, and makes it where the directory has none.
+/// Reads the mark, and creates it if the directory has none.
 pub(super) fn of(files: &dyn Files, folder: &Path) -> Result<Mark, SinkError> {
     match read(files, folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -21,7 +21,7 @@ pub(super) fn of(files: &dyn Files, folder: &Path) -> Result<Mark, SinkError> {
     make(files, folder).map_err(|error| failure::of_io(folder, &error))
 }
 
-/// Another writer that makes it at the same time has the lock, or finds it.
+/// Creates the mark under the directory's lock, unless a concurrent writer has created it.
 fn make(files: &dyn Files, folder: &Path) -> io::Result<Mark> {
     files.make_folder(folder)?;
     let _lock = files.lock(folder)?;

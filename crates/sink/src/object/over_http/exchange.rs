@@ -1,4 +1,4 @@
-//! Objects of gateways: a writer passes their bytes on to the store as they come, and back as the store gives them.
+//! Objects of gateways: a writer streams their bytes to the store and back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use super::put::{Store, Upload};
 use crate::http_client::{Answer, BodyError, empty};
 use crate::object::ObjectUpload;
 
-/// Smaller objects are read before they are sent: the store can have them twice, and needn't be asked before.
+/// Smaller objects are buffered before they are sent: the upload can be repeated, so the store needn't be asked first.
 const WHOLE_BYTES_MAX: u64 = 256 * 1024;
 
 impl Store {
@@ -34,7 +34,7 @@ impl Store {
         let once = || {
             let from = body.lock().unwrap_or_else(PoisonError::into_inner).take();
             is_wanted_again.fetch_or(from.is_none(), Ordering::Relaxed);
-            // In the place of bytes that were sent there is nothing: the request fails by its length.
+            // The body was consumed by the first request: an empty one makes the second request fail by its length.
             Body::Passed { from: from.unwrap_or_else(empty), left: bytes }
         };
         let upload = Upload { name: &name, digests, content_type, is_new: false, is_once: true, body: once };
@@ -50,7 +50,7 @@ impl Store {
     }
 }
 
-/// All bytes of a body, if they are as many.
+/// Buffers a body; `None` unless it has exactly this many bytes.
 async fn whole(mut body: crate::http_client::Body, bytes: u64) -> Option<Bytes> {
     let bytes = usize::try_from(bytes).ok()?;
     let mut whole = BytesMut::with_capacity(bytes);
@@ -64,7 +64,7 @@ async fn whole(mut body: crate::http_client::Body, bytes: u64) -> Option<Bytes> 
     (whole.len() == bytes).then(|| whole.freeze())
 }
 
-/// The bytes of an answer as the body of another.
+/// Streams an answer's bytes as the body of another message.
 pub(super) fn passed(answer: Answer) -> crate::http_client::Body {
     let pieces = try_unfold(answer, async |mut answer| {
         let piece = answer.chunk().await.map_err(BodyError::from)?;

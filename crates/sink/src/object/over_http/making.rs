@@ -1,4 +1,4 @@
-//! Makes an object, its description and what stands apart, and has a target store them in their order.
+//! Makes an object, its description and its attachments, and lets a target store them in order.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,23 +19,23 @@ use crate::object::description;
 use crate::object::room::Room;
 use crate::object::{Manifest, ObjectRules, Parts};
 
-/// Parts of payloads that are sent at once.
+/// Attachments that are sent concurrently.
 const PARTS_IN_FLIGHT: usize = 4;
 
-/// Where objects are sent to.
+/// The destination of objects.
 pub(super) trait Target: Sync {
-    /// Stores bytes under a name that nothing else has. Where they are there already, they are compared.
+    /// Stores bytes under a unique name. If an object exists there, its bytes are compared.
     fn put_object(
         &self,
         lane: &Lane,
         upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
     ) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Stores a description, in the place of an older one.
+    /// Stores a description, and replaces an older one.
     fn describe(&self, lane: &Lane, name: &str, text: Bytes) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
-/// How large objects are, and the memory that they have.
+/// The rules of objects, and their memory budget.
 pub(super) struct Making {
     pub(super) rules: ObjectRules,
     parting: Option<Parting>,
@@ -49,12 +49,12 @@ impl Making {
         Self { rules, parting, room: Room::new(), digesting: Digesting::default() }
     }
 
-    /// Why an event with this payload can't be stored, if it can't.
+    /// Why an event with this payload can't be stored; `None` if it can.
     pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
         self.parting.as_ref()?.refusal(payload)
     }
 
-    /// Puts the object and its description, each of which is there already or isn't, behind what stands apart.
+    /// Stores the attachments, then the object, then its description. Each of them may exist already.
     pub(super) async fn put<P: Parts>(
         &self,
         target: &impl Target,
@@ -73,7 +73,7 @@ impl Making {
     }
 }
 
-/// Puts the parts of payloads that are objects of their own, and says how many they are.
+/// Stores the parts of payloads that become objects of their own. Returns their number.
 async fn put_apart<P: Parts>(target: &impl Target, manifest: &Manifest, parts: &P) -> Result<Option<u64>, Failure> {
     let Some(parting) = Parting::of(manifest.apart.as_ref()) else { return Ok(None) };
     let count = AtomicU64::new(0);

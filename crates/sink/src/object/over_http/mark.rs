@@ -1,8 +1,8 @@
-//! The mark of what objects are kept in: an object beside them.
+//! The mark of a container or bucket: an object in it.
 //!
-//! S3 decides between several writers that make it at once: one of them succeeds, the others get 412. Swift looks whether there is an object,
-//! and then stores the new one: of two writers both may succeed, and the later mark stays. So a mark of Swift counts when it is older than
-//! any request could still be under way to replace it.
+//! S3 resolves concurrent creation: one writer succeeds, the others get 412. Swift checks for an object and then stores the new one, which
+//! isn't atomic: two writers may both succeed, and the later mark wins. So a mark of Swift is valid only when no request that could replace
+//! it can still be in flight.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -19,15 +19,15 @@ use crate::object::Prefix;
 
 const NAME: &str = "forebay-mark";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
-/// More bytes aren't a mark's.
+/// The largest body that is read.
 const BYTES_MAX: usize = 1024;
 
-/// The age from which nothing replaces a mark of Swift.
+/// The age at which a mark of Swift is valid.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
-/// When Swift has stored an object, in seconds since 1970 with fractions.
+/// The time at which Swift stored an object, in seconds since 1970 with a fraction.
 const STORED_AT: &str = "x-timestamp";
 
-/// Reads the mark, and makes it where there is none.
+/// Reads the mark, and creates it if there is none.
 pub(super) async fn of(store: &Store, prefix: &Prefix) -> Result<Mark, Failure> {
     let name = format!("{}{NAME}", prefix.fixed());
     if let Some(mark) = settled(store, &name).await? {
@@ -36,7 +36,7 @@ pub(super) async fn of(store: &Store, prefix: &Prefix) -> Result<Mark, Failure> 
     let mark = Mark::random().map_err(|error| Failure::Parts(error.to_string().into()))?;
     let text = Bytes::from(mark.to_string());
     let digests = Digests::of(&text);
-    // Of several writers that connect at once one finds nothing under the name.
+    // Of several concurrent writers only one may create the object.
     let ask = || Ask::put(&name, Body::Whole(text.clone()), digests, TEXT).with(header::IF_NONE_MATCH, "*");
     let mut answer = store.send_into_container(&ask).await?;
     if answer.status() == StatusCode::NOT_IMPLEMENTED {
@@ -49,7 +49,7 @@ pub(super) async fn of(store: &Store, prefix: &Prefix) -> Result<Mark, Failure> 
     settled(store, &name).await?.ok_or(Failure::Unsettled { object: name })
 }
 
-/// The mark, when nothing replaces it any more.
+/// The mark, once it is valid.
 async fn settled(store: &Store, name: &str) -> Result<Option<Mark>, Failure> {
     loop {
         let Some((mark, age)) = read(store, name).await? else { return Ok(None) };
@@ -61,7 +61,7 @@ async fn settled(store: &Store, name: &str) -> Result<Option<Mark>, Failure> {
     }
 }
 
-/// The mark and its age, if the store says it.
+/// The mark, and its age if the store reports one.
 async fn read(store: &Store, name: &str) -> Result<Option<(Mark, Option<Duration>)>, Failure> {
     let given = store.service.send(|| Ask::of(Method::GET, Some(name))).await?;
     if given.status() == StatusCode::NOT_FOUND {
@@ -77,7 +77,7 @@ async fn read(store: &Store, name: &str) -> Result<Option<(Mark, Option<Duration
         .ok_or_else(|| Failure::Unclear { doing: doing(), missing: "a mark of 32 digits".to_owned() })
 }
 
-/// How long ago an object was stored, by the clocks of the store alone. Unknown where the answer names no time of either kind.
+/// The age of an object, by the store's own clock. `None` if the answer lacks one of both times.
 fn age(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let now = httpdate::parse_http_date(text(header::DATE.as_str())?).ok()?.duration_since(UNIX_EPOCH).ok()?;

@@ -1,5 +1,5 @@
-//! Objects that a writer stores: the gateway makes them, and the writer's own sink passes them on to its store. The writer has the
-//! credentials, and answers when the store has.
+//! Objects stored through a writer: the gateway makes them, and the writer's own sink streams them to its store. The writer has the
+//! credentials, and answers after the store.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::remote::objects::{DIGEST, ObjectLimits, PATH, digest_text};
 use crate::remote::protocol::Outcome;
 use crate::{Mark, Reason, SinkError};
 
-/// The store gets as long as a reader waits.
+/// A writer may be silent for as long as a reader waits for the store.
 const READ_SILENCE_MAX: Duration = OBJECT_READ_TIMEOUT;
 
 /// A sink of writers.
@@ -30,7 +30,7 @@ pub(super) struct WriterSink {
 }
 
 impl WriterSink {
-    /// Connects to the writers when it is called.
+    /// A sink that connects to the writers at its first call.
     pub(super) fn new(config: RemoteConfig) -> Self {
         Self { caller: Caller::new(config) }
     }
@@ -39,7 +39,7 @@ impl WriterSink {
         &self.caller
     }
 
-    /// The same for those who read, with connections of its own.
+    /// The same sink with connections of its own, for reads.
     pub(super) fn to_read(&self) -> Self {
         Self { caller: self.caller.to_read(READ_SILENCE_MAX) }
     }
@@ -48,7 +48,7 @@ impl WriterSink {
         format!("sink {} of a writer", self.caller.config().sink)
     }
 
-    /// Connects the writer's sink to its store, and compares what its objects are like.
+    /// Connects the writer's sink to its store, and compares the limits of objects.
     pub(super) async fn connect(&self, rules: &ObjectRules) -> Result<(), SinkError> {
         let here = ObjectLimits::from(rules);
         self.caller.connect(|info| here.check(info.objects, &self.caller.config().sink)).await

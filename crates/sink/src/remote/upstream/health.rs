@@ -1,15 +1,15 @@
-//! Ejection: a writer that fails is left alone for a while, which grows with each further failure.
+//! Ejection: a writer that fails is not used for a time that doubles with each further failure.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The ejection after the first failure; twice as long after each further one.
+/// The length of the first ejection. Each further failure doubles it.
 const EJECTION_MIN: Duration = Duration::from_secs(1);
 /// The longest ejection.
 const EJECTION_MAX: Duration = Duration::from_secs(30);
 
-/// The failures of a writer since it last did well.
+/// The consecutive failures of a writer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ejection {
     failures: u32,
@@ -18,10 +18,10 @@ pub(super) struct Ejection {
 }
 
 impl Ejection {
-    /// After another failure.
+    /// The ejection after another failure.
     pub(super) fn after(before: Option<Self>) -> Self {
         let now = Instant::now();
-        // A writer that was not used for long starts again with the shortest ejection.
+        // If the last ejection ended long ago, the next one is the shortest again.
         let failures = before.filter(|before| now < before.until + EJECTION_MAX).map_or(0, |before| before.failures);
         let length = EJECTION_MIN.saturating_mul(1 << failures.min(5)).min(EJECTION_MAX);
         Self { failures: failures + 1, failed_at: now, until: now + length }

@@ -1,7 +1,7 @@
-//! An upstream: the writers that some of a gateway's sinks use. These sinks share the state of the writers, so that a writer that fails
+//! An upstream: the writers that some of a gateway's sinks use. These sinks share the state of the writers, so a writer that fails
 //! for one lane is ejected for all.
 //!
-//! The set of writers may change at run time, by a reload or by DNS, without a new sink.
+//! A reload or DNS may change the set of writers at run time, without a new sink.
 
 mod health;
 mod server;
@@ -22,20 +22,20 @@ pub use server::{RequestOutcome, Server};
 pub(super) use servers::Choice;
 use servers::Servers;
 
-/// What a configuration says of an upstream.
+/// The configuration of an upstream.
 #[derive(Clone, Debug)]
 pub struct UpstreamConfig {
     /// The upstream's name in the configuration.
     pub name: String,
     /// Its writers.
     pub writers: Writers,
-    /// Whether each event is stored through each of the writers, which have names then; else through one of them.
+    /// Whether each event is stored through each of the writers, which then have names; else through one of them.
     pub sends_to_all: bool,
     /// How batches are spread over the writers.
     pub spread: Spread,
-    /// By which the writers know their gateway.
+    /// The token that authenticates the gateway to the writers.
     pub token: Option<DeliverToken>,
-    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    /// A PEM file with the trusted authorities. `None`: the machine's.
     pub ca: Option<PathBuf>,
 }
 
@@ -44,9 +44,9 @@ pub struct UpstreamConfig {
 pub enum Writers {
     /// A fixed list.
     Listed(Vec<Endpoint>),
-    /// The same with a name for each, so that a sink can use one of them alone.
+    /// A fixed list with a name for each, so that a sink can use one of them only.
     Named(Vec<(String, Endpoint)>),
-    /// One writer at each address of the host, which DNS is asked for.
+    /// One writer at each address to which DNS resolves the host.
     Dns(Endpoint),
 }
 
@@ -73,16 +73,16 @@ struct Shared {
     lookups: Lookups,
 }
 
-/// How often DNS was asked for the writers.
+/// Counters of DNS look-ups.
 #[derive(Debug, Default)]
 pub struct Lookups {
-    /// DNS gave at least one address.
+    /// DNS returned at least one address.
     pub resolved: Counter,
-    /// DNS gave none, or did not answer: the set of writers stayed as it was.
+    /// DNS returned none, or did not answer: the set of writers was kept.
     pub failed: Counter,
 }
 
-/// Upstreams are equal if their sinks can share connections. Their writers may differ: a sink follows these while it runs.
+/// Upstreams are equal if their sinks can share connections. Their writers may differ: a running sink follows these.
 impl PartialEq for Upstream {
     fn eq(&self, other: &Self) -> bool {
         let key = |upstream: &Self| {
@@ -104,7 +104,7 @@ impl Upstream {
         upstream
     }
 
-    /// What the configuration says.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &UpstreamConfig {
         &self.config
@@ -121,7 +121,7 @@ impl Upstream {
         self.shared = Arc::clone(&running.shared);
     }
 
-    /// Puts the writers and the spread of this configuration in force. With DNS the writers stay as they are until the next answer.
+    /// Applies the writers and the spread of this configuration. With DNS, the writers are kept until the next answer.
     pub fn apply(&self) {
         let UpstreamConfig { writers, spread, .. } = &*self.config;
         self.shared.servers.set_spread(*spread);
@@ -135,20 +135,20 @@ impl Upstream {
         self.shared.servers.replace(keys);
     }
 
-    /// Takes the addresses that DNS gave, at least one, and says whether the set of writers has changed.
+    /// Applies the addresses that DNS returned, at least one. Returns whether the set of writers has changed.
     pub fn resolve(&self, addresses: &BTreeSet<SocketAddr>) -> bool {
         let Writers::Dns(endpoint) = &self.config.writers else { return false };
         let keys = addresses.iter().map(|address| (None, endpoint.clone(), Some(*address)));
         self.shared.servers.replace(keys.collect())
     }
 
-    /// How often DNS was asked.
+    /// The counters of DNS look-ups.
     #[must_use]
     pub fn lookups(&self) -> &Lookups {
         &self.shared.lookups
     }
 
-    /// The writers that there are now.
+    /// The current writers.
     #[must_use]
     pub fn servers(&self) -> Vec<Arc<Server>> {
         self.shared.servers.all()

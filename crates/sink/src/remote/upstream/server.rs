@@ -1,4 +1,4 @@
-//! One writer of an upstream: its health, its load, and what was counted.
+//! One writer of an upstream: its health, its load and its counters.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,15 +13,15 @@ use crate::http_client::Endpoint;
 
 /// The weight of the newest batch in the average of a writer's cost.
 const SAMPLE_WEIGHT: f64 = 0.3;
-/// After so many seconds without a batch a cost counts for 1/e of what it was, so that a writer that was slow once is tried again.
+/// The time constant of a cost's decay: without batches, the cost falls to 1/e in this time, so that a writer that was slow is tried again.
 const DECAY_SECONDS: f64 = 10.0;
-/// Added to the bytes of a batch: a small batch takes as long as its request does.
+/// Added to the bytes of a batch, for the fixed cost of a request.
 const OVERHEAD_BYTES: f64 = 4096.0;
 
-/// What a request to a writer came to.
+/// The outcome of a request to a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOutcome {
-    /// The writer did what was asked for.
+    /// The writer did the call.
     Answered,
     /// The writer answered that its store failed.
     StoreFailed,
@@ -29,7 +29,7 @@ pub enum RequestOutcome {
     Refused,
     /// Nothing was sent: the writer accepted no connection.
     Unsent,
-    /// The request was sent, and no answer came.
+    /// The request was sent, and no complete answer was received.
     NoAnswer,
 }
 
@@ -61,7 +61,7 @@ pub struct Server {
     latency: Histogram,
 }
 
-/// By what a writer is the same one in a changed set: its name, its URL, and the address where DNS gave one.
+/// The identity of a writer in a changed set: its name, its URL, and its address if DNS returned one.
 pub(super) type ServerKey = (Option<String>, Endpoint, Option<SocketAddr>);
 
 #[derive(Debug, Default)]
@@ -73,10 +73,10 @@ struct State {
     load: Load,
 }
 
-/// How fast the writer stores batches.
+/// The writer's speed and requests in flight.
 #[derive(Debug, Default)]
 struct Load {
-    /// A moving average, and when it was last updated.
+    /// A moving average, and the time of its last update.
     seconds_a_byte: Option<(f64, Instant)>,
     in_flight: u32,
 }
@@ -106,44 +106,44 @@ impl Server {
         &self.key.1
     }
 
-    /// The address that DNS gave.
+    /// The address that DNS returned.
     #[must_use]
     pub const fn address(&self) -> Option<SocketAddr> {
         self.key.2
     }
 
-    /// The writer in metrics and messages: its address where DNS gave one, else its URL.
+    /// The writer's label in metrics and messages: its address if DNS returned one, else its URL.
     #[must_use]
     pub fn label(&self) -> String {
         self.address().map_or_else(|| self.endpoint().to_string(), |address| address.to_string())
     }
 
-    /// Requests that came to this.
+    /// The number of requests with this outcome.
     #[must_use]
     pub fn requests(&self, outcome: RequestOutcome) -> u64 {
         self.requests[outcome as usize].get()
     }
 
-    /// Times that the writer was ejected.
+    /// The number of ejections of the writer, also for one sink only.
     #[must_use]
     pub const fn ejections(&self) -> &Counter {
         &self.ejections
     }
 
-    /// Time from a request to the end of its answer.
+    /// Time from a request to the end of its answer; of an object that is read, to the head of the answer.
     #[must_use]
     pub const fn latency(&self) -> &Histogram {
         &self.latency
     }
 
-    /// Whether lanes use another writer now, if there is one.
+    /// Whether the writer is ejected for all sinks. Lanes then use another one, if there is one.
     #[must_use]
     pub fn is_ejected(&self) -> bool {
         let now = Instant::now();
         self.held().ejection.is_some_and(|ejection| !ejection.is_over(now))
     }
 
-    /// When it failed, if it is ejected for lanes of this sink.
+    /// The time of the failure, if the writer is ejected for lanes of this sink.
     pub(super) fn failed_at(&self, sink: &str, now: Instant) -> Option<Instant> {
         let held = self.held();
         let ejections = held.ejection.iter().chain(held.of_stores.get(sink));
@@ -154,14 +154,14 @@ impl Server {
         self.requests[outcome as usize].add(1);
     }
 
-    /// The writer does not answer, or drains.
+    /// Ejects the writer for all sinks: it does not answer, or drains.
     pub(in crate::remote) fn eject(&self) {
         let mut held = self.held();
         held.ejection = Some(Ejection::after(held.ejection));
         self.ejections.add(1);
     }
 
-    /// The store of this sink fails behind the writer.
+    /// Ejects the writer for this sink: its store failed.
     pub(in crate::remote) fn eject_for(&self, sink: &str) {
         let mut held = self.held();
         let ejection = Ejection::after(held.of_stores.get(sink).copied());
@@ -169,12 +169,12 @@ impl Server {
         self.ejections.add(1);
     }
 
-    /// The writer has answered.
+    /// Ends the ejection: the writer has answered.
     pub(in crate::remote) fn answers(&self) {
         self.held().ejection = None;
     }
 
-    /// The writer has stored a batch of this sink.
+    /// Ends the ejection for this sink: the writer has answered a batch or an object of it.
     pub(in crate::remote) fn stores(&self, sink: &str) {
         self.held().of_stores.remove(sink);
     }
@@ -185,7 +185,7 @@ impl Server {
         InFlight { server: self, since: Instant::now() }
     }
 
-    /// The time that a byte is expected to take, with what is in flight.
+    /// The expected seconds per byte, weighted by the requests in flight.
     pub(super) fn cost(&self, now: Instant) -> f64 {
         self.held().load.cost(now)
     }
@@ -198,7 +198,7 @@ impl Load {
     }
 
     fn cost(&self, now: Instant) -> f64 {
-        // Writers without a batch so far are compared by what is in flight.
+        // Writers without a sample are compared by their requests in flight.
         let cost = self.decayed(now).unwrap_or_default().max(f64::MIN_POSITIVE);
         cost * f64::from(self.in_flight + 1)
     }
@@ -219,7 +219,7 @@ pub(in crate::remote) struct InFlight<'a> {
 }
 
 impl InFlight<'_> {
-    /// The answer is complete. `bytes` are those of the batch, if it was one that is stored.
+    /// Records the time of an answer. `bytes` are those of the batch or object, if the request stored one.
     pub(in crate::remote) fn answered(self, bytes: Option<usize>) {
         let now = Instant::now();
         let took = now.saturating_duration_since(self.since);

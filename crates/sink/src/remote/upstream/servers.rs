@@ -1,4 +1,4 @@
-//! Which writer gets a request: a lane sticks to one, and uses the next one of its own order while that one is ejected.
+//! Chooses the writer of a request: a lane sticks to one, and uses the next one of its own order while that one is ejected.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -23,17 +23,17 @@ struct State {
     used: HashMap<Lane, Arc<Server>>,
     /// Whether the last request found no writer that answers.
     is_unreachable: bool,
-    /// Picks of two writers so far: their randomness.
+    /// The number of picks of two writers so far: the seed of the next one.
     picks: u64,
 }
 
-/// For what a writer is chosen.
+/// The criteria for choosing a writer.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::remote) struct Choice<'a> {
     pub(in crate::remote) lane: &'a Lane,
     /// The writers' sink.
     pub(in crate::remote) sink: &'a str,
-    /// The name of the only writer that will do.
+    /// The name of the only eligible writer, if there is one.
     pub(in crate::remote) server: Option<&'a str>,
     pub(in crate::remote) is_batch: bool,
 }
@@ -51,7 +51,7 @@ impl Servers {
         self.held().spread = spread;
     }
 
-    /// Exchanges the set; writers that were there before keep their state. Says whether the set has changed.
+    /// Replaces the set; writers that were in it before keep their state. Returns whether the set has changed.
     pub(super) fn replace(&self, keys: Vec<ServerKey>) -> bool {
         let mut held = self.held();
         let before = std::mem::take(&mut held.servers);
@@ -68,7 +68,7 @@ impl Servers {
         self.held().used.get(lane).cloned()
     }
 
-    /// The lane's batch goes to this writer.
+    /// Records that the lane's batch goes to this writer.
     pub(in crate::remote) fn uses(&self, lane: &Lane, server: &Arc<Server>) {
         let mut held = self.held();
         match held.used.get_mut(lane) {
@@ -85,13 +85,12 @@ impl Servers {
         self.held().is_unreachable
     }
 
-    /// The writers in the order in which they are tried. Ejected ones come last, those first whose failure is longest ago, so that there
-    /// is always one to try.
+    /// The writers in the order in which they are tried. Ejected ones come last, the oldest failure first, so there is always one to try.
     pub(in crate::remote) fn order(&self, choice: &Choice<'_>) -> Vec<Arc<Server>> {
         let now = Instant::now();
         let mut held = self.held();
         let is_wanted = |server: &&Arc<Server>| choice.server.is_none() || server.key().0.as_deref() == choice.server;
-        // Rendezvous hashing: a writer that goes moves its own lanes only.
+        // Rendezvous hashing: removing a writer moves its own lanes only.
         let rank = |server: &Arc<Server>| (server.failed_at(choice.sink, now), Reverse(weight(choice.lane, server)));
         let mut order: Vec<_> =
             held.servers.iter().filter(is_wanted).map(|server| (rank(server), Arc::clone(server))).collect();
