@@ -31,6 +31,8 @@ pub const LAYOUT: &str = "forebay-layout";
 pub const DRAINING: &str = "forebay-draining";
 /// How often a writer says that it still works, while its store does: a newline before the answer.
 pub const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A gateway doesn't use a connection that was idle for so long.
+pub const IDLE_MAX: Duration = crate::http_client::IDLE_MAX;
 /// Bytes of an answer to a batch that a gateway reads: each record may be refused with a reason.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
