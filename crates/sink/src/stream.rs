@@ -28,11 +28,12 @@ pub(crate) struct Place<'a> {
 }
 
 impl Stream {
+    #[cfg(any(feature = "nats", feature = "redis"))]
     pub(crate) async fn open(place: Place<'_>) -> io::Result<Self> {
         Self::open_at(None, place).await
     }
 
-    /// The same, to an address of the host that was looked up before.
+    /// A connection, to an address of the host if one was looked up before.
     pub(crate) async fn open_at(address: Option<SocketAddr>, place: Place<'_>) -> io::Result<Self> {
         let socket = match address {
             Some(address) => TcpStream::connect(address).await?,
