@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 /// Connections at a time: one for each lane of each gateway, and as many again while they move.
-const CONNECTIONS_MAX: usize = 4_096;
+pub const CONNECTIONS_MAX: usize = 4_096;
 /// How long to wait after the listener failed, for instance for want of a descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -110,8 +110,10 @@ impl Writer {
 
     /// Serves until `stop` ends. Then each connection ends with the answer that it waits for, new ones are told that the writer drains,
     /// and the future ends when no request is left.
-    pub async fn serve(self: Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    ///
+    /// More connections than `connections_max` wait until others end.
+    pub async fn serve(self: Arc<Self>, listener: TcpListener, connections_max: usize, stop: impl Future<Output = ()>) {
+        let places = Arc::new(Semaphore::new(connections_max));
         let mut stop = std::pin::pin!(stop);
         let accepting = async {
             loop {
@@ -135,7 +137,7 @@ impl Writer {
         drop(listener);
         self.stopping.send_replace(true);
         // Connections give their places back as they end.
-        let _ = places.acquire_many(u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX)).await;
+        let _ = places.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
     }
 
     fn is_stopping(&self) -> bool {
