@@ -57,8 +57,8 @@ const IDLE: Duration = Duration::from_secs(65);
 const GROWTH_MOST: u64 = 2 * 1024 * 1024;
 /// Bytes that it may keep when all gateways are gone: a connection to the store, and free pieces of memory between others.
 const REST_MOST: u64 = 4 * 1024 * 1024;
-/// A writer returns free memory to the system once a second, or less often.
-const MEMORY_RETURNS: Duration = Duration::from_secs(5);
+/// A writer returns free memory to the system once a second; less often if that takes long. The least of this time counts.
+const MEMORY_RETURNS: Duration = Duration::from_secs(8);
 const SAMPLE: Duration = Duration::from_millis(50);
 /// A writer that hangs must not hang the campaign.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -102,14 +102,11 @@ fn into_store<S: Shared + Sync>(
         ended.store(true, Ordering::Relaxed);
         (done, watch.join())
     });
-    done.with_context(|| S::NAME)?;
     let most = most.map_err(|_| anyhow::anyhow!("the thread that counts connections panicked"))??;
     println!("  most connections: {most}");
-    ensure!(
-        (1..=CONNECTIONS_MAX).contains(&most),
-        "{} had {most} connections, configured are {CONNECTIONS_MAX}",
-        S::NAME
-    );
+    ensure!(most <= CONNECTIONS_MAX, "{} had {most} connections, configured are {CONNECTIONS_MAX}", S::NAME);
+    done.with_context(|| S::NAME)?;
+    ensure!(most > 0, "no connection to {} was seen: the count shows nothing", S::NAME);
     let Site { server, gateways, .. } = site;
     server.stop()?;
     check(store, &gateways, folder).with_context(|| S::NAME)
@@ -227,8 +224,12 @@ impl Site {
 
     /// Anonymous memory of the writer, once it has returned what is free.
     fn memory(&self, when: &str) -> Result<u64> {
-        thread::sleep(MEMORY_RETURNS);
-        let bytes = self.server.process.anonymous_memory()?;
+        let mut bytes = u64::MAX;
+        let begun = Instant::now();
+        while begun.elapsed() < MEMORY_RETURNS {
+            thread::sleep(SAMPLE);
+            bytes = bytes.min(self.server.process.anonymous_memory()?);
+        }
         println!("  memory {when}: {:.1} MB", bytes as f64 / 1e6);
         Ok(bytes)
     }

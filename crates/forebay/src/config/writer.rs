@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn a_sink_for_postgresql_has_a_limit_of_connections_whether_it_is_configured_or_not() {
-        let file = "[sinks.a]\nkind = \"postgres\"\nurl = \"postgres://a\"\n\
-                    [sinks.b]\nkind = \"postgres\"\nurl = \"postgres://b\"\nmax_connections = 3\n";
+        let file = "[sinks.a]\nkind = \"postgres\"\nurl = \"postgres://u@a\"\n\
+                    [sinks.b]\nkind = \"postgres\"\nurl = \"postgres://u@b\"\nmax_connections = 3\n";
         let (configuration, _) = read(&Inputs {
             file: Some(("forebay.toml", file.as_bytes())),
             folder: Path::new(""),
