@@ -12,6 +12,7 @@ pub(crate) mod kills;
 pub(crate) mod leaning;
 pub(crate) mod loads;
 pub(crate) mod order;
+mod origins;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
 mod sent;
@@ -81,6 +82,8 @@ enum Campaign {
     FourStores(four_stores::Options),
     /// Faults of three writers and SIGKILLs of two gateways before PostgreSQL: each acknowledged event is a row, once.
     TwoServices(two_services::Options),
+    /// A thousand gateways through one writer: its connections to the store, its memory, and each event stored once.
+    Origins(origins::Options),
     /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
     StoreDown(store_down::Options),
 }
@@ -108,6 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Stores(options) => stores::run(options),
         Campaign::FourStores(options) => four_stores::run(options),
         Campaign::TwoServices(options) => two_services::run(options),
+        Campaign::Origins(options) => origins::run(options),
         Campaign::StoreDown(options) => store_down::run(options),
     }
 }

@@ -29,6 +29,11 @@ impl Connections {
     }
 }
 
+/// The connections of a writer, which doesn't tell its clients apart: as many of these as the process may have descriptors for.
+pub(crate) fn connections_within_limit(all: usize) -> usize {
+    bounded(all, raise())
+}
+
 /// Raises the soft limit to the hard one, as servers do that don't use `select`, and gives what it is then. `None` is
 /// without limit.
 fn raise() -> Option<u64> {

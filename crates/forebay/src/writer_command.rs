@@ -16,10 +16,11 @@ use crate::admin::Entrance;
 use crate::check::EXIT_CONFIGURATION;
 use crate::cli::Common;
 use crate::config::{Environment, WriterConfiguration, load_writer};
+use crate::descriptors::connections_within_limit;
 use crate::serve::{EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
 use crate::tls_watch::TlsWatch;
 use crate::token_watch::TokenWatch;
-use crate::{log, writer_admin};
+use crate::{allocator, log, writer_admin};
 
 /// Batches in flight get this long to be answered when a writer stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -43,6 +44,7 @@ async fn serve(
     (mut signals, hangup): (Signals, Signal),
 ) -> Result<u8, ServeError> {
     tokio::spawn(warn_of_hangups(hangup));
+    tokio::spawn(allocator::give_back());
     let listener = bind(configuration.listen, "--listen").await?;
     let admin = bind(configuration.admin, "--admin").await?;
     // Without an embedded store there is nothing that two processes could spoil, and a read-only root will do.
@@ -64,7 +66,8 @@ async fn serve(
     tell(&listener, &admin, &writer, tls.is_some());
     tokio::spawn(writer_admin::serve(admin, writer.clone(), entrance));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let mut serving = tokio::spawn(writer.clone().serve(listener, async { drop(stopped.await) }));
+    let connections = connections_within_limit(writer::CONNECTIONS_MAX);
+    let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
     signals.next().await;
     log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
     drop(stop);

@@ -14,7 +14,14 @@ const IDLE_MAX: Duration = Duration::from_mins(1);
 
 /// The states of active lanes. Calls of one lane are serialised; calls of different lanes are concurrent.
 #[derive(Debug, Default)]
-pub(crate) struct LaneStates<S>(BlockingMutex<HashMap<Lane, Entry<S>>>);
+pub(crate) struct LaneStates<S>(BlockingMutex<Lanes<S>>);
+
+#[derive(Debug, Default)]
+struct Lanes<S> {
+    entries: HashMap<Lane, Entry<S>>,
+    /// When idle lanes were last looked for.
+    swept: Option<Instant>,
+}
 
 #[derive(Debug)]
 struct Entry<S> {
@@ -25,25 +32,37 @@ struct Entry<S> {
 impl<S: Default> LaneStates<S> {
     /// The lane's state: a new one if the lane was not active.
     pub(crate) fn of(&self, lane: &Lane) -> Arc<Mutex<S>> {
-        let (now, mut entries) = (Instant::now(), self.entries());
-        if let Some(entry) = entries.get_mut(lane) {
+        let (now, mut lanes) = (Instant::now(), self.lanes());
+        lanes.sweep(now);
+        if let Some(entry) = lanes.entries.get_mut(lane) {
             entry.used = now;
             return entry.state.clone();
         }
-        // Only a new lane makes the map grow, so expiring here bounds it by the lanes of the last minute.
-        entries.retain(|_, entry| Arc::strong_count(&entry.state) > 1 || now.duration_since(entry.used) < IDLE_MAX);
         let state = Arc::<Mutex<S>>::default();
-        entries.insert(lane.clone(), Entry { state: state.clone(), used: now });
+        lanes.entries.insert(lane.clone(), Entry { state: state.clone(), used: now });
         state
     }
 
     /// The states of all active lanes.
     pub(crate) fn all(&self) -> Vec<Arc<Mutex<S>>> {
-        self.entries().values().map(|entry| entry.state.clone()).collect()
+        self.lanes().entries.values().map(|entry| entry.state.clone()).collect()
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<Lane, Entry<S>>> {
+    fn lanes(&self) -> MutexGuard<'_, Lanes<S>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> Lanes<S> {
+    /// Forgets idle lanes, with what they hold. One call a minute does so, whichever lane calls: the lanes of two minutes bound the map.
+    fn sweep(&mut self, now: Instant) {
+        if now.duration_since(*self.swept.get_or_insert(now)) < IDLE_MAX {
+            return;
+        }
+        self.swept = Some(now);
+        self.entries
+            .retain(|_, entry| Arc::strong_count(&entry.state) > 1 || now.duration_since(entry.used) < IDLE_MAX);
+        self.entries.shrink_to(2 * self.entries.len());
     }
 }
 
@@ -69,5 +88,17 @@ mod tests {
         assert_eq!(states.all().len(), 2);
         assert_eq!(*states.of(&lane(0)).lock().await, 0);
         drop(in_flight);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lane_that_is_known_has_idle_ones_forgotten_too() {
+        let states = LaneStates::<u32>::default();
+        (0..100).for_each(|shard| drop(states.of(&lane(shard))));
+        for _ in 0..2 {
+            tokio::time::advance(IDLE_MAX / 2).await;
+            drop(states.of(&lane(0)));
+        }
+        assert_eq!(states.all().len(), 1);
+        assert!(states.lanes().entries.capacity() < 10, "the map keeps the size that it had");
     }
 }

@@ -33,7 +33,7 @@ impl Stream {
         Self::open_at(None, place).await
     }
 
-    /// The same, to an address of the host that was looked up before.
+    /// A connection, to an address of the host if one was looked up before.
     pub(crate) async fn open_at(address: Option<SocketAddr>, place: Place<'_>) -> io::Result<Self> {
         let socket = match address {
             Some(address) => TcpStream::connect(address).await?,

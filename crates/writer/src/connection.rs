@@ -8,6 +8,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use sink::remote::protocol;
 use tls::Accepted;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -16,8 +17,15 @@ use crate::{Writer, request};
 
 /// The time-out of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// From the first byte of a request's head to its last. Between requests a connection may be idle without limit.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// From one answer to the end of the next request's head. hyper has one limit for a connection that is idle and for a head that is slow.
+const IDLE_MAX: Duration = Duration::from_secs(90);
+const _: () = assert!(
+    IDLE_MAX.as_secs() >= protocol::IDLE_MAX.as_secs() + 30,
+    "a gateway loses a batch's answer if the writer closes the connection at the moment of the request"
+);
+/// Bytes of a request's head, and of a body's part that is read at a time. hyper keeps such a buffer for each idle connection: with its own
+/// limit of 400 KiB a connection that has had a large batch would keep as much.
+const BUFFER_BYTES_MAX: usize = 8 * 1024;
 
 pub(super) async fn serve(stream: TcpStream, writer: &Arc<Writer>) {
     let Some(tls) = &writer.tls else { return requests(stream, writer).await };
@@ -34,7 +42,7 @@ async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writ
         async move { Ok::<_, Infallible>(request::answer(request, writer).await) }
     });
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    server.timer(TokioTimer::new()).header_read_timeout(IDLE_MAX).max_buf_size(BUFFER_BYTES_MAX);
     let mut connection = pin!(server.serve_connection(TokioIo::new(stream), answer));
     let mut stopping = writer.stopping.subscribe();
     // If the connection breaks, the gateway retries: this side has nothing to do.
@@ -44,5 +52,38 @@ async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writ
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use access::{Demand, Tokens};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+    use super::*;
+
+    async fn ask(gateway: &mut DuplexStream) {
+        gateway.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            answer.push(gateway.read_u8().await.unwrap());
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n"), "{}", String::from_utf8_lossy(&answer));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_kept_for_longer_than_a_gateway_uses_it() {
+        let writer = Writer::new(BTreeMap::new(), Arc::new(Tokens::default()), Demand::WithTokens, true, None);
+        let (mut gateway, stream) = tokio::io::duplex(1024);
+        let served = tokio::spawn(async move { requests(stream, &Arc::new(writer)).await });
+        ask(&mut gateway).await;
+        tokio::time::sleep(protocol::IDLE_MAX + Duration::from_secs(29)).await;
+        ask(&mut gateway).await;
+        let begun = tokio::time::Instant::now();
+        assert_eq!(gateway.read(&mut [0]).await.unwrap(), 0);
+        assert_eq!(begun.elapsed().as_secs(), IDLE_MAX.as_secs());
+        served.await.unwrap();
     }
 }

@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 /// Connections at a time: one for each lane of each gateway, and twice that while lanes move.
-const CONNECTIONS_MAX: usize = 4_096;
+pub const CONNECTIONS_MAX: usize = 4_096;
 /// The pause after `accept` failed, for instance because the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -113,8 +113,10 @@ impl Writer {
 
     /// Serves until `stop` ends. Then the listener closes, each connection ends after its request in flight, whose response says that the
     /// writer drains, and the future ends when no request is left.
-    pub async fn serve(self: Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    ///
+    /// More connections than `connections_max` wait until others end.
+    pub async fn serve(self: Arc<Self>, listener: TcpListener, connections_max: usize, stop: impl Future<Output = ()>) {
+        let places = Arc::new(Semaphore::new(connections_max));
         let mut stop = std::pin::pin!(stop);
         let accepting = async {
             loop {
@@ -138,7 +140,7 @@ impl Writer {
         drop(listener);
         self.stopping.send_replace(true);
         // Each connection releases its permit when it ends.
-        let _ = places.acquire_many(u32::try_from(CONNECTIONS_MAX).unwrap_or(u32::MAX)).await;
+        let _ = places.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
     }
 
     fn is_stopping(&self) -> bool {

@@ -7,6 +7,7 @@ mod postgres;
 mod redis;
 mod swift;
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -46,6 +47,15 @@ pub(crate) trait Store: Sized {
     fn ids(&mut self) -> Result<Option<u64>> {
         Ok(None)
     }
+}
+
+/// A store whose sinks share connections and keep cursors.
+pub(crate) trait Shared: Store {
+    /// Connections to it now, without those of this program.
+    fn connections(&self) -> Result<usize>;
+
+    /// The position of each lane; a lane as `ORIGIN/SHARD/SINK`.
+    fn cursors(&self) -> Result<BTreeMap<String, u64>>;
 }
 
 /// A store that has a tool of its own to be filled with.

@@ -1,6 +1,7 @@
 //! A PostgreSQL server of our own: its data in a folder of the temporary directory, reached by a socket in it, killed and
 //! started again as a campaign wants.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use super::{BulkLoaded, Store};
+use super::{BulkLoaded, Shared, Store};
 
 /// A server that doesn't answer must not hang a campaign.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -187,6 +188,21 @@ impl Store for Postgres {
 
     fn ids(&mut self) -> Result<Option<u64>> {
         self.number("select count(distinct id) from events").map(Some)
+    }
+}
+
+impl Shared for Postgres {
+    fn connections(&self) -> Result<usize> {
+        let clients = "select count(*) from pg_stat_activity where backend_type = 'client backend' \
+                       and application_name <> 'psql'";
+        Ok(usize::try_from(self.number(clients)?)?)
+    }
+
+    fn cursors(&self) -> Result<BTreeMap<String, u64>> {
+        let rows =
+            self.psql("select encode(origin, 'hex') || '/' || shard || '/' || sink, position from forebay_cursors")?;
+        let cursor = |row: &str| Some((row.split_once('|')?.0.to_owned(), row.split_once('|')?.1.parse().ok()?));
+        rows.lines().map(|row| cursor(row).with_context(|| format!("{row:?} is no cursor"))).collect()
     }
 }
 

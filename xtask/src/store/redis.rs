@@ -1,6 +1,6 @@
 //! A Redis server that waits for its disk before it answers.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{BulkLoaded, Store};
+use super::{BulkLoaded, Shared, Store};
 use crate::free_port::free_port;
 use server::{RedisServer, Value};
 
@@ -105,6 +105,28 @@ impl Store for Redis {
             ids.extend(page.iter().filter_map(|(_, fields)| fields.get(1)).map(|id| xxh3_128(id)));
         }
         Ok(Some(ids.len() as u64))
+    }
+}
+
+impl Shared for Redis {
+    fn connections(&self) -> Result<usize> {
+        let clients = self.server.ask(&["CLIENT", "LIST", "TYPE", "normal"]).text();
+        // One of them asks.
+        Ok(clients.lines().count() - 1)
+    }
+
+    fn cursors(&self) -> Result<BTreeMap<String, u64>> {
+        let fields = self.server.ask(&["HGETALL", &format!("forebay:{{{KEY}}}:cursors")]).list();
+        let mut texts = fields.into_iter().map(Value::text);
+        let mut cursors = BTreeMap::new();
+        while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
+            // The others are the mark and the claims.
+            if name.contains('/') && !name.starts_with("claim:") {
+                let position = value.parse().with_context(|| format!("the cursor of {name} is {value}"))?;
+                cursors.insert(name, position);
+            }
+        }
+        Ok(cursors)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+#[cfg(feature = "postgres")]
+use std::num::NonZeroUsize;
 
 use super::gateway::{address, demand, is_loopback};
 use super::reader::Reader;
@@ -21,6 +23,10 @@ use access::{Demand, Scope, Scopes};
 pub(super) const KEYS: &[&str] = &["listen", "admin", "open", tokens::KEY];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
+
+/// Connections of a sink for PostgreSQL at most, if its settings don't say: PostgreSQL's own limit is 100, for all of its clients together.
+#[cfg(feature = "postgres")]
+const POSTGRES_CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::new(16).expect("above 0");
 
 /// The sinks of a writer whose file has none.
 const BUILT_IN: &str = r#"[sinks.local]
@@ -113,8 +119,10 @@ fn read_tables(
     let document = if file.get("sinks").is_some() { file } else { built_in };
     let sections = reader.table(document, "sinks");
     let sections = reader.tables(&sections);
-    let sinks = sink::read(reader, &sections, inputs.folder, inputs.data, &Upstreams::default());
+    let mut sinks = sink::read(reader, &sections, inputs.folder, inputs.data, &Upstreams::default());
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
+    #[cfg(feature = "postgres")]
+    bound_connections(&mut sinks.valid);
     reader.check_variables();
     WriterConfiguration {
         listen: listen.map_or(LISTEN, |found| found.value),
@@ -147,6 +155,16 @@ fn check_reach(
     }
 }
 
+/// Gives the sinks for PostgreSQL a limit of connections: gateways bring any number of lanes, and each would have one.
+#[cfg(feature = "postgres")]
+fn bound_connections(sinks: &mut BTreeMap<SinkName, SinkSettings>) {
+    for settings in sinks.values_mut() {
+        if let SinkConfig::Postgres(config) = &mut settings.store {
+            config.connections.max.get_or_insert(POSTGRES_CONNECTIONS_MAX);
+        }
+    }
+}
+
 /// Reports sinks of kind `writer`: a writer doesn't forward to other writers.
 fn refuse_what_cant_be_offered(
     reader: &mut Reader<'_>,
@@ -160,5 +178,32 @@ fn refuse_what_cant_be_offered(
             let label = "other writers are used by gateways themselves";
             reader.push(Mistake::new(title, section.spot().clone(), label));
         }
+    }
+}
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_sink_for_postgresql_has_a_limit_of_connections_whether_it_is_configured_or_not() {
+        let file = "[sinks.a]\nkind = \"postgres\"\nurl = \"postgres://u@a\"\n\
+                    [sinks.b]\nkind = \"postgres\"\nurl = \"postgres://u@b\"\nmax_connections = 3\n";
+        let (configuration, _) = read(&Inputs {
+            file: Some(("forebay.toml", file.as_bytes())),
+            folder: Path::new(""),
+            environment: &Environment::default(),
+            flags: &Flags::default(),
+            data: Path::new("d"),
+            scopes: Scopes::default(),
+        })
+        .unwrap();
+        let limits = configuration.sinks.values().map(|settings| match &settings.store {
+            SinkConfig::Postgres(config) => config.connections.max.map(NonZeroUsize::get),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(limits.collect::<Vec<_>>(), [Some(16), Some(3)]);
     }
 }

@@ -1,13 +1,13 @@
 //! A gateway and a writer as two processes: from a request to the writer's store, with both killed.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::free_port::free_address;
-use crate::support::{Folder, Running, Server, exchange, forebay, payloads, wait_until};
+use crate::support::{Folder, Running, Server, after, exchange, forebay, payloads, wait_until};
 
 /// A writer; killed when it is dropped.
 pub(crate) struct BackEnd {
@@ -249,4 +249,22 @@ fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
     assert!(answer.ends_with(&std::fs::read_to_string(archive.join(&name)).unwrap()), "{answer}");
     let missing = request.replace("-0000-0", "-0000-9");
     assert_eq!(exchange(server.intake, &missing).0, 404);
+}
+
+#[test]
+fn connections_of_gateways_leave_a_writer_the_files_that_it_needs() {
+    let places = Places::new();
+    // Sixteen connections would take all that the soft limit leaves.
+    let mut command = after("ulimit -n 200; ulimit -Sn 20");
+    command.arg("writer");
+    let writer = BackEnd::start_by(command, &places.writer(), "127.0.0.1:0");
+    let mut gateways: Vec<TcpStream> = (0..150).map(|_| TcpStream::connect(writer.address).unwrap()).collect();
+    let request = format!("GET /ingest/data/local HTTP/1.1\r\nHost: {}\r\n\r\n", writer.address);
+    for gateway in &mut gateways[..100] {
+        gateway.write_all(request.as_bytes()).unwrap();
+        let mut answer = [0; 15];
+        gateway.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200 OK");
+    }
+    assert_eq!(exchange(writer.admin, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").0, 200);
 }

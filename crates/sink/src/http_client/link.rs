@@ -23,7 +23,7 @@ use super::{Body, HttpOptions};
 use crate::stream::{Place, Stream, is_of_trust};
 
 /// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
-const IDLE_MAX: Duration = Duration::from_mins(1);
+pub(crate) const IDLE_MAX: Duration = Duration::from_mins(1);
 /// A connection isn't used for longer, so that a name's new address is found, and a cluster's new nodes get their share.
 const LIFE_MAX: Duration = Duration::from_mins(15);
 

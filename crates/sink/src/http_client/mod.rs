@@ -30,6 +30,8 @@ use hyper::body::Incoming;
 
 pub use answer::Answer;
 pub use failure::{HttpFailure, HttpFailureKind};
+#[cfg(feature = "remote")]
+pub(crate) use link::IDLE_MAX;
 pub use origin::{Endpoint, InvalidEndpoint, Origin};
 #[cfg(feature = "webhook")]
 pub(crate) use retry_after::retry_after;

@@ -34,6 +34,8 @@ pub const LAYOUT: &str = "forebay-layout";
 pub const DRAINING: &str = "forebay-draining";
 /// The interval of heartbeats while the store works: newlines before the answer.
 pub const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A gateway doesn't use a connection that was idle for so long.
+pub const IDLE_MAX: Duration = crate::http_client::IDLE_MAX;
 /// The largest answer to a batch, in bytes: each record may be refused with a reason.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 

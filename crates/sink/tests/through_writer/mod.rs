@@ -44,7 +44,7 @@ impl Running {
                 let offered = BTreeMap::from([("store".to_owned(), Offered::new(kind, BTreeMap::new(), sink))]);
                 let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
                 let stop = async { drop(stopped.await) };
-                Arc::new(writer).serve(listener, stop).await;
+                Arc::new(writer).serve(listener, writer::CONNECTIONS_MAX, stop).await;
             });
         });
         Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
