@@ -331,7 +331,7 @@ impl Lane {
                 return;
             }
             if reader.durable() + 1 - reader.next() < self.options.memory.delivery_records as u64 {
-                sleep(self.options.linger).await;
+                gather(&self.options, &self.sink, &self.ledger).await;
             }
         };
         let touch_at = self.touch_at().into_iter().chain(self.retry_at(run)).min();
@@ -424,5 +424,14 @@ impl Lane {
         self.ledger.settle(&self.name, last, tally, lost);
         self.status.set_cursor(last);
         self.status.set_oldest(None);
+    }
+}
+
+/// Waits for events behind the first. A batch for a writer waits longer while no client waits for the store: each batch costs both
+/// processes a request.
+async fn gather(options: &Options, sink: &Sink, ledger: &Ledger) {
+    sleep(options.linger).await;
+    if sink.is_remote() && !ledger.is_asked() {
+        sleep(options.linger_remote).await;
     }
 }

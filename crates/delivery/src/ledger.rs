@@ -282,6 +282,11 @@ impl Ledger {
         *self.wanted.borrow() > *self.saved.borrow()
     }
 
+    /// Whether a client waits until events are stored.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.waiting.waiting() > 0
+    }
+
     /// Tells of each who begins to wait for it to be saved.
     pub(crate) fn wishes(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()

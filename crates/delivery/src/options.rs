@@ -60,6 +60,8 @@ pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 pub struct Options {
     /// How long a lane that has caught up gathers events after the first: it wakes at most once in this time.
     pub linger: Duration,
+    /// How much longer it does so for a writer while no client waits for the store.
+    pub linger_remote: Duration,
     /// How often the ledger is saved while it changes.
     pub save_every: Duration,
     /// How often a fenced store's cursor is moved while only events of other sinks pass.
@@ -89,6 +91,7 @@ impl Options {
     pub fn new(reporter: Arc<dyn Reporter>) -> Self {
         Self {
             linger: Duration::from_millis(10),
+            linger_remote: Duration::from_millis(15),
             save_every: Duration::from_millis(200),
             cover_every: Duration::from_secs(1),
             alone_max: Duration::from_hours(1),

@@ -415,6 +415,17 @@ impl Sink {
         None
     }
 
+    /// Whether a writer stores its batches.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        match self {
+            #[cfg(feature = "remote")]
+            Self::Remote(_) => true,
+            Self::Memory(memory) => memory.is_remote(),
+            _ => false,
+        }
+    }
+
     /// What delivery must know before it sends anything.
     #[must_use]
     pub fn traits(&self) -> Traits {

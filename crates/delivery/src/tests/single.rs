@@ -1,8 +1,11 @@
 //! One behaviour each.
 
+use std::time::Duration;
+
 use event::limits::HANDOVER_BYTES_MAX;
 use event::{Lane, Origin};
-use eventlog::FilterStep;
+use eventlog::{Asked, FilterStep, Span};
+use sink::MemoryHandle;
 
 use super::world::{FENCED, KEYED, World, id, name, run, seconds};
 use crate::{Begin, LaneState, Routes, SinkRow};
@@ -42,6 +45,40 @@ fn a_busy_lane_writes_few_batches() {
         world.settle().await;
         let batches = world.fenced.calls().iter().filter(|call| !call.ids.is_empty()).count();
         assert!((2..=120).contains(&batches), "{batches} batches in a second");
+        world.check_all().await;
+    });
+}
+
+/// Batches that a lane to a writer makes of 1,000 events in a second.
+async fn batches_to_a_writer(world: &mut World) -> usize {
+    let batches = |world: &World| world.fenced.calls().iter().filter(|call| !call.ids.is_empty()).count();
+    let before = batches(world);
+    for _ in 0..1000 {
+        world.append(0, "other", 1).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    world.settle().await;
+    batches(world) - before
+}
+
+#[test]
+fn a_lane_to_a_writer_gathers_longer_while_no_client_waits_for_the_store() {
+    run(async {
+        let mut world = World::new(15);
+        world.fenced = MemoryHandle::remote();
+        world.start();
+        seconds(1).await;
+        let batches = batches_to_a_writer(&mut world).await;
+        assert!((2..=45).contains(&batches), "{batches} batches in a second without a client that waits");
+
+        let outcomes = world.process().log.outcomes().clone();
+        let later =
+            Asked { spans: vec![Span { shard: 0, first: 2001, last: 2001, only: None }], types: vec![name("other")] };
+        let waiting = tokio::spawn(async move { outcomes.wait(&later).await });
+        seconds(1).await;
+        let batches = batches_to_a_writer(&mut world).await;
+        assert!((60..=120).contains(&batches), "{batches} batches in a second with one");
+        waiting.abort();
         world.check_all().await;
     });
 }

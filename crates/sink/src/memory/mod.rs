@@ -29,6 +29,7 @@ struct Shared {
     /// Counts the calls that have ended.
     ended: watch::Sender<u64>,
     settle: Duration,
+    is_remote: bool,
 }
 
 /// What a store had at one moment.
@@ -38,25 +39,31 @@ impl MemoryHandle {
     /// An empty store that keeps cursors, and commits all of a batch or nothing.
     #[must_use]
     pub fn fenced() -> Self {
-        Self::new(true, Duration::ZERO)
+        Self::new(true, Duration::ZERO, false)
+    }
+
+    /// The same as [`Self::fenced`], as if a writer had it.
+    #[must_use]
+    pub fn remote() -> Self {
+        Self::new(true, Duration::ZERO, true)
     }
 
     /// An empty store that keeps no cursors and answers for each record by itself.
     #[must_use]
     pub fn keyed() -> Self {
-        Self::new(false, Duration::ZERO)
+        Self::new(false, Duration::ZERO, false)
     }
 
     /// The same as [`Self::fenced`], and what it has taken may be lost by a failover for so long.
     #[must_use]
     pub fn replicated(settle: Duration) -> Self {
-        Self::new(true, settle)
+        Self::new(true, settle, false)
     }
 
-    fn new(fenced: bool, settle: Duration) -> Self {
+    fn new(fenced: bool, settle: Duration, is_remote: bool) -> Self {
         let state = Mutex::default();
         let (blocked, ended) = (watch::Sender::new(false), watch::Sender::new(0));
-        Self { shared: Arc::new(Shared { fenced, state, blocked, ended, settle }) }
+        Self { shared: Arc::new(Shared { fenced, state, blocked, ended, settle, is_remote }) }
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -69,6 +76,10 @@ impl MemoryHandle {
 
     pub(crate) fn settle(&self) -> Duration {
         self.shared.settle
+    }
+
+    pub(crate) fn is_remote(&self) -> bool {
+        self.shared.is_remote
     }
 
     /// A copy of what the store has now, cursors too.
