@@ -3,12 +3,12 @@
 use anyhow::Result;
 
 use crate::store::{Nats, Postgres, Redis, Swift};
-use crate::workspace::{self, Step, cargo, run};
+use crate::workspace::{self, Step, TESTED, cargo, run};
 use crate::{campaign, lab};
 
 /// What `cargo xtask test` does; `cargo xtask ci` ends with it.
 pub(crate) const STEPS: &[Step] = &[
-    ("tests", || run(cargo().args(["test", "--workspace", "--features", "sink/conformance"]))),
+    ("tests", || run(cargo().arg("test").args(TESTED))),
     ("power cuts without checksums are noticed", || {
         let test = ["test", "--package", "journal", "--features", "mutant-no-checksum", "--test", "power_cuts"];
         run(cargo().args(test).args(["--", "checksum_mutant"]))

@@ -48,12 +48,19 @@ pub(crate) fn empty_directory(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))
 }
 
+/// The packages and features that all tests are built with.
+pub(crate) const TESTED: &[&str] = &["--workspace", "--features", "sink/conformance"];
+
 /// The server to be measured: `given`, or the workspace's own, built with `profile`.
 pub(crate) fn server_binary(given: Option<&Path>, profile: &str) -> Result<PathBuf> {
     if let Some(path) = given {
         return path.canonicalize().with_context(|| format!("finding the server {}", path.display()));
     }
-    run(cargo().args(["build", "--profile", profile, "--package", "forebay"]))?;
+    let mut build = cargo();
+    build.args(["build", "--profile", profile]);
+    // With the features of the tests, which have built it then.
+    build.args(if profile == "dev" { TESTED } else { &["--package", "forebay"] });
+    run(build.args(["--bin", "forebay"]))?;
     let folder = if profile == "dev" { "debug" } else { profile };
     Ok(target_directory()?.join(folder).join("forebay"))
 }
