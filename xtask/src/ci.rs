@@ -17,7 +17,9 @@ const STEPS: &[Step] = &[
     }),
     ("dependencies", dependencies),
     ("documentation", || {
-        run(cargo().args(["doc", "--workspace", "--all-features", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))
+        run(cargo()
+            .args(["doc", "--workspace", "--all-features", "--no-deps", "--quiet"])
+            .env("RUSTDOCFLAGS", "-D warnings"))
     }),
 ];
 

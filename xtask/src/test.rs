@@ -6,9 +6,12 @@ use crate::store::{Nats, Postgres, Redis, Swift};
 use crate::workspace::{self, Step, TESTED, cargo, run};
 use crate::{campaign, lab};
 
+/// Tests at a time. Most of them wait for processes, disks and stores: with as many as two cores have, these are idle for half of the time.
+const THREADS: &str = "4";
+
 /// What `cargo xtask test` does; `cargo xtask ci` ends with it.
 pub(crate) const STEPS: &[Step] = &[
-    ("tests", || run(cargo().arg("test").args(TESTED))),
+    ("tests", || run(cargo().arg("test").args(TESTED).env("RUST_TEST_THREADS", THREADS))),
     ("power cuts without checksums are noticed", || {
         let test = ["test", "--package", "journal", "--features", "mutant-no-checksum", "--test", "power_cuts"];
         run(cargo().args(test).args(["--", "checksum_mutant"]))

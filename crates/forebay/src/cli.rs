@@ -129,7 +129,7 @@ pub(crate) enum Command {
 /// Flags of every command that has a configuration.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Common {
-    /// The configuration file (TOML); without one, all events go to events.db in the data directory
+    /// The configuration file (TOML); without one, events of any type are stored in events.db: by the process itself, or by a gateway's writer
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
@@ -218,7 +218,7 @@ impl Common {
 /// The flag of every command that has a data directory.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Data {
-    /// The data directory: journal, cursors, and the embedded store
+    /// The data directory: journal, cursors, tokens, and the embedded store of `serve`
     #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = DATA)]
     pub(crate) directory: PathBuf,
 }

@@ -21,6 +21,7 @@ use event::memory::Budgets;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
 use sink::SinkError;
+use sink::remote::Upstream;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -174,8 +175,13 @@ impl Reloader {
         let mut unfit = needs_restart(&self.current, &configuration, cores);
         let sinks = self.sinks(&configuration);
         let tls = PortsTls::read(&configuration).map_err(|error| unfit.push(format!("TLS: {error}")));
+        configuration.upstreams.iter().for_each(Upstream::announce);
         unfit.extend(self.check(&sinks).await);
-        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else { return Err(ReloadError::Unfit(unfit)) };
+        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else {
+            // Takes back what was announced.
+            self.parts.upstreams.show(&self.current);
+            return Err(ReloadError::Unfit(unfit));
+        };
         self.apply(&configuration, &sinks).await?;
         self.parts.tls.show(tls);
         self.parts.types.show(&configuration);

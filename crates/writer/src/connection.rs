@@ -5,6 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::StatusCode;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,6 +15,7 @@ use tls::Accepted;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+use crate::answer::Refused;
 use crate::{Writer, request};
 
 /// The time-out of the TLS handshake.
@@ -31,12 +34,27 @@ pub(super) async fn serve(stream: TcpStream, writer: &Arc<Writer>) {
     let Some(tls) = &writer.tls else { return requests(stream, writer).await };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         Ok(Accepted::Secure(stream)) => requests(stream, writer).await,
-        // A client without TLS, or whose handshake fails, sees the connection close.
-        Ok(Accepted::Plain(_) | Accepted::Refused(_) | Accepted::Gone) | Err(_) => {}
+        Ok(Accepted::Plain(stream)) => refuse_plain(stream).await,
+        // A client whose handshake fails sees the connection close.
+        Ok(Accepted::Refused(_) | Accepted::Gone) | Err(_) => {}
     }
 }
 
-async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writer>) {
+/// Answers a request without TLS. What is behind its head isn't read.
+async fn refuse_plain(stream: TcpStream) {
+    let answer = service_fn(async |_| {
+        let detail = "this port speaks TLS: begin the URL with https://";
+        let mut response = Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail).response();
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        Ok::<_, Infallible>(response)
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HANDSHAKE_TIMEOUT).max_buf_size(BUFFER_BYTES_MAX);
+    // The client may be gone.
+    let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+}
+
+pub(super) async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writer>) {
     let answer = service_fn(|request| {
         let writer = writer.clone();
         async move { Ok::<_, Infallible>(request::answer(request, writer).await) }

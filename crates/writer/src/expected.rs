@@ -9,7 +9,7 @@ use sink::{Mark, SinkError};
 
 use crate::Offered;
 use crate::answer::{self, Refused, Work};
-use crate::request::{bad_request, text};
+use crate::request::parsed;
 
 /// What a request expects of both. The gateway's first requests expect nothing.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +20,8 @@ pub(super) struct Expected {
 
 impl Expected {
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refused> {
-        let mark = text(headers, protocol::MARK).map(|text| text.parse().map_err(|_| odd_mark())).transpose()?;
-        Ok(Self { layout: text(headers, protocol::LAYOUT).map(str::to_owned), mark })
+        Ok(Self { layout: parsed(headers, protocol::LAYOUT)?, mark: parsed(headers, protocol::MARK)? })
     }
-}
-
-fn odd_mark() -> Refused {
-    bad_request("the header Forebay-Mark is no mark: run the same release of gateway and writer")
 }
 
 /// When a call compares the store's mark with the expected one.

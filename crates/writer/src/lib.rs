@@ -9,6 +9,8 @@ mod door;
 mod expected;
 mod objects;
 mod request;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -41,13 +43,16 @@ pub struct Offered {
     pub sink: Sink,
     /// The store's mark when it was last read.
     mark_seen: Arc<Mutex<Option<Mark>>>,
+    /// Bytes of its frames that are being read or stored, in KiB: a store that hangs must not take the memory of other sinks.
+    room: Arc<Semaphore>,
 }
 
 impl Offered {
     /// This sink.
     #[must_use]
     pub fn new(kind: &'static str, parts: BTreeMap<String, String>, sink: Sink) -> Self {
-        Self { kind, parts, sink, mark_seen: Arc::default() }
+        let room = Arc::new(Semaphore::new(room(1)));
+        Self { kind, parts, sink, mark_seen: Arc::default(), room }
     }
 }
 
@@ -74,9 +79,14 @@ pub struct Writer {
     is_loopback: bool,
     tls: Option<Arc<ServerTls>>,
     counters: Counters,
-    /// The memory budget for frames and objects in flight, in KiB.
-    room: Arc<Semaphore>,
     stopping: watch::Sender<bool>,
+}
+
+/// The share of the memory for frames that one of so many sinks has, in KiB: a batch of full size at least.
+const fn room(sinks: usize) -> usize {
+    let share = IN_FLIGHT_BYTES_MAX / UNIT / sinks;
+    let least = FRAME_BYTES_MAX.div_ceil(UNIT);
+    if share > least { share } else { least }
 }
 
 const _: () = assert!(FRAME_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always taken");
@@ -88,15 +98,16 @@ impl Writer {
     /// accepts only this machine's names in the header Host.
     #[must_use]
     pub fn new(
-        offered: BTreeMap<String, Offered>,
+        mut offered: BTreeMap<String, Offered>,
         tokens: Arc<Tokens>,
         demand: Demand,
         is_loopback: bool,
         tls: Option<Arc<ServerTls>>,
     ) -> Self {
-        let room = Arc::new(Semaphore::new(IN_FLIGHT_BYTES_MAX / UNIT));
+        let share = room(offered.len().max(1));
+        offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
         let stopping = watch::Sender::new(false);
-        Self { offered, tokens, demand, is_loopback, tls, counters: Counters::default(), room, stopping }
+        Self { offered, tokens, demand, is_loopback, tls, counters: Counters::default(), stopping }
     }
 
     /// The counters.

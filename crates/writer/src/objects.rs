@@ -17,12 +17,12 @@ use sink::object::{ObjectDownload, ObjectQuery, ObjectUpload};
 use sink::remote::objects::{DIGEST, digests_of};
 use sink::remote::protocol::Outcome;
 use sink::{ObjectStore, Report, SinkError};
-use tokio::sync::oneshot;
-use tokio::time::{Sleep, sleep};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{Sleep, sleep, timeout};
 
 use crate::answer::{self, Body, Refused, Work};
 use crate::expected::{Check, Expected};
-use crate::request::{BODY_SILENCE_MAX, bad_request, counted, text};
+use crate::request::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
 use crate::{Offered, UNIT, Writer};
 
 /// Bytes of an object in memory, at most: the memory reserved for an upload.
@@ -33,19 +33,18 @@ const PASSING_BYTES_MAX: u64 = 512 * 1024;
 pub(super) struct Named {
     store: ObjectStore,
     name: String,
+    room: Arc<Semaphore>,
 }
 
 impl Named {
-    /// Refuses names that no gateway gives to objects: they could address something else.
-    pub(super) fn new(offered: &Offered, name: &str) -> Result<Self, Refused> {
+    /// None for names that no gateway gives to objects: they could address something else.
+    pub(super) fn new(offered: &Offered, name: &str) -> Result<Option<Self>, Refused> {
         let Some(store) = offered.sink.objects() else {
             let detail = format!("the sink is of kind {}, which stores no objects", offered.kind);
             return Err(Refused::new(StatusCode::NOT_FOUND, "objects", detail));
         };
-        if store.place(name).is_none() {
-            return Err(bad_request("this is no name of an object of a gateway: run the same release of both"));
-        }
-        Ok(Self { store: store.clone(), name: name.to_owned() })
+        let named = || Self { store: store.clone(), name: name.to_owned(), room: offered.room.clone() };
+        Ok(store.place(name).map(|_| named()))
     }
 
     /// Prepares to store the object of a request.
@@ -75,9 +74,9 @@ impl Named {
             replaces: !headers.contains_key(IF_NONE_MATCH),
             body: body.boxed_unsync(),
         };
-        let store = self.store;
+        let (store, room) = (self.store, self.room);
         Ok(Box::pin(async move {
-            let stored = counted(&writer, accept(&writer, &store, upload)).await;
+            let stored = counted(&writer, accept(&room, &store, upload)).await;
             if stored.is_ok() {
                 writer.counters.objects.add(1);
             }
@@ -137,10 +136,12 @@ impl Named {
     }
 }
 
-async fn accept(writer: &Writer, store: &ObjectStore, upload: ObjectUpload) -> Result<(), SinkError> {
-    let units = upload.bytes.min(PASSING_BYTES_MAX).div_ceil(UNIT as u64);
-    let permit = writer.room.acquire_many(u32::try_from(units).unwrap_or(u32::MAX)).await;
-    let _permit = permit.map_err(|_| SinkError::Unavailable("the writer ends".into()))?;
+async fn accept(room: &Semaphore, store: &ObjectStore, upload: ObjectUpload) -> Result<(), SinkError> {
+    let units = u32::try_from(upload.bytes.min(PASSING_BYTES_MAX).div_ceil(UNIT as u64)).unwrap_or(u32::MAX);
+    let Ok(Ok(_permit)) = timeout(ROOM_WAIT_MAX, room.acquire_many(units)).await else {
+        let reason = "objects that the store has not answered take all the memory that they may";
+        return Err(SinkError::Unavailable(reason.into()));
+    };
     store.accept(upload).await
 }
 
@@ -164,7 +165,7 @@ fn range(text: &str) -> Option<Range<u64>> {
     (first <= last).then_some(first..last.checked_add(1)?)
 }
 
-fn empty(status: StatusCode) -> Response<Body> {
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
     answer::response(status, "text/plain", answer::whole(Bytes::new()))
 }
 

@@ -1,6 +1,7 @@
 //! Dispatches a gateway's request to a call of a sink.
 
 use std::future::Future;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,12 +18,12 @@ use sink::remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
 use sink::remote::reading::{PageJson, QueryJson};
 use sink::{Batch, Claim, Held, Sink, SinkError, Takeover};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::answer::{self, Body, Refused, Work};
 use crate::door::{self, Admitted};
 use crate::expected::{Check, Expected};
-use crate::objects::Named;
+use crate::objects::{self, Named};
 use crate::{Offered, UNIT, Writer};
 
 /// The content types of a query or a claim.
@@ -31,6 +32,11 @@ const BODY_TYPES: [&str; 2] = [protocol::CONTENT_TYPE, "application/json"];
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 /// The time-out between two pieces of a body.
 pub(super) const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// Bytes a second: a slower body holds memory that others need.
+const BODY_RATE_MIN: usize = 256 * 1024;
+/// How long a request waits for memory. It is less than a gateway waits for a sign of life.
+pub(super) const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
 
 pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<Body> {
     let mut response = match begin(request, &writer).await {
@@ -74,18 +80,22 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
     let (sink, expected) = (offered.sink.clone(), Expected::of(&head.headers)?);
     if let Some(object) = call.strip_prefix(PATH) {
         let object = Named::new(&offered, object)?;
-        return match head.method {
-            Method::PUT => {
+        return match (&head.method, object) {
+            (&Method::PUT, None) => {
+                Err(bad_request("this is no name of an object of a gateway: run the same release of both"))
+            }
+            (&Method::PUT, Some(object)) => {
                 let lane = lane(&head.headers, admitted)?;
                 let work = object.store(writer.clone(), &lane, &head.headers, body)?;
                 Ok(Begun::Work(offered.verified(expected, Check::AsSeen, work)))
             }
-            Method::GET => object.give(&offered, &expected, &head.headers).await.map(Begun::Object),
+            (&Method::GET, None) => Ok(Begun::Object(objects::empty(StatusCode::NOT_FOUND))),
+            (&Method::GET, Some(object)) => object.give(&offered, &expected, &head.headers).await.map(Begun::Object),
             _ => Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", "an object takes GET and PUT")),
         };
     }
     let work = match (&head.method, call) {
-        (&Method::GET, "") => info(offered.clone()),
+        (&Method::GET, "") => info(writer.clone(), offered.clone()),
         (&Method::GET, "cursor") => {
             let lane = lane(&head.headers, admitted)?;
             held(writer.clone(), async move { sink.held(&lane).await })
@@ -99,7 +109,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
             // Before the lane: a plain payload that was posted here by mistake has none either.
             check_content_type(&head.headers, &[protocol::CONTENT_TYPE])?;
             let lane = lane(&head.headers, admitted)?;
-            let (batch, permit) = batch(writer, lane, &head.headers, body).await?;
+            let (batch, permit) = batch(&offered, lane, &head.headers, body).await?;
             let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
             return Ok(Begun::Work(offered.verified(expected, Check::AtWrite, work)));
         }
@@ -108,7 +118,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
             let length = length(&body, QUERY_BYTES_MAX)?;
             let query = serde_json::from_slice::<QueryJson>(&whole(body, length).await?).ok();
             let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query makes no sense"))?;
-            read(sink, query)
+            read_events(sink, query)
         }
         (_, "" | "cursor" | "claim" | "read") => {
             let detail = "a sink takes GET and POST, its cursor GET, its claim and read POST";
@@ -143,6 +153,12 @@ pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
+/// What a header says, if the request has it. One that can't be read must not count as one that is missing.
+pub(super) fn parsed<T: FromStr>(headers: &HeaderMap, name: &'static str) -> Result<Option<T>, Refused> {
+    let wrong = || bad_request(format!("the header {name} can't be read: run the same release of gateway and writer"));
+    headers.get(name).map(|value| value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(wrong)).transpose()
+}
+
 pub(super) fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
     Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail)
 }
@@ -156,20 +172,20 @@ fn lane(headers: &HeaderMap, admitted: Admitted) -> Result<Lane, Refused> {
     Ok(lane)
 }
 
-fn info(offered: Offered) -> Work {
+fn info(writer: Arc<Writer>, offered: Offered) -> Work {
     Box::pin(async move {
         let connected = async {
             offered.sink.connect().await?;
             offered.mark().await
         };
-        match connected.await {
+        match counted(&writer, connected).await {
             Ok(mark) => answer::json(&offered.info(mark)),
             Err(error) => answer::json(&Outcome::from(error)),
         }
     })
 }
 
-fn read(sink: Sink, query: Query) -> Work {
+fn read_events(sink: Sink, query: Query) -> Work {
     Box::pin(async move { answer::json(&PageJson::from(sink.read(query).await)) })
 }
 
@@ -227,7 +243,7 @@ fn check_content_type(headers: &HeaderMap, known: &[&str]) -> Result<(), Refused
 
 /// Reads a batch, after reserving memory for its bytes.
 async fn batch(
-    writer: &Writer,
+    offered: &Offered,
     lane: Lane,
     headers: &HeaderMap,
     body: Incoming,
@@ -237,15 +253,18 @@ async fn batch(
         positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;
     let length = length(&body, FRAME_BYTES_MAX)?;
     let units = u32::try_from(length.div_ceil(UNIT)).unwrap_or(u32::MAX);
-    let permit = writer.room.clone().acquire_many_owned(units).await;
-    let permit = permit.map_err(|_| Refused::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the writer ends"))?;
+    let Ok(Ok(permit)) = timeout(ROOM_WAIT_MAX, offered.room.clone().acquire_many_owned(units)).await else {
+        // A connection that is closed with bytes unread loses the answer.
+        read(body, length, |_| {}).await?;
+        let detail = "batches of this sink that its store has not answered take all the memory that they may";
+        return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
+    };
     let frame = whole(body, length).await?;
     let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
     let batch = batch.sent_after(position(headers, protocol::FLOOR)?, position(headers, protocol::AGAIN)?);
-    let batch = match text(headers, protocol::CLAIM) {
-        Some(claim) => {
-            batch.claimed_by(claim.parse().map_err(|_| bad_request("the header Forebay-Claim is no claim"))?)
-        }
+    let claim = parsed(headers, protocol::CLAIM)?;
+    let batch = match claim {
+        Some(claim) => batch.claimed_by(claim),
         None => batch,
     };
     Ok((batch, permit))
@@ -272,19 +291,22 @@ fn length(body: &Incoming, bytes_max: usize) -> Result<usize, Refused> {
     Ok(length)
 }
 
-async fn whole(mut body: Incoming, length: usize) -> Result<Bytes, Refused> {
+async fn whole(body: Incoming, length: usize) -> Result<Bytes, Refused> {
     let mut whole = BytesMut::with_capacity(length);
+    read(body, length, |piece| whole.extend_from_slice(&piece)).await?;
+    Ok(whole.freeze())
+}
+
+/// Reads a body of so many bytes to its end.
+async fn read(mut body: Incoming, length: usize, mut take: impl FnMut(Bytes)) -> Result<(), Refused> {
+    let late = || Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body didn't come to its end in time");
+    let seconds = u64::try_from(length / BODY_RATE_MIN).unwrap_or(u64::MAX);
+    let deadline = Instant::now() + BODY_SILENCE_MAX + Duration::from_secs(seconds);
     loop {
-        let frame = timeout(BODY_SILENCE_MAX, body.frame()).await;
-        let frame = frame
-            .map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body didn't come to its end"))?;
-        match frame {
-            None => return Ok(whole.freeze()),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    whole.extend_from_slice(&data);
-                }
-            }
+        let piece_deadline = deadline.min(Instant::now() + BODY_SILENCE_MAX);
+        match timeout_at(piece_deadline, body.frame()).await.map_err(|_| late())? {
+            None => return Ok(()),
+            Some(Ok(frame)) => frame.into_data().map_or_else(drop, &mut take),
             Some(Err(_)) => return Err(bad_request("the body was cut on its way")),
         }
     }

@@ -247,8 +247,9 @@ fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
     let (status, answer) = exchange(server.intake, &request);
     assert_eq!(status, 200, "{answer}");
     assert!(answer.ends_with(&std::fs::read_to_string(archive.join(&name)).unwrap()), "{answer}");
-    let missing = request.replace("-0000-0", "-0000-9");
-    assert_eq!(exchange(server.intake, &missing).0, 404);
+    for missing in [request.replace("-0000-0", "-0000-9"), request.replace("/archive/", "/archive/folder/")] {
+        assert_eq!(exchange(server.intake, &missing).0, 404, "{missing}");
+    }
 }
 
 #[test]

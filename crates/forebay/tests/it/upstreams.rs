@@ -9,6 +9,7 @@ use crate::free_port::free_address;
 use crate::postgres_server::PostgresServer;
 use crate::postgres_server::proxy::Proxy;
 use crate::support::{Folder, Server, exchange, payloads, wait_until};
+use crate::tls::Pair;
 use crate::two_services::{BackEnd, gateway};
 
 const NULL: &str = "[sinks.warehouse]\nkind = \"null\"\n";
@@ -227,6 +228,33 @@ fn writers_are_found_by_dns() {
 }
 
 #[test]
+fn a_writer_that_dns_names_has_the_certificate_of_that_name() {
+    let (folder, pair) = (Folder::new(), Pair::new());
+    let tls = "[writer.tls]\ncertificate = \"writer.pem\"\nkey = \"writer.key\"\n";
+    folder.write("writer.key", &pair.key);
+    let certificate = folder.write("writer.pem", &pair.certificate);
+    let writer = writer(&folder, "one", &format!("{tls}{NULL}"));
+    let upstream = format!("dns = \"https://localhost:{}\"\nca = \"{certificate}\"", writer.address.port());
+    let front = FrontEnd::start(&upstream, "store = \"null\"");
+    front.post(0..3);
+    front.server.wait_delivered();
+    // Who forgets the s is told so.
+    let (status, body) = exchange(writer.address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert!(status == 400 && body.contains("this port speaks TLS"), "{status} {body}");
+    let forgotten = FrontEnd::start(&format!("servers = [\"http://{}\"]", writer.address), "store = \"null\"");
+    forgotten.post(0..1);
+    let log = || std::fs::read_to_string(forgotten.folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("this port speaks TLS")), "{}", log());
+    // A certificate that nothing vouches for is none.
+    let strange =
+        FrontEnd::start(&format!("dns = \"https://localhost:{}\"", writer.address.port()), "store = \"null\"");
+    strange.post(0..1);
+    let log = || std::fs::read_to_string(strange.folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("certificate")), "{}", log());
+    assert_eq!(strange.server.metric("forebay_events_pending{type=\"access\",sink=\"warehouse\"}"), 1);
+}
+
+#[test]
 fn a_name_that_dns_does_not_know_keeps_events_until_a_reload_names_a_writer() {
     let folder = Folder::new();
     let one = writer(&folder, "one", NULL);
@@ -259,6 +287,26 @@ fn each_writer_of_mode_all_stores_everything_at_its_own_pace() {
     let stored = |name: &str| payloads(Path::new(&folder.text(name)));
     assert_eq!(stored("one").len(), 20);
     assert_eq!(stored("one"), stored("two"));
+}
+
+#[test]
+fn a_server_that_a_reload_adds_to_mode_all_gets_what_comes_from_then_on() {
+    let folder = Folder::new();
+    let [one, two] = ["one", "two"].map(|name| writer(&folder, name, NULL));
+    let upstream = |servers: &str| format!("mode = \"all\"\nservers = {{ {servers} }}");
+    let alone = upstream(&format!("a = \"{}\"", one.url()));
+    let front = FrontEnd::start(&alone, "store = \"null\"");
+    front.post(0..10);
+    front.server.wait_delivered();
+    front.reload(&upstream(&format!("a = \"{}\", b = \"{}\"", one.url(), two.url())));
+    front.post(10..15);
+    front.server.wait_delivered();
+    let delivered =
+        |sink: &str| front.server.metric(&format!("forebay_events_stored_total{{type=\"access\",sink=\"{sink}\"}}"));
+    assert_eq!((delivered("warehouse-a"), delivered("warehouse-b")), (15, 5));
+    front.reload(&alone);
+    front.post(15..20);
+    front.server.wait("forebay_events_pending{type=\"access\",sink=\"warehouse-a\"}", |pending| pending == 0);
 }
 
 #[test]

@@ -151,7 +151,10 @@ impl Caller {
                 Ok(answer) => {
                     upstream.state().set_unreachable(false);
                     match self.binding.refusal(&server.label(), &answer) {
-                        Some(error) => (last, is_refused) = (error, true),
+                        Some(error) => {
+                            server.count(RequestOutcome::Refused);
+                            (last, is_refused) = (error, true);
+                        }
                         None => return Ok((answer, server)),
                     }
                 }
@@ -192,7 +195,7 @@ impl Caller {
             let status = answer.status();
             let body = answer.bytes(ANSWER_BYTES_MAX).await.map_err(|failure| failed(server, &failure))?;
             in_flight.answered(None);
-            return Err(refused(server, status, &body));
+            return Err(self.refused(server, status, &body));
         }
         in_flight.answered(None);
         server.answers();
@@ -220,7 +223,11 @@ impl Caller {
     pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
         let ask = |server: Arc<Server>| async move {
             let answer = self.ask(&server, call).await.map_err(Unanswered::into_error);
-            let info = answer.and_then(|answer| protocol::differing(&answer).map_or_else(|| parse(&answer), Ok));
+            let info = answer.and_then(|answer| {
+                let info = protocol::differing(&answer).map_or_else(|| parse(&answer), Ok);
+                server.count(if info.is_ok() { RequestOutcome::Answered } else { RequestOutcome::StoreFailed });
+                info
+            });
             (server.label(), info)
         };
         join_all(self.order(call).into_iter().map(ask)).await
@@ -243,7 +250,30 @@ impl Caller {
             return Ok(body);
         }
         in_flight.answered(None);
-        Err(refused(server, status, &body))
+        Err(self.refused(server, status, &body))
+    }
+
+    /// The writer, or a proxy before it, answered with a status other than 200.
+    fn refused(&self, server: &Server, status: StatusCode, body: &[u8]) -> Unanswered {
+        server.count(RequestOutcome::Refused);
+        if status.is_server_error() {
+            server.eject();
+        }
+        let words = words(server, status, body);
+        match status {
+            // Neither a writer that drains nor a proxy without a writer has done anything.
+            StatusCode::SERVICE_UNAVAILABLE => Unanswered::Unsent(SinkError::Unavailable(words)),
+            StatusCode::TOO_MANY_REQUESTS => {
+                server.eject_for(&self.config.sink);
+                Unanswered::Unsent(SinkError::Unavailable(words))
+            }
+            // It has another store.
+            StatusCode::CONFLICT => Unanswered::Unsent(SinkError::Misconfigured(words)),
+            StatusCode::REQUEST_TIMEOUT => Unanswered::Unknown(SinkError::Unavailable(words)),
+            status if status.is_server_error() => Unanswered::Unknown(SinkError::Unavailable(words)),
+            // The writer understood, and nothing was stored: another one would most likely say the same.
+            _ => Unanswered::Refused(SinkError::Misconfigured(words)),
+        }
     }
 
     async fn send(&self, server: &Server, call: &Call<'_>) -> Result<Answer, Unanswered> {
@@ -298,25 +328,6 @@ fn failed(server: &Server, failure: &HttpFailure) -> Unanswered {
     if is_unsent { Unanswered::Unsent(error) } else { Unanswered::Unknown(error) }
 }
 
-/// The writer, or a proxy before it, answered with a status other than 200.
-fn refused(server: &Server, status: StatusCode, body: &[u8]) -> Unanswered {
-    server.count(RequestOutcome::Refused);
-    if status.is_server_error() {
-        server.eject();
-    }
-    let words = words(server, status, body);
-    match status {
-        // A draining writer, or a proxy without a backend, has done nothing.
-        StatusCode::SERVICE_UNAVAILABLE => Unanswered::Unsent(SinkError::Unavailable(words)),
-        // The writer has another store.
-        StatusCode::CONFLICT => Unanswered::Unsent(SinkError::Misconfigured(words)),
-        StatusCode::REQUEST_TIMEOUT => Unanswered::Unknown(SinkError::Unavailable(words)),
-        status if status.is_server_error() => Unanswered::Unknown(SinkError::Unavailable(words)),
-        // The writer understood the request and stored nothing: another one would most likely give the same answer.
-        _ => Unanswered::Refused(SinkError::Misconfigured(words)),
-    }
-}
-
 /// The reason of an answer with a status other than 200.
 fn words(server: &Server, status: StatusCode, body: &[u8]) -> Reason {
     #[derive(serde::Deserialize)]
@@ -349,7 +360,7 @@ impl Unanswered {
 fn parse<T: DeserializeOwned>(answer: &[u8]) -> Result<T, SinkError> {
     if let Ok(Outcome::Failed { misconfigured, reason }) = serde_json::from_slice(answer) {
         let error = if misconfigured { SinkError::Misconfigured } else { SinkError::Unavailable };
-        return Err(error(reason.into()));
+        return Err(error(shortened(&reason).into()));
     }
     serde_json::from_slice(answer).map_err(|_| odd("something else than was asked for"))
 }

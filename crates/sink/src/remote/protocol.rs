@@ -8,6 +8,7 @@ use event::Lane;
 use serde::{Deserialize, Serialize};
 
 use super::objects::ObjectLimits;
+use crate::http_client::shortened;
 use crate::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
 
 /// The prefix of every path; the sink's name follows.
@@ -240,11 +241,14 @@ impl Outcome {
         let check = |list: &[Why]| ascends(&list.iter().map(|why| why.index).collect::<Vec<_>>());
         let check_again = |list: &[Again]| ascends(&list.iter().map(|again| again.index).collect::<Vec<_>>());
         let refusals = |list: Vec<Why>| {
-            list.into_iter().map(|Why { index, reason }| Refusal { index, reason: reason.into() }).collect()
+            list.into_iter().map(|Why { index, reason }| Refusal { index, reason: shortened(&reason).into() }).collect()
         };
         let scope = |of_store| if of_store { RetryScope::Store } else { RetryScope::Record };
-        let again =
-            |again: Again| Retry { index: again.index, reason: again.reason.into(), scope: scope(again.of_store) };
+        let again = |again: Again| Retry {
+            index: again.index,
+            reason: shortened(&again.reason).into(),
+            scope: scope(again.of_store),
+        };
         let retries = |list: Vec<Again>| list.into_iter().map(again).collect();
         match self {
             Self::Stored => Ok(Report::Stored),
@@ -258,8 +262,8 @@ impl Outcome {
             Self::Withheld { .. } | Self::Except { .. } => {
                 Err(SinkError::Unavailable("the writer names records that the batch doesn't have".into()))
             }
-            Self::Failed { misconfigured: true, reason } => Err(SinkError::Misconfigured(reason.into())),
-            Self::Failed { misconfigured: false, reason } => Err(SinkError::Unavailable(reason.into())),
+            Self::Failed { misconfigured: true, reason } => Err(SinkError::Misconfigured(shortened(&reason).into())),
+            Self::Failed { misconfigured: false, reason } => Err(SinkError::Unavailable(shortened(&reason).into())),
         }
     }
 }

@@ -135,6 +135,14 @@ impl Upstream {
         self.shared.servers.replace(keys);
     }
 
+    /// Lets new sinks of `mode = "all"` reach their servers before [`Self::apply`]. Other sinks use servers by name, so none of them uses these.
+    pub fn announce(&self) {
+        if let (true, Writers::Named(list)) = (self.config.sends_to_all, &self.config.writers) {
+            let keys = list.iter().map(|(name, endpoint)| (Some(name.clone()), endpoint.clone(), None));
+            self.shared.servers.add(keys.collect());
+        }
+    }
+
     /// Applies the addresses that DNS returned, at least one. Returns whether the set of writers has changed.
     pub fn resolve(&self, addresses: &BTreeSet<SocketAddr>) -> bool {
         let Writers::Dns(endpoint) = &self.config.writers else { return false };

@@ -64,6 +64,16 @@ impl Servers {
         !is_same
     }
 
+    /// Adds the writers that are not in the set.
+    pub(super) fn add(&self, keys: Vec<ServerKey>) {
+        let servers = &mut self.held().servers;
+        for key in keys {
+            if !servers.iter().any(|server| *server.key() == key) {
+                servers.push(Arc::new(Server::new(key)));
+            }
+        }
+    }
+
     pub(super) fn user_of(&self, lane: &Lane) -> Option<Arc<Server>> {
         self.held().used.get(lane).cloned()
     }

@@ -1,0 +1,121 @@
+//! What one sink, or one slow gateway, may take from the others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::{Demand, Tokens};
+use bytes::Bytes;
+use event::{EventId, Lane, Origin};
+use sink::remote::{frame, protocol};
+use sink::{Batch, Record, Sink, SinkConfig, Write};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::time::Instant;
+
+use crate::request::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
+use crate::{Offered, Writer, connection};
+
+/// Bytes of an answer that a test reads at most.
+const ANSWER_BYTES: usize = 1024;
+
+fn lane(sink: &str) -> Lane {
+    Lane { origin: Origin([1; 16]), shard: 0, sink: sink.into() }
+}
+
+/// A frame of one record.
+fn frame_of(sink: &str) -> Bytes {
+    let block = Bytes::from_static(b"event{}");
+    let mut batch = Batch::new(lane(sink), 1);
+    let record = Record {
+        sequence: 1,
+        id: EventId([2; 16]),
+        type_name: std::str::from_utf8(&block[..5]).unwrap(),
+        source: "",
+        received_at: 0,
+        event_time: None,
+        write: Write::Insert,
+        payload: &block[5..],
+    };
+    batch.push(&block, &record);
+    frame::encode(&batch)
+}
+
+fn head(sink: &str, bytes: usize, more: &str) -> String {
+    let (lane, content_type) = (protocol::lane_text(&lane(sink)), protocol::CONTENT_TYPE);
+    format!(
+        "POST /ingest/data/{sink} HTTP/1.1\r\nHost: localhost\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-1\r\n\
+         Forebay-Floor: 0\r\nForebay-Again: 0\r\nContent-Type: {content_type}\r\nContent-Length: {bytes}\r\n{more}\r\n"
+    )
+}
+
+/// A writer with two sinks that take everything.
+fn writer() -> Arc<Writer> {
+    let offered = |name: &str| (name.to_owned(), Offered::new("null", BTreeMap::new(), Sink::new(SinkConfig::Null)));
+    let offered = ["slow", "other"].map(|name| offered(name)).into();
+    Arc::new(Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None))
+}
+
+fn connect(writer: &Arc<Writer>) -> DuplexStream {
+    let (gateway, stream) = tokio::io::duplex(64 * 1024);
+    let writer = writer.clone();
+    tokio::spawn(async move { connection::requests(stream, &writer).await });
+    gateway
+}
+
+async fn answer(gateway: &mut DuplexStream) -> String {
+    let mut answer = vec![0; ANSWER_BYTES];
+    let length = gateway.read(&mut answer).await.unwrap();
+    String::from_utf8(answer[..length].to_vec()).unwrap()
+}
+
+async fn post(writer: &Arc<Writer>, sink: &str, more: &str) -> String {
+    let (mut gateway, frame) = (connect(writer), frame_of(sink));
+    gateway.write_all(head(sink, frame.len(), more).as_bytes()).await.unwrap();
+    gateway.write_all(&frame).await.unwrap();
+    answer(&mut gateway).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sink_whose_store_hangs_leaves_the_memory_of_the_others() {
+    let writer = writer();
+    let room = writer.offered["slow"].room.clone();
+    let batches = room.try_acquire_many(u32::try_from(room.available_permits()).unwrap()).unwrap();
+    let begun = Instant::now();
+    let refused = post(&writer, "slow", "").await;
+    assert!(refused.starts_with("HTTP/1.1 429 ") && refused.contains("all the memory"), "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(3), "a gateway takes a writer that is silent for longer for dead");
+    assert!(begun.elapsed() >= ROOM_WAIT_MAX);
+    let stored = post(&writer, "other", "").await;
+    assert!(stored.starts_with("HTTP/1.1 200 ") && stored.contains("\"stored\""), "{stored}");
+    drop(batches);
+    let stored = post(&writer, "slow", "").await;
+    assert!(stored.contains("\"stored\""), "{stored}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_comes_too_slowly_gives_its_memory_back() {
+    let writer = writer();
+    let room = writer.offered["slow"].room.clone();
+    let all = room.available_permits();
+    let mut gateway = connect(&writer);
+    gateway.write_all(head("slow", 256 * 1024, "").as_bytes()).await.unwrap();
+    let begun = Instant::now();
+    let mut refused = String::new();
+    while refused.is_empty() {
+        gateway.write_all(b"x").await.unwrap();
+        let read = tokio::time::timeout(BODY_SILENCE_MAX / 2, answer(&mut gateway)).await;
+        refused = read.unwrap_or_default();
+        assert!(begun.elapsed() < 2 * BODY_SILENCE_MAX, "a byte now and then holds the memory for ever");
+    }
+    assert!(refused.starts_with("HTTP/1.1 408 "), "{refused}");
+    assert_eq!(room.available_permits(), all);
+}
+
+#[tokio::test]
+async fn a_header_that_cannot_be_read_is_not_a_missing_one() {
+    let writer = writer();
+    for name in ["Forebay-Claim", "Forebay-Mark", "Forebay-Layout"] {
+        let refused = post(&writer, "other", &format!("{name}: \u{e4}\r\n")).await;
+        assert!(refused.starts_with("HTTP/1.1 400 ") && refused.contains(&name.to_lowercase()), "{refused}");
+    }
+}
