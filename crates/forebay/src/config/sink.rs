@@ -2,6 +2,7 @@
 
 mod copies;
 mod display;
+mod of_writers;
 pub(super) mod parts;
 mod place;
 
@@ -229,22 +230,6 @@ impl SinkConfig {
         }
     }
 
-    /// The writers and their sink, if it is one of a writer.
-    pub(crate) const fn remote(&self) -> Option<&RemoteConfig> {
-        match self {
-            Self::Remote(config) | Self::RemoteObjects(RemoteObjectsConfig { remote: config, .. }) => Some(config),
-            _ => None,
-        }
-    }
-
-    /// The same to be changed.
-    pub(super) const fn remote_mut(&mut self) -> Option<&mut RemoteConfig> {
-        match self {
-            Self::Remote(config) | Self::RemoteObjects(RemoteObjectsConfig { remote: config, .. }) => Some(config),
-            _ => None,
-        }
-    }
-
     /// What the sink is built from.
     pub(crate) fn to_driver(&self) -> ::sink::SinkConfig {
         match self {
@@ -267,30 +252,6 @@ impl SinkConfig {
             Self::Webhook(config) => ::sink::SinkConfig::Webhook(config.clone()),
             Self::Remote(config) => ::sink::SinkConfig::Remote(config.clone()),
             Self::RemoteObjects(config) => ::sink::SinkConfig::RemoteObjects(config.clone()),
-        }
-    }
-
-    /// The name of its kind, if a writer can offer it to gateways.
-    pub(crate) const fn writer_kind(&self) -> Option<RemoteStore> {
-        match self {
-            Self::Null => Some(RemoteStore::Null),
-            Self::Sqlite(_) => Some(RemoteStore::Sqlite),
-            #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(_) => Some(RemoteStore::Elasticsearch),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => Some(RemoteStore::Postgres),
-            #[cfg(feature = "nats")]
-            Self::Nats(_) => Some(RemoteStore::Nats),
-            #[cfg(feature = "redis")]
-            Self::Redis(_) => Some(RemoteStore::Redis),
-            #[cfg(feature = "webhook")]
-            Self::Webhook(_) => Some(RemoteStore::Webhook),
-            #[cfg(feature = "swift")]
-            Self::Swift(_) => Some(RemoteStore::Swift),
-            #[cfg(feature = "s3")]
-            Self::S3(_) => Some(RemoteStore::S3),
-            Self::Directory(_) => Some(RemoteStore::Directory),
-            Self::Remote(_) | Self::RemoteObjects(_) => None,
         }
     }
 }
