@@ -305,7 +305,9 @@ impl Caller {
                 request = request.header(protocol::CLAIM, claim.to_string());
             }
         }
-        request.headers_mut().map(|headers| headers.extend(call.headers.clone()));
+        if let Some(headers) = request.headers_mut() {
+            headers.extend(call.headers.clone());
+        }
         let body = match &call.content {
             Content::Empty => empty(),
             Content::Whole(frame) => {

@@ -116,7 +116,7 @@ fn a_damaged_or_cut_upload_leaves_nothing_under_its_name() {
     assert_eq!(directory.names(), [""; 0]);
     let whole = upload(directory.writer.address, &name, body.len(), &digest, body);
     assert!(whole.contains("\"stored\""), "{whole}");
-    assert_eq!(directory.names(), [name.clone()]);
+    assert_eq!(directory.names(), [&*name]);
     assert_eq!(directory.read(&name), body);
 }
 

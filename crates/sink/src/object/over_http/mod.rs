@@ -81,7 +81,7 @@ struct Shared {
 /// Where objects go.
 enum To {
     Service {
-        store: Store,
+        store: Box<Store>,
         /// Makes the service anew, with connections and a token of its own: these belong to the thread that uses them.
         service: Box<dyn Fn(Use) -> Service + Send + Sync>,
     },
@@ -91,7 +91,7 @@ enum To {
 
 impl OverHttp {
     fn new(service: impl Fn(Use) -> Service + Send + Sync + 'static, rules: ObjectRules) -> Self {
-        let store = Store::new(service(Use::Storing));
+        let store = Box::new(Store::new(service(Use::Storing)));
         Self::to(To::Service { store, service: Box::new(service) }, rules)
     }
 
@@ -171,7 +171,7 @@ impl OverHttp {
     pub(super) async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
         let making = &self.0.making;
         self.named(match &self.0.target {
-            To::Service { store, .. } => making.put(store, manifest, parts).await,
+            To::Service { store, .. } => making.put(&**store, manifest, parts).await,
             #[cfg(feature = "remote")]
             To::Writer(writer) => making.put(writer, manifest, parts).await,
         })
@@ -192,7 +192,7 @@ impl OverHttp {
     /// The same store for those who read.
     pub(super) fn to_read(&self) -> ReadOverHttp {
         match &self.0.target {
-            To::Service { service, .. } => ReadOverHttp(read::Source::Service(service(Use::Reading))),
+            To::Service { service, .. } => ReadOverHttp(read::Source::Service(Box::new(service(Use::Reading)))),
             #[cfg(feature = "remote")]
             To::Writer(writer) => ReadOverHttp(read::Source::Writer(writer.to_read())),
         }

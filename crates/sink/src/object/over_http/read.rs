@@ -29,7 +29,7 @@ pub(in crate::object) struct ReadOverHttp(pub(super) Source);
 /// Which of them it is.
 pub(super) enum Source {
     /// By a request to the service.
-    Service(Service),
+    Service(Box<Service>),
     /// Through a writer.
     #[cfg(feature = "remote")]
     Writer(WriterSink),
