@@ -51,7 +51,7 @@ fn head(sink: &str, bytes: usize, more: &str) -> String {
 /// A writer with two sinks that take everything.
 fn writer() -> Arc<Writer> {
     let offered = |name: &str| (name.to_owned(), Offered::new("null", BTreeMap::new(), Sink::new(SinkConfig::Null)));
-    let offered = ["slow", "other"].map(|name| offered(name)).into();
+    let offered = ["slow", "other"].map(offered).into();
     Arc::new(Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None))
 }
 
