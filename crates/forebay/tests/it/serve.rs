@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::support::{Folder, HANGS, Server, exchange, forebay, payloads, wait_until};
+use crate::two_services::BackEnd;
 
 #[test]
 fn what_is_posted_is_stored_once_through_a_kill_and_a_stop() {
@@ -171,7 +172,8 @@ fn a_proxy_may_call_a_port_on_loopback_by_an_allowed_name() {
 fn every_metric_is_documented_and_the_other_way_round() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
-    let text = server.metrics();
+    let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &[]);
+    let text = server.metrics() + &writer.metrics();
     let page = include_str!("../../../../docs/metrics.md");
     let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     for name in &shown {

@@ -217,8 +217,9 @@ mod tests {
             format!("{}{name}", "a/".repeat(600)),
         ] {
             assert_eq!(names("archive", "").place(&other), None, "{other}");
+            // A sink of a gateway may be called `xarchive`.
             #[cfg(feature = "remote")]
-            assert_eq!(ObjectPlace::of(&other, false), None, "{other}");
+            assert_eq!(ObjectPlace::of(&other, false).is_some(), other == format!("x{name}"), "{other}");
         }
     }
 }
