@@ -35,6 +35,9 @@ pub trait Subject: Sized + 'static {
     /// they are then skipped when the batch is retried, and the lane's cursor is unchanged.
     const WITHHOLDS_ALL: bool = true;
 
+    /// Whether a hindrance of one fresh store hinders the others too: then cases are tried one after the other.
+    const SHARES_HINDRANCES: bool = false;
+
     /// Whether each fresh store has a mark of its own. Some are parts of one server with one mark.
     const HAS_OWN_MARK: bool = true;
 
@@ -161,7 +164,7 @@ fn check_all(suite: Suite) {
     let cases = Mutex::new(Case::ALL.into_iter());
     let next = || cases.lock().unwrap_or_else(PoisonError::into_inner).next();
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..if suite.shares_hindrances { 1 } else { AT_ONCE } {
             scope.spawn(|| std::iter::from_fn(next).for_each(|case| check_one(suite, case)));
         }
     });

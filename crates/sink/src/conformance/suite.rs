@@ -18,6 +18,7 @@ pub(super) struct Suite {
     pub(super) knows_ids: bool,
     pub(super) withholds_all: bool,
     pub(super) has_own_mark: bool,
+    pub(super) shares_hindrances: bool,
     pub(super) as_kept: fn(&[u8]) -> Vec<u8>,
     fresh: fn() -> Waiting<'static, Box<dyn Store>>,
 }
@@ -29,6 +30,7 @@ impl Suite {
             knows_ids: S::KNOWS_IDS,
             withholds_all: S::WITHHOLDS_ALL,
             has_own_mark: S::HAS_OWN_MARK,
+            shares_hindrances: S::SHARES_HINDRANCES,
             as_kept: S::as_kept,
             fresh: || Box::pin(async { Box::new(S::fresh().await) as Box<dyn Store> }),
         }

@@ -119,6 +119,7 @@ impl<const OF: u8> Subject for Subjected<OF> {
     const COMPARES: bool = true;
     const KNOWS_IDS: bool = OF == STRINGS;
     const WITHHOLDS_ALL: bool = false;
+    const SHARES_HINDRANCES: bool = true;
     type Hindrance = Vec<Hindrance>;
 
     async fn fresh() -> Self {

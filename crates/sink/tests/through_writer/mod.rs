@@ -104,6 +104,7 @@ impl<S: Offers> Subject for Through<S> {
     const KNOWS_IDS: bool = S::KNOWS_IDS;
     const WITHHOLDS_ALL: bool = S::WITHHOLDS_ALL;
     const HAS_OWN_MARK: bool = S::HAS_OWN_MARK;
+    const SHARES_HINDRANCES: bool = S::SHARES_HINDRANCES;
     type Hindrance = Hindered<S::Hindrance>;
 
     fn as_kept(payload: &[u8]) -> Vec<u8> {
