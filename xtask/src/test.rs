@@ -7,7 +7,7 @@ use crate::workspace::{self, Step, TESTED, cargo, run};
 use crate::{campaign, lab};
 
 /// Tests at a time. Most of them wait for processes, disks and stores: with as many as two cores have, these are idle for half of the time.
-const THREADS: &str = "4";
+const THREADS: &str = "3";
 
 /// What `cargo xtask test` does; `cargo xtask ci` ends with it.
 pub(crate) const STEPS: &[Step] = &[

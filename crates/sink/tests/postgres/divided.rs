@@ -161,7 +161,7 @@ async fn a_long_report_holds_up_no_batch_and_the_rows_are_moved_when_it_is_done(
     deliver(&sink, &timed(0, 6, &[-DAY, -DAY])).await;
     assert_eq!(parts(server, &stand), "20251009=5 20251010=0 default=2 ");
     deliver(&sink, &timed(0, 8, &[-DAY])).await;
-    drop(report);
+    report.batch_execute("commit").await.unwrap();
     // Whoever comes next doesn't know that it didn't go.
     deliver(&stand.sink(), &timed(0, 9, &[-DAY])).await;
     assert_eq!(parts(server, &stand), "20251008=4 20251009=5 20251010=0 default=0 ");
