@@ -126,7 +126,8 @@ async fn a_pool_of_transactions_that_others_use_is_refused_too() {
     let stand = behind(server, &pool).await;
     for _ in 0..10 {
         let Err(SinkError::Misconfigured(reason)) = stand.sink().write(&plain(0, 1, 3)).await else { panic!("taken") };
-        assert!(reason.contains("pool_mode = session"), "{reason}");
+        // Where the others' turns hide the change of processes, a statement that is gone tells of it.
+        assert!(reason.contains("pool_mode = session") || reason.contains("prepared statement"), "{reason}");
     }
     others.iter().for_each(tokio::task::JoinHandle::abort);
 }
