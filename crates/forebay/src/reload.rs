@@ -152,6 +152,8 @@ impl Reloader {
                     log::info("the configuration was read again and holds now");
                 }
                 Err(error) => {
+                    // Takes back the servers that were announced.
+                    self.parts.upstreams.show(&self.current);
                     self.counters.refused.add(1);
                     log::error(format_args!("the configuration was read again and nothing has changed:\n{error}"));
                 }
@@ -177,11 +179,7 @@ impl Reloader {
         let tls = PortsTls::read(&configuration).map_err(|error| unfit.push(format!("TLS: {error}")));
         configuration.upstreams.iter().for_each(Upstream::announce);
         unfit.extend(self.check(&sinks).await);
-        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else {
-            // Takes back what was announced.
-            self.parts.upstreams.show(&self.current);
-            return Err(ReloadError::Unfit(unfit));
-        };
+        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else { return Err(ReloadError::Unfit(unfit)) };
         self.apply(&configuration, &sinks).await?;
         self.parts.tls.show(tls);
         self.parts.types.show(&configuration);

@@ -48,10 +48,15 @@ async fn refuse_plain(stream: TcpStream) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         Ok::<_, Infallible>(response)
     });
-    let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HANDSHAKE_TIMEOUT).max_buf_size(BUFFER_BYTES_MAX);
     // The client may be gone.
-    let _ = server.serve_connection(TokioIo::new(stream), answer).await;
+    let _ = server(HANDSHAKE_TIMEOUT).serve_connection(TokioIo::new(stream), answer).await;
+}
+
+/// How connections are served: the end of a request's head must come within this time.
+fn server(head_timeout: Duration) -> http1::Builder {
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(head_timeout).max_buf_size(BUFFER_BYTES_MAX);
+    server
 }
 
 pub(super) async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writer>) {
@@ -59,9 +64,7 @@ pub(super) async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer
         let writer = writer.clone();
         async move { Ok::<_, Infallible>(request::answer(request, writer).await) }
     });
-    let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(IDLE_MAX).max_buf_size(BUFFER_BYTES_MAX);
-    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), answer));
+    let mut connection = pin!(server(IDLE_MAX).serve_connection(TokioIo::new(stream), answer));
     let mut stopping = writer.stopping.subscribe();
     // If the connection breaks, the gateway retries: this side has nothing to do.
     tokio::select! {

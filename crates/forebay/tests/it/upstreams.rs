@@ -111,11 +111,7 @@ fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() 
 fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
     let Some(postgres) = PostgresServer::start() else { return };
     let folder = Folder::new();
-    let writers = ["one", "two"].map(|name| writer(&folder, name, &warehouse(&postgres)));
-    let front = FrontEnd::start(&listed(&writers.each_ref()), "store = \"postgres\"");
-    front.post(0..1);
-    front.server.wait_delivered();
-    let mut gate = lock(&postgres);
+    let (writers, front, mut gate) = locked_out(&folder, &postgres);
     let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
     front.post(1..2);
     assert!(wait_until(|| postgres.psql(waits) == "1"), "the batch waits in the store");
@@ -137,11 +133,7 @@ fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
 fn a_writer_whose_store_is_slow_is_waited_for() {
     let Some(postgres) = PostgresServer::start() else { return };
     let folder = Folder::new();
-    let writers = ["one", "two"].map(|name| writer(&folder, name, &warehouse(&postgres)));
-    let front = FrontEnd::start(&listed(&writers.each_ref()), "store = \"postgres\"");
-    front.post(0..1);
-    front.server.wait_delivered();
-    let mut gate = lock(&postgres);
+    let (writers, front, mut gate) = locked_out(&folder, &postgres);
     front.post(1..2);
     // A writer that were silent for so long would be given up.
     let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and now() - query_start > '5 s'";
@@ -181,6 +173,16 @@ fn a_store_that_fails_behind_one_writer_is_reached_through_another() {
     }
     let failed = writers.iter().map(|writer| front.requests(&writer.url(), "store_failed"));
     assert!(failed.sum::<u64>() > 0);
+}
+
+/// A gateway with two writers that has stored one event, and a session that keeps the table from being written to.
+fn locked_out(folder: &Folder, postgres: &PostgresServer) -> ([BackEnd; 2], FrontEnd, std::process::Child) {
+    let writers = ["one", "two"].map(|name| writer(folder, name, &warehouse(postgres)));
+    let front = FrontEnd::start(&listed(&writers.each_ref()), "store = \"postgres\"");
+    front.post(0..1);
+    front.server.wait_delivered();
+    let gate = lock(postgres);
+    (writers, front, gate)
 }
 
 /// A session that keeps the table from being written to until it commits.

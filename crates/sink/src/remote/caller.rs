@@ -360,9 +360,8 @@ impl Unanswered {
 
 /// Parses an answer of 200: the value, or why the sink failed.
 fn parse<T: DeserializeOwned>(answer: &[u8]) -> Result<T, SinkError> {
-    if let Ok(Outcome::Failed { misconfigured, reason }) = serde_json::from_slice(answer) {
-        let error = if misconfigured { SinkError::Misconfigured } else { SinkError::Unavailable };
-        return Err(error(shortened(&reason).into()));
+    if let Ok(failed @ Outcome::Failed { .. }) = serde_json::from_slice::<Outcome>(answer) {
+        failed.into_report(0)?;
     }
     serde_json::from_slice(answer).map_err(|_| odd("something else than was asked for"))
 }

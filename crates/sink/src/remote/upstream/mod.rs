@@ -18,6 +18,7 @@ use event::cells::Counter;
 use super::config::DeliverToken;
 use crate::http_client::Endpoint;
 
+use server::ServerKey;
 pub use server::{RequestOutcome, Server};
 pub(super) use servers::Choice;
 use servers::Servers;
@@ -48,6 +49,19 @@ pub enum Writers {
     Named(Vec<(String, Endpoint)>),
     /// One writer at each address to which DNS resolves the host.
     Dns(Endpoint),
+}
+
+impl Writers {
+    /// The writers that the configuration itself names; with DNS they are not known here.
+    fn keys(&self) -> Option<Vec<ServerKey>> {
+        match self {
+            Self::Listed(list) => Some(list.iter().map(|endpoint| (None, endpoint.clone(), None)).collect()),
+            Self::Named(list) => {
+                Some(list.iter().map(|(name, endpoint)| (Some(name.clone()), endpoint.clone(), None)).collect())
+            }
+            Self::Dns(_) => None,
+        }
+    }
 }
 
 /// How batches are spread over writers.
@@ -125,21 +139,15 @@ impl Upstream {
     pub fn apply(&self) {
         let UpstreamConfig { writers, spread, .. } = &*self.config;
         self.shared.servers.set_spread(*spread);
-        let keys: Vec<_> = match writers {
-            Writers::Listed(list) => list.iter().map(|endpoint| (None, endpoint.clone(), None)).collect(),
-            Writers::Named(list) => {
-                list.iter().map(|(name, endpoint)| (Some(name.clone()), endpoint.clone(), None)).collect()
-            }
-            Writers::Dns(_) => return,
-        };
-        self.shared.servers.replace(keys);
+        if let Some(keys) = writers.keys() {
+            self.shared.servers.replace(keys);
+        }
     }
 
     /// Lets new sinks of `mode = "all"` reach their servers before [`Self::apply`]. Other sinks use servers by name, so none of them uses these.
     pub fn announce(&self) {
-        if let (true, Writers::Named(list)) = (self.config.sends_to_all, &self.config.writers) {
-            let keys = list.iter().map(|(name, endpoint)| (Some(name.clone()), endpoint.clone(), None));
-            self.shared.servers.add(keys.collect());
+        if let (true, Some(keys)) = (self.config.sends_to_all, self.config.writers.keys()) {
+            self.shared.servers.add(keys);
         }
     }
 
