@@ -221,7 +221,7 @@ impl SinkConfig {
     /// Whether it stores events in objects, each of them whole or not at all.
     pub(crate) const fn has_objects(&self) -> bool {
         match self {
-            Self::Directory(_) => true,
+            Self::Directory(_) | Self::RemoteObjects(_) => true,
             #[cfg(feature = "swift")]
             Self::Swift(_) => true,
             #[cfg(feature = "s3")]
