@@ -1,8 +1,8 @@
 //! The mark of a container or bucket: an object in it.
 //!
-//! S3 resolves concurrent creation: one writer succeeds, the others get 412. Swift checks for an object and then stores the new one, which
-//! isn't atomic: two writers may both succeed, and the later mark wins. So a mark of Swift is valid only when no request that could replace
-//! it can still be in flight.
+//! S3 itself resolves concurrent creation: one writer succeeds, the others get 412. Swift, by its own API as by its S3 API, checks for an
+//! object and then stores the new one, which isn't atomic: two writers may both succeed, and the later mark wins. Nor do stores that know
+//! no condition. So a mark is valid only when no request that could replace it can still be in flight.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -22,9 +22,9 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 /// The largest body that is read.
 const BYTES_MAX: usize = 1024;
 
-/// The age at which a mark of Swift is valid.
+/// The age at which a mark is valid.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
-/// The time at which Swift stored an object, in seconds since 1970 with a fraction.
+/// The time at which Swift stored an object, in seconds since 1970 with a fraction. Others tell `Last-Modified`, in whole seconds.
 const STORED_AT: &str = "x-timestamp";
 
 /// Reads the mark, and creates it if there is none.
@@ -81,7 +81,10 @@ async fn read(store: &Store, name: &str) -> Result<Option<(Mark, Option<Duration
 fn age(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let now = httpdate::parse_http_date(text(header::DATE.as_str())?).ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let stored_at = Duration::try_from_secs_f64(text(STORED_AT)?.parse().ok()?).ok()?;
+    let stored_at = match text(STORED_AT) {
+        Some(seconds) => Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?,
+        None => httpdate::parse_http_date(text(header::LAST_MODIFIED.as_str())?).ok()?.duration_since(UNIX_EPOCH).ok()?,
+    };
     Some(now.saturating_sub(stored_at))
 }
 
@@ -104,5 +107,10 @@ mod tests {
             assert_eq!(age.map(|age| (age * 1e5).round()), seconds.map(|age: f64| (age * 1e5).round()), "{stored_at}");
         }
         assert_eq!(age(&answer("yesterday", "97.5")), None);
+
+        let both = [(header::DATE, date), (header::LAST_MODIFIED, "Thu, 01 Jan 1970 00:01:37 GMT")];
+        let of_s3: HeaderMap = both.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
+        assert_eq!(age(&of_s3), Some(Duration::from_secs(3)), "a store without a time of its own");
+        assert_eq!(age(&HeaderMap::new()), None);
     }
 }
