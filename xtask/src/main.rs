@@ -24,6 +24,7 @@ mod schema_suite;
 mod server;
 mod services;
 mod slow_proxy;
+mod static_build;
 mod store;
 mod test;
 mod tidy;
