@@ -21,7 +21,7 @@ use access::Scope;
 use bytes::Bytes;
 use delivery::DeadLetterOffice;
 use event::Origin;
-use gateway::Places;
+use gateway::{Places, Readiness};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, VARY};
@@ -70,6 +70,7 @@ pub(crate) struct Admin {
     pub(crate) reload: ReloadDesk,
     pub(crate) origin: Origin,
     pub(crate) entrance: Entrance,
+    pub(crate) readiness: Arc<Readiness>,
     /// What is shown to clients, where they must speak TLS.
     pub(crate) tls: Option<Arc<ServerTls>>,
 }
@@ -126,7 +127,7 @@ async fn respond(request: &mut Request<Incoming>, admin: &Admin) -> Response<Ful
 
 async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
     let path = request.uri().path();
-    if path != HEALTH
+    if !is_public(path)
         && let Some(refused) = admin.entrance.refuse(request.headers(), scopes(path))
     {
         return refused;
@@ -139,8 +140,12 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
             return not_allowed();
         }
         METRICS => (StatusCode::OK, exposition::CONTENT_TYPE, admin.metrics.render()),
-        HEALTH => (StatusCode::OK, TEXT, "alive\n".into()),
-        _ => (StatusCode::NOT_FOUND, TEXT, "not found: the admin port has /metrics, /healthz and /api\n".into()),
+        HEALTH => (StatusCode::OK, TEXT, ALIVE.into()),
+        READY => readiness(admin.readiness.reason()),
+        _ => {
+            let text = "not found: the admin port has /metrics, /healthz, /readyz and /api\n";
+            (StatusCode::NOT_FOUND, TEXT, text.into())
+        }
     };
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;
@@ -204,7 +209,24 @@ struct ReloadJson {
 const API: &str = "/api";
 const RELOAD: &str = "/api/reload";
 pub(crate) const HEALTH: &str = "/healthz";
+pub(crate) const READY: &str = "/readyz";
 pub(crate) const METRICS: &str = "/metrics";
+
+/// The answer of [`HEALTH`].
+pub(crate) const ALIVE: &str = "alive\n";
+
+/// Whether a path never needs a token.
+pub(crate) fn is_public(path: &str) -> bool {
+    matches!(path, HEALTH | READY)
+}
+
+/// The answer of [`READY`]: 503 with the reason if the process can't take events.
+pub(crate) fn readiness(reason: Option<&str>) -> (StatusCode, &'static str, String) {
+    reason.map_or_else(
+        || (StatusCode::OK, TEXT, "ready\n".into()),
+        |reason| (StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("not ready: {reason}\n")),
+    )
+}
 
 /// What a token must allow for this path; one of them is enough.
 pub(crate) fn scopes(path: &str) -> &'static [Scope] {
@@ -213,7 +235,7 @@ pub(crate) fn scopes(path: &str) -> &'static [Scope] {
 
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
-const TEXT: &str = "text/plain; charset=utf-8";
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
 fn set(headers: &mut HeaderMap, content_type: &'static str) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

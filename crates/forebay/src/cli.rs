@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod dead;
+mod health;
 mod load;
 mod route;
 mod schema;
@@ -27,6 +28,7 @@ const WRITER_DATA: &str = "./forebay-writer";
 pub(crate) use bench::BenchFlags;
 pub(crate) use check::CheckFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
+pub(crate) use health::HealthFlags;
 pub(crate) use load::LoadFlags;
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
@@ -76,6 +78,12 @@ pub(crate) enum Command {
         after_help = "Example: forebay check --config forebay.toml\n         forebay check --role writer --config writer.toml"
     )]
     Check(CheckFlags),
+    /// Asks a running server on this machine whether it is alive: the health check of a container
+    ///
+    /// It asks the admin port of the configuration, without a token. Exits with 0 if the answer is 200, and with 1 if it isn't or if no
+    /// answer comes within 3 seconds.
+    #[command(after_help = "Example: forebay health\n         forebay health --ready --role writer")]
+    Health(HealthFlags),
     /// Takes one payload through the schema and the steps of its type, and shows what each step does
     ///
     /// Without a type the configuration tells it, as for a request whose path names none. Nothing is stored. Exits with 0 if the event would be

@@ -1,6 +1,7 @@
 //! Forebay: takes JSON over HTTP, makes it durable, and stores it once in every database it is routed to.
 
 mod admin;
+mod admin_client;
 mod allocator;
 mod banner;
 mod bench_command;
@@ -16,6 +17,7 @@ mod exposition;
 mod file_size;
 mod file_stamp;
 mod folder_files;
+mod health_command;
 mod interrupt;
 mod journal_command;
 mod load_command;
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Gateway(flags) => exit(serve::run(&flags.into_common(), &environment)),
         Command::Writer(flags) => exit(writer_command::run(&flags.into_common(), &environment)),
         Command::Check(flags) => exit(check::run(flags, role, &environment)),
+        Command::Health(flags) => exit(health_command::run(&flags, role, &environment)),
         Command::Try(flags) => exit(try_command::run(&flags, &environment)),
         Command::Test(flags) => exit(test_command::run(&flags, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),

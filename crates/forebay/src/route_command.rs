@@ -7,8 +7,9 @@ use delivery::{DeadFilter, Saved};
 use serde::Serialize;
 
 use crate::admin::DeadQuery;
+use crate::admin_client::Call;
 use crate::cli::{RouteAccept, RouteCommand, RouteDrop, RouteList};
-use crate::dead_command::{Answered, Call, DeadCommandError, Place, ask, on_one_line, output_error};
+use crate::dead_command::{Answered, DeadCommandError, Place, ask, on_one_line, output_error};
 use crate::output::Output;
 use crate::route_json::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 

@@ -299,6 +299,7 @@ impl Running {
             reload,
             origin: directory.origin(),
             entrance: Entrance::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
+            readiness: gateway.readiness().clone(),
             tls: tls.admin(),
         });
         Ok(Self { log, delivery, gateway, admin, reloads, types, objects, upstreams, memory, _directory: directory })

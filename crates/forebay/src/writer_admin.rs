@@ -53,17 +53,16 @@ pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>, entrance: 
 
 fn respond(request: &Request<Incoming>, writer: &Writer, entrance: &Entrance) -> Response<Full<Bytes>> {
     let path = request.uri().path();
-    if path != admin::HEALTH
+    if !admin::is_public(path)
         && let Some(refused) = entrance.refuse(request.headers(), admin::scopes(path))
     {
         return refused;
     }
     let (status, content_type, body) = match path {
         admin::METRICS => (StatusCode::OK, exposition::CONTENT_TYPE, render(writer)),
-        admin::HEALTH => (StatusCode::OK, "text/plain; charset=utf-8", "alive\n".into()),
-        _ => {
-            (StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "not found: there are /metrics and /healthz\n".into())
-        }
+        admin::HEALTH => (StatusCode::OK, admin::TEXT, admin::ALIVE.into()),
+        admin::READY => admin::readiness(writer.is_stopping().then_some("the writer is stopping")),
+        _ => (StatusCode::NOT_FOUND, admin::TEXT, "not found: there are /metrics, /healthz and /readyz\n".into()),
     };
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = status;

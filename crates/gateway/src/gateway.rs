@@ -122,10 +122,10 @@ impl Gateway {
         let shards_count = log.shards().len();
         let admission = Arc::new(Admission::new(shards_count, in_flight_bytes_max, memory.batch_bytes, batch_wait));
         let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone(), log.accepted().clone()));
-        let readiness = Arc::new(Readiness::default());
         let content_hash = log.content_hash();
         let outcomes = log.outcomes().clone();
         let shards: Arc<[_]> = log.shards().into();
+        let readiness = Arc::new(Readiness::new(shards.clone()));
         counters.filters.show(&types);
         let common = Common {
             rules: Arc::new(rules(types, &options, log.types())),
@@ -174,6 +174,12 @@ impl Gateway {
     #[must_use]
     pub const fn counters(&self) -> &Arc<GatewayCounters> {
         &self.counters
+    }
+
+    /// Whether it can take events.
+    #[must_use]
+    pub const fn readiness(&self) -> &Arc<Readiness> {
+        &self.readiness
     }
 
     /// Lets `/readyz` say that no events should be sent here any more. Those that are sent are still taken.

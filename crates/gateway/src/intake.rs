@@ -159,9 +159,5 @@ impl Begun {
 }
 
 fn ready(worker: &Worker) -> Result<Response, Refused> {
-    match worker.readiness().reason() {
-        None if worker.log().is_short_of_space() => Err(Problem::boxed(Code::NotReady, "the disk is full")),
-        None => Ok(Response::ok()),
-        Some(reason) => Err(Problem::boxed(Code::NotReady, reason)),
-    }
+    worker.readiness().reason().map_or_else(|| Ok(Response::ok()), |reason| Err(Problem::boxed(Code::NotReady, reason)))
 }

@@ -62,6 +62,7 @@ pub use counters::{GatewayCounters, StatusClass};
 pub use gateway::{Gateway, GatewayOptions};
 pub use places::{Free, Place, Places};
 pub use read::ObjectReaders;
+pub use readiness::Readiness;
 pub use rehearsal::{Around, End, Rehearsal, Rehearsed, Rejection, TakenEvent};
 pub use request::DEFAULT_TYPE;
 pub use route::RouteName;

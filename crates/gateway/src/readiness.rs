@@ -1,28 +1,38 @@
 //! Whether the gateway can take events.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use eventlog::Shard;
 
 const READY: u8 = 0;
 const STOPPING: u8 = 1;
 const FAILED: u8 = 2;
 
-/// Shared by all shards. A state only ever gets worse.
-#[derive(Debug, Default)]
-pub(crate) struct Readiness(AtomicU8);
+/// Whether the gateway can take events, shared by all shards. Only a full disk may end again; all else gets worse.
+pub struct Readiness {
+    state: AtomicU8,
+    shards: Arc<[Arc<Shard>]>,
+}
 
 impl Readiness {
+    pub(crate) fn new(shards: Arc<[Arc<Shard>]>) -> Self {
+        Self { state: AtomicU8::new(READY), shards }
+    }
+
     pub(crate) fn stop(&self) {
-        self.0.fetch_max(STOPPING, Ordering::Relaxed);
+        self.state.fetch_max(STOPPING, Ordering::Relaxed);
     }
 
     pub(crate) fn fail(&self) {
-        self.0.fetch_max(FAILED, Ordering::Relaxed);
+        self.state.fetch_max(FAILED, Ordering::Relaxed);
     }
 
     /// Why no events can be taken, if so.
-    pub(crate) fn reason(&self) -> Option<&'static str> {
-        match self.0.load(Ordering::Relaxed) {
-            READY => None,
+    #[must_use]
+    pub fn reason(&self) -> Option<&'static str> {
+        match self.state.load(Ordering::Relaxed) {
+            READY => self.shards.iter().any(|shard| shard.is_short_of_space()).then_some("the disk is full"),
             STOPPING => Some("the server is stopping"),
             _ => Some("the journal failed; the server is about to restart"),
         }

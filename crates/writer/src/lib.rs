@@ -154,7 +154,9 @@ impl Writer {
         let _ = places.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
     }
 
-    fn is_stopping(&self) -> bool {
+    /// Whether it takes no more batches, since it was asked to stop.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
 }

@@ -152,7 +152,7 @@ pub(crate) struct DeadDrop {
 }
 
 /// An address as `--admin` of the server takes it, or a URL.
-fn admin(text: &str) -> Result<Target, TargetError> {
+pub(super) fn admin(text: &str) -> Result<Target, TargetError> {
     match text.parse::<SocketAddr>() {
         Ok(address) => format!("http://{address}").parse(),
         Err(_) => text.parse(),

@@ -3,8 +3,6 @@
 //! A running server has the data directory to itself, so it is asked over its admin port. Where none runs, the letters
 //! are read from the directory; all else is the server's.
 
-mod address;
-mod client;
 mod edit;
 mod print;
 
@@ -19,12 +17,12 @@ use load::{Server, Target};
 use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
+use crate::admin_client::{self, Call};
 use crate::cli::{CaError, DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
-use crate::config::LoadError;
+use crate::config::{self, Environment, Flags, LoadError};
 use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::log;
 use crate::output::Output;
-pub(crate) use client::Call;
 pub(crate) use print::on_one_line;
 
 /// Letters of one event: one for each sink, unless ids were used twice.
@@ -136,9 +134,20 @@ impl Place {
         let opened = DataDirectory::look(path).map(drop).and_then(|()| DataDirectory::open(Arc::new(OsDisk), path));
         match opened {
             Ok(directory) => Ok(Self::Directory(directory)),
-            Err(DirectoryError::InUse(_)) => Ok(Self::Server(at.ca.server(&address::find(at)?)?, Some(origin(path)?))),
+            Err(DirectoryError::InUse(_)) => Ok(Self::Server(at.ca.server(&address(at)?)?, Some(origin(path)?))),
             Err(error) => Err(DeadCommandError::Directory(error)),
         }
+    }
+}
+
+/// The admin address that the named configuration has, or else the environment.
+fn address(at: &DeadAt) -> Result<Target, DeadCommandError> {
+    let loaded = config::load(at.config.as_deref(), &Environment::of_process(), &Flags::default(), &at.data.directory);
+    match loaded {
+        Ok((configuration, _)) => Ok(admin_client::of_server(Some(&configuration))),
+        Err(error) if at.config.is_some() => Err(DeadCommandError::Configuration(error)),
+        // Variables may be meant for something else: nobody has named a configuration.
+        Err(_) => Ok(admin_client::of_server(None)),
     }
 }
 
@@ -264,7 +273,7 @@ pub(crate) fn ask<T: DeserializeOwned>(
 ) -> Result<Answered<T>, DeadCommandError> {
     let address = || server.target().clone();
     let failed = |source| DeadCommandError::Call { address: address(), source };
-    let answer = client::call(server, call, at.token.token()?).map_err(failed)?;
+    let answer = admin_client::call(server, call, at.token.token()?).map_err(failed)?;
     if answer.status == 200 {
         return serde_json::from_str(&answer.body).map(Answered::Json).map_err(|error| failed(error.into()));
     }

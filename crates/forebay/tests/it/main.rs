@@ -26,6 +26,7 @@ mod elasticsearch;
 #[path = "../../../sink/tests/free_port/mod.rs"]
 mod free_port;
 mod hard_payloads;
+mod health;
 mod load;
 mod load_refused;
 mod load_resumed;

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::support::{Folder, HANGS, Server, payloads, wait_until};
+use crate::support::{Folder, HANGS, Server, exchange, payloads, wait_until};
 
 fn begin(server: &Server, part: &str) -> TcpStream {
     let mut client = TcpStream::connect(server.intake).unwrap();
@@ -38,6 +38,8 @@ fn what_is_in_flight_is_answered_and_stored_and_nothing_new_is_taken() {
     let folder = Folder::new();
     let (server, mut post, mut ready) = stopping(&folder);
     assert!(wait_until(|| TcpStream::connect(server.intake).is_err()), "no new connections");
+    let of_admin = exchange(server.admin, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert_eq!(of_admin, (503, "not ready: the server is stopping\n".to_owned()));
     let answer = end(&mut ready, "x\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("the server is stopping"), "{answer}");
     let answer = end(&mut post, "2");

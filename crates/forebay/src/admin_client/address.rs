@@ -1,29 +1,25 @@
-//! The admin address of the server that has a data directory: what its configuration says, as a client on the same machine
-//! reaches it.
+//! The admin address of a configured server, as a client on the same machine reaches it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use load::Target;
 
-use super::DeadCommandError;
-use crate::cli::DeadAt;
-use crate::config::{self, Environment, Flags};
+use crate::config::{Configuration, WriterConfiguration};
 
-/// Reads it from the configuration that is named, and else from the environment, as the server does.
-///
-/// # Errors
-/// The configuration that is named can't be read, or is wrong.
-pub(super) fn find(at: &DeadAt) -> Result<Target, DeadCommandError> {
-    let loaded = config::load(at.config.as_deref(), &Environment::of_process(), &Flags::default(), &at.data.directory);
-    match loaded {
-        Ok((configuration, _)) => Ok(target(configuration.gateway.admin, configuration.admin.tls.is_some())),
-        Err(error) if at.config.is_some() => Err(DeadCommandError::Configuration(error)),
-        // Variables may be meant for something else: nobody has named a configuration.
-        Err(_) => Ok(target(config::ADMIN, false)),
-    }
+/// The admin address of `serve` or of a gateway.
+pub(crate) fn of_server(configuration: Option<&Configuration>) -> Target {
+    configuration.map_or_else(
+        || target(crate::config::ADMIN, false),
+        |configuration| target(configuration.gateway.admin, configuration.admin.tls.is_some()),
+    )
 }
 
-/// Where a server is asked that listens on `admin`. A certificate names hosts, as a rule, and no addresses.
+/// The admin address of a writer, which has no TLS.
+pub(crate) fn of_writer(configuration: &WriterConfiguration) -> Target {
+    target(configuration.admin, false)
+}
+
+/// The address of a server that listens on `admin`. A certificate names hosts, as a rule, and no addresses.
 fn target(admin: SocketAddr, has_tls: bool) -> Target {
     let ip = match admin.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -3,15 +3,15 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use load::Server;
+use load::{Server, Wire};
 
 /// The server is on this machine, or near.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// An answer.
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
 }
 
 /// What is asked of a server.
@@ -23,9 +23,17 @@ pub(crate) struct Call<'a> {
 }
 
 /// Sends a request, and waits for its answer as long as that takes.
-pub(super) fn call(server: &Server, call: Call<'_>, token: Option<&str>) -> io::Result<Answer> {
+pub(crate) fn call(server: &Server, call: Call<'_>, token: Option<&str>) -> io::Result<Answer> {
+    exchange(server.connect(CONNECT_MAX, None)?, server, call, token)
+}
+
+/// Sends a request without a token. Each step of it may take this long.
+pub(crate) fn call_within(server: &Server, call: Call<'_>, step_max: Duration) -> io::Result<Answer> {
+    exchange(server.connect(step_max, Some(step_max))?, server, call, None)
+}
+
+fn exchange(mut wire: Wire, server: &Server, call: Call<'_>, token: Option<&str>) -> io::Result<Answer> {
     let Call { method, target, body } = call;
-    let mut wire = server.connect(CONNECT_MAX, None)?;
     let authorization = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
     let head = format!(
         "{method} {target} HTTP/1.1\r\nHost: {}\r\n{authorization}Connection: close\r\nContent-Length: {}\r\n\r\n",

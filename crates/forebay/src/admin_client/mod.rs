@@ -1,0 +1,7 @@
+//! A client of the admin port, for commands that ask a running server.
+
+mod address;
+mod call;
+
+pub(crate) use address::{of_server, of_writer};
+pub(crate) use call::{Answer, Call, call, call_within};

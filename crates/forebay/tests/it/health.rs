@@ -1,0 +1,61 @@
+//! `forebay health`: the health check of a container, by the binary itself.
+
+use std::net::SocketAddr;
+
+use crate::free_port::free_address;
+use crate::support::{Folder, Server, forebay};
+use crate::two_services::BackEnd;
+
+/// Runs `forebay health`; returns its exit code and its error output.
+fn health(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let output = forebay().arg("health").args(arguments).envs(variables.iter().copied()).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+fn asked_at(admin: SocketAddr) -> (Option<i32>, String) {
+    health(&["--admin", &admin.to_string()], &[])
+}
+
+#[test]
+fn a_server_is_healthy_until_it_is_gone() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let admin = server.admin;
+    assert_eq!(asked_at(admin).0, Some(0));
+    assert_eq!(health(&["--ready", "--admin", &admin.to_string()], &[]).0, Some(0));
+    let file = folder.write("forebay.toml", format!("[gateway]\nadmin = \"{admin}\"\n"));
+    assert_eq!(health(&["--config", &file], &[]).0, Some(0), "the file names the address");
+    assert_eq!(health(&[], &[("FOREBAY_GATEWAY_ADMIN", &admin.to_string())]).0, Some(0), "the environment names it");
+
+    assert_eq!(server.stop("-KILL"), None);
+    let (code, text) = asked_at(admin);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains(&format!("http://{admin}/healthz does not answer")), "{text}");
+}
+
+#[test]
+fn a_writer_is_asked_on_its_own_admin_port() {
+    let folder = Folder::new();
+    let writer = BackEnd::start_on(&folder.data(), "127.0.0.1:0", &[]);
+    let variables = [("FOREBAY_ROLE", "writer"), ("FOREBAY_WRITER_ADMIN", &*writer.admin.to_string())];
+    assert_eq!(health(&["--ready"], &variables), (Some(0), String::new()));
+    writer.stop();
+    let (code, text) = health(&["--ready"], &variables);
+    assert!(code == Some(1) && text.contains("/readyz does not answer"), "{text}");
+}
+
+#[test]
+fn a_server_that_hangs_is_not_healthy_and_a_wrong_configuration_is_reported() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    server.signal("-STOP");
+    let (code, text) = asked_at(server.admin);
+    server.signal("-CONT");
+    assert!(code == Some(1) && text.contains("does not answer"), "{text}");
+
+    let file = folder.write("wrong.toml", "[gateway]\nadmin = \"nowhere\"\n");
+    let (code, text) = health(&["--config", &file], &[]);
+    assert!(code == Some(1) && text.contains("admin"), "{text}");
+    let (code, text) = asked_at(free_address());
+    assert!(code == Some(1) && text.contains("Start the server"), "{text}");
+}
