@@ -12,7 +12,9 @@ mod duckdb;
 #[path = "../../crates/sink/tests/free_port/mod.rs"]
 mod free_port;
 mod http;
+mod image;
 mod lab;
+mod libraries;
 mod metrics;
 mod nats;
 mod open_loop;
@@ -60,6 +62,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Looks for lost or doubled events over many seeded failures.
     Campaign(campaign::Arguments),
+    /// Makes the container image from a binary of this machine.
+    Image(image::Arguments),
     /// Two gateways, three writers, PostgreSQL and HAProxy on this machine, to try things out with.
     Lab(lab::Arguments),
 }
@@ -73,6 +77,7 @@ fn main() -> ExitCode {
         Command::Reference(arguments) => reference::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Campaign(arguments) => campaign::run(&arguments),
+        Command::Image(arguments) => image::run_command(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
     };
     match done {

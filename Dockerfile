@@ -1,0 +1,32 @@
+# The image of Forebay: one static binary and what it reads, on nothing else. `docker build --tag forebay .` builds it from the sources.
+# `cargo xtask image` builds the same image from a binary of this machine, for places that reach no registry. See docs/containers.md.
+
+FROM rust:1.95.0-slim-bookworm AS build
+WORKDIR /source
+COPY . .
+# The target is named so that crt-static isn't applied to procedural macros, which are shared libraries.
+RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
+    && cargo build --release --locked --package forebay --bin forebay --target "$target" \
+        --config "target.$target.rustflags=[\"-C\", \"target-feature=+crt-static\"]" \
+    && apt-get update && apt-get install --yes --no-install-recommends ca-certificates \
+    && mkdir -p rootfs/etc/ssl/certs data \
+    && cp "target/$target/release/forebay" rootfs/forebay \
+    && cp packaging/image/* rootfs/etc/ \
+    && cp /etc/ssl/certs/ca-certificates.crt rootfs/etc/ssl/certs/
+
+FROM scratch
+COPY --from=build /source/rootfs/ /
+# A new volume takes its owner from this directory.
+COPY --from=build --chown=65532:65532 /source/data/ /data/
+LABEL org.opencontainers.image.title="Forebay" \
+    org.opencontainers.image.description="Takes JSON over HTTP, makes it durable, and stores it once in your databases" \
+    org.opencontainers.image.licenses="Apache-2.0"
+ENV FOREBAY_DATA=/data
+USER 65532:65532
+WORKDIR /data
+VOLUME /data
+# Gateways: 8080, admin port 9000. Writers: 8081, admin port 9001.
+EXPOSE 8080 8081 9000 9001
+# It asks the admin port, as FOREBAY_ROLE and FOREBAY_CONFIG name it. Recovery of a large journal takes time.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["/forebay", "health"]
+ENTRYPOINT ["/forebay"]
