@@ -70,10 +70,10 @@ fn configured(flags: &HealthFlags, role: Role, environment: &Environment) -> Res
     let common = flags.to_common(role);
     if role == Role::Writer {
         let loaded = config::load_writer(&common, environment);
-        return loaded.map(|(configuration, _)| admin_client::of_writer(&configuration)).map_err(HealthError::Configuration);
+        return loaded
+            .map(|(configuration, _)| admin_client::of_writer(&configuration))
+            .map_err(HealthError::Configuration);
     }
     let loaded = config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory);
-    loaded
-        .map(|(configuration, _)| admin_client::of_server(Some(&configuration)))
-        .map_err(HealthError::Configuration)
+    loaded.map(|(configuration, _)| admin_client::of_server(Some(&configuration))).map_err(HealthError::Configuration)
 }

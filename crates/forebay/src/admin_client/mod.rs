@@ -4,4 +4,4 @@ mod address;
 mod call;
 
 pub(crate) use address::{of_server, of_writer};
-pub(crate) use call::{Answer, Call, call, call_within};
+pub(crate) use call::{Call, call, call_within};

@@ -37,6 +37,14 @@ impl HealthFlags {
         let directory = self.data.clone().unwrap_or_else(|| default.into());
         let config = self.config.clone();
         let is_gateway = role == Role::Gateway;
-        Common { config, data: Data { directory }, listen: None, admin: None, log_level: None, writers: vec![], is_gateway }
+        Common {
+            config,
+            data: Data { directory },
+            listen: None,
+            admin: None,
+            log_level: None,
+            writers: vec![],
+            is_gateway,
+        }
     }
 }
