@@ -22,6 +22,7 @@ mod opensearch;
 mod priority;
 mod random;
 mod reference;
+mod scale;
 mod schema_suite;
 mod server;
 mod services;
@@ -62,6 +63,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Looks for lost or doubled events over many seeded failures.
     Campaign(campaign::Arguments),
+    /// Many gateways and writers: load balancers, containers, cut networks, and the tables of the articles.
+    Scale(scale::Arguments),
     /// Makes the container image from a binary of this machine.
     Image(image::Arguments),
     /// Two gateways, three writers, PostgreSQL and HAProxy on this machine, to try things out with.
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Reference(arguments) => reference::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Campaign(arguments) => campaign::run(&arguments),
+        Command::Scale(arguments) => scale::run(&arguments),
         Command::Image(arguments) => image::run_command(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
     };

@@ -1,0 +1,219 @@
+//! 1, 2, 4 and 8 gateways and writers, reached directly, through HAProxy, through nginx, and by the balancing of the gateway itself: the
+//! tables of the articles, on one machine of today.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+
+use super::Setup;
+use super::balancer::Program;
+use super::table::Table;
+use crate::bench::report::{Bar, Row, median};
+use crate::http::{self, Connection};
+use crate::metrics;
+use crate::server::{Launch, Role, Server};
+use crate::two_services::ready;
+use crate::workspace;
+use crate::wrk::{self, Load};
+
+const COUNTS: [usize; 4] = [1, 2, 4, 8];
+const WRITERS_MAX: usize = 8;
+/// Connections of the load altogether.
+const CONNECTIONS: u32 = 64;
+const LOAD: Duration = Duration::from_secs(2);
+/// Events of one measurement behind a gateway: some seconds of delivery.
+const EVENTS: usize = 1 << 20;
+const EVENTS_OF_BATCH: usize = 8192;
+const CLIENTS: usize = 4;
+/// Batches of which each of eight writers gets a fair share.
+const BATCHES: f64 = 10_000.0;
+const BATCHES_LIMIT: Duration = Duration::from_secs(120);
+/// The share that is still fair: half of the mean.
+const FAIR: f64 = 0.5;
+/// The share of one writer's rate that the gateway's own balancing reaches with any number.
+const OWN_LEAST: f64 = 0.95;
+
+const NULL: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
+const OF_WRITER: &str = "[sinks.none]\nkind = \"null\"\n";
+
+/// How a gateway spreads what it sends to writers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Lane,
+    Batch,
+    Through(Program),
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lane => f.write_str("own, by lane"),
+            Self::Batch => f.write_str("own, by batch"),
+            Self::Through(program) => f.write_str(program.name()),
+        }
+    }
+}
+
+/// Measures both tables. Returns the figures that have a bar.
+pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
+    gateways(setup)?;
+    let mut rows = writers(setup)?;
+    rows.push(spread(setup)?);
+    Ok(rows)
+}
+
+/// Starts `count` processes of a role with the same configuration.
+fn start(setup: &Setup, role: Role, count: usize, config: &str) -> Result<Vec<(Launch, Server)>> {
+    let one = |number| {
+        let folder = setup.folder.join(format!("{}-{number}", role.subcommand()));
+        workspace::empty_directory(&folder)?;
+        let launch = Launch::of_role(role, &setup.binary, &folder, Some(config))?;
+        let server = ready(&launch)?;
+        Ok((launch, server))
+    };
+    (0..count).map(one).collect()
+}
+
+/// Requests a second into gateways.
+fn gateways(setup: &Setup) -> Result<()> {
+    let ways = ["direct", Program::HaProxy.name(), Program::Nginx.name()];
+    let mut table = Table::new("durable POSTs a second by wrk, 64 connections, into gateways (null sink)", &ways);
+    for count in COUNTS {
+        let gateways = start(setup, Role::Serve, count, NULL)?;
+        let addresses: Vec<SocketAddr> = gateways.iter().map(|(launch, _)| launch.intake).collect();
+        let mut cells = vec![setup.median(|| directly(setup, &addresses))?];
+        for program in Program::ALL {
+            let balancer = program.start(&addresses, &setup.folder)?;
+            cells.push(setup.median(|| load(setup, balancer.address, CONNECTIONS, 0))?);
+        }
+        table.row(&format!("{count} gateways"), &cells);
+        gateways.into_iter().try_for_each(|(_, server)| server.stop())?;
+    }
+    table.print();
+    Ok(())
+}
+
+/// All at once, each with its share of the connections.
+fn directly(setup: &Setup, addresses: &[SocketAddr]) -> Result<f64> {
+    let share = CONNECTIONS / u32::try_from(addresses.len())?;
+    thread::scope(|scope| {
+        let loads: Vec<_> = addresses
+            .iter()
+            .enumerate()
+            .map(|(number, address)| scope.spawn(move || load(setup, *address, share, number)))
+            .collect();
+        loads.into_iter().map(|load| load.join().map_err(|_| anyhow!("a load panicked"))?).sum()
+    })
+}
+
+fn load(setup: &Setup, address: SocketAddr, connections: u32, number: usize) -> Result<f64> {
+    let folder = setup.folder.join(format!("load-{number}"));
+    workspace::empty_directory(&folder)?;
+    Ok(wrk::run(address, Load { connections, duration: LOAD, is_keyed: false }, &folder)?.requests_per_second)
+}
+
+/// Events a second through one gateway into writers.
+fn writers(setup: &Setup) -> Result<Vec<Row>> {
+    let ways = [Way::Lane, Way::Batch, Way::Through(Program::HaProxy), Way::Through(Program::Nginx)];
+    let names: Vec<String> = ways.iter().map(ToString::to_string).collect();
+    let title = "events a second, accepted in batches and delivered through one gateway, into writers (null sink)";
+    let mut table = Table::new(title, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let writers = start(setup, Role::Writer, WRITERS_MAX, OF_WRITER)?;
+    let all: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
+    let mut rows = Vec::new();
+    for count in COUNTS {
+        let mut cells = Vec::new();
+        for way in ways {
+            let one = || through(setup, Way::Lane, &all[..1]);
+            let turns: Result<Vec<_>> =
+                (0..setup.rounds).map(|_| Ok((through(setup, way, &all[..count])?, one()?))).collect();
+            let turns = turns?;
+            cells.push(median(turns.iter().map(|turn| turn.0).collect()));
+            if !matches!(way, Way::Through(_)) {
+                let what = format!("{count} writers, {way}, against one writer");
+                rows.push(Row::in_turn(&what, "events/s", &turns, Bar::AtLeast(OWN_LEAST)));
+            }
+        }
+        table.row(&format!("{count} writers"), &cells);
+    }
+    table.print();
+    writers.into_iter().try_for_each(|(_, server)| server.stop())?;
+    Ok(rows)
+}
+
+fn config(way: Way, servers: &[SocketAddr], shards: u32) -> String {
+    let spread = if way == Way::Batch { "batch" } else { "lane" };
+    let servers: Vec<String> = servers.iter().map(|server| format!("http://{server}")).collect();
+    format!(
+        "[gateway]\nshards = {shards}\n\n[upstreams.back]\nservers = {servers:?}\nspread = \"{spread}\"\n\n[types.\"*\"]\n\
+         routes = [\"none\"]\n\n[sinks.none]\nkind = \"writer\"\nupstream = \"back\"\nstore = \"null\"\n"
+    )
+}
+
+/// Posts all events and waits until they are delivered. Returns how many a second.
+fn through(setup: &Setup, way: Way, writers: &[SocketAddr]) -> Result<f64> {
+    let balancer = match way {
+        Way::Through(program) => Some(program.start(writers, &setup.folder)?),
+        Way::Lane | Way::Batch => None,
+    };
+    let reached = balancer.as_ref().map_or_else(|| writers.to_vec(), |balancer| vec![balancer.address]);
+    // Two lanes would use no more than two writers.
+    let mut gateways = start(setup, Role::Gateway, 1, &config(way, &reached, 8))?;
+    let Some((launch, gateway)) = gateways.pop() else { bail!("no gateway") };
+    let begun = Instant::now();
+    post(launch.intake)?;
+    gateway.wait_stored()?;
+    let rate = EVENTS as f64 / begun.elapsed().as_secs_f64();
+    gateway.stop()?;
+    Ok(rate)
+}
+
+fn post(gateway: SocketAddr) -> Result<()> {
+    let body = format!("{}\n", wrk::BODY).repeat(EVENTS_OF_BATCH);
+    let request = http::post("/ingest/batch", &["Content-Type: application/x-ndjson"], body.as_bytes());
+    let client = || -> Result<()> {
+        let mut connection = Connection::open(gateway)?;
+        for _ in 0..EVENTS / EVENTS_OF_BATCH / CLIENTS {
+            let answer = connection.send(&request)?;
+            if answer.status != 200 {
+                bail!("a batch was answered {}", answer.status);
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
+        clients.into_iter().try_for_each(|client| client.join().map_err(|_| anyhow!("a client panicked"))?)
+    })
+}
+
+/// How evenly `spread = "batch"` uses eight writers: the least share of a writer, in shares of the mean.
+fn spread(setup: &Setup) -> Result<Row> {
+    let writers = start(setup, Role::Writer, WRITERS_MAX, OF_WRITER)?;
+    let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
+    let mut gateways = start(setup, Role::Gateway, 1, &config(Way::Batch, &addresses, 32))?;
+    let Some((launch, gateway)) = gateways.pop() else { bail!("no gateway") };
+    let batches = || -> Result<Vec<f64>> {
+        writers.iter().map(|(_, one)| Ok(metrics::sum(&one.metrics()?, "forebay_writer_batches_total"))).collect()
+    };
+    let begun = Instant::now();
+    let mut found = batches()?;
+    while found.iter().sum::<f64>() < BATCHES {
+        if begun.elapsed() > BATCHES_LIMIT {
+            bail!("only {} batches after {BATCHES_LIMIT:?}", found.iter().sum::<f64>());
+        }
+        load(setup, launch.intake, CONNECTIONS, 0)?;
+        found = batches()?;
+    }
+    gateway.wait_stored()?;
+    let total: f64 = found.iter().sum();
+    println!("{total} batches by `spread = \"batch\"` over {WRITERS_MAX} writers: {found:?}");
+    let least = found.iter().copied().fold(f64::INFINITY, f64::min) / (total / WRITERS_MAX as f64);
+    gateway.stop()?;
+    writers.into_iter().try_for_each(|(_, server)| server.stop())?;
+    let what = "the writer with the fewest of 10,000 batches, in shares of the mean".to_owned();
+    Ok(Row { what, measured: least, unit: "", reference: None, bar: Bar::AtLeast(FAIR) })
+}

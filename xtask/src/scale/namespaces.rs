@@ -1,0 +1,174 @@
+//! Writers in a network of their own: the cable to them is cut and mended, and a gateway loses its disk while it is cut.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Permissions};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::Setup;
+use super::traffic::{Sent, Traffic, expect_none_doubled, ranges, stored};
+use crate::bench::report::{Bar, Row};
+use crate::server::{Launch, Role, Server};
+use crate::store::{Postgres, Store};
+use crate::two_services::{Sink, gateway_config, ready, writer_config};
+use crate::workspace::{self, run as run_command};
+
+const WRITERS: u16 = 2;
+const WRITER_PORT: u16 = 8081;
+const PER_SECOND: u32 = 500;
+const BEFORE: Duration = Duration::from_secs(2);
+const CUT: Duration = Duration::from_secs(8);
+const SINK: &str = "warehouse";
+
+/// Cuts, heals, and deletes a disk. Fails if anything is lost or doubled that should not be.
+pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
+    let mut store = Postgres::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+    let settings = store.sink();
+    let network = Network::new()?;
+    let sink = [Sink { name: SINK, settings: &settings }];
+    let writers = network.writers(setup, &format!("[writer]\nopen = true\n\n{}", writer_config(&sink)))?;
+    let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
+    let folder = setup.folder.join("gateway");
+    workspace::empty_directory(&folder)?;
+    let launch =
+        Launch::of_role(Role::Gateway, &setup.binary, &folder, Some(&gateway_config(&addresses, &sink)?))?;
+    let gateway = ready(&launch)?;
+    let healed = cut_and_heal(&network, &launch, &gateway)?;
+    let (lost, gateway, sent) = lose_disk(&network, &launch, gateway)?;
+    gateway.stop()?;
+    let mut rows = BTreeMap::new();
+    store.read_payloads(&setup.folder, |payloads| {
+        rows = stored(payloads)?;
+        Ok(())
+    })?;
+    expect_none_doubled(&rows)?;
+    let acknowledged: BTreeSet<u64> = sent.into_iter().flat_map(|sent| sent.acknowledged).collect();
+    let missing: Vec<u64> = acknowledged.iter().filter(|event| !rows.contains_key(event)).copied().collect();
+    println!("lost with the gateway's disk, by the clients' numbers: {}", ranges(missing.iter().copied()));
+    if let Some(event) = missing.iter().find(|event| !lost.contains(event)) {
+        bail!("{event} was acknowledged, was not on the deleted disk alone, and isn't stored");
+    }
+    let row = |what: &str, measured: f64, unit, bar| Row { what: what.into(), measured, unit, reference: None, bar };
+    Ok(vec![
+        row("a cut of 8 s: from the cable's return until all is stored", healed.as_secs_f64(), "s", Bar::AtMost(35.0)),
+        row("events that were stored before the disk was deleted, and lost", 0.0, "", Bar::AtMost(0.0)),
+    ])
+}
+
+/// Sends through a cut. Returns how long delivery took once the cable was back.
+fn cut_and_heal(network: &Network, launch: &Launch, gateway: &Server) -> Result<Duration> {
+    let traffic = Traffic::start(launch.intake, PER_SECOND, 0)?;
+    thread::sleep(BEFORE);
+    network.set_cable("down")?;
+    thread::sleep(CUT);
+    let pending = gateway.pending()?;
+    network.set_cable("up")?;
+    let back = Instant::now();
+    let sent = traffic.finish()?;
+    sent.expect_none_failed()?;
+    gateway.wait_stored()?;
+    println!("cut for {CUT:?}: {pending} events waited, all {} were stored", sent.acknowledged.len());
+    Ok(back.elapsed())
+}
+
+/// Deletes the disk of a gateway that is cut off, and goes on with an empty one. Returns the events that may be lost, the new gateway, and
+/// what the clients know.
+fn lose_disk(network: &Network, launch: &Launch, gateway: Server) -> Result<(BTreeSet<u64>, Server, Vec<Sent>)> {
+    let send = |first, gateway: &Server| -> Result<Sent> {
+        let traffic = Traffic::start(launch.intake, PER_SECOND, first)?;
+        thread::sleep(BEFORE);
+        let sent = traffic.finish()?;
+        sent.expect_none_failed()?;
+        let _ = gateway;
+        Ok(sent)
+    };
+    let before = send(1_000_000, &gateway)?;
+    gateway.wait_stored()?;
+    network.set_cable("down")?;
+    let during = send(2_000_000, &gateway)?;
+    let pending = gateway.pending()?;
+    gateway.kill()?;
+    fs::remove_dir_all(&launch.data).context("deleting the gateway's disk")?;
+    network.set_cable("up")?;
+    let gateway = ready(launch)?;
+    let after = send(3_000_000, &gateway)?;
+    gateway.wait_stored()?;
+    println!("the disk was deleted with {pending} pending events of {}", during.acknowledged.len());
+    Ok((during.acknowledged.clone(), gateway, vec![before, during, after]))
+}
+
+/// A network namespace with a cable to it. Both are removed when the value is dropped.
+struct Network {
+    name: String,
+    cable: String,
+    /// The third byte of its addresses.
+    number: u8,
+}
+
+impl Network {
+    fn new() -> Result<Self> {
+        let id = std::process::id();
+        let network = Self { name: format!("forebay-{id}"), cable: format!("fb{id}"), number: (id % 250) as u8 };
+        let Self { name, cable, .. } = &network;
+        let [near, far] = [1, 2].map(|host| format!("{}/30", network.address(host)));
+        for arguments in [
+            vec!["netns", "add", name],
+            vec!["link", "add", cable, "type", "veth", "peer", "name", "far", "netns", name],
+            vec!["address", "add", &near, "dev", cable],
+            vec!["-n", name, "address", "add", &far, "dev", "far"],
+            vec!["link", "set", cable, "up"],
+            vec!["-n", name, "link", "set", "far", "up"],
+            vec!["-n", name, "link", "set", "lo", "up"],
+        ] {
+            ip(&arguments).context("making a network namespace, which needs root")?;
+        }
+        Ok(network)
+    }
+
+    fn address(&self, host: u8) -> IpAddr {
+        Ipv4Addr::new(10, 251, self.number, host).into()
+    }
+
+    /// Cuts the cable, or mends it: the other side doesn't see packets, and no side is told.
+    fn set_cable(&self, state: &str) -> Result<()> {
+        ip(&["-n", &self.name, "link", "set", "far", state])
+    }
+
+    fn writers(&self, setup: &Setup, config: &str) -> Result<Vec<(Launch, Server)>> {
+        let program = self.program(&setup.binary, &setup.folder)?;
+        let writer = |number| {
+            let folder = setup.folder.join(format!("writer-{number}"));
+            workspace::empty_directory(&folder)?;
+            let mut launch = Launch::of_role(Role::Writer, &program, &folder, Some(config))?;
+            launch.intake = SocketAddr::new(self.address(2), WRITER_PORT + number);
+            let server = ready(&launch)?;
+            Ok((launch, server))
+        };
+        (0..WRITERS).map(writer).collect()
+    }
+
+    /// The server as a program that runs in the namespace.
+    fn program(&self, binary: &Path, folder: &Path) -> Result<PathBuf> {
+        let path = folder.join("in-namespace");
+        let text = format!("#!/bin/sh\nexec ip netns exec {} {} \"$@\"\n", self.name, binary.display());
+        fs::write(&path, text).and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o755)))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        // The cable ends with the namespace.
+        let _ = ip(&["netns", "delete", &self.name]);
+    }
+}
+
+fn ip(arguments: &[&str]) -> Result<()> {
+    run_command(Command::new("ip").args(arguments))
+}
