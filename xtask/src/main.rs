@@ -8,6 +8,7 @@ mod bench_report;
 mod campaign;
 mod ci;
 mod cores;
+mod docker;
 mod duckdb;
 #[path = "../../crates/sink/tests/free_port/mod.rs"]
 mod free_port;

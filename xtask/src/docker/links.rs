@@ -1,0 +1,35 @@
+//! The network links of this machine: a daemon makes bridges and leaves them behind.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::output;
+
+/// What the links are called that Docker makes.
+const OF_DOCKER: &[&str] = &["br-", "docker", "veth", "vx-", "ov-"];
+
+/// The links that there were at one moment.
+#[derive(Debug)]
+pub(super) struct Links(BTreeSet<OsString>);
+
+impl Links {
+    pub(super) fn now() -> Result<Self> {
+        let folder = std::fs::read_dir("/sys/class/net").context("listing the network links")?;
+        Ok(Self(folder.filter_map(|entry| Some(entry.ok()?.file_name())).collect()))
+    }
+
+    /// Removes Docker's links that are newer.
+    pub(super) fn remove_newer(&self) -> Result<()> {
+        let is_of_docker = |name: &str| OF_DOCKER.iter().any(|prefix| name.starts_with(prefix));
+        let now = Self::now()?;
+        let newer = now.0.difference(&self.0).filter_map(|name| name.to_str());
+        for name in newer.filter(|name| is_of_docker(name)) {
+            // One end of a pair takes the other with it.
+            let _ = output(Command::new("ip").args(["link", "delete", name]));
+        }
+        Ok(())
+    }
+}

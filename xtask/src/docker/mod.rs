@@ -1,0 +1,182 @@
+//! A Docker daemon of our own: its data, its socket and its networks are new, and gone when the value is dropped. Nothing of another daemon
+//! on this machine is touched. It needs root.
+
+mod image;
+mod links;
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::workspace::has_program;
+pub(crate) use image::Image;
+use links::Links;
+
+/// A daemon that isn't ready by then never will be.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// It stops its containers within ten seconds.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(20);
+const LOG_LINES: usize = 15;
+
+/// A running daemon.
+#[derive(Debug)]
+pub(crate) struct Docker {
+    daemon: Child,
+    /// All its files. The path is short, since a socket's path has at most 108 bytes.
+    folder: PathBuf,
+    links: Links,
+}
+
+impl Docker {
+    /// Why no daemon can be started here; none where it can.
+    pub(crate) fn missing() -> Option<&'static str> {
+        if !rustix::process::geteuid().is_root() {
+            return Some("root is needed to start Docker");
+        }
+        let is_there = ["dockerd", "docker", "iptables", "tar"].iter().all(|program| has_program(program));
+        (!is_there).then_some("Docker is missing: `cargo xtask services` installs it")
+    }
+
+    /// Starts a daemon without containers, images or networks, and waits until it answers.
+    pub(crate) fn start() -> Result<Self> {
+        if let Some(missing) = Self::missing() {
+            bail!("{missing}");
+        }
+        let folder = std::env::temp_dir().join(format!("forebay-docker-{}", std::process::id()));
+        fs::create_dir(&folder).with_context(|| format!("making {}", folder.display()))?;
+        let links = Links::now()?;
+        let log = File::create(folder.join("log"))?;
+        let mut dockerd = Command::new("dockerd");
+        dockerd.arg("--data-root").arg(folder.join("data")).arg("--exec-root").arg(folder.join("exec"));
+        dockerd.arg("--pidfile").arg(folder.join("pid")).arg("--host").arg(socket(&folder));
+        // A file of the machine's own could name other addresses and folders.
+        let config = folder.join("daemon.json");
+        fs::write(&config, "{}")?;
+        dockerd.arg("--config-file").arg(config);
+        dockerd.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let mut docker = Self { daemon: dockerd.spawn().context("starting dockerd")?, folder, links };
+        docker.wait_ready()?;
+        Ok(docker)
+    }
+
+    fn wait_ready(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        while !self.command().arg("info").output().context("starting docker")?.status.success() {
+            if let Some(status) = self.daemon.try_wait()? {
+                bail!("dockerd ended before it was ready: {status}\n{}", self.log_tail());
+            }
+            if begun.elapsed() > START_LIMIT {
+                bail!("dockerd wasn't ready after {START_LIMIT:?}\n{}", self.log_tail());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn log_tail(&self) -> String {
+        let text = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    }
+
+    /// The value of `DOCKER_HOST` that leads to the daemon.
+    pub(crate) fn host(&self) -> String {
+        socket(&self.folder)
+    }
+
+    /// A folder for files that go with the daemon.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// `docker`, for this daemon.
+    pub(crate) fn command(&self) -> Command {
+        self.program("docker")
+    }
+
+    /// Another client of this daemon, as `docker-compose`. Of the user's own settings it sees none.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.env("DOCKER_HOST", self.host()).env("DOCKER_CONFIG", self.folder.join("config"));
+        // The builder that the daemon has itself: the other one is a plugin, which Debian lacks.
+        command.env("DOCKER_BUILDKIT", "0").env_remove("DOCKER_CONTEXT").stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `docker` with these arguments and gives what it printed.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<String> {
+        output(self.command().args(arguments))
+    }
+
+    /// Makes an image of one program with the libraries that it needs, and of more files and folders, each with its path in the image.
+    /// The program is the entry point, at `/NAME`.
+    pub(crate) fn image_of_program(&self, name: &str, program: &Path, files: &[(&Path, &str)]) -> Result<()> {
+        let base = program.file_name().and_then(OsStr::to_str).context("a program has a name")?;
+        let place = format!("/{base}");
+        let image = Image::new(self)?.program(program, &place)?;
+        let image = files.iter().try_fold(image, |image, (from, to)| image.copy(from, to))?;
+        image.entry_point(&[&place]).import(self, name)
+    }
+
+    fn signal_daemon(&self, signal: Signal) -> Result<()> {
+        let pid = i32::try_from(self.daemon.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
+        kill_process(pid, signal).context("signalling dockerd")
+    }
+
+    fn end(&mut self) -> Result<()> {
+        // Containers of a Swarm would come again.
+        let _ = self.run(["swarm", "leave", "--force"]);
+        let left = self.run(["ps", "--all", "--quiet"])?;
+        if !left.is_empty() {
+            self.run(["rm", "--force", "--volumes"].into_iter().chain(left.lines()))?;
+        }
+        self.signal_daemon(Signal::TERM)?;
+        let begun = Instant::now();
+        while self.daemon.try_wait()?.is_none() {
+            if begun.elapsed() > STOP_LIMIT {
+                bail!("dockerd didn't stop within {STOP_LIMIT:?}\n{}", self.log_tail());
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self) -> Result<()> {
+        if let Err(error) = self.end() {
+            eprintln!("ending dockerd: {error:#}");
+            let _ = self.daemon.kill();
+            let _ = self.daemon.wait();
+        }
+        self.links.remove_newer()?;
+        fs::remove_dir_all(&self.folder).with_context(|| format!("removing {}", self.folder.display()))
+    }
+}
+
+impl Drop for Docker {
+    fn drop(&mut self) {
+        if let Err(error) = self.remove() {
+            eprintln!("Docker left something behind: {error:#}");
+        }
+    }
+}
+
+fn socket(folder: &Path) -> String {
+    format!("unix://{}", folder.join("sock").display())
+}
+
+/// Runs a command and gives what it printed; an error has what it complained of.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = format!("{command:?}");
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("starting {shown}"))?;
+    if !output.status.success() {
+        bail!("{shown} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
