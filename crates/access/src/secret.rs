@@ -53,6 +53,20 @@ impl Secret {
     }
 }
 
+/// A text that is no token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a token is {PREFIX} and 52 of 0-9 and a-z without i, l, o and u")]
+pub struct InvalidSecret;
+
+impl FromStr for Secret {
+    type Err = InvalidSecret;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSecret> {
+        let digits = text.strip_prefix(PREFIX).filter(|_| text.len() == TEXT_BYTES).ok_or(InvalidSecret)?;
+        digits.bytes().all(|digit| DIGITS.contains(&digit)).then(|| Self(text.to_owned())).ok_or(InvalidSecret)
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
@@ -133,6 +147,17 @@ mod tests {
         assert_eq!(zeros.expose(), format!("fb_{}", "0".repeat(52)));
         assert_eq!(Secret::of_random([0xff; RANDOM_BYTES]).expose(), format!("fb_{}g", "z".repeat(51)));
         assert_eq!(format!("{zeros:?}"), "Secret(…)");
+    }
+
+    #[test]
+    fn what_is_no_token_isnt_read_as_one() {
+        let text = Secret::of_random([7; RANDOM_BYTES]).expose().to_owned();
+        assert_eq!(text.parse::<Secret>().unwrap().expose(), text);
+        for wrong in
+            ["", "fb_", &text[1..], &format!("{text}0"), &text.replace("fb_", "fb-"), &format!("fb_{}", "u".repeat(52))]
+        {
+            assert_eq!(wrong.parse::<Secret>().err(), Some(InvalidSecret), "{wrong}");
+        }
     }
 
     #[test]

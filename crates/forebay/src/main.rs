@@ -28,6 +28,7 @@ mod memory_limit;
 mod metrics;
 mod object_board;
 mod output;
+mod owner_file;
 mod ports_tls;
 mod read_back;
 mod reload;

@@ -2,16 +2,17 @@
 //! with one and without.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use access::{Name, RANDOM_BYTES, Scope, Scopes, Secret, Token};
+use access::{InvalidSecret, Name, RANDOM_BYTES, Scope, Scopes, Secret, Token};
 use event::rfc3339;
 use eventlog::unix_microseconds;
 
 use crate::cli::{TokenCommand, TokenNew, TokenPlace};
-use crate::log;
 use crate::output::Output;
 use crate::token_file::{Kept, TokenFileError};
+use crate::{log, owner_file, text_file};
 
 /// Why the command can't do its work.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,24 @@ pub(crate) enum TokenCommandError {
     /// Only the scope `deliver` has lanes to bind to an origin.
     #[error("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out")]
     Unbound,
+    /// The file of the token itself can't be used.
+    #[error("can't {what} {}: {source}; run this as the user that owns it", path.display())]
+    SecretFile {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// It holds something else. What that is isn't shown.
+    #[error("{} holds no token: {source}; remove it, and a new token is made", path.display())]
+    NoSecret {
+        /// The file.
+        path: PathBuf,
+        /// What a token is.
+        source: InvalidSecret,
+    },
     /// No random bytes.
     #[error("the operating system gives no random bytes: {0}")]
     Random(getrandom::Error),
@@ -53,9 +72,7 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
     if new.origin.is_some() && !new.scope.contains(&Scope::Deliver) {
         return Err(TokenCommandError::Unbound);
     }
-    let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(TokenCommandError::Random)?;
-    let secret = Secret::of_random(random);
+    let secret = new.secret.as_deref().map_or_else(random_secret, secret_of_file)?;
     let created = unix_microseconds();
     let lasts = |expires: Duration| created.saturating_add(i64::try_from(expires.as_micros()).unwrap_or(i64::MAX));
     let token = Token {
@@ -68,16 +85,51 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
         expires: new.expires.map(lasts),
     };
     let file = new.place.file();
-    file.change(|tokens| {
-        if tokens.iter().any(|known| known.name == new.name) {
-            return Err(TokenCommandError::Exists(new.name.clone()));
+    file.change(|tokens| match tokens.iter().find(|known| known.name == new.name) {
+        Some(known) if new.secret.is_some() && is_same(known, &token) => Ok(()),
+        Some(_) => Err(TokenCommandError::Exists(new.name.clone())),
+        None => {
+            tokens.push(token);
+            Ok(())
         }
-        tokens.push(token);
-        Ok(())
     })?;
+    let place = file.path().display();
+    if let Some(secret) = &new.secret {
+        log::info(format_args!("token {} is in {place}; the token itself is in {}", new.name, secret.display()));
+        return Ok(());
+    }
     print(format_args!("{}\n", secret.expose()))?;
-    log::info(format_args!("token {} is in {}; it is shown only now", new.name, file.path().display()));
+    log::info(format_args!("token {} is in {place}; it is shown only now", new.name));
     Ok(())
+}
+
+/// Whether both let in the same requests. When they were made and when they expire makes no difference to a command that is repeated.
+fn is_same(known: &Token, token: &Token) -> bool {
+    let of = |token: &Token| (token.digest, token.scopes, token.source.clone(), token.origin);
+    of(known) == of(token)
+}
+
+fn random_secret() -> Result<Secret, TokenCommandError> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random).map_err(TokenCommandError::Random)?;
+    Ok(Secret::of_random(random))
+}
+
+/// The token in this file; a new one, which the file has then, where there is none.
+fn secret_of_file(path: &Path) -> Result<Secret, TokenCommandError> {
+    let failed = |what| move |source| TokenCommandError::SecretFile { what, path: path.to_owned(), source };
+    match text_file::read(path) {
+        Ok(text) => {
+            let none = |source| TokenCommandError::NoSecret { path: path.to_owned(), source };
+            text.trim_end().parse().map_err(none)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let secret = random_secret()?;
+            owner_file::replace(path, &format!("{}\n", secret.expose())).map_err(failed("write"))?;
+            Ok(secret)
+        }
+        Err(error) => Err(failed("read")(error)),
+    }
 }
 
 fn take_away(place: &TokenPlace, name: &Name) -> Result<(), TokenCommandError> {

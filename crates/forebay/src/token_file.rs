@@ -3,7 +3,7 @@
 //! A process that changes it holds a lock, so that no change is lost.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use access::{Scope, Scopes, Token, TokenSet};
 use event::rfc3339;
 use serde::{Deserialize, Serialize};
 
+use crate::owner_file::{self, OWNER_ONLY};
+
 const FILE: &str = "tokens.json";
 /// The lock of [`FILE`], which is held while it is changed: the file itself is another one after each change. Other files of tokens have
 /// one of their own name.
 const LOCK_FILE: &str = "tokens.lock";
-/// Digests are no secrets, but nobody's business either.
-const OWNER_ONLY: u32 = 0o600;
 const OWNER_ONLY_DIRECTORY: u32 = 0o700;
 /// The form of the file that is written and read here.
 const VERSION: u32 = 1;
@@ -138,49 +138,20 @@ impl TokenFile {
         Ok(self.write(&kept)?)
     }
 
-    /// The file of its name with one more ending.
-    fn beside(&self, ending: &str) -> PathBuf {
-        let mut path = self.path.clone().into_os_string();
-        path.push(".");
-        path.push(ending);
-        path.into()
-    }
-
     /// Waits for whoever else changes the file. The lock ends with the process, however that ends.
     fn lock(&self) -> Result<File, TokenFileError> {
         let is_usual = self.path.file_name().is_some_and(|name| name == FILE);
-        let path = if is_usual { self.directory.join(LOCK_FILE) } else { self.beside("lock") };
+        let path = if is_usual { self.directory.join(LOCK_FILE) } else { owner_file::beside(&self.path, "lock") };
         let open = OpenOptions::new().create(true).truncate(false).write(true).mode(OWNER_ONLY).open(&path);
         open.and_then(|file| file.lock().map(|()| file)).map_err(failed("lock", &path))
     }
 
     fn write(&self, kept: &Kept) -> Result<(), TokenFileError> {
-        let new = self.beside("new");
         let tokens = kept.tokens.iter().map(Entry::of).collect();
         let document = Document { version: VERSION, tokens, scopes_made: Some(names(kept.made)) };
         let text = serde_json::to_string_pretty(&document).map_err(io::Error::from);
-        let text = text.map_err(failed("write", &new))? + "\n";
-        // What a crash has left may have other permissions.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove", &new)(error)),
-            _ => {}
-        }
-        let written = OpenOptions::new().create_new(true).write(true).mode(OWNER_ONLY).open(&new);
-        let written = written.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-        written.map_err(failed("write", &new))?;
-        fs::rename(&new, &self.path).map_err(failed("replace", &self.path))?;
-        sync_directory(&self.directory).map_err(failed("make durable", &self.directory))
-    }
-}
-
-/// Makes the names in a directory durable, and the directory's own as far as it can be.
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()?;
-    let above = directory.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(above).and_then(|above| above.sync_all()) {
-        // Nothing of ours was made in a directory that we may not open.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        synced => synced,
+        let text = text.map_err(failed("write", &self.path))? + "\n";
+        owner_file::replace(&self.path, &text).map_err(failed("replace", &self.path))
     }
 }
 

@@ -63,6 +63,36 @@ impl Stand {
 }
 
 #[test]
+fn a_token_in_a_file_is_made_once_and_read_again() {
+    let stand = Stand::new();
+    let secret = stand.folder.text("shop.secret");
+    let new = ["token", "new", "shop", "--scope", "ingest", "--secret", &secret];
+    let (code, output, error) = stand.run_apart("", &new);
+    assert!(code == 0 && output.is_empty(), "{output} {error}");
+    let made = std::fs::read_to_string(&secret).unwrap();
+    assert!(made.starts_with("fb_") && made.len() == 56, "{made}");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&secret).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(stand.run("", &new).0, 0, "a container runs it at each start");
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), made);
+    let (code, text) = stand.run("", &["token", "new", "shop", "--scope", "admin", "--secret", &secret]);
+    assert!(code == 1 && text.contains("there is a token shop already"), "{text}");
+    // The file of tokens may be another one, and the secret one that somebody brought.
+    let other = stand.folder.text("writers.tokens");
+    let (code, text) =
+        stand.run("", &["token", "new", "gateways", "--scope", "deliver", "--secret", &secret, "--file", &other]);
+    assert_eq!(code, 0, "{text}");
+    let server = {
+        stand.new_token(&["operator", "--scope", "admin"]);
+        stand.start()
+    };
+    assert_eq!(stand.ask(server.intake, "POST /ingest/event", made.trim_end()), 200);
+    std::fs::write(&secret, "fb_something else").unwrap();
+    let (code, text) = stand.run("", &new);
+    assert!(code == 1 && text.contains("holds no token") && !text.contains("something else"), "{text}");
+}
+
+#[test]
 fn tokens_are_made_listed_and_revoked() {
     let stand = Stand::new();
     let (code, text) = stand.run("", &["token", "list"]);
