@@ -29,6 +29,12 @@ enum Reference {
         #[arg(long)]
         directory: PathBuf,
     },
+    /// Answers requests and writes nothing. Runs until killed.
+    Http {
+        /// Port of 127.0.0.1 to listen on.
+        #[arg(long)]
+        port: u16,
+    },
     /// Checks the JSON of every line, checksums, writes and fdatasyncs pieces of 1 MiB.
     CheckLoop {
         /// NDJSON.
@@ -45,7 +51,8 @@ enum Reference {
 /// Runs one of the loops.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.reference {
-        Reference::HttpDurable { port, directory } => http_durable::run(*port, directory),
+        Reference::HttpDurable { port, directory } => http_durable::run(*port, Some(directory)),
+        Reference::Http { port } => http_durable::run(*port, None),
         Reference::CheckLoop { file, directory, seconds } => {
             let pieces = check_loop::pieces_of_file(file)?;
             let rate = check_loop::run(&pieces, directory, Duration::from_secs(*seconds))?;

@@ -47,6 +47,13 @@ pub(crate) fn run_on(url: &str, load: Load, folder: &Path) -> Result<Report> {
     parse(&printed)
 }
 
+/// GETs of a URL.
+pub(crate) fn get(url: &str, connections: u32, duration: Duration) -> Result<Report> {
+    let mut command = Command::new("wrk");
+    command.args(["-t1", "--timeout", "10s", &format!("-c{connections}"), &format!("-d{}", duration.as_secs()), url]);
+    parse(&workspace::output(&mut command).context("wrk makes the load: `cargo xtask services` installs it")?)
+}
+
 fn script_text(is_keyed: bool) -> String {
     let fixed = format!(
         "wrk.method = \"POST\"\nwrk.headers[\"Content-Type\"] = \"application/json\"\nwrk.body = [==[{BODY}]==]\n"

@@ -15,6 +15,7 @@ mod trial;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::config::Flags;
 use crate::log;
@@ -132,6 +133,19 @@ pub(crate) enum Command {
     /// A running server follows within a second or two.
     #[command(subcommand, after_help = "Example: forebay token new shop --scope ingest --data /var/lib/forebay")]
     Token(TokenCommand),
+    /// Prints what a shell reads to complete commands and flags
+    #[command(after_help = "Example: forebay completions bash > ~/.local/share/bash-completion/completions/forebay")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Writes the manual pages, one for each command
+    #[command(hide = true, after_help = "Example: forebay man ~/.local/share/man/man1")]
+    Man {
+        /// The folder to write to, which is made if it isn't there
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
 }
 
 /// Flags of every command that has a configuration.

@@ -17,6 +17,7 @@ mod exposition;
 mod file_size;
 mod file_stamp;
 mod folder_files;
+mod generated_help;
 mod health_command;
 mod interrupt;
 mod journal_command;
@@ -38,6 +39,7 @@ mod route_json;
 mod schema_command;
 mod schema_files;
 mod serve;
+mod service_manager;
 mod test_command;
 mod text_file;
 mod tls_files;
@@ -91,6 +93,8 @@ fn main() -> ExitCode {
         Command::Bench(flags) => exit(bench_command::run(&flags)),
         Command::Load(flags) => exit(load_command::run(&flags)),
         Command::Token(command) => exit(token_command::run(&command)),
+        Command::Completions { shell } => exit(generated_help::print_completions(shell)),
+        Command::Man { directory } => exit(generated_help::write_manual(&directory)),
     }
 }
 

@@ -31,6 +31,7 @@ use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
 use crate::discovery::UpstreamBoard;
 use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
+use crate::service_manager::{ServiceManager, State};
 use crate::type_board::TypeBoard;
 use crate::{log, memory, wiring};
 
@@ -140,12 +141,16 @@ pub(crate) struct Reloader {
 impl Reloader {
     /// Reloads on each SIGHUP, and for each who asks, until the future is dropped.
     pub(crate) async fn follow(mut self, mut hangup: Signal, mut asked: Asked) {
+        let manager = ServiceManager::of(&self.inputs.environment);
         loop {
             let reply = tokio::select! {
                 _ = hangup.recv() => None,
                 Some(reply) = asked.0.recv() => Some(reply),
             };
+            manager.tell(State::Reloading);
             let result = self.reload().await;
+            // Also where nothing has changed: it serves as before.
+            manager.tell(State::Ready);
             match &result {
                 Ok(()) => {
                     self.counters.applied.add(1);

@@ -31,6 +31,7 @@ use crate::metrics::Metrics;
 use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
 use crate::reload::{Inputs, Parts, ReloadCounters, ReloadDesk, Reloader};
+use crate::service_manager::{ServiceManager, State};
 use crate::tls_files::TlsFilesError;
 use crate::token_file::TokenFileError;
 use crate::token_watch::TokenWatch;
@@ -151,6 +152,7 @@ async fn serve(
     (mut signals, hangup): (Signals, Signal),
 ) -> Result<u8, ServeError> {
     let data = inputs.common.data.directory.clone();
+    let manager = ServiceManager::of(&inputs.environment);
     let (intake, admin) = bind(&configuration)?;
     let watch = TokenWatch::start(configuration.gateway.tokens.clone())?;
     let tls = PortsTls::start(&configuration)?;
@@ -172,6 +174,7 @@ async fn serve(
     let reloader = Reloader { inputs, parts: running.parts(tls), current: configuration, sinks, counters };
     let reloads = tokio::spawn(reloader.follow(hangup, asked));
     mapped_code::let_go();
+    manager.tell(State::Ready);
 
     tokio::select! {
         () = signals.next() => {}
@@ -184,6 +187,7 @@ async fn serve(
     }
     // What is being reloaded is broken off: the parts end as they are.
     reloads.abort();
+    manager.tell(State::Stopping);
     log::info("stopping: requests in flight are answered, then events are delivered for up to 10 s");
     tokio::spawn(async move {
         signals.next().await;

@@ -18,6 +18,7 @@ use crate::cli::Common;
 use crate::config::{Environment, WriterConfiguration, load_writer};
 use crate::descriptors::connections_within_limit;
 use crate::serve::{EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
+use crate::service_manager::{ServiceManager, State};
 use crate::tls_watch::TlsWatch;
 use crate::token_watch::TokenWatch;
 use crate::{allocator, log, writer_admin};
@@ -35,13 +36,14 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, Serv
     log::start_thread();
     let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
-    runtime.block_on(serve(&configuration, common, signals))
+    let manager = ServiceManager::of(environment);
+    runtime.block_on(serve(&configuration, common, (signals, &manager)))
 }
 
 async fn serve(
     configuration: &WriterConfiguration,
     common: &Common,
-    (mut signals, hangup): (Signals, Signal),
+    ((mut signals, hangup), manager): ((Signals, Signal), &ServiceManager),
 ) -> Result<u8, ServeError> {
     tokio::spawn(warn_of_hangups(hangup));
     tokio::spawn(allocator::give_back());
@@ -68,7 +70,9 @@ async fn serve(
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let connections = connections_within_limit(writer::CONNECTIONS_MAX);
     let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
+    manager.tell(State::Ready);
     signals.next().await;
+    manager.tell(State::Stopping);
     log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
     drop(stop);
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The ceiling of durable HTTP intake: one thread, epoll, nothing parsed beyond the blank line.
+//! The ceiling of HTTP intake, durable or not: one thread, epoll, nothing parsed beyond the blank line.
 //!
 //! Each turn reads every request that is ready, writes all their bodies with one write and one fdatasync, and
 //! then answers them all. A real server can come close to it but not pass it. It trusts its clients: a request
@@ -24,9 +24,9 @@ const RECORD_HEADER_BYTES: usize = 16;
 const RECORD_BYTES_MAX: usize = 4096;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// Listens on 127.0.0.1 and answers until the process is killed.
-pub(crate) fn run(port: u16, directory: &Path) -> Result<()> {
-    let file = ZeroFilled::new(directory)?;
+/// Listens on 127.0.0.1 and answers until the process is killed. Without a directory nothing is written.
+pub(crate) fn run(port: u16, directory: Option<&Path>) -> Result<()> {
+    let file = directory.map(ZeroFilled::new).transpose()?;
     let mut server = Loop::new(port, file).with_context(|| format!("listening on port {port}"))?;
     loop {
         server.turn()?;
@@ -34,7 +34,7 @@ pub(crate) fn run(port: u16, directory: &Path) -> Result<()> {
 }
 
 struct Loop {
-    file: ZeroFilled,
+    file: Option<ZeroFilled>,
     epoll: OwnedFd,
     listener: OwnedFd,
     /// At the number of its descriptor.
@@ -47,7 +47,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(port: u16, file: ZeroFilled) -> Result<Self> {
+    fn new(port: u16, file: Option<ZeroFilled>) -> Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let listener = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
         sockopt::set_socket_reuseaddr(&listener, true)?;
@@ -84,7 +84,9 @@ impl Loop {
         }
         self.ready.clear();
         if !self.waiting.is_empty() {
-            self.file.commit(&self.turn, length)?;
+            if let Some(file) = &mut self.file {
+                file.commit(&self.turn, length)?;
+            }
             self.answer();
         }
         Ok(())

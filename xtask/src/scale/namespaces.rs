@@ -36,8 +36,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
     let folder = setup.folder.join("gateway");
     workspace::empty_directory(&folder)?;
-    let launch =
-        Launch::of_role(Role::Gateway, &setup.binary, &folder, Some(&gateway_config(&addresses, &sink)?))?;
+    let launch = Launch::of_role(Role::Gateway, &setup.binary, &folder, Some(&gateway_config(&addresses, &sink)?))?;
     let gateway = ready(&launch)?;
     let healed = cut_and_heal(&network, &launch, &gateway)?;
     let (lost, gateway, sent) = lose_disk(&network, &launch, gateway)?;

@@ -115,7 +115,11 @@ impl Sent {
     /// Fails if any request failed.
     pub(super) fn expect_none_failed(&self) -> Result<()> {
         let shown: Vec<_> = self.failed.iter().take(SHOWN_MAX).map(|(event, why)| format!("{event}: {why}")).collect();
-        if self.failed.is_empty() { Ok(()) } else { bail!("{} requests failed: {}", self.failed.len(), shown.join("; ")) }
+        if self.failed.is_empty() {
+            Ok(())
+        } else {
+            bail!("{} requests failed: {}", self.failed.len(), shown.join("; "))
+        }
     }
 }
 

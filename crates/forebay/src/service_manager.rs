@@ -1,0 +1,115 @@
+//! Tells systemd what the process is about, for units with `Type=notify`: sd_notify(3), which is one datagram.
+//!
+//! Without `NOTIFY_SOCKET` no manager asks, and nothing is told.
+
+use std::io;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+use crate::config::Environment;
+use crate::log;
+
+/// The manager's variable: the path of its socket, or a name that begins with `@` for one that stands in no file system.
+const VARIABLE: &str = "NOTIFY_SOCKET";
+/// A manager that is busy gets so long to make room for the message; one that never reads holds up no more than that.
+const SEND_MAX: Duration = Duration::from_secs(1);
+
+/// What a process can be about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It takes requests.
+    Ready,
+    /// It reads its configuration again, and then is ready again.
+    Reloading,
+    /// It takes no new connections and ends.
+    Stopping,
+}
+
+/// Where the manager listens, if there is one.
+#[derive(Debug)]
+pub(crate) struct ServiceManager(Option<String>);
+
+impl ServiceManager {
+    /// The one that has started this process.
+    pub(crate) fn of(environment: &Environment) -> Self {
+        Self(environment.get(VARIABLE).and_then(Result::ok).map(str::to_owned))
+    }
+
+    /// Tells it. A manager that can't be told is a warning: it will end the process for not getting ready.
+    pub(crate) fn tell(&self, state: State) {
+        let Some(name) = &self.0 else { return };
+        if let Err(error) = send(name, state) {
+            log::warning(format_args!("can't tell the service manager at {VARIABLE}={name} about {state:?}: {error}"));
+        }
+    }
+}
+
+impl State {
+    const fn message(self) -> &'static str {
+        match self {
+            Self::Ready => "READY=1",
+            Self::Reloading => "RELOADING=1",
+            Self::Stopping => "STOPPING=1",
+        }
+    }
+}
+
+fn send(name: &str, state: State) -> io::Result<()> {
+    let socket = UnixDatagram::unbound()?;
+    socket.set_write_timeout(Some(SEND_MAX))?;
+    socket.send_to_addr(state.message().as_bytes(), &address(name)?)?;
+    Ok(())
+}
+
+fn address(name: &str) -> io::Result<SocketAddr> {
+    #[cfg(target_os = "linux")]
+    if let Some(name) = name.strip_prefix('@') {
+        return <SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(name);
+    }
+    SocketAddr::from_pathname(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manager(name: &str) -> ServiceManager {
+        ServiceManager::of(&[(VARIABLE, name)].into_iter().collect())
+    }
+
+    fn heard(socket: &UnixDatagram) -> String {
+        let mut buffer = [0; 64];
+        let length = socket.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..length].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn each_state_is_told_at_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        let manager = manager(path.to_str().unwrap());
+        for (state, message) in
+            [(State::Ready, "READY=1"), (State::Reloading, "RELOADING=1"), (State::Stopping, "STOPPING=1")]
+        {
+            manager.tell(state);
+            assert_eq!(heard(&socket), message);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_name_that_stands_in_no_file_system_is_reached() {
+        let name = format!("@forebay-notify-{}", std::process::id());
+        let socket = UnixDatagram::bind_addr(&address(&name).unwrap()).unwrap();
+        manager(&name).tell(State::Ready);
+        assert_eq!(heard(&socket), "READY=1");
+    }
+
+    #[test]
+    fn without_a_manager_nothing_happens() {
+        ServiceManager::of(&Environment::default()).tell(State::Ready);
+        assert!(send("/nowhere/at/all", State::Ready).is_err());
+        manager("/nowhere/at/all").tell(State::Ready);
+    }
+}
