@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::{empty_directory, has_program, output, root, run, target_directory};
+use crate::docker::output;
+use crate::workspace::{empty_directory, has_program, root, target_directory};
 use crate::{libraries, static_build};
 
 /// The authorities of this machine, as Debian installs them.
@@ -54,7 +55,7 @@ pub(crate) fn build(binary: &Path, tag: &str, docker: &mut Command) -> Result<()
     let folder = target_directory()?.join("image");
     prepare(binary, &folder)?;
     // The older builder is in every engine; BuildKit is a program of its own.
-    run(docker.env("DOCKER_BUILDKIT", "0").args(["build", "--quiet", "--tag", tag]).arg(&folder))
+    output(docker.env("DOCKER_BUILDKIT", "0").args(["build", "--quiet", "--tag", tag]).arg(&folder)).map(drop)
 }
 
 /// Makes the folder that the image is built from.

@@ -35,6 +35,8 @@ enum Reference {
         #[arg(long)]
         port: u16,
     },
+    /// Takes all cores until it is killed.
+    Burn,
     /// Checks the JSON of every line, checksums, writes and fdatasyncs pieces of 1 MiB.
     CheckLoop {
         /// NDJSON.
@@ -53,6 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.reference {
         Reference::HttpDurable { port, directory } => http_durable::run(*port, Some(directory)),
         Reference::Http { port } => http_durable::run(*port, None),
+        Reference::Burn => burn(),
         Reference::CheckLoop { file, directory, seconds } => {
             let pieces = check_loop::pieces_of_file(file)?;
             let rate = check_loop::run(&pieces, directory, Duration::from_secs(*seconds))?;
@@ -60,4 +63,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Ok(())
         }
     }
+}
+
+fn burn() -> Result<()> {
+    let cores = std::thread::available_parallelism()?.get();
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+    });
+    Ok(())
 }

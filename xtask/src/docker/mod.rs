@@ -155,7 +155,20 @@ impl Docker {
             let _ = self.daemon.wait();
         }
         self.links.remove_newer()?;
+        self.unmount()?;
         fs::remove_dir_all(&self.folder).with_context(|| format!("removing {}", self.folder.display()))
+    }
+}
+
+impl Docker {
+    /// The daemon leaves a mount behind for the network namespace of containers on the host's network.
+    fn unmount(&self) -> Result<()> {
+        let mounts = fs::read_to_string("/proc/self/mounts").context("listing the mounts")?;
+        let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+        for point in points.filter(|point| Path::new(point).starts_with(&self.folder)) {
+            output(Command::new("umount").args(["--lazy", point]))?;
+        }
+        Ok(())
     }
 }
 

@@ -3,17 +3,23 @@
 
 mod balance;
 mod balancer;
+mod container;
+mod limits;
 mod namespaces;
+mod neighbour;
+mod stack;
+mod start;
+mod swarm;
 mod table;
 mod traffic;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Subcommand;
 
 use crate::bench::report::{self, Row, median};
-use crate::workspace;
+use crate::{static_build, workspace};
 
 /// Options of `cargo xtask scale`.
 #[derive(clap::Args)]
@@ -24,9 +30,6 @@ pub(crate) struct Arguments {
     /// How often each figure is measured; the medians count.
     #[arg(long, global = true, default_value_t = 3)]
     rounds: u32,
-    /// Repeats a run: the same payloads in the same order.
-    #[arg(long, global = true, default_value_t = 1)]
-    seed: u64,
     #[command(subcommand)]
     part: Part,
 }
@@ -35,6 +38,14 @@ pub(crate) struct Arguments {
 enum Part {
     /// 1 to 8 gateways and writers: directly, through HAProxy and nginx, and by the gateway's own balancing.
     Balance,
+    /// The image, and the time until a container of it is ready. Needs Docker.
+    Start,
+    /// Rates of a container with one CPU and 512 MB. Needs Docker.
+    Limits,
+    /// Latency beside a process that takes all cores. Needs Docker.
+    Neighbour,
+    /// The Swarm stack: scaled and rolled under load, and the articles' loads. Needs Docker.
+    Swarm,
     /// A gateway that is cut off from its writers, and one whose disk is gone. Needs root.
     Namespaces,
 }
@@ -43,7 +54,6 @@ enum Part {
 struct Setup {
     binary: PathBuf,
     rounds: u32,
-    seed: u64,
     /// On the disk of the workspace; removed at the end.
     folder: PathBuf,
 }
@@ -59,13 +69,19 @@ impl Setup {
 /// Runs a part, or all of them; fails where a figure is short of its bar.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup {
-        binary: workspace::server_binary(arguments.binary.as_deref(), "release")?,
+        binary: match &arguments.binary {
+            Some(binary) => binary.canonicalize().with_context(|| format!("finding {}", binary.display()))?,
+            None => static_build::build()?,
+        },
         rounds: arguments.rounds.max(1),
-        seed: arguments.seed,
         folder: workspace::scratch_directory("scale")?,
     };
     let rows: Result<Vec<Row>> = match arguments.part {
         Part::Balance => balance::run(&setup),
+        Part::Start => start::run(&setup),
+        Part::Limits => limits::run(&setup),
+        Part::Neighbour => neighbour::run(&setup),
+        Part::Swarm => swarm::run(&setup),
         Part::Namespaces => namespaces::run(&setup),
     };
     std::fs::remove_dir_all(&setup.folder)?;

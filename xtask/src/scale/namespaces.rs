@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::Setup;
 use super::traffic::{Sent, Traffic, expect_none_doubled, ranges, stored};
@@ -50,13 +50,14 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let acknowledged: BTreeSet<u64> = sent.into_iter().flat_map(|sent| sent.acknowledged).collect();
     let missing: Vec<u64> = acknowledged.iter().filter(|event| !rows.contains_key(event)).copied().collect();
     println!("lost with the gateway's disk, by the clients' numbers: {}", ranges(missing.iter().copied()));
-    if let Some(event) = missing.iter().find(|event| !lost.contains(event)) {
-        bail!("{event} was acknowledged, was not on the deleted disk alone, and isn't stored");
+    let wrongly: Vec<u64> = missing.into_iter().filter(|event| !lost.contains(event)).collect();
+    if !wrongly.is_empty() {
+        println!("lost, though the deleted disk wasn't all that had them: {}", ranges(wrongly.iter().copied()));
     }
     let row = |what: &str, measured: f64, unit, bar| Row { what: what.into(), measured, unit, reference: None, bar };
     Ok(vec![
         row("a cut of 8 s: from the cable's return until all is stored", healed.as_secs_f64(), "s", Bar::AtMost(35.0)),
-        row("events that were stored before the disk was deleted, and lost", 0.0, "", Bar::AtMost(0.0)),
+        row("events lost beside those on the deleted disk alone", wrongly.len() as f64, "", Bar::AtMost(0.0)),
     ])
 }
 
@@ -79,24 +80,23 @@ fn cut_and_heal(network: &Network, launch: &Launch, gateway: &Server) -> Result<
 /// Deletes the disk of a gateway that is cut off, and goes on with an empty one. Returns the events that may be lost, the new gateway, and
 /// what the clients know.
 fn lose_disk(network: &Network, launch: &Launch, gateway: Server) -> Result<(BTreeSet<u64>, Server, Vec<Sent>)> {
-    let send = |first, gateway: &Server| -> Result<Sent> {
+    let send = |first| -> Result<Sent> {
         let traffic = Traffic::start(launch.intake, PER_SECOND, first)?;
         thread::sleep(BEFORE);
         let sent = traffic.finish()?;
         sent.expect_none_failed()?;
-        let _ = gateway;
         Ok(sent)
     };
-    let before = send(1_000_000, &gateway)?;
+    let before = send(1_000_000)?;
     gateway.wait_stored()?;
     network.set_cable("down")?;
-    let during = send(2_000_000, &gateway)?;
+    let during = send(2_000_000)?;
     let pending = gateway.pending()?;
     gateway.kill()?;
     fs::remove_dir_all(&launch.data).context("deleting the gateway's disk")?;
     network.set_cable("up")?;
     let gateway = ready(launch)?;
-    let after = send(3_000_000, &gateway)?;
+    let after = send(3_000_000)?;
     gateway.wait_stored()?;
     println!("the disk was deleted with {pending} pending events of {}", during.acknowledged.len());
     Ok((during.acknowledged.clone(), gateway, vec![before, during, after]))

@@ -1,0 +1,200 @@
+//! The Swarm stack of `deploy/swarm`, with stand-ins for the images of a registry: programs of this machine with their libraries.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::docker::{self, Docker, Image};
+use crate::free_port::free_port;
+use crate::http::{self, Connection};
+use crate::{image, workspace};
+
+const NAME: &str = "forebay";
+/// The image that gateways are rolled to: the same, by another name.
+pub(super) const NEXT: &str = "forebay:next";
+const LIMIT: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(100);
+const POSTGRES: &str = "/usr/lib/postgresql/15";
+/// What the image of a registry does at its start, as far as the stack needs it.
+const POSTGRES_START: &str = r#"#!/bin/sh
+set -e
+data=/var/lib/postgresql/data
+programs=/usr/lib/postgresql/15/bin
+if [ "$(id -u)" = 0 ]; then chown 999:999 $data; exec setpriv --reuid=999 --regid=999 --clear-groups "$0"; fi
+if [ ! -s $data/PG_VERSION ]; then
+    $programs/initdb --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --auth=scram-sha-256 --auth-local=trust \
+        --encoding=UTF8 --locale=C -D $data
+    echo "host all all all scram-sha-256" >> $data/pg_hba.conf
+    echo "create database $POSTGRES_DB" | $programs/postgres --single -D $data postgres
+fi
+exec $programs/postgres -D $data -c "listen_addresses=*" -c unix_socket_directories=/tmp
+"#;
+/// A type whose events are delivered and discarded, for rates.
+const SPEED: &str = "\n[types.speed]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
+
+/// A deployed stack. It goes with its daemon when the value is dropped.
+pub(super) struct Stack {
+    docker: Docker,
+    folder: PathBuf,
+}
+
+impl Stack {
+    /// Deploys it with one gateway, and waits until that takes events.
+    pub(super) fn deploy(binary: &Path, folder: &Path) -> Result<Self> {
+        let docker = Docker::start()?;
+        let tag = image::default_tag();
+        image::build(binary, &tag, &mut docker.command())?;
+        docker.run(["tag", &tag, NEXT])?;
+        haproxy(&docker)?;
+        postgres(&docker)?;
+        docker.run(["swarm", "init", "--advertise-addr", "127.0.0.1"])?;
+        secrets(&docker, binary, folder)?;
+        let stack = Self { docker, folder: folder.join("deploy") };
+        stack.write_files()?;
+        let mut deploy = stack.docker.command();
+        deploy.env("ROUTES", "warehouse").env("FOREBAY_VERSION", env!("CARGO_PKG_VERSION"));
+        deploy.args(["stack", "deploy", "--compose-file"]).arg(stack.folder.join("swarm").join("stack.yaml")).arg(NAME);
+        docker::output(&mut deploy)?;
+        // No event goes there.
+        stack.docker.run(["service", "scale", "--detach", "forebay_nats=0"])?;
+        stack.scale(1)?;
+        Ok(stack)
+    }
+
+    /// A copy of the project's files without what one small machine can't have: reserved processors, a fixed port, and pauses between
+    /// updates that are meant for people who watch.
+    fn write_files(&self) -> Result<()> {
+        docker::output(Command::new("cp").arg("-r").arg(workspace::root()?.join("deploy")).arg(&self.folder))?;
+        let path = self.folder.join("swarm").join("stack.yaml");
+        let text = fs::read_to_string(&path)?;
+        let is_kept = |line: &&str| !line.trim_start().starts_with("reservations:");
+        let text: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+        let text = text.replace("published: 8080", &format!("published: {}", free_port()));
+        let text = text.replace("delay: 10s", "delay: 1s").replace("monitor: 30s", "monitor: 5s");
+        fs::write(&path, text.replace("replicas: 2", "replicas: 1"))?;
+        let path = self.folder.join("compose").join("gateway.toml");
+        let text = fs::read_to_string(&path)? + SPEED;
+        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// So many gateways, once all run and HAProxy answers.
+    pub(super) fn scale(&self, gateways: usize) -> Result<()> {
+        self.docker.run(["service", "scale", "--detach", &format!("forebay_gateway={gateways}")])?;
+        self.wait("all gateways to run and no other", || Ok(self.running("gateway", gateways)? && self.takes_events()))
+    }
+
+    /// Rolls the gateways to the other image.
+    pub(super) fn roll(&self) -> Result<()> {
+        self.docker.run(["service", "update", "--detach", "--no-resolve-image", "--image", NEXT, "forebay_gateway"])?;
+        let state = || self.docker.run(["service", "inspect", "--format", "{{.UpdateStatus.State}}", "forebay_gateway"]);
+        self.wait("the update", || match state()?.as_str() {
+            "completed" => Ok(true),
+            state @ ("paused" | "rollback_started" | "rollback_completed" | "rollback_paused") => bail!("the update: {state}"),
+            _ => Ok(false),
+        })
+    }
+
+    /// HAProxy, without a proxy of Docker's in between.
+    pub(super) fn address(&self) -> Result<SocketAddr> {
+        let format = "{{range .Containers}}{{.Name}} {{.IPv4Address}}\n{{end}}";
+        let listed = self.docker.run(["network", "inspect", "--format", format, "docker_gwbridge"])?;
+        let id = self.container("haproxy")?;
+        let line = listed.lines().find_map(|line| line.split_once(' ').filter(|(name, _)| name.contains(&id[..12])));
+        let line = line.map(|(_, address)| address.split('/').next().unwrap_or_default().to_owned());
+        let address: Ipv4Addr = line.with_context(|| format!("no address of HAProxy: {listed}"))?.parse()?;
+        Ok(SocketAddr::from((address, 8080)))
+    }
+
+    /// What `psql` answers.
+    pub(super) fn sql(&self, sql: &str) -> Result<String> {
+        let id = self.container("postgres")?;
+        let pid = self.docker.run(["inspect", "--format", "{{.State.Pid}}", &id])?;
+        let mut psql = Command::new("nsenter");
+        psql.args(["--target", &pid, "--net", "psql", "-XAt", "-h", "127.0.0.1", "-U", "forebay", "-c", sql, "forebay"]);
+        docker::output(psql.env("PGPASSWORD", "password"))
+    }
+
+    /// Volumes of gateways.
+    pub(super) fn volumes(&self) -> Result<usize> {
+        Ok(self.docker.run(["volume", "ls", "--quiet", "--filter", "name=forebay-gateway"])?.lines().count())
+    }
+
+    fn running(&self, service: &str, wanted: usize) -> Result<bool> {
+        let filter = format!("name=forebay_{service}");
+        let listed = self.docker.run(["ps", "--filter", &filter, "--format", "{{.Status}}"])?;
+        let healthy = listed.lines().filter(|status| status.contains("(healthy)")).count();
+        Ok(healthy == wanted && listed.lines().count() == wanted)
+    }
+
+    fn takes_events(&self) -> bool {
+        let request = http::post("/ingest/event/speed", &["Content-Type: application/json"], b"{}");
+        let Ok(address) = self.address() else { return false };
+        Connection::open(address).and_then(|mut one| one.send(&request)).is_ok_and(|answer| answer.status == 200)
+    }
+
+    fn container(&self, service: &str) -> Result<String> {
+        let filter = format!("name=forebay_{service}");
+        let listed = self.docker.run(["ps", "--no-trunc", "--quiet", "--filter", &filter])?;
+        listed.lines().next().map(str::to_owned).with_context(|| format!("no container of {service} runs"))
+    }
+
+    fn wait(&self, what: &str, mut is_done: impl FnMut() -> Result<bool>) -> Result<()> {
+        let begun = Instant::now();
+        while !is_done()? {
+            if begun.elapsed() > LIMIT {
+                let tasks = self.docker.run(["stack", "ps", "--no-trunc", NAME])?;
+                let logs = self.docker.command().args(["service", "logs", "--tail", "5", "forebay_gateway"]).output()?;
+                bail!("waited for {what} for {LIMIT:?}\n{tasks}\n{}", String::from_utf8_lossy(&logs.stderr));
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+fn haproxy(docker: &Docker) -> Result<()> {
+    let start = ["/usr/sbin/haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"];
+    let image = Image::new(docker)?.program(Path::new("/usr/sbin/haproxy"), "/usr/sbin/haproxy")?;
+    image.entry_point(&start).import(docker, "haproxy:2.6")
+}
+
+fn postgres(docker: &Docker) -> Result<()> {
+    let mut image = Image::new(docker)?;
+    for program in ["/bin/sh", "/usr/bin/id", "/usr/bin/chown", "/usr/bin/cat", "/usr/bin/setpriv"] {
+        image = image.program(Path::new(program), program)?;
+    }
+    for program in ["initdb", "postgres"] {
+        let path = format!("{POSTGRES}/bin/{program}");
+        image = image.program(Path::new(&path), &path)?;
+    }
+    let accounts = "root:x:0:0::/:/bin/sh\npostgres:x:999:999::/:/bin/sh\n";
+    image = image.copy(Path::new(&format!("{POSTGRES}/lib")), &format!("{POSTGRES}/lib"))?;
+    image = image.copy(Path::new("/usr/share/postgresql/15"), "/usr/share/postgresql/15")?;
+    image = image.copy(Path::new("/usr/share/zoneinfo"), "/usr/share/zoneinfo")?;
+    image = image.text("/etc/passwd", accounts, 0o644)?.text("/start", POSTGRES_START, 0o755)?.folder("/tmp", 0, 0o1777)?;
+    image.entry_point(&["/start"]).import(docker, "postgres:15")
+}
+
+/// The secrets that the stack expects: hashes of the gateways' token, the token, and PostgreSQL's password.
+fn secrets(docker: &Docker, binary: &Path, folder: &Path) -> Result<()> {
+    let tokens = folder.join("tokens.json");
+    for (name, scope) in [("gateways", "deliver"), ("operator", "admin")] {
+        let mut new = Command::new(binary);
+        new.args(["token", "new", name, "--scope", scope, "--file"]).arg(&tokens);
+        let token = docker::output(&mut new)?;
+        if scope == "deliver" {
+            fs::write(folder.join("token"), token)?;
+        }
+    }
+    fs::write(folder.join("password"), "password")?;
+    for (name, file) in [("tokens", "tokens.json"), ("writers_token", "token"), ("postgres_password", "password")] {
+        let path = folder.join(file).display().to_string();
+        docker.run(["secret", "create", &format!("forebay_{name}"), &path])?;
+    }
+    Ok(())
+}
