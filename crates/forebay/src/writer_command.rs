@@ -17,7 +17,7 @@ use crate::check::EXIT_CONFIGURATION;
 use crate::cli::Common;
 use crate::config::{Environment, WriterConfiguration, load_writer};
 use crate::descriptors::connections_within_limit;
-use crate::serve::{EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
+use crate::serve::{self, EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
 use crate::tls_watch::TlsWatch;
 use crate::token_watch::TokenWatch;
 use crate::{allocator, log, writer_admin};
@@ -69,6 +69,15 @@ async fn serve(
     let connections = connections_within_limit(writer::CONNECTIONS_MAX);
     let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
     signals.next().await;
+    writer.announce_stop();
+    let delay = configuration.stop_delay;
+    if !delay.is_zero() {
+        log::info(serve::delayed(delay, "batches"));
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = signals.next() => std::process::exit(EXIT_AT_ONCE),
+        }
+    }
     log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
     drop(stop);
     tokio::select! {
