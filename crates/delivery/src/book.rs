@@ -177,6 +177,11 @@ pub(crate) struct Book {
 }
 
 impl Book {
+    /// The sinks of the configuration.
+    pub(crate) fn configured(&self) -> impl Iterator<Item = &SinkName> {
+        self.sinks.iter().filter(|(_, sink)| sink.configured).map(|(name, _)| name)
+    }
+
     /// Notes the routes of a type that has just been seen for the first time.
     pub(crate) fn meet(&mut self, name: &TypeName) {
         for (sink, book) in &mut self.sinks {

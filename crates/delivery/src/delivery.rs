@@ -110,6 +110,19 @@ impl Delivery {
         &self.dead_letters
     }
 
+    /// Begins to bring everything to its end: aggregates close the windows that are open, lanes deliver all there is, also events that are
+    /// set aside and objects that aren't full. When that is done the sinks are closed and the ledger is saved, see
+    /// [`Delivery::has_ended`]. It goes on for as long as that takes, or until [`Delivery::stop`].
+    pub fn drain(&self) {
+        self.orders.send_replace(Order::Drain);
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Delivers what is durable, for at most `deadline`, then closes the sinks, saves the ledger and ends. Blocks
     /// until that is done.
     pub fn stop(mut self, deadline: Duration) {

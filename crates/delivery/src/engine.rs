@@ -6,7 +6,7 @@ use std::time::Duration;
 use eventlog::{DataDirectory, EventLog, Witness};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::aggregates::{Crew, Surroundings};
 use crate::backoff::Backoff;
@@ -16,7 +16,7 @@ use crate::delivery::StartError;
 use crate::join::Start;
 use crate::keeper::Keeper;
 use crate::lane::Lane;
-use crate::lanes::Lanes;
+use crate::lanes::{Halt, Lanes};
 use crate::objects::Sending;
 use crate::race::{First, changed, race};
 use crate::status::{KeeperCounters, LaneBoard};
@@ -32,6 +32,8 @@ pub(crate) enum Order {
     Run,
     /// Deliver what is durable, for this long at most, then save and close.
     Stop(Duration),
+    /// Bring everything to its end, as long as it takes or until another order comes; then save and close.
+    Drain,
     /// Leave everything as it is.
     Abandon,
 }
@@ -240,6 +242,7 @@ impl Engine {
             match order {
                 Order::Run => {}
                 Order::Stop(deadline) => return self.stop(deadline).await,
+                Order::Drain => return self.drain(orders).await,
                 Order::Abandon => return,
             }
             let told = race(changed(&mut orders), received(&mut changes));
@@ -260,11 +263,32 @@ impl Engine {
 
     async fn stop(&mut self, deadline: Duration) {
         let until = Instant::now() + deadline;
+        // A stop without time for anything has nothing to complain of.
+        let in_time = self.end(Halt::WhenDone, sleep(deadline / 2), || sleep_until(until)).await || deadline.is_zero();
+        self.close(in_time).await;
+    }
+
+    async fn drain(&mut self, orders: watch::Receiver<Order>) {
+        let told = || {
+            let mut orders = orders.clone();
+            async move { drop(orders.wait_for(|order| *order != Order::Drain).await) }
+        };
+        let in_time = self.end(Halt::WhenDrained, told(), told).await;
+        self.close(in_time).await;
+    }
+
+    /// Ends aggregates, lanes and clerks when they are done, or else when their time is over. Whether all were.
+    async fn end<F: Future<Output = ()>>(
+        &mut self,
+        when: Halt,
+        aggregates_over: impl Future<Output = ()>,
+        over: impl Fn() -> F,
+    ) -> bool {
         self.stop_clerks.send_replace(true);
         // Before the lanes, which deliver what they make.
         let ending = async {
-            let in_time = self.crew.end_when_done(Instant::now() + deadline / 2).await;
-            self.lanes.end_when_done(until).await && in_time
+            let in_time = self.crew.end_when(when, aggregates_over).await;
+            self.lanes.end_when(when, &self.ledger, over()).await && in_time
         };
         let (mut wishes, keeper, save_every) = (self.ledger.wishes(), &mut self.keeper, self.options.save_every);
         let saving = async {
@@ -273,13 +297,22 @@ impl Engine {
                 race(sleep(save_every), changed(&mut wishes)).await;
             }
         };
-        let mut in_time = match race(ending, saving).await {
+        let in_time = match race(ending, saving).await {
             First::One(in_time) => in_time,
             First::Other(never) => never,
         };
-        in_time &= timeout_at(until, async { while self.clerks.join_next().await.is_some() {} }).await.is_ok();
-        if !in_time {
-            self.options.reporter.report("not everything was delivered in time; the rest is, after the next start");
+        let clerks = async { while self.clerks.join_next().await.is_some() {} };
+        race(clerks, over()).await == First::One(()) && in_time
+    }
+
+    async fn close(&mut self, in_time: bool) {
+        let pending: u64 = self.ledger.pending_by_sink().values().sum();
+        if pending > 0 {
+            self.options
+                .reporter
+                .report(&format!("{pending} event(s) are not stored yet: they wait for the next start"));
+        } else if !in_time {
+            self.options.reporter.report("not everything ended in time; the next start goes on with it");
         }
         self.clerks.shutdown().await;
         self.close_all_but(&[]).await;

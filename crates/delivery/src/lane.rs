@@ -141,7 +141,7 @@ impl Lane {
             match fill {
                 Fill::Full => {}
                 Fill::Pause | Fill::Midway => tokio::task::yield_now().await,
-                Fill::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
+                Fill::CaughtUp if self.is_halted() && run.way.has_ended() && !self.waits_for_aside() => return Ok(()),
                 Fill::CaughtUp if self.touch_at().is_some_and(|at| at <= Instant::now()) => self.touch(&run).await?,
                 Fill::CaughtUp => self.idle(&run).await,
             }
@@ -341,9 +341,14 @@ impl Lane {
                 None => std::future::pending().await,
             }
         };
-        if !self.is_halted() {
+        if !self.is_halted() || self.waits_for_aside() {
             race(race(woken, due), changed(&mut self.halt)).await;
         }
+    }
+
+    /// Whether it ends only when nothing is set aside, and something is.
+    fn waits_for_aside(&self) -> bool {
+        *self.halt.borrow() == Halt::WhenDrained && self.dead.has_aside(self.name.shard)
     }
 
     /// When the store is to be asked where it stands, though there is nothing to write.

@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{sleep, timeout};
 
 use crate::lane::Lane;
 use crate::options::Reporter;
-use crate::{LaneState, LaneStatus};
+use crate::race::{First, race};
+use crate::{LaneState, LaneStatus, Ledger};
 
 /// How long a lane may take to bring the write in its hands to an end before it is broken off. What a broken-off write
 /// came to is found out when the lane begins again, as after a crash.
 const WRITE_MAX: Duration = Duration::from_secs(1);
+
+/// How often a stop looks for lanes that wait for their store without need.
+const IDLE_EVERY: Duration = Duration::from_millis(100);
 
 /// Whether lanes are to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +26,8 @@ pub(crate) enum Halt {
     No,
     /// When they have caught up.
     WhenDone,
+    /// When they have caught up and nothing is left to wait for: no window is open, and no event is set aside.
+    WhenDrained,
     /// After the write in hand.
     Now,
 }
@@ -81,12 +87,38 @@ impl Lanes {
         self.halt = watch::Sender::new(Halt::No);
     }
 
-    /// Ends all lanes when they have caught up, at the deadline at the latest. Whether all had.
-    pub(crate) async fn end_when_done(&mut self, deadline: Instant) -> bool {
-        self.halt.send_replace(Halt::WhenDone);
-        let in_time = timeout_at(deadline, self.join_all()).await.is_ok();
+    /// Ends all lanes `when` they have caught up or are drained, or else when `over` ends. Whether all had. A lane that waits for its store ends at once if
+    /// nothing is pending for it.
+    pub(crate) async fn end_when(&mut self, when: Halt, ledger: &Ledger, over: impl Future<Output = ()>) -> bool {
+        self.halt.send_replace(when);
+        let ended = async {
+            loop {
+                self.end_idle(ledger);
+                match race(self.tasks.join_next(), sleep(IDLE_EVERY)).await {
+                    First::One(Some(ended)) => self.report_bug(ended),
+                    First::One(None) => return,
+                    First::Other(()) => {}
+                }
+            }
+        };
+        let in_time = race(ended, over).await == First::One(());
         self.tasks.shutdown().await;
         in_time
+    }
+
+    /// Ends the lanes that wait for a store and have nothing for it.
+    fn end_idle(&self, ledger: &Ledger) {
+        let waits = |(status, _): &&(Arc<LaneStatus>, AbortHandle)| status.state() != LaneState::Delivering;
+        let mut waiting = self.running.values().filter(waits).peekable();
+        if waiting.peek().is_none() {
+            return;
+        }
+        let pending = ledger.pending_by_sink();
+        for (status, task) in waiting {
+            if status.backlog() == 0 || !pending.contains_key(&status.lane().sink) {
+                task.abort();
+            }
+        }
     }
 
     async fn join_all(&mut self) {

@@ -3,6 +3,7 @@
 //! Events are counted as accepted before a lane can see them. Whoever reads holds the accepted counts still first and
 //! then the outcomes, so there are never more outcomes than events.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::cells::Counter;
@@ -139,6 +140,19 @@ impl Ledger {
         let mut rows: Vec<Row> = rows.collect();
         rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
         (rows, filtered(&accepted))
+    }
+
+    /// How many events wait for each sink that any wait for, but for those of routes that nobody delivers.
+    #[must_use]
+    pub fn pending_by_sink(&self) -> BTreeMap<SinkName, u64> {
+        let configured: BTreeSet<SinkName> = self.held().book.configured().cloned().collect();
+        let mut pending = BTreeMap::new();
+        for row in self.snapshot().into_iter().flat_map(|row| row.sinks) {
+            if row.pending > 0 && configured.contains(&row.sink) {
+                *pending.entry(row.sink).or_default() += row.pending;
+            }
+        }
+        pending
     }
 
     /// Times that the outcomes were found to be more than the events, or fewer than were taken back: a bug.

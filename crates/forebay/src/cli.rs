@@ -19,6 +19,7 @@ use clap_complete::Shell;
 
 use crate::config::Flags;
 use crate::log;
+use crate::role::Role;
 
 /// What people call a configuration.
 const USUAL_NAME: &str = "forebay.toml";
@@ -167,8 +168,9 @@ pub(crate) struct Common {
     log_level: Option<String>,
     #[arg(skip)]
     writers: Vec<String>,
+    /// The role of the command; none where the command is for any.
     #[arg(skip)]
-    is_gateway: bool,
+    role: Option<Role>,
 }
 
 /// `forebay gateway`.
@@ -184,7 +186,7 @@ pub(crate) struct GatewayFlags {
 impl GatewayFlags {
     /// The same as flags of any role.
     pub(crate) fn into_common(self) -> Common {
-        Common { writers: self.writers, is_gateway: true, ..self.common }
+        Common { writers: self.writers, role: Some(Role::Gateway), ..self.common }
     }
 }
 
@@ -212,7 +214,15 @@ impl WriterFlags {
     /// The same as flags of any role.
     pub(crate) fn into_common(self) -> Common {
         let Self { config, directory, listen, admin, log_level } = self;
-        Common { config, data: Data { directory }, listen, admin, log_level, writers: Vec::new(), is_gateway: false }
+        Common {
+            config,
+            data: Data { directory },
+            listen,
+            admin,
+            log_level,
+            writers: Vec::new(),
+            role: Some(Role::Writer),
+        }
     }
 }
 
@@ -224,8 +234,13 @@ impl Common {
             admin: self.admin.clone(),
             log_level: self.log_level.clone(),
             writers: self.writers.clone(),
-            is_gateway: self.is_gateway,
+            role: self.role,
         }
+    }
+
+    /// The same for `forebay serve`.
+    pub(crate) fn of_serve(self) -> Self {
+        Self { role: Some(Role::Serve), ..self }
     }
 
     /// Says so where a file of the usual name lies in the working directory and no configuration is named: whoever wrote it

@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         Err(error) => return wrong_role(&error),
     };
     match Cli::parse_from(command_line).into_command() {
-        Command::Serve(common) => exit(serve::run(&common, &environment)),
+        Command::Serve(common) => exit(serve::run(&common.of_serve(), &environment)),
         Command::Gateway(flags) => exit(serve::run(&flags.into_common(), &environment)),
         Command::Writer(flags) => exit(writer_command::run(&flags.into_common(), &environment)),
         Command::Check(flags) => exit(check::run(flags, role, &environment)),

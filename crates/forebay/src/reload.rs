@@ -23,11 +23,11 @@ use gateway::{GatewayControl, GatewayOptions};
 use sink::SinkError;
 use sink::remote::Upstream;
 use tokio::signal::unix::Signal;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::cli::Common;
-use crate::config::{self, Configuration, Environment, LoadError, needs_restart};
+use crate::config::{self, Configuration, Environment, LoadError, Stopping, needs_restart};
 use crate::discovery::UpstreamBoard;
 use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
@@ -126,6 +126,7 @@ pub(crate) struct Parts {
     pub(crate) objects: ObjectBoard,
     pub(crate) upstreams: UpstreamBoard,
     pub(crate) memory: Budgets,
+    pub(crate) stopping: watch::Sender<Stopping>,
 }
 
 /// Reloads the configuration.
@@ -188,6 +189,7 @@ impl Reloader {
         self.apply(&configuration, &sinks).await?;
         self.parts.tls.show(tls);
         self.parts.types.show(&configuration);
+        self.parts.stopping.send_replace(configuration.gateway.stopping);
         self.parts.upstreams.show(&configuration);
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             wiring::warn_of_descriptors(&configuration.gateway, &self.parts.memory);

@@ -48,7 +48,7 @@ impl Role {
     /// It names no role.
     pub(crate) fn of_environment(environment: &Environment) -> Result<Option<Self>, RoleError> {
         let Some(text) = environment.get(VARIABLE) else { return Ok(None) };
-        text.ok().and_then(Self::of_name).map(Some).ok_or(RoleError::Unknown)
+        text.ok().and_then(|value| Self::of_name(&value.text)).map(Some).ok_or(RoleError::Unknown)
     }
 
     /// Adds the role's command to a command line that has none. Tools such as `forebay token` run with any value of the variable.

@@ -19,11 +19,12 @@ use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::admin::{Admin, Entrance, Payloads, Routes, Trials};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
-use crate::config::{Configuration, Environment, LoadError, Report};
+use crate::config::{Configuration, Environment, LoadError, Report, Stopping};
 use crate::discovery::UpstreamBoard;
 use crate::disk_size::{self, SmallDisk};
 use crate::memory::Plan;
@@ -40,8 +41,6 @@ use crate::{admin, allocator, banner, log, mapped_code, memory, wiring};
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// Events in the journal get this long to be delivered when Forebay stops; the others wait for the next start.
-const DELIVER_MAX: Duration = Duration::from_secs(10);
 /// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
 pub(crate) const EXIT_AT_ONCE: i32 = 143;
 
@@ -171,33 +170,48 @@ async fn serve(
     let ports = banner::Ports { listen: running.gateway.local_addr(), admin: admin_address, needs_token };
     banner::show(&ports, &configuration, (&data, running.admin.origin));
     let counters = running.reloads.clone();
-    let reloader = Reloader { inputs, parts: running.parts(tls), current: configuration, sinks, counters };
+    let (stopping, times) = watch::channel(configuration.gateway.stopping);
+    let reloader = Reloader { inputs, parts: running.parts(tls, stopping), current: configuration, sinks, counters };
     let reloads = tokio::spawn(reloader.follow(hangup, asked));
     mapped_code::let_go();
     manager.tell(State::Ready);
 
     tokio::select! {
         () = signals.next() => {}
-        reason = running.log.failed() => {
-            // What waits for the journal is answered 500; then the process ends, for recovery to look at the disk.
-            log::error(&reason);
-            running.gateway.stop(Instant::now() + ANSWER_MAX);
-            return Err(ServeError::JournalFailed(reason));
+        reason = running.log.failed() => return running.fail(reason),
+    }
+    tokio::spawn(end_at_once(signals));
+    manager.tell(State::Stopping);
+    running.gateway.announce_stop();
+    let Stopping { delay, deliver } = *times.borrow();
+    if !delay.is_zero() {
+        log::info(delayed(delay, "requests"));
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            reason = running.log.failed() => return running.fail(reason),
         }
     }
     // What is being reloaded is broken off: the parts end as they are.
     reloads.abort();
-    manager.tell(State::Stopping);
-    log::info("stopping: requests in flight are answered, then events are delivered for up to 10 s");
-    tokio::spawn(async move {
-        signals.next().await;
-        log::warning("stopped at once; what was acknowledged is in the journal");
-        log::flush();
-        std::process::exit(EXIT_AT_ONCE);
-    });
+    let shown = humantime::format_duration(deliver);
+    log::info(format_args!("stopping: requests in flight are answered, then events are delivered for up to {shown}"));
     // On a thread of its own, so that a second signal is heard meanwhile.
-    let stopped = tokio::task::spawn_blocking(move || running.stop()).await;
+    let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     stopped.unwrap_or_else(|_| Err(ServeError::JournalFailed("stopping was broken off".into())))
+}
+
+/// A second signal ends the process at once.
+async fn end_at_once(mut signals: Signals) {
+    signals.next().await;
+    log::warning("stopped at once; what was acknowledged is in the journal");
+    log::flush();
+    std::process::exit(EXIT_AT_ONCE);
+}
+
+/// What is said where the end waits for load balancers.
+pub(crate) fn delayed(delay: Duration, what: &str) -> String {
+    let delay = humantime::format_duration(delay);
+    format!("told to stop: /readyz says 503, and {what} are accepted for another {delay} (stop_delay)")
 }
 
 fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpListener), ServeError> {
@@ -309,7 +323,7 @@ impl Running {
         Ok(Self { log, delivery, gateway, admin, reloads, types, objects, upstreams, memory, _directory: directory })
     }
 
-    fn parts(&self, tls: PortsTls) -> Parts {
+    fn parts(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Parts {
         Parts {
             tls,
             log: self.log.clone(),
@@ -320,14 +334,22 @@ impl Running {
             objects: self.objects.clone(),
             upstreams: self.upstreams.clone(),
             memory: self.memory,
+            stopping,
         }
     }
 
-    fn stop(self) -> Result<u8, ServeError> {
+    /// What waits for the journal is answered 500; then the process ends, for recovery to look at the disk.
+    fn fail(self, reason: String) -> Result<u8, ServeError> {
+        log::error(&reason);
+        self.gateway.stop(Instant::now() + ANSWER_MAX);
+        Err(ServeError::JournalFailed(reason))
+    }
+
+    fn stop(self, deliver: Duration) -> Result<u8, ServeError> {
         if !self.gateway.stop(Instant::now() + ANSWER_MAX) {
             log::warning("some requests were still in flight and got no answer");
         }
-        self.delivery.stop(DELIVER_MAX);
+        self.delivery.stop(deliver);
         for shard in self.log.shards() {
             shard.close().map_err(|error| ServeError::JournalFailed(error.to_string()))?;
         }

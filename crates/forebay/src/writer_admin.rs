@@ -61,7 +61,7 @@ fn respond(request: &Request<Incoming>, writer: &Writer, entrance: &Entrance) ->
     let (status, content_type, body) = match path {
         admin::METRICS => (StatusCode::OK, exposition::CONTENT_TYPE, render(writer)),
         admin::HEALTH => (StatusCode::OK, admin::TEXT, admin::ALIVE.into()),
-        admin::READY => admin::readiness(writer.is_stopping().then_some("the writer is stopping")),
+        admin::READY => admin::readiness(writer.is_draining().then_some("the writer is stopping")),
         _ => (StatusCode::NOT_FOUND, admin::TEXT, "not found: there are /metrics, /healthz and /readyz\n".into()),
     };
     let mut response = Response::new(Full::from(body));

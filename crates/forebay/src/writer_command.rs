@@ -17,7 +17,7 @@ use crate::check::EXIT_CONFIGURATION;
 use crate::cli::Common;
 use crate::config::{Environment, WriterConfiguration, load_writer};
 use crate::descriptors::connections_within_limit;
-use crate::serve::{EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
+use crate::serve::{self, EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
 use crate::service_manager::{ServiceManager, State};
 use crate::tls_watch::TlsWatch;
 use crate::token_watch::TokenWatch;
@@ -73,6 +73,15 @@ async fn serve(
     manager.tell(State::Ready);
     signals.next().await;
     manager.tell(State::Stopping);
+    writer.announce_stop();
+    let delay = configuration.stop_delay;
+    if !delay.is_zero() {
+        log::info(serve::delayed(delay, "batches"));
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = signals.next() => std::process::exit(EXIT_AT_ONCE),
+        }
+    }
     log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
     drop(stop);
     tokio::select! {

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::answer::Refused;
-use crate::{Writer, request};
+use crate::{Phase, Writer, request};
 
 /// The time-out of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,11 +65,11 @@ pub(super) async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer
         async move { Ok::<_, Infallible>(request::answer(request, writer).await) }
     });
     let mut connection = pin!(server(IDLE_MAX).serve_connection(TokioIo::new(stream), answer));
-    let mut stopping = writer.stopping.subscribe();
+    let mut phase = writer.phase.subscribe();
     // If the connection breaks, the gateway retries: this side has nothing to do.
     tokio::select! {
         _ = connection.as_mut() => {}
-        () = async { drop(stopping.wait_for(|stops| *stops).await) } => {
+        () = async { drop(phase.wait_for(|phase| *phase == Phase::Ending).await) } => {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }

@@ -71,6 +71,16 @@ pub struct Counters {
     pub failed: Counter,
 }
 
+/// How far a writer is on its way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Serving,
+    /// It serves, and says that it stops soon.
+    Draining,
+    /// Each connection ends after its request in flight.
+    Ending,
+}
+
 /// A writer.
 pub struct Writer {
     offered: BTreeMap<String, Offered>,
@@ -79,7 +89,7 @@ pub struct Writer {
     is_loopback: bool,
     tls: Option<Arc<ServerTls>>,
     counters: Counters,
-    stopping: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
 }
 
 /// The share of the memory for frames that one of so many sinks has, in KiB: a batch of full size at least.
@@ -106,8 +116,8 @@ impl Writer {
     ) -> Self {
         let share = room(offered.len().max(1));
         offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
-        let stopping = watch::Sender::new(false);
-        Self { offered, tokens, demand, is_loopback, tls, counters: Counters::default(), stopping }
+        let phase = watch::Sender::new(Phase::Serving);
+        Self { offered, tokens, demand, is_loopback, tls, counters: Counters::default(), phase }
     }
 
     /// The counters.
@@ -149,15 +159,26 @@ impl Writer {
             () = &mut stop => {}
         }
         drop(listener);
-        self.stopping.send_replace(true);
+        self.phase.send_replace(Phase::Ending);
         // Each connection releases its permit when it ends.
         let _ = places.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
     }
 
-    /// Whether it takes no more batches, since it was asked to stop.
+    /// `/readyz` answers 503 from now on, and every response tells the gateway to use another writer. Requests are still served.
+    pub fn announce_stop(&self) {
+        self.phase.send_if_modified(|phase| {
+            let is_news = *phase == Phase::Serving;
+            if is_news {
+                *phase = Phase::Draining;
+            }
+            is_news
+        });
+    }
+
+    /// Whether it has announced its stop.
     #[must_use]
-    pub fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
+    pub fn is_draining(&self) -> bool {
+        *self.phase.borrow() != Phase::Serving
     }
 }
 

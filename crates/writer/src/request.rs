@@ -48,7 +48,7 @@ pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> R
             refused.response()
         }
     };
-    if writer.is_stopping() {
+    if writer.is_draining() {
         response.headers_mut().insert(protocol::DRAINING, HeaderValue::from_static("true"));
     }
     response
@@ -64,7 +64,7 @@ enum Begun {
 async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun, Refused> {
     match request.uri().path() {
         "/healthz" => return Ok(Begun::Health(StatusCode::OK)),
-        "/readyz" if writer.is_stopping() => return Ok(Begun::Health(StatusCode::SERVICE_UNAVAILABLE)),
+        "/readyz" if writer.is_draining() => return Ok(Begun::Health(StatusCode::SERVICE_UNAVAILABLE)),
         "/readyz" => return Ok(Begun::Health(StatusCode::OK)),
         _ => {}
     }

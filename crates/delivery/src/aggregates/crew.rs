@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use eventlog::{DataDirectory, EventLog, Reserve, Shard, SharedDisk, make_directo
 use pipeline::aggregate::Fold;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 
 use super::checkpoint::{Checkpoint, CheckpointFile, Found};
 use super::pins::Pins;
@@ -20,6 +21,7 @@ use super::status::{AggregateBoard, AggregateFigures, AggregateStatus};
 use super::thread::FoldThreads;
 use super::worker::{Times, Worker};
 use crate::lanes::Halt;
+use crate::race::{First, race};
 use crate::{Options, Routes};
 
 const FOLDER: &str = "aggregates";
@@ -288,17 +290,17 @@ impl Crew {
         }
     }
 
-    /// Ends all when they have caught up, at the deadline at the latest. Whether all had.
-    pub(crate) async fn end_when_done(&mut self, deadline: Instant) -> bool {
-        let mut in_time = true;
+    /// Ends all `when` they have caught up or are drained, or else when `over` ends. Whether all had.
+    pub(crate) async fn end_when(&mut self, when: Halt, over: impl Future<Output = ()>) -> bool {
+        let (mut in_time, mut over) = (true, pin!(over));
         for running in self.running.values() {
-            running.halt.send_replace(Halt::WhenDone);
+            running.halt.send_replace(when);
         }
         for (_, Running { halt, mut task, .. }) in std::mem::take(&mut self.running) {
-            if timeout_at(deadline, &mut task).await.is_ok() {
+            in_time = in_time && matches!(race(&mut task, over.as_mut()).await, First::One(_));
+            if in_time {
                 continue;
             }
-            in_time = false;
             halt.send_replace(Halt::Now);
             if timeout(STEP_MAX, &mut task).await.is_err() {
                 task.abort();

@@ -111,16 +111,16 @@ impl Worker {
             }
             let caught_up = self.read(&mut reading).await;
             self.report_left_out();
-            if self.fold.has_results() && (Instant::now() >= self.times.give_out_at || halt == Halt::WhenDone) {
+            if self.fold.has_results() && (Instant::now() >= self.times.give_out_at || halt != Halt::No) {
                 self.save_and_give_out().await?;
             } else if self.is_to_be_saved() {
                 self.save();
             }
             if !caught_up {
                 tokio::task::yield_now().await;
-            } else if halt == Halt::WhenDone {
+            } else if halt == Halt::WhenDone || (halt == Halt::WhenDrained && self.has_closed().await?) {
                 return self.finish().await;
-            } else {
+            } else if halt == Halt::No {
                 self.tick().await?;
                 self.idle(&reading).await;
             }
@@ -320,7 +320,22 @@ impl Worker {
         }
         self.times.tick_at = Instant::now() + TICK_EVERY;
         let now = (self.options.clock)();
-        for (shard, time) in self.fold.ticks(now) {
+        self.write_ticks(self.fold.ticks(now), now).await
+    }
+
+    /// Whether no window is open, and no result waits. Where one is, ticks end it: they stand in the journal, so that a crash changes
+    /// nothing in what the windows come to.
+    async fn has_closed(&mut self) -> Result<bool, Ended> {
+        let ticks = self.fold.closing_ticks();
+        if ticks.is_empty() {
+            return Ok(!self.fold.has_results());
+        }
+        self.write_ticks(ticks, (self.options.clock)()).await?;
+        Ok(false)
+    }
+
+    async fn write_ticks(&mut self, ticks: Vec<(u16, i64)>, now: i64) -> Result<(), Ended> {
+        for (shard, time) in ticks {
             let Some(shard) = self.log.shards().get(usize::from(shard)).cloned() else { continue };
             let records = tick::records(self.name(), time, now);
             self.append(&shard, &records, &[]).await?;

@@ -38,7 +38,6 @@ impl CheckFlags {
     pub(crate) fn into_common(self, role: Role) -> Common {
         let Self { config, data, listen, admin, log_level, writers, .. } = self;
         let directory = data.unwrap_or_else(|| if role == Role::Writer { WRITER_DATA } else { DATA }.into());
-        let is_gateway = role == Role::Gateway;
-        Common { config, data: Data { directory }, listen, admin, log_level, writers, is_gateway }
+        Common { config, data: Data { directory }, listen, admin, log_level, writers, role: Some(role) }
     }
 }

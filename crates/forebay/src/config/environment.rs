@@ -1,8 +1,11 @@
 //! The environment as a value, so that whatever reads it can be tested: which variable stands for a setting,
 //! and `${NAME}` in the strings of a file.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 
 /// What the names of Forebay's own variables begin with.
@@ -15,9 +18,29 @@ pub(crate) const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment(BTreeMap<String, OsString>);
 
-/// A variable's value is not UTF-8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotText;
+/// What the name of a variable ends with that names the file with another variable's value: a secret of Docker or Kubernetes.
+pub(crate) const FILE: &str = "_FILE";
+/// Secrets are short. What is longer is another file.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// The value of a variable, and where it is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Value<'e> {
+    pub(crate) text: Cow<'e, str>,
+    /// The path of its file, if it is from one.
+    pub(crate) file: Option<&'e str>,
+}
+
+/// Why a variable has no value that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// It is not UTF-8, or its file is not.
+    NotText,
+    /// It is set, and its file is named too.
+    Twice,
+    /// Its file can't be read: the reason, without the path.
+    Unreadable(String),
+}
 
 impl Environment {
     /// The variables of this process.
@@ -26,10 +49,23 @@ impl Environment {
         Self(text_names.collect())
     }
 
-    /// The value of a variable; an empty one counts as not set, as scripts often can't leave one out.
-    pub(crate) fn get(&self, name: &str) -> Option<Result<&str, NotText>> {
+    /// The value of a variable, or else what the file holds that the variable with [`FILE`] behind its name names. An empty variable
+    /// counts as not set, as scripts often can't leave one out.
+    pub(crate) fn get(&self, name: &str) -> Option<Result<Value<'_>, Unusable>> {
+        match (self.set(name), self.set(&format!("{name}{FILE}"))) {
+            (None, None) => None,
+            (Some(_), Some(_)) => Some(Err(Unusable::Twice)),
+            (Some(value), None) => Some(value.map(|text| Value { text: text.into(), file: None })),
+            (None, Some(path)) => Some(path.and_then(|path| {
+                let text = content(path)?.into();
+                Ok(Value { text, file: Some(path) })
+            })),
+        }
+    }
+
+    fn set(&self, name: &str) -> Option<Result<&str, Unusable>> {
         let value = self.0.get(name).filter(|value| !value.is_empty())?;
-        Some(value.to_str().ok_or(NotText))
+        Some(value.to_str().ok_or(Unusable::NotText))
     }
 
     /// Whether there is any variable that could stand for a setting.
@@ -59,6 +95,20 @@ fn is_of_service(name: &str, value: &OsStr) -> bool {
     name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || of_port || is_address
 }
 
+/// What a file holds, without the line break at its end.
+fn content(path: &str) -> Result<String, Unusable> {
+    let unreadable = |error: std::io::Error| Unusable::Unreadable(error.to_string());
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Unusable::Unreadable(format!("it has more than {} KiB", FILE_BYTES_MAX >> 10)));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|_| Unusable::NotText)?;
+    let line = text.strip_suffix('\n').map_or(text.len(), |line| line.strip_suffix('\r').unwrap_or(line).len());
+    text.truncate(line);
+    if text.is_empty() { Err(Unusable::Unreadable("it is empty".to_owned())) } else { Ok(text) }
+}
+
 /// The variable that stands for a setting: `FOREBAY_` and its path in upper case, joined by `_`; what isn't a
 /// letter or a digit becomes `_` too.
 pub(crate) fn variable_name<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
@@ -68,7 +118,7 @@ pub(crate) fn variable_name<'a>(path: impl IntoIterator<Item = &'a str>) -> Stri
 }
 
 /// Why a `${…}` can't be replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unreplaced {
     /// There is no `}`.
     Open,
@@ -76,8 +126,8 @@ pub(crate) enum Unreplaced {
     Name,
     /// The variable isn't set, or is empty.
     Unset,
-    /// The variable's value isn't UTF-8.
-    NotText,
+    /// The variable has no value that can be used.
+    Unusable(Unusable),
 }
 
 /// Replaces each `${NAME}` in `text`; `$${` stands for a plain `${`, and any other `$` for itself.
@@ -103,7 +153,7 @@ pub(crate) fn expand(text: &str, environment: &Environment) -> Result<String, Ve
         };
         at = start + length + 1;
         match value(&text[start + 2..at - 1], environment) {
-            Ok(value) => expanded.push_str(value),
+            Ok(value) => expanded.push_str(&value),
             Err(why) => wrong.push((start..at, why)),
         }
     }
@@ -111,14 +161,13 @@ pub(crate) fn expand(text: &str, environment: &Environment) -> Result<String, Ve
     if wrong.is_empty() { Ok(expanded) } else { Err(wrong) }
 }
 
-fn value<'e>(name: &str, environment: &'e Environment) -> Result<&'e str, Unreplaced> {
+fn value<'e>(name: &str, environment: &'e Environment) -> Result<Cow<'e, str>, Unreplaced> {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(word) {
         return Err(Unreplaced::Name);
     }
     match environment.get(name) {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(NotText)) => Err(Unreplaced::NotText),
+        Some(value) => value.map(|value| value.text).map_err(Unreplaced::Unusable),
         None => Err(Unreplaced::Unset),
     }
 }
@@ -145,6 +194,41 @@ mod tests {
         assert_eq!(environment.own_names().collect::<Vec<_>>(), ["FOREBAY_LISTEN"]);
         let environment: Environment = [("FOREBAY_PORT", "8080")].into_iter().collect();
         assert_eq!(environment.own_names().collect::<Vec<_>>(), ["FOREBAY_PORT"]);
+    }
+
+    #[test]
+    fn a_value_may_be_in_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let (long, longest) = ("x".repeat(64 * 1024 + 1), "x".repeat(64 * 1024));
+        let files = [
+            ("A", write("a", b"one\n")),
+            ("B", write("b", b"t w o\r\n")),
+            ("C", write("c", b"three\n\n")),
+            ("D", write("d", b"\xff")),
+            ("E", write("e", long.as_bytes())),
+            ("F", write("f", longest.as_bytes())),
+            ("G", write("g", b"\n")),
+            ("H", folder.path().join("none").to_str().unwrap().to_owned()),
+            ("TWICE", write("h", b"1")),
+        ];
+        let named = files.iter().map(|(name, path)| (format!("{name}{FILE}"), path.clone()));
+        let environment: Environment = named.chain([("TWICE".to_owned(), "2".to_owned())]).collect();
+        let get = |name: &str| environment.get(name).unwrap().map(|value| value.text.into_owned());
+        assert_eq!([get("A"), get("B"), get("C")], ["one", "t w o", "three\n"].map(|text| Ok(text.to_owned())));
+        assert_eq!([get("D"), get("TWICE")], [Err(Unusable::NotText), Err(Unusable::Twice)]);
+        assert_eq!(get("F"), Ok(longest));
+        for name in ["E", "G", "H"] {
+            assert!(matches!(get(name), Err(Unusable::Unreadable(_))), "{name}");
+        }
+        let path = &files[0].1;
+        assert_eq!(environment.get("A").unwrap().unwrap().file, Some(path.as_str()));
+        assert_eq!(get("A_FILE"), Ok(path.clone()), "what names a file is a variable as well");
+        assert_eq!(expand("a://${B}@h", &environment).as_deref(), Ok("a://t w o@h"));
     }
 
     #[test]

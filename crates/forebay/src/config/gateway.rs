@@ -15,6 +15,7 @@ use super::naming::{self, Naming};
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;
 use super::section::{Found, Section};
+use super::stopping::{self, Stopping};
 use super::{duration, host, origin, pointer, proxies, serving, size, tls, tokens};
 use crate::descriptors::Connections;
 use crate::tls_files::TlsFiles;
@@ -37,6 +38,8 @@ pub(super) const KEYS: &[&str] = &[
     "ack_timeout",
     "object_cache",
     "memory",
+    stopping::DELAY,
+    stopping::DELIVER,
     tokens::KEY,
 ];
 
@@ -83,6 +86,8 @@ pub(crate) struct Gateway {
     pub(crate) object_cache: Option<u64>,
     /// Bytes of memory that the process may take, if the configuration says how many.
     pub(crate) memory: Option<u64>,
+    /// How long it goes on when it was told to stop.
+    pub(crate) stopping: Stopping,
     /// The file of tokens.
     pub(crate) tokens: TokenFile,
     /// What the intake port shows of itself, if it speaks TLS.
@@ -141,6 +146,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     let ack_timeout = reader.text(section, "ack_timeout", ack_timeout);
     let object_cache = reader.text(section, "object_cache", serving::cache_bytes);
     let memory = reader.text(section, "memory", memory);
+    let stopping = stopping::read(reader, section);
     let tls = tls::read(reader, section, inputs.folder);
     let (tokens, scopes) = tokens::read(reader, section, inputs);
 
@@ -163,6 +169,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
         ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
         object_cache: object_cache.map(|found| found.value),
         memory: memory.map(|found| found.value),
+        stopping,
         tokens,
         tls,
     }
@@ -278,6 +285,7 @@ mod tests {
             ack_timeout: limits::ACK_TIMEOUT,
             object_cache: None,
             memory: None,
+            stopping: Stopping::default(),
             tokens: TokenFile::within(std::path::Path::new("")),
             tls: None,
         };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pipeline::transform::knows_key;
 
-use super::environment::PREFIX;
+use super::environment::{FILE, PREFIX};
 use super::{sink, tables};
 
 /// Settings of sinks whose values are secrets. `key` is one but for sinks of kind `redis`.
@@ -89,7 +89,7 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     let ends_with = |key: &str| name.ends_with(&format!("_{}", key.to_ascii_uppercase()));
     let start = text.len() - value.len();
     let secret = if !name.starts_with("SINKS_") {
-        None
+        (is_secret_name(name) && !name.ends_with(FILE) || value.contains(PEM)).then_some(0..value.len())
     } else if URLS.iter().any(|key| ends_with(key)) {
         of_url(value)
     } else {

@@ -49,6 +49,7 @@ mod serving;
 mod shards;
 mod sink;
 mod size;
+mod stopping;
 #[cfg(any(
     feature = "elasticsearch",
     feature = "nats",
@@ -82,6 +83,7 @@ use access::Scopes;
 use event::TypeName;
 use toml::de::DeTable;
 
+use crate::role::Role;
 use crate::text_file;
 use crate::tls_files::TlsFiles;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
@@ -102,6 +104,8 @@ pub(crate) use route::Route;
 pub(crate) use schema::TypeSchema;
 use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
+pub(crate) use stopping::Stopping;
+use tables::IsOfRole;
 pub(crate) use writer::{WriterConfiguration, load as load_writer};
 
 /// What stands for the types and sinks of a file that has neither.
@@ -156,8 +160,8 @@ pub(crate) struct Flags {
     pub(crate) log_level: Option<String>,
     /// `--writer`, each time that it was given.
     pub(crate) writers: Vec<String>,
-    /// Whether this is a gateway, which is nothing without writers.
-    pub(crate) is_gateway: bool,
+    /// The role that the configuration is for; none for a command that serves any.
+    pub(crate) role: Option<Role>,
 }
 
 /// Where a configuration comes from.
@@ -234,13 +238,15 @@ fn load_by<T>(
 /// report that has warnings only, or nothing.
 pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Report> {
     let names_writers = !inputs.flags.writers.is_empty() || inputs.environment.get(upstream::VARIABLE).is_some();
-    read_by(inputs, if names_writers { BUILT_IN_OF_GATEWAY } else { BUILT_IN }, read_tables)
+    let is_of_gateway = names_writers && inputs.flags.role != Some(Role::Serve);
+    read_by(inputs, if is_of_gateway { BUILT_IN_OF_GATEWAY } else { BUILT_IN }, tables::check_of_gateway, read_tables)
 }
 
-/// The same for what `read_tables` makes of the file's tables and the built-in ones.
+/// The same for what `read_tables` makes of the file's tables and the built-in ones, unless `check` says that the file is another role's.
 fn read_by<T>(
     inputs: &Inputs<'_>,
     built_in_text: &'static str,
+    check: impl FnOnce(&mut Reader<'_>, &Section<'_>) -> IsOfRole,
     read_tables: impl FnOnce(&mut Reader<'_>, &Inputs<'_>, &Section<'_>, &Section<'_>) -> T,
 ) -> Result<(T, Report), Report> {
     let (mut report, text, source) = open(inputs)?;
@@ -256,6 +262,10 @@ fn read_by<T>(
     let mut reader = Reader::new(inputs.environment, report);
     let file = Section::root(source, document.get_ref());
     let built_in = Section::root(built_in_source, built_in.get_ref());
+    if check(&mut reader, &file) == IsOfRole::No {
+        // What is wrong with it for this role follows from that.
+        return Err(reader.finish());
+    }
     let configuration = read_tables(&mut reader, inputs, &file, &built_in);
     let report = reader.finish();
     if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(report) }
@@ -290,7 +300,6 @@ fn read_tables(
     file: &Section<'_>,
     built_in: &Section<'_>,
 ) -> Configuration {
-    tables::check_of_gateway(reader, file);
     let section = reader.table(file, "gateway");
     let mut gateway = gateway::read(reader, &section, inputs);
     let gateway_section = section;
@@ -306,8 +315,8 @@ fn read_tables(
     let tables = reader.table(document, "sinks");
     let tables = reader.tables(&tables);
     let section = reader.table(file, "upstreams");
-    let upstreams = upstream::read(reader, &section, &inputs.flags.writers, inputs.folder);
-    if inputs.flags.is_gateway && upstreams.is_empty() {
+    let upstreams = upstream::read(reader, &section, inputs.flags, inputs.folder);
+    if inputs.flags.role == Some(Role::Gateway) && upstreams.is_empty() {
         let title = "a gateway has no writer";
         let help =
             "name one with --writer http://127.0.0.1:8081 or FOREBAY_WRITERS, or in the file as [upstreams.NAME]";

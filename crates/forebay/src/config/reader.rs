@@ -10,7 +10,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
-use super::environment::{Environment, NotText, OF_FLAGS, PREFIX, Unreplaced, expand};
+use super::environment::{Environment, FILE, OF_FLAGS, PREFIX, Unreplaced, Unusable, expand};
 use super::report::{Mistake, Report, SourceId, Spot};
 use super::section::{Found, Section};
 use super::suggest::nearest;
@@ -203,6 +203,16 @@ impl<'e> Reader<'e> {
         parsed.into_iter().next_back().flatten()
     }
 
+    /// A text that only a variable of this name says.
+    pub(super) fn text_of_variable<T>(
+        &mut self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Option<Found<T>> {
+        let found = self.variable_named(name)?;
+        self.parse(&name, found, parse)
+    }
+
     /// A setting that is true or false.
     pub(super) fn boolean(&mut self, section: &Section<'_>, key: &str) -> Option<Found<bool>> {
         let name = section.key_path(key);
@@ -318,7 +328,7 @@ impl<'e> Reader<'e> {
         if !text.contains("${") {
             return Some(Found { value: text.to_owned(), spot });
         }
-        let is_named = |name: &&str| text.contains(&format!("${{{name}}}"));
+        let is_named = |name: &&str| text.contains(&format!("${{{}}}", name.strip_suffix(FILE).unwrap_or(name)));
         self.asked.extend(self.environment.own_names().filter(is_named).map(str::to_owned));
         match expand(text, self.environment) {
             Ok(value) => Some(Found { value, spot }),
@@ -335,14 +345,18 @@ impl<'e> Reader<'e> {
         // Escapes make a string longer than what it stands for, so its place within is looked for.
         let place = self.report.text(spot).find(reference).map(|offset| spot.part(offset, reference.len()));
         let label = match why {
-            Unreplaced::Open => "no `}` follows",
-            Unreplaced::Name => "no name of a variable",
-            Unreplaced::Unset => "this variable is not set",
-            Unreplaced::NotText => "the value of this variable is not UTF-8",
+            Unreplaced::Open => "no `}` follows".to_owned(),
+            Unreplaced::Name => "no name of a variable".to_owned(),
+            Unreplaced::Unset => "this variable is not set".to_owned(),
+            Unreplaced::Unusable(Unusable::NotText) => "the value of this variable is not UTF-8".to_owned(),
+            Unreplaced::Unusable(Unusable::Twice) => "this variable is set, and so is the one with _FILE".to_owned(),
+            Unreplaced::Unusable(Unusable::Unreadable(why)) => {
+                format!("the file of this variable can't be read: {why}")
+            }
         };
         let title = format!("`{name}` can't be filled in from the environment");
         let mistake = Mistake::new(title, place.unwrap_or_else(|| spot.clone()), label);
-        self.push(mistake.help("`${NAME}` stands for a variable; write `$${` for a plain `${`".to_owned()));
+        self.push(mistake.help("`${NAME}` stands for a variable, or for what the file holds that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
     }
 
     /// Whether the file or the environment has a value for it.
@@ -363,14 +377,26 @@ impl<'e> Reader<'e> {
         self.asked.insert(name.to_owned());
         match value? {
             Ok(value) => {
-                let text = format!("{name}={value}");
+                let (name, shown) = match value.file {
+                    // What it holds may be a secret.
+                    Some(path) => (format!("{name}{FILE}"), path),
+                    None => (name.to_owned(), &*value.text),
+                };
+                let text = format!("{name}={shown}");
                 let span = name.len() + 1..text.len();
                 let spot = Spot { source: self.report.source("environment", text), span };
-                Some(Found { value: value.to_owned(), spot })
+                Some(Found { value: value.text.into_owned(), spot })
             }
-            Err(NotText) => {
+            Err(unusable) => {
                 let spot = self.whole_source("environment", name);
-                self.push(Mistake::new(format!("`{name}` is not UTF-8"), spot, "the value of this variable"));
+                let (title, label) = match unusable {
+                    Unusable::NotText => (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned()),
+                    Unusable::Twice => {
+                        (format!("`{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
+                    }
+                    Unusable::Unreadable(why) => (format!("the file that `{name}{FILE}` names can't be used"), why),
+                };
+                self.push(Mistake::new(title, spot, label));
                 None
             }
         }
@@ -405,7 +431,9 @@ impl<'e> Reader<'e> {
     /// Warns of variables that look like settings and set nothing: names with a slip, or of tables that the
     /// document doesn't have. Their values may be secrets and are not shown.
     pub(super) fn check_variables(&mut self) {
-        let is_unknown = |name: &&str| !self.asked.contains(*name) && !OF_FLAGS.contains(name);
+        let is_asked =
+            |name: &str| self.asked.contains(name) || name.strip_suffix(FILE).is_some_and(|of| self.asked.contains(of));
+        let is_unknown = |name: &&str| !is_asked(name) && !OF_FLAGS.contains(name);
         let unknown: Vec<&str> = self.environment.own_names().filter(is_unknown).collect();
         for name in unknown {
             let help = self.nearest_variable(name).map(|near| format!("did you mean `{near}`?"));

@@ -14,16 +14,25 @@ pub(super) fn is_known(name: &str) -> bool {
     OF_GATEWAY.contains(&name) || OF_WRITER.contains(&name)
 }
 
+/// Whether a file is one of the role that reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IsOfRole {
+    /// It may have tables of another role too.
+    Yes,
+    /// It has tables that only another role reads, and none that only this one does.
+    No,
+}
+
 /// Reports the tables that a gateway doesn't read.
-pub(super) fn check_of_gateway(reader: &mut Reader<'_>, file: &Section<'_>) {
+pub(super) fn check_of_gateway(reader: &mut Reader<'_>, file: &Section<'_>) -> IsOfRole {
     let help = "run `forebay writer` with it, or give each role a file of its own";
-    check(reader, file, OF_GATEWAY, OF_WRITER, ("a writer's table, and this is a gateway", help));
+    check(reader, file, OF_GATEWAY, OF_WRITER, ("a writer's table, and this is a gateway", help))
 }
 
 /// Reports the tables that a writer doesn't read.
-pub(super) fn check_of_writer(reader: &mut Reader<'_>, file: &Section<'_>) {
+pub(super) fn check_of_writer(reader: &mut Reader<'_>, file: &Section<'_>) -> IsOfRole {
     let help = "run `forebay gateway` or `forebay serve` with it, or give each role a file of its own";
-    check(reader, file, OF_WRITER, OF_GATEWAY, ("a gateway's table, and this is a writer", help));
+    check(reader, file, OF_WRITER, OF_GATEWAY, ("a gateway's table, and this is a writer", help))
 }
 
 fn check(
@@ -32,11 +41,18 @@ fn check(
     own: &[&str],
     others: &[&str],
     (whose, help): (&str, &'static str),
-) {
-    reader.check_keys(file, &[own, others].concat());
-    for name in others.iter().filter(|name| !own.contains(name)) {
-        let Some((key, _)) = file.entry(name) else { continue };
+) -> IsOfRole {
+    let has_own = own.iter().any(|name| !others.contains(name) && file.entry(name).is_some());
+    let foreign = others.iter().filter(|name| !own.contains(name)).filter_map(|name| Some((name, file.entry(name)?.0)));
+    let mut is_of_role = IsOfRole::Yes;
+    // One is enough where all of the file is the other role's.
+    for (name, key) in foreign.take(if has_own { usize::MAX } else { 1 }) {
+        if !has_own {
+            is_of_role = IsOfRole::No;
+        }
         let title = format!("`{name}` is {whose}");
         reader.push(Mistake::new(title, file.spot_of(key), "not read here").help(help.to_owned()));
     }
+    reader.check_keys(file, &[own, others].concat());
+    is_of_role
 }

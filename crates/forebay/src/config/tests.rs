@@ -1,6 +1,6 @@
 //! The configuration's mistakes, as a person sees them. A case is a folder in `tests/config`: `forebay.toml`
 //! (without it there is no file), `environment.txt` (a `NAME=value` a line), `arguments.txt` (`--flag value` a
-//! line, or the role `gateway` or `writer`), `tokens.txt` (a scope that a token has a line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
+//! line, or the role `serve`, `gateway` or `writer`), `tokens.txt` (a scope that a token has a line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
 //! set, the expectations are written anew instead of compared.
 
 use std::fs;
@@ -47,7 +47,9 @@ fn run_case(case: &Path) -> String {
         admin: flag("--admin "),
         log_level: flag("--log-level "),
         writers: arguments.lines().filter_map(|line| line.strip_prefix("--writer ")).map(str::to_owned).collect(),
-        is_gateway: arguments.lines().any(|line| line == "gateway"),
+        role: [Role::Serve, Role::Gateway, Role::Writer]
+            .into_iter()
+            .find(|role| arguments.lines().any(|line| line == role.name())),
     };
     let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
     // As a person would name it, so that no path of this machine is shown.

@@ -7,14 +7,20 @@ use ::sink::http_client::{Endpoint, InvalidEndpoint};
 use ::sink::remote::{self, DeliverToken, Spread, UpstreamConfig, Writers};
 use toml::de::DeValue;
 
+use super::Flags;
 use super::file;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
+use crate::role::Role;
 
 pub(super) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "token", "ca"];
 /// The variable, like the flag `--writer`, names the writers of a gateway without a file.
 pub(super) const VARIABLE: &str = "FOREBAY_WRITERS";
+/// The token that these writers are shown.
+const TOKEN: &str = "FOREBAY_WRITERS_TOKEN";
+/// The authorities by which they are trusted.
+const CA: &str = "FOREBAY_WRITERS_CA";
 /// The upstream that both define.
 pub(super) const IMPLIED: &str = "writers";
 
@@ -30,26 +36,38 @@ pub(super) struct Upstream {
 pub(super) struct Upstreams(BTreeMap<String, Option<Upstream>>);
 
 /// Reads the tables, `--writer` and `FOREBAY_WRITERS`; relative paths start at `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, flags: &[String], folder: &Path) -> Upstreams {
+pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, flags: &Flags, folder: &Path) -> Upstreams {
     let mut upstreams = Upstreams::default();
     for section in reader.tables(parent) {
         let upstream = read_one(reader, &section, folder);
         upstreams.0.insert(section.name().to_owned(), upstream);
     }
-    let named = reader.texts_of_flag_or_variable("writer", flags, VARIABLE);
+    let named = reader.texts_of_flag_or_variable("writer", &flags.writers, VARIABLE);
     let Some(named) = named else { return upstreams };
+    let token = reader.text_of_variable(TOKEN, token).map(|found| found.value);
+    let ca = reader.text_of_variable(CA, |text| file::parse(text, file::PEM)).map(|found| found.value);
+    if flags.role == Some(Role::Serve) {
+        let title = "writers are named, and `forebay serve` has none";
+        let help = "run `forebay gateway` or set FOREBAY_ROLE=gateway; to store without writers, unset FOREBAY_WRITERS";
+        reader.push(Mistake::new(title, named.spot, "a gateway's writers").help(help.to_owned()));
+        return upstreams;
+    }
     if let Some(Upstream { spot, .. }) = upstreams.0.values().flatten().next() {
         let mistake = Mistake::new("the writers are named twice", named.spot.clone(), "beside the file's upstreams");
         reader.push(mistake.also(spot.clone(), "this upstream"));
     }
     let servers = servers(reader, "the address of a writer", named.value);
-    let config = servers.map(|servers| UpstreamConfig {
+    let writers = servers.map(Writers::Listed);
+    if let Some(writers) = writers.as_ref().filter(|_| token.is_some()) {
+        warn_of_clear_token(reader, "the token of FOREBAY_WRITERS_TOKEN", named.spot.clone(), writers);
+    }
+    let config = writers.map(|writers| UpstreamConfig {
         name: IMPLIED.to_owned(),
-        writers: Writers::Listed(servers),
+        writers,
         sends_to_all: false,
         spread: Spread::default(),
-        token: None,
-        ca: None,
+        token,
+        ca,
     });
     let upstream = config.map(|config| Upstream { upstream: remote::Upstream::new(config), spot: named.spot });
     upstreams.0.insert(IMPLIED.to_owned(), upstream);
@@ -62,8 +80,9 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Op
     let ca = file::read(reader, section, "ca", folder, file::PEM).map(|found| found.value);
     let spread = reader.text(section, "spread", spread).map(|found| found.value).unwrap_or_default();
     let writers = writers(reader, section)?;
-    if token.is_some() {
-        warn_of_clear_token(reader, section, &writers);
+    let spot = section.get("servers").or_else(|| section.get("dns")).map(|(spot, _)| spot);
+    if let Some(spot) = spot.filter(|_| token.is_some()) {
+        warn_of_clear_token(reader, &format!("the token of `upstreams.{}`", section.name()), spot, &writers);
     }
     let sends_to_all = sends_to_all(reader, section, &writers);
     let config = UpstreamConfig { name: section.name().to_owned(), writers, sends_to_all, spread, token, ca };
@@ -151,15 +170,16 @@ fn servers(reader: &mut Reader<'_>, name: &str, texts: Vec<Found<String>>) -> Op
 }
 
 /// Warns of a token that is sent without TLS: others on the network could read and use it.
-fn warn_of_clear_token(reader: &mut Reader<'_>, section: &Section<'_>, writers: &Writers) {
+fn warn_of_clear_token(reader: &mut Reader<'_>, token: &str, spot: Spot, writers: &Writers) {
     let is_in_clear = match writers {
         Writers::Listed(list) => list.iter().any(Endpoint::is_in_clear),
         Writers::Named(list) => list.iter().any(|(_, server)| server.is_in_clear()),
         Writers::Dns(server) => server.is_in_clear(),
     };
-    let spot = section.get("servers").or_else(|| section.get("dns")).map(|(spot, _)| spot);
-    let Some(spot) = spot.filter(|_| is_in_clear) else { return };
-    let title = format!("the token of `upstreams.{}` is sent without TLS", section.name());
+    if !is_in_clear {
+        return;
+    }
+    let title = format!("{token} is sent without TLS");
     let help = "use https:// and [writer.tls], unless all that is between the two is trusted";
     reader.push(Mistake::warning(title, spot, "others on the way can read it").help(help.to_owned()));
 }

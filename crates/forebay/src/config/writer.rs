@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 #[cfg(feature = "postgres")]
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use super::gateway::{address, demand, is_loopback};
 use super::reader::Reader;
@@ -12,7 +13,7 @@ use super::report::Mistake;
 use super::section::{Found, Section};
 use super::sink::{self, SinkConfig, SinkName, SinkSettings};
 use super::upstream::Upstreams;
-use super::{Flags, Inputs, LoadError, Log, Report, log, tables, tls, tokens};
+use super::{Flags, Inputs, LoadError, Log, Report, log, stopping, tables, tls, tokens};
 use crate::cli::Common;
 use crate::config::Environment;
 use crate::tls_files::TlsFiles;
@@ -20,7 +21,7 @@ use crate::token_file::TokenFile;
 use access::{Demand, Scope, Scopes};
 
 /// The settings of `[writer]`.
-pub(super) const KEYS: &[&str] = &["listen", "admin", "open", tokens::KEY];
+pub(super) const KEYS: &[&str] = &["listen", "admin", "open", stopping::DELAY, tokens::KEY];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
 
@@ -44,6 +45,8 @@ pub(crate) struct WriterConfiguration {
     pub(crate) admin: SocketAddr,
     /// Whether each gateway that reaches the port may use it without a token.
     pub(crate) open: bool,
+    /// How long it goes on while `/readyz` says 503, after it was told to stop.
+    pub(crate) stop_delay: Duration,
     /// The file of tokens.
     pub(crate) tokens: TokenFile,
     /// Certificate and key, if the port uses TLS.
@@ -95,7 +98,7 @@ pub(crate) fn load(common: &Common, environment: &Environment) -> Result<(Writer
 }
 
 pub(super) fn read(inputs: &Inputs<'_>) -> Result<(WriterConfiguration, Report), Report> {
-    super::read_by(inputs, BUILT_IN, read_tables)
+    super::read_by(inputs, BUILT_IN, tables::check_of_writer, read_tables)
 }
 
 fn read_tables(
@@ -104,13 +107,13 @@ fn read_tables(
     file: &Section<'_>,
     built_in: &Section<'_>,
 ) -> WriterConfiguration {
-    tables::check_of_writer(reader, file);
     let section = reader.table(file, "writer");
     reader.check_keys(&section, &[KEYS, &["tls"]].concat());
     let Flags { listen, admin, .. } = inputs.flags;
     let listen = reader.text_or_flag(&section, "listen", listen.as_deref(), address);
     let admin = reader.text_or_flag(&section, "admin", admin.as_deref(), address);
     let open = reader.boolean(&section, "open").is_some_and(|found| found.value);
+    let stop_delay = stopping::read_delay(reader, &section);
     let (tokens, scopes) = tokens::read(reader, &section, inputs);
     check_reach(reader, listen.as_ref(), admin.as_ref(), open, scopes);
     let tls = tls::read(reader, &section, inputs.folder);
@@ -128,6 +131,7 @@ fn read_tables(
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
         open,
+        stop_delay,
         tokens,
         tls,
         log,

@@ -79,6 +79,7 @@ mod secrets;
 mod serve;
 mod stand;
 mod stop;
+mod stop_times;
 mod support;
 #[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
 mod swift;

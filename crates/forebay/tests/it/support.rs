@@ -38,6 +38,12 @@ impl Running {
         let status = Command::new("kill").args([signal, &self.0.id().to_string()]).status().unwrap();
         assert!(status.success());
     }
+
+    /// Waits for its end and gives its exit code, if it ends with one.
+    pub(crate) fn wait_end(&mut self) -> Option<i32> {
+        assert!(wait_until(|| self.0.try_wait().unwrap().is_some()), "it doesn't end");
+        self.0.wait().unwrap().code()
+    }
 }
 
 impl Drop for Running {
@@ -202,7 +208,7 @@ impl Server {
 
     /// Waits for its end and gives its exit code, if it ends with one.
     pub(crate) fn wait_end(mut self) -> Option<i32> {
-        self.process.0.wait().unwrap().code()
+        self.process.wait_end()
     }
 
     pub(crate) fn post(&self, path: &str, body: &str) -> (u16, String) {

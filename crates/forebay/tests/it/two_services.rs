@@ -57,8 +57,13 @@ impl BackEnd {
     }
 
     /// Waits for its orderly end.
-    pub(crate) fn wait_stopped(mut self) {
-        assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
+    pub(crate) fn wait_stopped(self) {
+        assert_eq!(self.wait_end(), Some(0));
+    }
+
+    /// Waits for its end and gives its exit code, if it ends with one.
+    pub(crate) fn wait_end(mut self) -> Option<i32> {
+        self.process.wait_end()
     }
 }
 

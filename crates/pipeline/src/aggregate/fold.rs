@@ -179,6 +179,18 @@ impl Fold {
         ticks.into_iter().filter(ends).collect()
     }
 
+    /// The ticks to write into the journals of shards, so that all windows that are open now end, whatever the clock says. Events that come
+    /// for them later are late. None where no window would end by it.
+    #[must_use]
+    pub fn closing_ticks(&self) -> Vec<(u16, i64)> {
+        let last = match &self.open {
+            Open::Timed(timed) => timed.last(&self.rules),
+            Open::Sessions(sessions) => sessions.last().map(|last| last + self.rules.lateness),
+        };
+        let Some(last) = last.map(|last| last.min(TIME_MAX)) else { return Vec::new() };
+        self.shards.behind(last).map(|shard| (shard, last)).collect()
+    }
+
     /// Gives out results that are due, at most so many (the sessions of one group come together): call it until it gives out
     /// none.
     pub fn results(&mut self, most: usize) -> Vec<WindowResult> {

@@ -170,6 +170,12 @@ impl Sessions {
         self.queue.first().map(|(due, _)| *due)
     }
 
+    /// The watermark from which on all that are open now are over.
+    pub(super) fn last(&self) -> Option<i64> {
+        let sessions = self.timelines.values().filter_map(|timeline| timeline.sessions.last());
+        sessions.map(|session| session.last + self.gap).max()
+    }
+
     pub(super) fn groups(&self) -> usize {
         self.timelines.values().map(|timeline| timeline.sessions.len()).sum()
     }

@@ -114,6 +114,11 @@ impl Shards {
         behind.map(|(shard, _)| (*shard, target)).collect()
     }
 
+    /// The shards that haven't come to this time.
+    pub(super) fn behind(&self, time: i64) -> impl Iterator<Item = u16> {
+        self.of.iter().filter(move |(_, shard)| shard.frontier < Some(time)).map(|(shard, _)| *shard)
+    }
+
     pub(super) fn save(&self, out: &mut Writer) {
         out.option(self.frontier, Writer::signed);
         out.option(self.begun, Writer::signed);

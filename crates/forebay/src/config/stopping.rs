@@ -1,0 +1,44 @@
+//! `stop_delay` and `stop_deliver`: how long a process that was told to stop goes on.
+
+use std::time::Duration;
+
+use super::duration;
+use super::reader::Reader;
+use super::section::Section;
+
+/// The setting of a gateway and of a writer.
+pub(super) const DELAY: &str = "stop_delay";
+/// The setting of a gateway alone: a writer has nothing left to deliver.
+pub(super) const DELIVER: &str = "stop_deliver";
+
+/// Load balancers look every few seconds.
+const DELAY_MAX: Duration = Duration::from_mins(10);
+const DELIVER_MAX: Duration = Duration::from_hours(24);
+
+/// How long each part of a stop takes at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stopping {
+    /// How long requests are still accepted while `/readyz` says 503.
+    pub(crate) delay: Duration,
+    /// How long events of the journal are delivered. The others wait for the next start.
+    pub(crate) deliver: Duration,
+}
+
+impl Default for Stopping {
+    fn default() -> Self {
+        Self { delay: Duration::ZERO, deliver: Duration::from_secs(10) }
+    }
+}
+
+/// Reads both settings.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>) -> Stopping {
+    let Stopping { deliver, .. } = Stopping::default();
+    let found = reader.text(section, DELIVER, |text| duration::within(text, Duration::ZERO, DELIVER_MAX));
+    Stopping { delay: read_delay(reader, section), deliver: found.map_or(deliver, |found| found.value) }
+}
+
+/// Reads `stop_delay`.
+pub(super) fn read_delay(reader: &mut Reader<'_>, section: &Section<'_>) -> Duration {
+    let found = reader.text(section, DELAY, |text| duration::within(text, Duration::ZERO, DELAY_MAX));
+    found.map_or(Stopping::default().delay, |found| found.value)
+}
