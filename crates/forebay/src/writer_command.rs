@@ -17,9 +17,11 @@ use crate::check::EXIT_CONFIGURATION;
 use crate::cli::Common;
 use crate::config::{Environment, WriterConfiguration, load_writer};
 use crate::descriptors::connections_within_limit;
+use crate::registration::Registration;
 use crate::serve::{EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
 use crate::tls_watch::TlsWatch;
 use crate::token_watch::TokenWatch;
+use crate::writer_admin::Shown;
 use crate::{allocator, log, writer_admin};
 
 /// Batches in flight get this long to be answered when a writer stops.
@@ -64,12 +66,20 @@ async fn serve(
         tokio::spawn(tls.clone().follow());
     }
     tell(&listener, &admin, &writer, tls.is_some());
-    tokio::spawn(writer_admin::serve(admin, writer.clone(), entrance));
+    let registration = configuration.etcd.clone().map(Registration::start);
+    let is_registered = registration.as_ref().map(Registration::is_registered);
+    tokio::spawn(writer_admin::serve(admin, Shown { writer: writer.clone(), is_registered }, entrance));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let connections = connections_within_limit(writer::CONNECTIONS_MAX);
     let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
     signals.next().await;
     log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
+    if let Some(registration) = registration {
+        tokio::select! {
+            () = registration.leave() => {}
+            () = signals.next() => std::process::exit(EXIT_AT_ONCE),
+        }
+    }
     drop(stop);
     tokio::select! {
         _ = &mut serving => {}

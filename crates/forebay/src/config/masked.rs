@@ -10,6 +10,8 @@ use super::{sink, tables};
 
 /// Settings of sinks whose values are secrets. `key` is one but for sinks of kind `redis`.
 const SECRETS: &[&str] = &["api_key", "application_credential", "headers", "key", "secret_key", "secrets"];
+/// Settings of other tables whose values are secrets.
+const SECRETS_ELSEWHERE: &[&str] = &["password", "token"];
 /// Settings of sinks that are URLs.
 const URLS: &[&str] = &["url", "auth", "sentinels"];
 /// Settings of the databases in `shards` that no sink has.
@@ -89,7 +91,7 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     let ends_with = |key: &str| name.ends_with(&format!("_{}", key.to_ascii_uppercase()));
     let start = text.len() - value.len();
     let secret = if !name.starts_with("SINKS_") {
-        None
+        SECRETS_ELSEWHERE.iter().any(|key| ends_with(key)).then_some(0..value.len())
     } else if URLS.iter().any(|key| ends_with(key)) {
         of_url(value)
     } else {

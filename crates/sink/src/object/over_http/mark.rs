@@ -83,7 +83,9 @@ fn age(headers: &HeaderMap) -> Option<Duration> {
     let now = httpdate::parse_http_date(text(header::DATE.as_str())?).ok()?.duration_since(UNIX_EPOCH).ok()?;
     let stored_at = match text(STORED_AT) {
         Some(seconds) => Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?,
-        None => httpdate::parse_http_date(text(header::LAST_MODIFIED.as_str())?).ok()?.duration_since(UNIX_EPOCH).ok()?,
+        None => {
+            httpdate::parse_http_date(text(header::LAST_MODIFIED.as_str())?).ok()?.duration_since(UNIX_EPOCH).ok()?
+        }
     };
     Some(now.saturating_sub(stored_at))
 }
