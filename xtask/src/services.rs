@@ -43,6 +43,8 @@ const SERVICES: &[Service] = &[
     },
     Service { program: "pgbouncer", package: "pgbouncer", purpose: "a pooler before it, in tests" },
     Service { program: "redis-server", package: "redis-server", purpose: "a store to test the sink for Redis on" },
+    Service { program: "etcd", package: "etcd-server", purpose: "where writers register, in tests" },
+    Service { program: "etcdctl", package: "etcd-client", purpose: "an eye on it that isn't our own" },
     Service { program: "java", package: "default-jre-headless", purpose: "runs OpenSearch, a store to test sinks on" },
     Service { program: "mvn", package: "maven", purpose: "fetches it" },
     Service { program: "memcached", package: "memcached", purpose: "what Swift needs" },

@@ -34,7 +34,8 @@ pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc
             }
         }
     });
-    text.counter("forebay_upstream_lookups_total", "DNS look-ups of an upstream's writers, by result.", |series| {
+    let help = "Look-ups of an upstream's writers in DNS or etcd, by result.";
+    text.counter("forebay_upstream_lookups_total", help, |series| {
         for upstream in upstreams {
             let lookups = upstream.lookups();
             for (result, count) in [("resolved", &lookups.resolved), ("failed", &lookups.failed)] {

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,8 +28,16 @@ const CONNECTION_MAX: Duration = Duration::from_secs(60);
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What the metrics show.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub(crate) writer: Arc<Writer>,
+    /// Whether the writer is registered in etcd, if it registers.
+    pub(crate) is_registered: Option<Arc<AtomicBool>>,
+}
+
 /// Serves until the future is dropped.
-pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>, entrance: Arc<Entrance>) {
+pub(crate) async fn serve(listener: TcpListener, shown: Shown, entrance: Arc<Entrance>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -36,10 +45,10 @@ pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>, entrance: 
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let (writer, entrance) = (writer.clone(), entrance.clone());
+        let (shown, entrance) = (shown.clone(), entrance.clone());
         tokio::spawn(async move {
             let answer = service_fn(|request| {
-                let response = respond(&request, &writer, &entrance);
+                let response = respond(&request, &shown, &entrance);
                 async move { Ok::<_, Infallible>(response) }
             });
             let mut server = http1::Builder::new();
@@ -51,7 +60,7 @@ pub(crate) async fn serve(listener: TcpListener, writer: Arc<Writer>, entrance: 
     }
 }
 
-fn respond(request: &Request<Incoming>, writer: &Writer, entrance: &Entrance) -> Response<Full<Bytes>> {
+fn respond(request: &Request<Incoming>, shown: &Shown, entrance: &Entrance) -> Response<Full<Bytes>> {
     let path = request.uri().path();
     if !admin::is_public(path)
         && let Some(refused) = entrance.refuse(request.headers(), admin::scopes(path))
@@ -59,9 +68,9 @@ fn respond(request: &Request<Incoming>, writer: &Writer, entrance: &Entrance) ->
         return refused;
     }
     let (status, content_type, body) = match path {
-        admin::METRICS => (StatusCode::OK, exposition::CONTENT_TYPE, render(writer)),
+        admin::METRICS => (StatusCode::OK, exposition::CONTENT_TYPE, render(shown)),
         admin::HEALTH => (StatusCode::OK, admin::TEXT, admin::ALIVE.into()),
-        admin::READY => admin::readiness(writer.is_draining().then_some("the writer is stopping")),
+        admin::READY => admin::readiness(shown.writer.is_draining().then_some("the writer is stopping")),
         _ => (StatusCode::NOT_FOUND, admin::TEXT, "not found: there are /metrics, /healthz and /readyz\n".into()),
     };
     let mut response = Response::new(Full::from(body));
@@ -70,8 +79,8 @@ fn respond(request: &Request<Incoming>, writer: &Writer, entrance: &Entrance) ->
     response
 }
 
-fn render(writer: &Writer) -> String {
-    let counters = writer.counters();
+fn render(shown: &Shown) -> String {
+    let counters = shown.writer.counters();
     let mut text = String::new();
     for (name, help, value) in [
         ("batches", "Batches that a store has taken.", counters.batches.get()),
@@ -87,6 +96,11 @@ fn render(writer: &Writer) -> String {
         let name = format!("forebay_writer_{name}_total");
         // A text takes whatever is written.
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}");
+    }
+    if let Some(is_registered) = &shown.is_registered {
+        let (name, value) = ("forebay_writer_registered", u8::from(is_registered.load(Ordering::Relaxed)));
+        let help = "1 while the writer is registered in etcd.";
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
     }
     text
 }

@@ -17,10 +17,12 @@ use crate::check::EXIT_CONFIGURATION;
 use crate::cli::Common;
 use crate::config::{Environment, WriterConfiguration, load_writer};
 use crate::descriptors::connections_within_limit;
+use crate::registration::Registration;
 use crate::serve::{self, EXIT_AT_ONCE, ServeError, Signals, runtime_with_signals, shown};
 use crate::service_manager::{ServiceManager, State};
 use crate::tls_watch::TlsWatch;
 use crate::token_watch::TokenWatch;
+use crate::writer_admin::Shown;
 use crate::{allocator, log, writer_admin};
 
 /// Batches in flight get this long to be answered when a writer stops.
@@ -66,7 +68,9 @@ async fn serve(
         tokio::spawn(tls.clone().follow());
     }
     tell(&listener, &admin, &writer, tls.is_some());
-    tokio::spawn(writer_admin::serve(admin, writer.clone(), entrance));
+    let registration = configuration.etcd.clone().map(Registration::start);
+    let is_registered = registration.as_ref().map(Registration::is_registered);
+    tokio::spawn(writer_admin::serve(admin, Shown { writer: writer.clone(), is_registered }, entrance));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let connections = connections_within_limit(writer::CONNECTIONS_MAX);
     let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
@@ -74,6 +78,12 @@ async fn serve(
     signals.next().await;
     manager.tell(State::Stopping);
     writer.announce_stop();
+    if let Some(registration) = registration {
+        tokio::select! {
+            () = registration.leave() => {}
+            () = signals.next() => std::process::exit(EXIT_AT_ONCE),
+        }
+    }
     let delay = configuration.stop_delay;
     if !delay.is_zero() {
         log::info(serve::delayed(delay, "batches"));

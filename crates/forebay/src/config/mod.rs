@@ -12,6 +12,7 @@ mod duration;
 #[cfg(feature = "elasticsearch")]
 mod elasticsearch;
 mod environment;
+mod etcd;
 mod event_time;
 mod event_type;
 mod file;
@@ -73,6 +74,7 @@ mod upstream;
 #[cfg(feature = "webhook")]
 mod webhook;
 mod writer;
+mod writer_etcd;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -107,6 +109,7 @@ pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 pub(crate) use stopping::Stopping;
 use tables::IsOfRole;
 pub(crate) use writer::{WriterConfiguration, load as load_writer};
+pub(crate) use writer_etcd::WriterEtcd;
 
 /// What stands for the types and sinks of a file that has neither.
 const BUILT_IN: &str = r#"[types."*"]

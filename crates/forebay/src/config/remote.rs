@@ -123,6 +123,7 @@ fn check_embedded(reader: &mut Reader<'_>, section: &Section<'_>, config: &Remot
         Writers::Listed(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
         Writers::Named(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
         Writers::Dns(_) => "and the upstream finds any number of servers by DNS".to_owned(),
+        Writers::Etcd { .. } => "and the upstream finds any number of servers in etcd".to_owned(),
         Writers::Listed(_) | Writers::Named(_) => return,
     };
     if config.store.is_embedded() {

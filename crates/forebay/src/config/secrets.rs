@@ -244,7 +244,10 @@ mod tests {
         all.collect()
     }
 
-    const OTHER_SHAPES: [&str; 18] = [
+    const OTHER_SHAPES: [&str; 21] = [
+        "[writer.etcd]\npassword = \"TOPS\"",
+        "FOREBAY_WRITER_ETCD_PASSWORD=TOPS",
+        "FOREBAY_UPSTREAMS_BACK_TOKEN=TOPS",
         "[sinks.es]\napi_key: \"TOPS\"",
         "[sinks.es]\napi_key:TOPS",
         "[sinks.es]\napi_key \"TOPS\"",

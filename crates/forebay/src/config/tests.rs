@@ -141,6 +141,11 @@ fn every_setting_is_documented() {
     let tls = ["gateway", "admin", "writer"]
         .into_iter()
         .flat_map(|table| tls::KEYS.iter().map(move |key| (table, "tls", *key)));
+    let upstreams = upstream::KEYS.iter().map(|key| ("upstreams", "X", *key));
+    let etcd = |own| etcd::KEYS.iter().copied().chain([own]);
+    let of_gateway = etcd(upstream::ALLOW_HTTP).map(|key| ("upstreams", "X_ETCD", key));
+    let of_writer = etcd(writer_etcd::LEASE).map(|key| ("writer", "ETCD", key));
+    let gateway = gateway.chain(upstreams).chain(of_gateway).chain(of_writer);
     for (table, name, key) in gateway.chain(writer).chain(log).chain(types).chain(tables).chain(sinks).chain(tls) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
         let variable = environment::variable_name(parts);

@@ -8,13 +8,15 @@ use ::sink::remote::{self, DeliverToken, Spread, UpstreamConfig, Writers};
 use toml::de::DeValue;
 
 use super::Flags;
-use super::file;
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
 use super::section::{Found, Section};
+use super::{etcd, file};
 use crate::role::Role;
 
 pub(super) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "token", "ca"];
+/// The setting of `[upstreams.X.etcd]` that writers don't have.
+pub(super) const ALLOW_HTTP: &str = "allow_http";
 /// The variable, like the flag `--writer`, names the writers of a gateway without a file.
 pub(super) const VARIABLE: &str = "FOREBAY_WRITERS";
 /// The token that these writers are shown.
@@ -75,13 +77,13 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, flags: &Flags,
 }
 
 fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<Upstream> {
-    reader.check_keys(section, KEYS);
+    reader.check_keys(section, &[KEYS, &[etcd::TABLE]].concat());
     let token = reader.text(section, "token", token).map(|found| found.value);
     let ca = file::read(reader, section, "ca", folder, file::PEM).map(|found| found.value);
     let spread = reader.text(section, "spread", spread).map(|found| found.value).unwrap_or_default();
-    let writers = writers(reader, section)?;
-    let spot = section.get("servers").or_else(|| section.get("dns")).map(|(spot, _)| spot);
-    if let Some(spot) = spot.filter(|_| token.is_some()) {
+    let writers = writers(reader, section, folder)?;
+    let named = ["servers", "dns", etcd::TABLE].into_iter().find_map(|key| section.get(key));
+    if let Some((spot, _)) = named.filter(|_| token.is_some()) {
         warn_of_clear_token(reader, &format!("the token of `upstreams.{}`", section.name()), spot, &writers);
     }
     let sends_to_all = sends_to_all(reader, section, &writers);
@@ -89,10 +91,10 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Op
     Some(Upstream { upstream: remote::Upstream::new(config), spot: section.spot().clone() })
 }
 
-fn writers(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
+fn writers(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<Writers> {
     let mistakes_before = reader.mistakes();
     let dns = reader.text(section, "dns", |text| address(text).map_err(|error| wrong_address(&error)));
-    let (spot, writers) = match section.get("servers") {
+    let (servers, listed_writers) = match section.get("servers") {
         Some((spot, DeValue::Table(_))) => (Some(spot), named(reader, section)),
         _ => {
             let found = reader.texts(section, "servers");
@@ -100,24 +102,44 @@ fn writers(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Writers> {
             (spot, found.and_then(|found| listed(reader, section, found)))
         }
     };
-    match (dns, spot) {
-        (Some(dns), Some(servers)) => {
-            let title = format!("`{}` can't be beside `servers`", section.key_path("dns"));
-            let mistake = Mistake::new(title, dns.spot, "finds the writers by DNS").also(servers, "lists the writers");
-            reader.push(mistake.help("remove one of them".to_owned()));
+    let etcd = etcd::section(reader, section);
+    let registered = etcd.as_ref().and_then(|table| registered(reader, table, folder));
+    let sources = [
+        servers.map(|spot| ("servers", spot, "lists the writers")),
+        dns.as_ref().map(|found| ("dns", found.spot.clone(), "finds the writers by DNS")),
+        etcd.map(|table| (etcd::TABLE, table.spot().clone(), "finds the writers in etcd")),
+    ];
+    let sources: Vec<_> = sources.into_iter().flatten().collect();
+    match sources.as_slice() {
+        [] if reader.mistakes() == mistakes_before => {
+            let help = format!(
+                "name the writers, as in servers = [\"http://127.0.0.1:8081\"] or dns = \"http://writers:8081\", or add \
+                 [upstreams.{}.etcd]",
+                section.name()
+            );
+            reader.missing(section, "servers", &help);
             None
         }
-        (Some(dns), None) => (reader.mistakes() == mistakes_before).then_some(Writers::Dns(dns.value)),
-        (None, Some(_)) => writers,
-        (None, None) => {
-            if reader.mistakes() == mistakes_before {
-                let help =
-                    "name the writers, as in servers = [\"http://127.0.0.1:8081\"] or dns = \"http://writers:8081\"";
-                reader.missing(section, "servers", help);
+        [] => None,
+        [_] if reader.mistakes() > mistakes_before => None,
+        [_] => listed_writers.or(dns.map(|found| Writers::Dns(found.value))).or(registered),
+        [(first, spot, label), others @ ..] => {
+            for (name, other, other_label) in others {
+                let title = format!("`{}` can't be beside `{first}`", section.key_path(name));
+                let mistake = Mistake::new(title, other.clone(), *other_label).also(spot.clone(), *label);
+                reader.push(mistake.help("remove one of them".to_owned()));
             }
             None
         }
     }
+}
+
+/// Reads the etcd in which the writers register.
+fn registered(reader: &mut Reader<'_>, table: &Section<'_>, folder: &Path) -> Option<Writers> {
+    reader.check_keys(table, &[etcd::KEYS, &[ALLOW_HTTP]].concat());
+    let allows_http = reader.boolean(table, ALLOW_HTTP).is_some_and(|found| found.value);
+    let etcd = etcd::read(reader, table, folder)?;
+    Some(Writers::Etcd { etcd, allows_http })
 }
 
 /// Reads a list of addresses.
@@ -175,6 +197,7 @@ fn warn_of_clear_token(reader: &mut Reader<'_>, token: &str, spot: Spot, writers
         Writers::Listed(list) => list.iter().any(Endpoint::is_in_clear),
         Writers::Named(list) => list.iter().any(|(_, server)| server.is_in_clear()),
         Writers::Dns(server) => server.is_in_clear(),
+        Writers::Etcd { allows_http, .. } => *allows_http,
     };
     if !is_in_clear {
         return;
@@ -195,6 +218,7 @@ fn sends_to_all(reader: &mut Reader<'_>, section: &Section<'_>, writers: &Writer
     let label = match writers {
         Writers::Named(_) => return true,
         Writers::Dns(_) => "DNS gives no names",
+        Writers::Etcd { .. } => "etcd gives no names",
         Writers::Listed(_) => "a list has no names",
     };
     let title = format!("`{}` = \"all\" needs names for the servers", section.key_path("mode"));
@@ -203,12 +227,13 @@ fn sends_to_all(reader: &mut Reader<'_>, section: &Section<'_>, writers: &Writer
     true
 }
 
-fn address(text: &str) -> Result<Endpoint, InvalidEndpoint> {
+/// Parses the address of a server, which has no user.
+pub(super) fn address(text: &str) -> Result<Endpoint, InvalidEndpoint> {
     let endpoint: Endpoint = text.parse()?;
     if endpoint.user.is_some() { Err(InvalidEndpoint::Form) } else { Ok(endpoint) }
 }
 
-fn wrong_address(error: &InvalidEndpoint) -> Wrong {
+pub(super) fn wrong_address(error: &InvalidEndpoint) -> Wrong {
     Wrong::new("is no address of writers", error.to_string())
 }
 

@@ -13,7 +13,8 @@ use super::report::Mistake;
 use super::section::{Found, Section};
 use super::sink::{self, SinkConfig, SinkName, SinkSettings};
 use super::upstream::Upstreams;
-use super::{Flags, Inputs, LoadError, Log, Report, log, stopping, tables, tls, tokens};
+use super::writer_etcd::{self, WriterEtcd};
+use super::{Flags, Inputs, LoadError, Log, Report, etcd, log, stopping, tables, tls, tokens};
 use crate::cli::Common;
 use crate::config::Environment;
 use crate::tls_files::TlsFiles;
@@ -21,7 +22,7 @@ use crate::token_file::TokenFile;
 use access::{Demand, Scope, Scopes};
 
 /// The settings of `[writer]`.
-pub(super) const KEYS: &[&str] = &["listen", "admin", "open", stopping::DELAY, tokens::KEY];
+pub(super) const KEYS: &[&str] = &["listen", "admin", "open", stopping::DELAY, tokens::KEY, writer_etcd::ADVERTISE];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
 const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
 
@@ -51,6 +52,8 @@ pub(crate) struct WriterConfiguration {
     pub(crate) tokens: TokenFile,
     /// Certificate and key, if the port uses TLS.
     pub(crate) tls: Option<TlsFiles>,
+    /// The registration in etcd, if there is one.
+    pub(crate) etcd: Option<WriterEtcd>,
     /// The log's settings.
     pub(crate) log: Log,
     /// The stores.
@@ -85,6 +88,9 @@ impl fmt::Display for WriterConfiguration {
         let tls =
             self.tls.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()));
         writeln!(f, "listen  {}{tls}\nadmin   {}", self.listen, self.admin)?;
+        if let Some(WriterEtcd { etcd, advertise, lease }) = &self.etcd {
+            writeln!(f, "etcd    {etcd}, as {advertise}, lease {}", humantime::format_duration(*lease))?;
+        }
         self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))
     }
 }
@@ -108,7 +114,7 @@ fn read_tables(
     built_in: &Section<'_>,
 ) -> WriterConfiguration {
     let section = reader.table(file, "writer");
-    reader.check_keys(&section, &[KEYS, &["tls"]].concat());
+    reader.check_keys(&section, &[KEYS, &["tls", etcd::TABLE]].concat());
     let Flags { listen, admin, .. } = inputs.flags;
     let listen = reader.text_or_flag(&section, "listen", listen.as_deref(), address);
     let admin = reader.text_or_flag(&section, "admin", admin.as_deref(), address);
@@ -116,7 +122,9 @@ fn read_tables(
     let stop_delay = stopping::read_delay(reader, &section);
     let (tokens, scopes) = tokens::read(reader, &section, inputs);
     check_reach(reader, listen.as_ref(), admin.as_ref(), open, scopes);
+    let has_tls = section.get("tls").is_some();
     let tls = tls::read(reader, &section, inputs.folder);
+    let etcd = writer_etcd::read(reader, &section, inputs.folder, has_tls || tls.is_some());
     let section = reader.table(file, "log");
     let log = log::read(reader, &section, inputs.flags);
     let document = if file.get("sinks").is_some() { file } else { built_in };
@@ -134,6 +142,7 @@ fn read_tables(
         stop_delay,
         tokens,
         tls,
+        etcd,
         log,
         sinks: sinks.valid,
     }

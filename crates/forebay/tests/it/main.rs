@@ -23,6 +23,10 @@ mod directory;
 mod duckdb;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod elasticsearch;
+#[cfg(feature = "postgres")]
+mod etcd;
+#[cfg(feature = "postgres")]
+mod etcd_server;
 #[path = "../../../sink/tests/free_port/mod.rs"]
 mod free_port;
 mod hard_payloads;

@@ -25,7 +25,7 @@ fn front(folder: &Folder, writers: &[&str], store: &str, settings: &str) -> Serv
 }
 
 /// Waits until the lane says all of this while it waits.
-fn expect_refusal(server: &Server, words: &[&str]) {
+pub(crate) fn expect_refusal(server: &Server, words: &[&str]) {
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
     let mut routes = String::new();
     let says = wait_until(|| {
@@ -36,7 +36,7 @@ fn expect_refusal(server: &Server, words: &[&str]) {
 }
 
 /// Two databases of one server.
-fn two_databases() -> Option<(PostgresServer, [String; 2])> {
+pub(crate) fn two_databases() -> Option<(PostgresServer, [String; 2])> {
     let postgres = PostgresServer::start()?;
     postgres.psql("create database other");
     let url = postgres.url();

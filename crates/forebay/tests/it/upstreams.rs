@@ -12,18 +12,18 @@ use crate::support::{Folder, Server, exchange, payloads, wait_until};
 use crate::tls::Pair;
 use crate::two_services::{BackEnd, gateway};
 
-const NULL: &str = "[sinks.warehouse]\nkind = \"null\"\n";
+pub(crate) const NULL: &str = "[sinks.warehouse]\nkind = \"null\"\n";
 
 /// A gateway with this table `[upstreams.back]`.
-struct FrontEnd {
+pub(crate) struct FrontEnd {
     /// Killed before its directory goes.
-    server: Server,
-    folder: Folder,
+    pub(crate) server: Server,
+    pub(crate) folder: Folder,
     store: &'static str,
 }
 
 impl FrontEnd {
-    fn start(upstream: &str, store: &'static str) -> Self {
+    pub(crate) fn start(upstream: &str, store: &'static str) -> Self {
         let folder = Folder::new();
         let config = folder.write("gateway.toml", Self::text(upstream, store));
         let server = gateway(&folder.data(), &["--config", &config], &folder.path("log"));
@@ -37,20 +37,20 @@ impl FrontEnd {
         )
     }
 
-    fn reload(&self, upstream: &str) {
+    pub(crate) fn reload(&self, upstream: &str) {
         self.folder.write("gateway.toml", Self::text(upstream, self.store));
         let admin = self.server.admin;
         let request = format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
         assert_eq!(exchange(admin, &request).0, 200);
     }
 
-    fn post(&self, numbers: std::ops::Range<usize>) {
+    pub(crate) fn post(&self, numbers: std::ops::Range<usize>) {
         for number in numbers {
             assert_eq!(self.server.post_with_key(&format!("k{number}"), &format!("{{\"number\": {number}}}")), 200);
         }
     }
 
-    fn requests(&self, server: &str, outcome: &str) -> u64 {
+    pub(crate) fn requests(&self, server: &str, outcome: &str) -> u64 {
         let labels = format!("{{upstream=\"back\",server=\"{server}\",outcome=\"{outcome}\"}}");
         self.server.metric(&format!("forebay_upstream_requests_total{labels}"))
     }
@@ -61,7 +61,7 @@ fn listed(writers: &[&BackEnd]) -> String {
     format!("servers = [{}]", urls.join(", "))
 }
 
-fn writer_on(folder: &Folder, name: &str, listen: &str, sinks: &str) -> BackEnd {
+pub(crate) fn writer_on(folder: &Folder, name: &str, listen: &str, sinks: &str) -> BackEnd {
     let config = folder.write(&format!("{name}.toml"), sinks);
     BackEnd::start_on(&folder.path(name), listen, &["--config", &config])
 }
@@ -70,7 +70,7 @@ fn writer(folder: &Folder, name: &str, sinks: &str) -> BackEnd {
     writer_on(folder, name, "127.0.0.1:0", sinks)
 }
 
-fn warehouse(postgres: &PostgresServer) -> String {
+pub(crate) fn warehouse(postgres: &PostgresServer) -> String {
     format!("[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{}\"\n", postgres.url())
 }
 

@@ -51,8 +51,8 @@ impl Answer {
     }
 
     /// Takes the body however slowly it comes, as long as something comes: for servers that send single bytes while they work.
-    #[cfg(feature = "remote")]
-    pub(crate) fn at_any_rate(self) -> Self {
+    #[must_use]
+    pub fn at_any_rate(self) -> Self {
         Self { pace: None, ..self }
     }
 

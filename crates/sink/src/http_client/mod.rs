@@ -36,7 +36,7 @@ pub use origin::{Endpoint, InvalidEndpoint, Origin};
 #[cfg(feature = "webhook")]
 pub(crate) use retry_after::retry_after;
 #[cfg(any(feature = "elasticsearch", feature = "remote", feature = "webhook"))]
-pub(crate) use words::shortened;
+pub use words::shortened;
 
 use link::Link;
 use pool::Pool;

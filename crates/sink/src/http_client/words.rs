@@ -4,7 +4,8 @@
 const BYTES_MAX: usize = 1_000;
 
 /// Words on one line, and not too many.
-pub(crate) fn shortened(words: &str) -> String {
+#[must_use]
+pub fn shortened(words: &str) -> String {
     let mut words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.len() > BYTES_MAX {
         let end = (0..=BYTES_MAX).rev().find(|end| words.is_char_boundary(*end)).unwrap_or(0);

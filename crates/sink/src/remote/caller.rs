@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::binding::Binding;
 use super::protocol::{self, Outcome, SinkInfo};
-use super::upstream::{Choice, RequestOutcome, Server, UpstreamConfig};
+use super::upstream::{Choice, RequestOutcome, Server, UpstreamConfig, Writers};
 use super::{ANSWER_BYTES_MAX, RemoteConfig};
 use crate::http_client::{Answer, Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
 use crate::{Batch, Reason, SinkError};
@@ -215,8 +215,9 @@ impl Caller {
     }
 
     fn no_writer(&self) -> SinkError {
-        let name = &self.config.upstream.config().name;
-        SinkError::Unavailable(format!("DNS has not named a writer of the upstream {name} yet").into())
+        let UpstreamConfig { name, writers, .. } = self.config.upstream.config();
+        let by = if matches!(writers, Writers::Etcd { .. }) { "etcd" } else { "DNS" };
+        SinkError::Unavailable(format!("{by} has not named a writer of the upstream {name} yet").into())
     }
 
     /// Asks all writers concurrently for the description of their sink.

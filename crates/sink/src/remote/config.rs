@@ -28,7 +28,7 @@ pub struct RemoteConfig {
 }
 
 impl RemoteConfig {
-    /// The URLs of the writers that the sink may use.
+    /// The places that name the writers which the sink may use: their URLs, or the etcd in which they register.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         let is_wanted = |name: &String| self.server.as_ref().is_none_or(|server| server == name);
@@ -38,6 +38,7 @@ impl RemoteConfig {
                 list.iter().filter(|(name, _)| is_wanted(name)).map(|(_, url)| url.to_string()).collect()
             }
             Writers::Dns(url) => vec![url.to_string()],
+            Writers::Etcd { etcd, .. } => vec![etcd.to_string()],
         }
     }
 }

@@ -7,6 +7,7 @@ mod binding;
 pub(crate) mod caller;
 mod config;
 mod connecting;
+mod etcd;
 pub mod frame;
 pub mod objects;
 pub mod protocol;
@@ -22,6 +23,7 @@ use event::read::{Page, Query, ReadError};
 use http::Method;
 
 pub use config::{DeliverToken, RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore};
+pub use etcd::{EtcdAccount, EtcdConfig};
 pub use upstream::{Lookups, RequestOutcome, Server, Spread, Upstream, UpstreamConfig, Writers};
 
 use crate::read_thread::{PageReader, ReadThread};

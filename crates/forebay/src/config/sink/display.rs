@@ -56,8 +56,12 @@ impl fmt::Display for SinkConfig {
 }
 
 fn writer(f: &mut fmt::Formatter<'_>, config: &RemoteConfig) -> fmt::Result {
-    let by = if matches!(config.upstream.config().writers, Writers::Dns(_)) { " by DNS" } else { "" };
-    write!(f, "writer {}{by}, sink {}, store {}", config.urls().join(" "), config.sink, config.store.as_str())
+    let (before, by) = match config.upstream.config().writers {
+        Writers::Listed(_) | Writers::Named(_) => ("", ""),
+        Writers::Dns(_) => ("", " by DNS"),
+        Writers::Etcd { .. } => ("in etcd ", ""),
+    };
+    write!(f, "writer {before}{}{by}, sink {}, store {}", config.urls().join(" "), config.sink, config.store.as_str())
 }
 
 /// When an object ends, and what isn't in it.

@@ -1,7 +1,7 @@
 //! An upstream: the writers that some of a gateway's sinks use. These sinks share the state of the writers, so a writer that fails
 //! for one lane is ejected for all.
 //!
-//! A reload or DNS may change the set of writers at run time, without a new sink.
+//! A reload, DNS or etcd may change the set of writers at run time, without a new sink.
 
 mod health;
 mod server;
@@ -16,6 +16,7 @@ use event::Lane;
 use event::cells::Counter;
 
 use super::config::DeliverToken;
+use super::etcd::EtcdConfig;
 use crate::http_client::Endpoint;
 
 use server::ServerKey;
@@ -49,17 +50,24 @@ pub enum Writers {
     Named(Vec<(String, Endpoint)>),
     /// One writer at each address to which DNS resolves the host.
     Dns(Endpoint),
+    /// The writers that have registered in etcd.
+    Etcd {
+        /// The etcd and the prefix of their keys.
+        etcd: EtcdConfig,
+        /// Whether an `http://` URL that leaves this machine is used although the upstream has a token or an authority.
+        allows_http: bool,
+    },
 }
 
 impl Writers {
-    /// The writers that the configuration itself names; with DNS they are not known here.
+    /// The writers that the configuration itself names; with DNS and etcd they are not known here.
     fn keys(&self) -> Option<Vec<ServerKey>> {
         match self {
             Self::Listed(list) => Some(list.iter().map(|endpoint| (None, endpoint.clone(), None)).collect()),
             Self::Named(list) => {
                 Some(list.iter().map(|(name, endpoint)| (Some(name.clone()), endpoint.clone(), None)).collect())
             }
-            Self::Dns(_) => None,
+            Self::Dns(_) | Self::Etcd { .. } => None,
         }
     }
 }
@@ -87,12 +95,12 @@ struct Shared {
     lookups: Lookups,
 }
 
-/// Counters of DNS look-ups.
+/// Counters of look-ups in DNS or etcd.
 #[derive(Debug, Default)]
 pub struct Lookups {
-    /// DNS returned at least one address.
+    /// The answer named at least one writer.
     pub resolved: Counter,
-    /// DNS returned none, or did not answer: the set of writers was kept.
+    /// The answer named none, or there was no answer: the set of writers was kept.
     pub failed: Counter,
 }
 
@@ -135,7 +143,7 @@ impl Upstream {
         self.shared = Arc::clone(&running.shared);
     }
 
-    /// Applies the writers and the spread of this configuration. With DNS, the writers are kept until the next answer.
+    /// Applies the writers and the spread of this configuration. With DNS and etcd, the writers are kept until the next answer.
     pub fn apply(&self) {
         let UpstreamConfig { writers, spread, .. } = &*self.config;
         self.shared.servers.set_spread(*spread);
@@ -158,7 +166,12 @@ impl Upstream {
         self.shared.servers.replace(keys.collect())
     }
 
-    /// The counters of DNS look-ups.
+    /// Applies the URLs of the writers that are registered in etcd, at least one. Returns whether the set of writers has changed.
+    pub fn discover(&self, urls: &[Endpoint]) -> bool {
+        self.shared.servers.replace(urls.iter().map(|url| (None, url.clone(), None)).collect())
+    }
+
+    /// The counters of look-ups in DNS or etcd.
     #[must_use]
     pub fn lookups(&self) -> &Lookups {
         &self.shared.lookups

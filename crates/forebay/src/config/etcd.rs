@@ -1,0 +1,98 @@
+//! `[upstreams.X.etcd]` and `[writer.etcd]`: the etcd in which writers register, in the same words on both sides.
+
+use std::path::Path;
+
+use ::sink::http_client::Endpoint;
+use ::sink::remote::{EtcdAccount, EtcdConfig};
+
+use super::file;
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::{Found, Section};
+use super::upstream::address;
+
+/// The settings of both sides.
+pub(super) const KEYS: &[&str] = &["endpoints", "prefix", "user", "password", "ca"];
+/// The table's name.
+pub(super) const TABLE: &str = "etcd";
+/// Both sides find each other by it.
+const PREFIX: &str = "/forebay/writers/";
+const PREFIX_MAX: usize = 256;
+
+/// The table `etcd` within `parent`, if the file has it, or the environment its members.
+pub(super) fn section<'d>(reader: &mut Reader<'_>, parent: &Section<'d>) -> Option<Section<'d>> {
+    let mistakes_before = reader.mistakes();
+    let section = reader.table(parent, TABLE);
+    let is_set = parent.get(TABLE).is_some() || reader.is_set(&section, "endpoints");
+    (is_set && reader.mistakes() == mistakes_before).then_some(section)
+}
+
+/// Reads the table; relative paths start at `folder`. `None` if it has mistakes.
+pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<EtcdConfig> {
+    let mistakes_before = reader.mistakes();
+    let endpoints = endpoints(reader, section);
+    let prefix = reader.text_or(section, "prefix", PREFIX, prefix);
+    let account = account(reader, section, endpoints.as_deref().unwrap_or_default());
+    let ca = file::read(reader, section, "ca", folder, file::PEM).map(|found| found.value);
+    let config = EtcdConfig { endpoints: endpoints?, prefix: prefix?, account, ca };
+    (reader.mistakes() == mistakes_before).then_some(config)
+}
+
+fn endpoints(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Vec<Endpoint>> {
+    let mistakes_before = reader.mistakes();
+    let Some(Found { value, spot }) = reader.texts(section, "endpoints") else {
+        if reader.mistakes() == mistakes_before {
+            let help = "name the members, as in endpoints = [\"http://etcd1:2379\", \"http://etcd2:2379\"]";
+            reader.missing(section, "endpoints", help);
+        }
+        return None;
+    };
+    let name = section.key_path("endpoints").to_string();
+    if value.is_empty() {
+        reader.push(Mistake::new(format!("`{name}` names no member of etcd"), spot, "empty"));
+        return None;
+    }
+    let parsed: Vec<_> = value.iter().filter_map(|text| endpoint(reader, &name, text)).collect();
+    (parsed.len() == value.len()).then_some(parsed)
+}
+
+fn endpoint(reader: &mut Reader<'_>, name: &str, text: &Found<String>) -> Option<Endpoint> {
+    let parsed = address(&text.value);
+    if let Err(error) = &parsed {
+        let title = format!("`{name}` has what is no address of etcd");
+        let help = "user and password are settings of their own".to_owned();
+        reader.push(Mistake::new(title, text.spot.clone(), error.to_string()).help(help));
+    }
+    parsed.ok()
+}
+
+fn account(reader: &mut Reader<'_>, section: &Section<'_>, endpoints: &[Endpoint]) -> Option<EtcdAccount> {
+    let user = reader.text(section, "user", not_empty);
+    let password = reader.text(section, "password", not_empty);
+    let (Some(user), Some(password)) = (&user, &password) else {
+        let lone = user.map(|found| (found.spot, "password")).or(password.map(|found| (found.spot, "user")));
+        if let Some((spot, missing)) = lone.filter(|(_, missing)| !reader.is_set(section, missing)) {
+            let title = format!("`{}` is missing", section.key_path(missing));
+            reader.push(Mistake::new(title, spot, "of no use without it"));
+        }
+        return None;
+    };
+    if endpoints.iter().any(Endpoint::is_in_clear) {
+        let title = format!("`{}` is sent without TLS", section.key_path("password"));
+        let help = "use https:// endpoints, unless all that is between the two is trusted".to_owned();
+        let label = "others on the way can read the password";
+        reader.push(Mistake::warning(title, user.spot.clone(), label).help(help));
+    }
+    Some(EtcdAccount { user: user.value.clone(), password: password.value.clone() })
+}
+
+fn not_empty(text: &str) -> Result<String, Wrong> {
+    if text.is_empty() { Err(Wrong::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
+}
+
+/// A prefix without its last slash would also be that of other keys: `/a/b` of `/a/bc`.
+fn prefix(text: &str) -> Result<String, Wrong> {
+    let is_good = text.ends_with('/') && text.len() <= PREFIX_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let wanted = || format!("wanted up to {PREFIX_MAX} characters with a slash at the end, as in {PREFIX}");
+    if is_good { Ok(text.to_owned()) } else { Err(Wrong::new("is no prefix of keys", wanted())) }
+}

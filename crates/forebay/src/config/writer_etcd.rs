@@ -1,0 +1,75 @@
+//! The registration of a writer: `[writer] advertise` and `[writer.etcd]`.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use ::sink::http_client::Endpoint;
+use ::sink::remote::EtcdConfig;
+
+use super::reader::{Reader, Wrong};
+use super::report::Mistake;
+use super::section::Section;
+use super::upstream::{address, wrong_address};
+use super::{duration, etcd};
+
+/// The setting of `[writer]`.
+pub(super) const ADVERTISE: &str = "advertise";
+/// The setting of `[writer.etcd]` that gateways don't have.
+pub(super) const LEASE: &str = "lease";
+const LEASE_DEFAULT: Duration = Duration::from_secs(10);
+/// etcd makes none shorter.
+const LEASE_MIN: Duration = Duration::from_secs(2);
+const LEASE_MAX: Duration = Duration::from_hours(1);
+
+/// How a writer registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WriterEtcd {
+    /// The etcd.
+    pub(crate) etcd: EtcdConfig,
+    /// The URL that gateways use.
+    pub(crate) advertise: Endpoint,
+    /// The time after which etcd removes the registration of a writer that has ended, in whole seconds.
+    pub(crate) lease: Duration,
+}
+
+/// Reads both; relative paths start at `folder`. With `has_tls` the writer's port speaks TLS.
+pub(super) fn read(reader: &mut Reader<'_>, writer: &Section<'_>, folder: &Path, has_tls: bool) -> Option<WriterEtcd> {
+    let mistakes_before = reader.mistakes();
+    let advertise = reader.text(writer, ADVERTISE, |text| advertised(text, has_tls));
+    let is_missing = advertise.is_none() && reader.mistakes() == mistakes_before;
+    let Some(section) = etcd::section(reader, writer) else {
+        if let Some(found) = advertise.filter(|_| writer.get(etcd::TABLE).is_none()) {
+            let title = format!("`{}` has no meaning without [writer.etcd]", writer.key_path(ADVERTISE));
+            reader.push(Mistake::new(title, found.spot, "registers nowhere"));
+        }
+        return None;
+    };
+    reader.check_keys(&section, &[etcd::KEYS, &[LEASE]].concat());
+    let etcd = etcd::read(reader, &section, folder);
+    let lease = reader.text(&section, LEASE, lease).map_or(LEASE_DEFAULT, |found| found.value);
+    if is_missing {
+        let help = "name the address that gateways use, as in advertise = \"http://10.0.0.5:8081\" or \
+                    \"http://${HOSTNAME}:8081\"";
+        reader.missing(writer, ADVERTISE, help);
+    }
+    Some(WriterEtcd { etcd: etcd?, advertise: advertise?.value, lease })
+}
+
+fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, Wrong> {
+    let url = address(text).map_err(|error| wrong_address(&error))?;
+    let host = url.host_and_port().map(|(host, _)| host).unwrap_or_default();
+    if host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified()) {
+        return Err(Wrong::new("can't be used by gateways", "wanted an address or a name of this machine"));
+    }
+    if has_tls && url.to_string().starts_with("http://") {
+        return Err(Wrong::new("has no TLS, and the writer has", "wanted https://, as [writer.tls] is set"));
+    }
+    Ok(url)
+}
+
+/// etcd counts in seconds.
+fn lease(text: &str) -> Result<Duration, Wrong> {
+    let lease = duration::within(text, LEASE_MIN, LEASE_MAX)?;
+    Ok(Duration::from_secs(lease.as_secs() + u64::from(lease.subsec_nanos() > 0)))
+}

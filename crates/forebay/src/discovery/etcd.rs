@@ -1,0 +1,129 @@
+//! Discovery by etcd: one writer for each registered URL. A watch says when to look them up, and they are looked up every few seconds all the
+//! same: a watch can be silent for ever, as one is whose connection nobody closed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use sink::http_client::Endpoint;
+use sink::remote::{EtcdConfig, Upstream};
+use tokio::time::sleep;
+
+use super::LOOK_UP_EVERY;
+use super::report::LookUpReport;
+use crate::etcd::{Client, Entries, Watch};
+use crate::log;
+
+/// The pause after a failed look-up.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// The pause after the end of a watch, so that one which ends at once costs little.
+const WATCH_AFTER: Duration = Duration::from_millis(100);
+
+/// A writer's registration: the value of its key.
+#[derive(Deserialize)]
+struct Registration {
+    url: String,
+}
+
+/// Follows the registered writers until the future is dropped. While etcd names none, the set is kept.
+pub(super) async fn follow(upstream: Upstream, etcd: EtcdConfig, allows_http: bool) {
+    let mut report = LookUpReport::new(&upstream, "etcd");
+    let mut registry = Registry::new(&upstream, allows_http);
+    let mut client = Client::new(etcd);
+    let mut watch: Option<Watch> = None;
+    loop {
+        let answer = client.entries().await;
+        let is_answered = answer.is_ok();
+        match answer.map(|entries| registry.urls(&entries)) {
+            Ok(urls) if !urls.is_empty() => report.resolved(upstream.discover(&urls)),
+            Ok(_) => report.failed(&format!("no writer is registered under {}", client.config().prefix)),
+            Err(error) => report.failed(&error.to_string()),
+        }
+        watch = match watch {
+            // The next look-up may find another member.
+            _ if !is_answered => {
+                sleep(RETRY_AFTER).await;
+                None
+            }
+            Some(mut open) => {
+                if open.wait(LOOK_UP_EVERY).await {
+                    Some(open)
+                } else {
+                    sleep(WATCH_AFTER).await;
+                    None
+                }
+            }
+            // The look-up that follows finds what changed before the watch began.
+            None => match client.watch().await {
+                Ok(begun) => Some(begun),
+                Err(_) => {
+                    sleep(LOOK_UP_EVERY).await;
+                    None
+                }
+            },
+        };
+    }
+}
+
+/// Reads registrations, and reports the ones that can't be used.
+struct Registry {
+    name: String,
+    /// Whether a URL is refused over which others can read what is sent.
+    needs_tls: bool,
+    /// The last report, so that each is made once.
+    reported: String,
+}
+
+impl Registry {
+    fn new(upstream: &Upstream, allows_http: bool) -> Self {
+        let config = upstream.config();
+        let needs_tls = (config.token.is_some() || config.ca.is_some()) && !allows_http;
+        Self { name: config.name.clone(), needs_tls, reported: String::new() }
+    }
+
+    /// The URLs of the registrations that can be used, each once.
+    fn urls(&mut self, entries: &Entries) -> Vec<Endpoint> {
+        let (mut urls, mut unusable) = (BTreeMap::new(), Vec::new());
+        for value in &entries.values {
+            match self.url(value) {
+                Ok(url) => drop(urls.insert(url.to_string(), url)),
+                Err(why) => unusable.push(why),
+            }
+        }
+        if entries.has_more {
+            unusable.push(format!("only the first {} keys are read", entries.values.len()));
+        }
+        self.report(&unusable);
+        urls.into_values().collect()
+    }
+
+    fn url(&self, value: &[u8]) -> Result<Endpoint, String> {
+        let odd = |why: &str| format!("{:?} is no registration: {why}", shown(value));
+        let Registration { url } = serde_json::from_slice(value).map_err(|_| odd("wanted {\"url\": \"…\"}"))?;
+        let url: Endpoint = url.parse().map_err(|error: sink::http_client::InvalidEndpoint| odd(&error.to_string()))?;
+        if url.user.is_some() {
+            return Err(odd("wanted a URL without a user"));
+        }
+        if self.needs_tls && url.is_in_clear() {
+            return Err(format!(
+                "{url} is not used: others on the way could read the token and the events. Let the writer advertise an \
+                 https:// URL, or set allow_http = true in [upstreams.{}.etcd]",
+                self.name
+            ));
+        }
+        Ok(url)
+    }
+
+    fn report(&mut self, unusable: &[String]) {
+        let text = unusable.join("; ");
+        if !text.is_empty() && text != self.reported {
+            log::warning(format_args!("upstream {}: etcd: {text}", self.name));
+        }
+        self.reported = text;
+    }
+}
+
+/// The beginning of a value, for a message.
+fn shown(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).chars().take(80).collect()
+}

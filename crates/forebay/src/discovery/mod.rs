@@ -1,0 +1,119 @@
+//! The upstreams in use, and the discovery of their writers by DNS or etcd. Each upstream is looked up on a task of its own, so neither a
+//! batch nor another upstream waits for a look-up.
+
+mod dns;
+mod etcd;
+mod report;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sink::remote::{Upstream, Writers};
+use tokio::task::JoinHandle;
+
+use crate::config::Configuration;
+
+/// The pause between two look-ups.
+const LOOK_UP_EVERY: Duration = Duration::from_secs(5);
+
+/// The upstreams of the current configuration. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct UpstreamBoard(Arc<Mutex<Vec<InUse>>>);
+
+struct InUse {
+    upstream: Upstream,
+    discovery: Option<Discovery>,
+}
+
+/// The task of an upstream's look-ups. It is aborted on drop.
+struct Discovery(JoinHandle<()>);
+
+impl Drop for Discovery {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl UpstreamBoard {
+    /// The upstreams of this configuration. It must be called on a runtime, which runs their discovery.
+    pub(crate) fn new(configuration: &Configuration) -> Self {
+        let board = Self::default();
+        board.show(configuration);
+        board
+    }
+
+    /// Applies the writers of this configuration. An unchanged discovery keeps running.
+    pub(crate) fn show(&self, configuration: &Configuration) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut *held);
+        for upstream in &configuration.upstreams {
+            upstream.apply();
+            let is_alike = |known: &InUse| {
+                known.upstream.is_same(upstream) && known.upstream.config().writers == upstream.config().writers
+            };
+            let known = before.iter().position(is_alike).map(|at| before.swap_remove(at));
+            let discovery = known.map_or_else(|| discover(upstream), |known| known.discovery);
+            held.push(InUse { upstream: upstream.clone(), discovery });
+        }
+    }
+
+    /// All upstreams.
+    pub(crate) fn all(&self) -> Vec<Upstream> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.iter().map(|in_use| in_use.upstream.clone()).collect()
+    }
+}
+
+fn discover(upstream: &Upstream) -> Option<Discovery> {
+    let task = match &upstream.config().writers {
+        Writers::Listed(_) | Writers::Named(_) => return None,
+        Writers::Dns(endpoint) => tokio::spawn(dns::follow_host(upstream.clone(), endpoint.host_and_port()?)),
+        Writers::Etcd { etcd, allows_http } => tokio::spawn(etcd::follow(upstream.clone(), etcd.clone(), *allows_http)),
+    };
+    Some(Discovery(task))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails loudly")]
+mod tests {
+    use sink::remote::{Spread, UpstreamConfig};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// An upstream with these writers.
+    pub(super) fn upstream(writers: Writers) -> Upstream {
+        let name = "back".to_owned();
+        Upstream::new(UpstreamConfig {
+            name,
+            writers,
+            sends_to_all: false,
+            spread: Spread::Lane,
+            token: None,
+            ca: None,
+        })
+    }
+
+    /// Its current writers.
+    pub(super) fn labels(upstream: &Upstream) -> Vec<String> {
+        upstream.servers().iter().map(|server| server.label()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_discovery_ends_with_its_upstream() {
+        let upstream = upstream(Writers::Dns("https://writers.example:8081".parse().unwrap()));
+        let (held, end) = tokio::sync::oneshot::channel::<()>();
+        let held = Arc::new(held);
+        let look_up = move || {
+            let held = held.clone();
+            async move {
+                let _held = held;
+                std::future::pending().await
+            }
+        };
+        let discovery = Discovery(tokio::spawn(dns::follow(upstream, look_up)));
+        tokio::task::yield_now().await;
+        drop(discovery);
+        assert!(timeout(LOOK_UP_EVERY, end).await.unwrap().is_err(), "the task is gone");
+    }
+}

@@ -1,0 +1,57 @@
+//! Why etcd did not do what it was asked for.
+
+use http_client::HttpFailure;
+use hyper::StatusCode;
+use serde_json::Value;
+use sink::http_client::{self, Endpoint, shortened};
+
+/// gRPC's code of "failed precondition".
+const FAILED_PRECONDITION: i64 = 9;
+
+/// A request that etcd did not do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EtcdError {
+    /// No complete answer. Another member may answer.
+    #[error("{0}")]
+    NoAnswer(String),
+    /// A member refused the request, and every other one would.
+    #[error("{member} answers {status}: {message}")]
+    Refused {
+        /// The member's URL.
+        member: String,
+        /// The answer's status.
+        status: StatusCode,
+        /// gRPC's code.
+        code: Option<i64>,
+        /// etcd's message.
+        message: String,
+    },
+    /// The answer is not one of etcd's.
+    #[error("{0} does not answer as etcd does: correct the address, or run etcd 3.4 or later")]
+    Odd(String),
+}
+
+impl EtcdError {
+    /// The error of an answer with a status other than 200.
+    pub(super) fn of_answer(member: &Endpoint, status: StatusCode, body: &[u8]) -> Self {
+        let json: Value = serde_json::from_slice(body).unwrap_or_default();
+        // The error of a stream is an object of its own.
+        let error = if json["error"].is_object() { &json["error"] } else { &json };
+        let Some(message) = error["message"].as_str().map(shortened) else { return Self::Odd(member.to_string()) };
+        if status.is_server_error() {
+            return Self::NoAnswer(format!("{member} answers {status}: {message}"));
+        }
+        Self::Refused { member: member.to_string(), status, code: error["code"].as_i64(), message }
+    }
+
+    /// Whether etcd refuses to give a token because its authentication is disabled.
+    pub(super) fn says_authentication_is_disabled(&self) -> bool {
+        matches!(self, Self::Refused { code: Some(FAILED_PRECONDITION), .. })
+    }
+}
+
+impl From<HttpFailure> for EtcdError {
+    fn from(failure: HttpFailure) -> Self {
+        Self::NoAnswer(failure.to_string())
+    }
+}

@@ -1,0 +1,68 @@
+//! A watch of the prefix. It only says that something may have changed: what there is, a look-up says. So nothing of its messages has to be
+//! gathered, and a message that is missed costs time only.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Deserializer, json};
+use sink::http_client::Answer;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{Client, EtcdError};
+
+/// The longest wait for etcd to begin a watch.
+const BEGIN_MAX: Duration = Duration::from_secs(4);
+/// Changes that follow each other within this time are one: writers often start together.
+const SETTLE: Duration = Duration::from_millis(100);
+/// The longest life of a watch. etcd may end one without a word: it then ends here.
+const LIFE_MAX: Duration = Duration::from_mins(1);
+
+/// A watch of the keys under the prefix.
+pub(crate) struct Watch {
+    answer: Answer,
+    begun: Instant,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    result: Begun,
+}
+
+#[derive(Deserialize)]
+struct Begun {
+    #[serde(default)]
+    created: bool,
+    #[serde(default)]
+    canceled: bool,
+}
+
+impl Client {
+    /// Watches the prefix, at the member that answered last. The watch sees what changes after this call.
+    pub(crate) async fn watch(&self) -> Result<Watch, EtcdError> {
+        let begin = async {
+            let answer = self.stream("/v3/watch", &json!({ "create_request": self.range() })).await?;
+            // Its messages come at any rate.
+            let mut answer = answer.at_any_rate();
+            let first = answer.chunk().await?.unwrap_or_default();
+            let message = Deserializer::from_slice(&first).into_iter::<Message>().next();
+            let is_begun = matches!(message, Some(Ok(Message { result })) if result.created && !result.canceled);
+            let odd = || EtcdError::Odd(self.member().to_string());
+            if is_begun { Ok(Watch { answer, begun: Instant::now() }) } else { Err(odd()) }
+        };
+        let silent = |_| EtcdError::NoAnswer(format!("{}: no watch within {BEGIN_MAX:?}", self.member()));
+        timeout(BEGIN_MAX, begin).await.map_err(silent)?
+    }
+}
+
+impl Watch {
+    /// Waits for a change, and no longer than this. `false`: the watch has ended.
+    pub(crate) async fn wait(&mut self, max: Duration) -> bool {
+        let Ok(first) = timeout(max, self.answer.chunk()).await else { return self.begun.elapsed() < LIFE_MAX };
+        let mut is_open = matches!(first, Ok(Some(_)));
+        let settled = Instant::now() + SETTLE;
+        while is_open && let Ok(next) = timeout_at(settled, self.answer.chunk()).await {
+            is_open = matches!(next, Ok(Some(_)));
+        }
+        is_open
+    }
+}
