@@ -13,6 +13,7 @@ pub(crate) mod leaning;
 pub(crate) mod loads;
 pub(crate) mod order;
 mod origins;
+pub(crate) mod package;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
 mod sent;
@@ -84,6 +85,8 @@ enum Campaign {
     TwoServices(two_services::Options),
     /// A thousand gateways through one writer: its connections to the store, its memory, and each event stored once.
     Origins(origins::Options),
+    /// The Debian package on a machine with systemd: installed, upgraded under load, removed, purged.
+    Package(package::Options),
     /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
     StoreDown(store_down::Options),
 }
@@ -112,6 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::FourStores(options) => four_stores::run(options),
         Campaign::TwoServices(options) => two_services::run(options),
         Campaign::Origins(options) => origins::run(options),
+        Campaign::Package(options) => package::run(options),
         Campaign::StoreDown(options) => store_down::run(options),
     }
 }

@@ -9,6 +9,7 @@ mod campaign;
 mod ci;
 mod cores;
 mod deployments;
+mod dist;
 mod docker;
 mod duckdb;
 #[path = "../../crates/sink/tests/free_port/mod.rs"]
@@ -60,6 +61,8 @@ enum Command {
     Tidy,
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
+    /// An archive and a Debian package with the static binary, in target/dist.
+    Dist(dist::Arguments),
     /// The loops that benchmarks are held against.
     Reference(reference::Arguments),
     /// Measures the server against its bars and the reference loops.
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Test => test::run_tests(),
         Command::Tidy => tidy::run(),
         Command::Services(arguments) => services::install(&arguments),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Reference(arguments) => reference::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Campaign(arguments) => campaign::run(&arguments),

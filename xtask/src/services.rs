@@ -57,6 +57,17 @@ const SERVICES: &[Service] = &[
     Service { program: "swift-container-server", package: "swift-container", purpose: "a part of it" },
     Service { program: "swift-object-server", package: "swift-object", purpose: "a part of it" },
     Service { program: "swift", package: "python3-swiftclient", purpose: "what objects in Swift are measured against" },
+    Service {
+        program: "systemd-analyze",
+        package: "systemd",
+        purpose: "rates units, and runs them in a test of the package",
+    },
+    Service { program: "adduser", package: "adduser", purpose: "what the package makes its user with" },
+    Service {
+        program: "deb-systemd-invoke",
+        package: "init-system-helpers",
+        purpose: "what the package starts its service with",
+    },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

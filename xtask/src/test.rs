@@ -28,6 +28,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: two services", campaign::two_services::short),
     ("lab", lab::short),
     ("deployments", deployments::check),
+    ("short campaign: package", campaign::package::short),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),
     ("short campaign: slow clients", campaign::slow_clients::short),

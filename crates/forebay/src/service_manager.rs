@@ -32,7 +32,7 @@ pub(crate) struct ServiceManager(Option<String>);
 impl ServiceManager {
     /// The one that has started this process.
     pub(crate) fn of(environment: &Environment) -> Self {
-        Self(environment.get(VARIABLE).and_then(Result::ok).map(str::to_owned))
+        Self(environment.get(VARIABLE).and_then(Result::ok).map(|value| value.text.into_owned()))
     }
 
     /// Tells it. A manager that can't be told is a warning: it will end the process for not getting ready.

@@ -98,15 +98,26 @@ pub(super) fn send_while<T>(
     connections: u32,
     rounds: impl FnOnce(&Shared) -> Result<(Server, T)>,
 ) -> Result<(Vec<Acknowledged>, T)> {
+    let (known, (server, met)) = acknowledged_while(shared, connections, rounds)?;
+    server.wait_stored()?;
+    server.stop()?;
+    Ok((known, met))
+}
+
+/// Does the rounds while clients send. Says what was acknowledged, and what the rounds met.
+pub(super) fn acknowledged_while<T>(
+    shared: Shared,
+    connections: u32,
+    rounds: impl FnOnce(&Shared) -> Result<T>,
+) -> Result<(Vec<Acknowledged>, T)> {
     let shared = Arc::new(shared);
     let spawned: Result<Vec<_>> = (0..connections).map(|client| clients::spawn(&shared, client)).collect();
     let outcome = spawned.and_then(|clients| {
         let met = rounds(&shared);
         shared.stop();
         let known: Result<Vec<_>> = clients.into_iter().map(clients::join).collect();
-        let (server, met) = met?;
-        server.wait_stored()?;
-        server.stop()?;
+        // What the rounds failed at comes first: the clients may have failed for it.
+        let met = met?;
         Ok((known?, met))
     });
     shared.stop();

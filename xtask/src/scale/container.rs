@@ -66,13 +66,7 @@ impl Site {
         self.start_container(&mut run, name, address, "/readyz")
     }
 
-    fn start_container(
-        &self,
-        run: &mut Command,
-        name: &str,
-        address: SocketAddr,
-        path: &str,
-    ) -> Result<Container> {
+    fn start_container(&self, run: &mut Command, name: &str, address: SocketAddr, path: &str) -> Result<Container> {
         // `docker run` returns some time after the process has started.
         let ready_at = thread::scope(|scope| -> Result<f64> {
             let waiting = scope.spawn(|| wait_ready(address, path));

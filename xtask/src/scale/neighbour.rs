@@ -59,7 +59,12 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     }
     table.print();
     let pairs = [(p99[p99.len() - 1], p99[0])];
-    Ok(vec![Row::in_turn("noisy neighbour, share and limit: p99 against alone", "µs", &pairs, Bar::AtMost(SLOWER_MOST))])
+    Ok(vec![Row::in_turn(
+        "noisy neighbour, share and limit: p99 against alone",
+        "µs",
+        &pairs,
+        Bar::AtMost(SLOWER_MOST),
+    )])
 }
 
 /// Sends at a fixed rate with the client that is in the binary.
@@ -78,7 +83,11 @@ impl Site {
     /// A process that takes all cores, as far as these options of `docker run` let it.
     fn burn(&self, name: &str, limits: &[&str]) -> Result<()> {
         let mut run = self.docker.command();
-        run.args(["run", "--detach", "--name", name]).args(limits).args([super::container::REFERENCE, "reference", "burn"]);
+        run.args(["run", "--detach", "--name", name]).args(limits).args([
+            super::container::REFERENCE,
+            "reference",
+            "burn",
+        ]);
         docker::output(&mut run).map(drop)
     }
 }

@@ -91,10 +91,13 @@ impl Stack {
     /// Rolls the gateways to the other image.
     pub(super) fn roll(&self) -> Result<()> {
         self.docker.run(["service", "update", "--detach", "--no-resolve-image", "--image", NEXT, "forebay_gateway"])?;
-        let state = || self.docker.run(["service", "inspect", "--format", "{{.UpdateStatus.State}}", "forebay_gateway"]);
+        let state =
+            || self.docker.run(["service", "inspect", "--format", "{{.UpdateStatus.State}}", "forebay_gateway"]);
         self.wait("the update", || match state()?.as_str() {
             "completed" => Ok(true),
-            state @ ("paused" | "rollback_started" | "rollback_completed" | "rollback_paused") => bail!("the update: {state}"),
+            state @ ("paused" | "rollback_started" | "rollback_completed" | "rollback_paused") => {
+                bail!("the update: {state}")
+            }
             _ => Ok(false),
         })
     }
@@ -115,7 +118,20 @@ impl Stack {
         let id = self.container("postgres")?;
         let pid = self.docker.run(["inspect", "--format", "{{.State.Pid}}", &id])?;
         let mut psql = Command::new("nsenter");
-        psql.args(["--target", &pid, "--net", "psql", "-XAt", "-h", "127.0.0.1", "-U", "forebay", "-c", sql, "forebay"]);
+        psql.args([
+            "--target",
+            &pid,
+            "--net",
+            "psql",
+            "-XAt",
+            "-h",
+            "127.0.0.1",
+            "-U",
+            "forebay",
+            "-c",
+            sql,
+            "forebay",
+        ]);
         docker::output(psql.env("PGPASSWORD", "password"))
     }
 
@@ -148,7 +164,8 @@ impl Stack {
         while !is_done()? {
             if begun.elapsed() > LIMIT {
                 let tasks = self.docker.run(["stack", "ps", "--no-trunc", NAME])?;
-                let logs = self.docker.command().args(["service", "logs", "--tail", "5", "forebay_gateway"]).output()?;
+                let logs =
+                    self.docker.command().args(["service", "logs", "--tail", "5", "forebay_gateway"]).output()?;
                 bail!("waited for {what} for {LIMIT:?}\n{tasks}\n{}", String::from_utf8_lossy(&logs.stderr));
             }
             thread::sleep(POLL);
@@ -176,7 +193,8 @@ fn postgres(docker: &Docker) -> Result<()> {
     image = image.copy(Path::new(&format!("{POSTGRES}/lib")), &format!("{POSTGRES}/lib"))?;
     image = image.copy(Path::new("/usr/share/postgresql/15"), "/usr/share/postgresql/15")?;
     image = image.copy(Path::new("/usr/share/zoneinfo"), "/usr/share/zoneinfo")?;
-    image = image.text("/etc/passwd", accounts, 0o644)?.text("/start", POSTGRES_START, 0o755)?.folder("/tmp", 0, 0o1777)?;
+    image =
+        image.text("/etc/passwd", accounts, 0o644)?.text("/start", POSTGRES_START, 0o755)?.folder("/tmp", 0, 0o1777)?;
     image.entry_point(&["/start"]).import(docker, "postgres:15")
 }
 

@@ -58,7 +58,8 @@ fn seconds(text: &str) -> Result<f64> {
 fn check(site: &Site, container: &Container) -> Result<()> {
     let pid = container.inspect(&site.docker, "{{.State.Pid}}")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).context("reading the container's process")?;
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned();
+    let field =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned();
     let user = format!("{USER}\t{USER}\t{USER}\t{USER}");
     if field("Uid:") != user || field("CapEff:") != "0000000000000000" {
         bail!("the container runs as {} with capabilities {}", field("Uid:"), field("CapEff:"));

@@ -86,7 +86,8 @@ fn wait_stored(stack: &Stack, acknowledged: &std::collections::BTreeSet<u64>) ->
 
 /// Rates behind HAProxy, which finds the gateways by Docker's DNS.
 fn rates(setup: &Setup, stack: &Stack) -> Result<()> {
-    let mut table = Table::new("durable POSTs a second by wrk, 64 connections, into gateways of a Swarm (null sink)", &["Swarm"]);
+    let mut table =
+        Table::new("durable POSTs a second by wrk, 64 connections, into gateways of a Swarm (null sink)", &["Swarm"]);
     for gateways in COUNTS {
         stack.scale(gateways)?;
         let url = format!("http://{}/ingest/event/speed", stack.address()?);
@@ -111,5 +112,10 @@ fn threefold(setup: &Setup, stack: &Stack) -> Result<Vec<Row>> {
         bail!("{} requests of ab failed", report.failed);
     }
     let pairs = [(report.requests_per_second, ARTICLE)];
-    Ok(vec![Row::in_turn("3 gateways in containers, ab at 100, against the article", "requests/s", &pairs, Bar::AtLeast(1.0))])
+    Ok(vec![Row::in_turn(
+        "3 gateways in containers, ab at 100, against the article",
+        "requests/s",
+        &pairs,
+        Bar::AtLeast(1.0),
+    )])
 }

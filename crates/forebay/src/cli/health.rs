@@ -36,7 +36,6 @@ impl HealthFlags {
         let default = if role == Role::Writer { WRITER_DATA } else { DATA };
         let directory = self.data.clone().unwrap_or_else(|| default.into());
         let config = self.config.clone();
-        let is_gateway = role == Role::Gateway;
         Common {
             config,
             data: Data { directory },
@@ -44,7 +43,7 @@ impl HealthFlags {
             admin: None,
             log_level: None,
             writers: vec![],
-            is_gateway,
+            role: Some(role),
         }
     }
 }

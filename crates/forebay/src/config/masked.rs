@@ -10,8 +10,6 @@ use super::{sink, tables};
 
 /// Settings of sinks whose values are secrets. `key` is one but for sinks of kind `redis`.
 const SECRETS: &[&str] = &["api_key", "application_credential", "headers", "key", "secret_key", "secrets"];
-/// Settings of other tables whose values are secrets.
-const SECRETS_ELSEWHERE: &[&str] = &["password", "token"];
 /// Settings of sinks that are URLs.
 const URLS: &[&str] = &["url", "auth", "sentinels"];
 /// Settings of the databases in `shards` that no sink has.

@@ -1,0 +1,245 @@
+//! What `cargo xtask dist` makes. The Debian package on a machine with systemd: installed, upgraded under load, removed and purged. Every
+//! acknowledged event is stored once, no answer is cut, and data go with a purge and with nothing else.
+
+mod archive;
+mod machine;
+mod refused;
+mod roles;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::kills::clients::Shared;
+use super::kills::oracle::Oracle;
+use super::kills::{acknowledged_while, judge_rows};
+use super::{any_seed, short_with_sqlite3};
+use crate::dist::{Compression, Release, VERSION};
+use crate::free_port::free_address;
+use crate::http::Connection;
+use crate::random::Random;
+use crate::{metrics, workspace};
+use machine::Machine;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// How often the package is upgraded.
+    #[arg(long, default_value_t = 10)]
+    upgrades: u32,
+    /// Clients, each with one request at a time.
+    #[arg(long, default_value_t = 64)]
+    connections: u32,
+    /// Repeats a run: the same events, and the same times to upgrade.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// A server to pack; without it the workspace's own is built.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+}
+
+/// What takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+/// An upgrade that closes the port for longer is broken, on any machine.
+const REFUSED_MAX: Duration = Duration::from_secs(30);
+/// A version lives this long at most before it is upgraded.
+const LIFE_MILLISECONDS_MAX: u64 = 1_000;
+const DATABASE: &str = "/var/lib/forebay/events.db";
+const CONFIG: &str = "/etc/forebay/forebay.toml";
+/// A line that an administrator has added.
+const OWN_LINE: &str = "# of this machine\n";
+
+/// Two upgrades of a package with the server that the tests were built with.
+pub(crate) fn short() -> Result<()> {
+    if let Some(obstacle) = Machine::obstacle() {
+        println!("left out: a machine with systemd to install the package on: {obstacle}");
+        return Ok(());
+    }
+    short_with_sqlite3(|binary| run(&Options { upgrades: 2, connections: 32, seed: Some(1), binary }))
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let seed = options.seed.unwrap_or_else(any_seed);
+    println!("package: {} upgrades, {} connections, --seed {seed}", options.upgrades, options.connections);
+    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let folder = workspace::scratch_directory("campaign")?;
+    archive::run_twice(&binary, &folder.join("dist"))?;
+    let [place, share] = ["machine", "share"].map(|name| folder.join(name));
+    [&place, &share].into_iter().try_for_each(|path| workspace::empty_directory(path))?;
+    let packages = (0..=options.upgrades).map(|number| package(&binary, number, &share)).collect::<Result<Vec<_>>>()?;
+    let machine = Machine::boot(&place, &share)?;
+    let installed = Installed { machine: &machine, intake: free_address(), admin: free_address() };
+    let done = installed.live(&packages, options.connections, seed, &folder).and_then(|()| {
+        roles::run(&machine)?;
+        installed.end()
+    });
+    if done.is_err() {
+        let _ =
+            machine.run("journalctl", &["--no-pager", "--lines=30", "--unit=forebay*"]).map(|log| eprintln!("{log}"));
+    }
+    done?;
+    drop(machine);
+    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+}
+
+/// The package with this number; a higher one is a newer version. Gives its path in the machine.
+fn package(binary: &Path, number: u32, share: &Path) -> Result<String> {
+    let version = format!("{VERSION}+{number}");
+    let path = Release { binary, version: &version, compression: Compression::Quick }.debian(share)?;
+    let name = path.file_name().context("a package has a name")?;
+    Ok(format!("/mnt/{}", name.to_string_lossy()))
+}
+
+/// A machine with the package, and where its server listens.
+struct Installed<'a> {
+    machine: &'a Machine,
+    intake: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Installed<'_> {
+    /// Installs the first package and upgrades to the others under load.
+    fn live(&self, packages: &[String], connections: u32, seed: u64, folder: &Path) -> Result<()> {
+        let Some((first, newer)) = packages.split_first() else { bail!("nothing to install") };
+        self.install(first)?;
+        self.look_around()?;
+        let shared = Shared::new(self.intake, seed).with_whole_answers();
+        let upgrades = |shared: &Shared| self.upgrade(newer, seed, shared);
+        let (known, refused) = acknowledged_while(shared, connections, upgrades)?;
+        let milliseconds: Vec<_> = refused.iter().map(|time| format!("{:.0}", time.as_secs_f64() * 1e3)).collect();
+        println!("new connections were refused for {} ms", milliseconds.join(", "));
+        ensure!(refused.iter().all(|time| *time < REFUSED_MAX), "an upgrade must not close the port for that long");
+        self.reload()?;
+        self.outlive_kill()?;
+        self.wait_stored()?;
+        self.systemctl("stop")?;
+        let rows = self.machine.run("sqlite3", &["-readonly", DATABASE, "select payload from events"])?;
+        judge_rows(rows.as_bytes(), Oracle::new(seed, known), folder)
+    }
+
+    fn install(&self, package: &str) -> Result<()> {
+        let variables = format!("FOREBAY_GATEWAY_LISTEN={}\nFOREBAY_GATEWAY_ADMIN={}\n", self.intake, self.admin);
+        std::fs::write(self.machine.path("/etc/default/forebay"), variables).context("writing /etc/default/forebay")?;
+        self.dpkg("--install", package)?;
+        ensure!(self.is_ready(), "the service is started, and a started service is ready");
+        let config = self.machine.path(CONFIG);
+        let text = std::fs::read_to_string(&config).context("reading the configuration")?;
+        std::fs::write(config, text + OWN_LINE).context("changing the configuration")
+    }
+
+    /// What the package promises, as others see it.
+    fn look_around(&self) -> Result<()> {
+        let said = |program: &str, arguments: &[&str]| Ok(self.machine.run(program, arguments)?.trim().to_owned());
+        let expect = |what: &str, found: Result<String>, expected: &str| {
+            let found = found?;
+            ensure!(found == expected, "{what}: {found:?} instead of {expected:?}");
+            Ok(())
+        };
+        expect("enabled", said("systemctl", &["is-enabled", "forebay"]), "enabled")?;
+        expect("the data", said("stat", &["--format=%U:%G %a", "/var/lib/forebay"]), "forebay:forebay 750")?;
+        expect("the configuration", said("stat", &["--format=%U:%G %a", "/etc/forebay"]), "root:forebay 750")?;
+        // The one file that was changed is the administrator's.
+        expect("files", said("dpkg", &["--verify", "forebay"]), &format!("??5?????? c {CONFIG}"))?;
+        let units = ["forebay", "forebay-gateway", "forebay-writer"].map(|name| format!("{name}.service"));
+        let verify = [&["verify", "--man=no"], &units.each_ref().map(String::as_str)[..]].concat();
+        expect("units", said("systemd-analyze", &verify), "")?;
+        let status = std::fs::read_to_string(self.machine.path(&format!("/proc/{}/status", self.main_process()?)))?;
+        for line in ["NoNewPrivs:\t1", "Seccomp:\t2", "CapBnd:\t0000000000000000", "CapEff:\t0000000000000000"] {
+            ensure!(status.contains(line), "no {line:?} in {status}");
+        }
+        let completion = "source /usr/share/bash-completion/completions/forebay; COMP_WORDS=(forebay journal ver); COMP_CWORD=2; \
+                          _forebay forebay ver journal; echo \"${COMPREPLY[@]}\"";
+        expect("completions", said("bash", &["-c", completion]), "verify")?;
+        said("gzip", &["--test", "/usr/share/man/man1/forebay-journal-verify.1.gz"])?;
+        Ok(())
+    }
+
+    /// Upgrades at random times, and says for how long each refused connections.
+    fn upgrade(&self, packages: &[String], seed: u64, shared: &Shared) -> Result<Vec<Duration>> {
+        let mut random = Random::new(seed);
+        shared.server_is_up();
+        let mut refused = Vec::new();
+        for package in packages {
+            thread::sleep(Duration::from_micros(random.below(LIFE_MILLISECONDS_MAX * 1_000)));
+            let (before, taken) = (self.main_process()?, shared.taken());
+            refused.push(refused::longest_while(self.intake, || self.dpkg("--install", package))?);
+            ensure!(self.main_process()? != before, "the service runs what was installed");
+            // Clients that found the port closed wait for this.
+            shared.server_is_up();
+            wait(|| Ok(shared.taken() > taken)).context("waiting until the new version takes events")?;
+        }
+        let config = std::fs::read_to_string(self.machine.path(CONFIG)).context("reading the configuration")?;
+        ensure!(config.ends_with(OWN_LINE), "an upgrade keeps the configuration");
+        Ok(refused)
+    }
+
+    fn reload(&self) -> Result<()> {
+        self.systemctl("reload")?;
+        wait(|| Ok(metrics::sum_with(&self.metrics()?, "forebay_reloads_total", "applied") > 0.0))
+            .context("waiting until the configuration was read again")
+    }
+
+    /// systemd starts it again.
+    fn outlive_kill(&self) -> Result<()> {
+        let before = self.main_process()?;
+        self.machine.run("kill", &["-KILL", &before])?;
+        wait(|| Ok(self.main_process()? != before && self.is_ready())).context("waiting for another process")
+    }
+
+    /// Removes the package, which keeps the data, and purges it, which doesn't.
+    fn end(&self) -> Result<()> {
+        self.systemctl("start")?;
+        self.dpkg("--remove", "forebay")?;
+        ensure!(!self.is_ready(), "a package that is removed doesn't run");
+        for kept in [DATABASE, CONFIG] {
+            ensure!(self.machine.path(kept).is_file(), "removing the package keeps {kept}");
+        }
+        let said = self.dpkg("--purge", "forebay")?;
+        ensure!(said.contains("removes all events"), "purging says what it does: {said}");
+        let data = ["", "-gateway", "-writer"].map(|role| format!("/var/lib/forebay{role}"));
+        for gone in data.iter().map(String::as_str).chain(["/etc/forebay", "/usr/bin/forebay"]) {
+            ensure!(!self.machine.path(gone).exists(), "purging removes {gone}");
+        }
+        Ok(())
+    }
+
+    fn dpkg(&self, action: &str, argument: &str) -> Result<String> {
+        self.machine.run("dpkg", &[action, argument])
+    }
+
+    fn systemctl(&self, action: &str) -> Result<()> {
+        self.machine.run("systemctl", &[action, "forebay"]).map(drop)
+    }
+
+    /// The number of the service's process, as the machine counts.
+    fn main_process(&self) -> Result<String> {
+        let shown = self.machine.run("systemctl", &["show", "--property=MainPID", "--value", "forebay"])?;
+        Ok(shown.trim().to_owned())
+    }
+
+    fn is_ready(&self) -> bool {
+        let answer = Connection::open(self.intake).and_then(|mut connection| connection.get("/readyz"));
+        answer.is_ok_and(|answer| answer.status == 200)
+    }
+
+    fn metrics(&self) -> Result<String> {
+        let answer = Connection::open(self.admin).and_then(|mut connection| connection.get("/metrics"));
+        Ok(String::from_utf8(answer.context("asking for metrics")?.body)?)
+    }
+
+    fn wait_stored(&self) -> Result<()> {
+        wait(|| Ok(metrics::sum(&self.metrics()?, "forebay_events_pending") <= 0.0))
+            .context("waiting until all is stored")
+    }
+}
+
+fn wait(mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
+    let begun = Instant::now();
+    while !ready()? {
+        ensure!(begun.elapsed() < LIMIT, "nothing came of it in {LIMIT:?}");
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}

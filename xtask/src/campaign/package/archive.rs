@@ -1,0 +1,41 @@
+//! The archive and the checksums: two runs give the same bytes, and what is unpacked runs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::dist::{Compression, Release, VERSION};
+use crate::workspace::{empty_directory, output, run};
+
+/// Packs `binary` twice in `folder`, which is empty.
+pub(super) fn run_twice(binary: &Path, folder: &Path) -> Result<()> {
+    let release = Release { binary, version: VERSION, compression: Compression::Quick };
+    let [first, second] = ["first", "second"].map(|name| folder.join(name));
+    let made = release.pack(&first)?;
+    release.pack(&second)?;
+    let sums = |folder: &Path| fs::read_to_string(folder.join("SHA256SUMS")).context("reading checksums");
+    ensure!(sums(&first)? == sums(&second)?, "two runs differ: {}\n{}", sums(&first)?, sums(&second)?);
+    run(Command::new("env").arg("--chdir").arg(&first).args(["sha256sum", "--check", "--quiet", "SHA256SUMS"]))?;
+    for path in &made {
+        println!("{} has {:.1} MB", path.display(), fs::metadata(path)?.len() as f64 / 1e6);
+    }
+    let unpacked = folder.join("unpacked");
+    empty_directory(&unpacked)?;
+    let archive = made.first().context("an archive was made")?;
+    run(Command::new("tar")
+        .args(["--extract", "--strip-components=1", "--file"])
+        .arg(archive)
+        .arg("--directory")
+        .arg(&unpacked))?;
+    let program = unpacked.join("forebay");
+    let version = output(Command::new(&program).arg("--version"))?;
+    ensure!(version.trim() == format!("forebay {VERSION}"), "the program says {version}");
+    for (role, config) in
+        [("serve", "forebay.toml"), ("gateway", "examples/gateway.toml"), ("writer", "examples/writer.toml")]
+    {
+        run(Command::new(&program).args(["check", "--role", role, "--config"]).arg(unpacked.join(config)))?;
+    }
+    fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))
+}

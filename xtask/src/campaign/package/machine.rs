@@ -1,0 +1,144 @@
+//! A machine to install packages on: systemd in namespaces of its own, on this machine's disk under a layer in memory. Nothing of this
+//! machine changes, and with the value all of it is gone. The network is this machine's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Pid;
+
+use crate::workspace::{has_program, output};
+
+const BOOT: &str = include_str!("boot.sh");
+const BOOT_MAX: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+const SYSTEMD: &str = "/lib/systemd/systemd";
+const PROGRAMS: &[&str] = &["dpkg", "adduser", "deb-systemd-invoke", "unshare", "nsenter", "mount"];
+
+/// A machine that runs.
+pub(super) struct Machine {
+    /// `unshare`, which ends the first process of the machine when it ends itself.
+    unshare: Child,
+    init: Pid,
+    cgroup: PathBuf,
+}
+
+impl Machine {
+    /// Why none can be had here, if so.
+    pub(super) fn obstacle() -> Option<String> {
+        if !rustix::process::geteuid().is_root() {
+            return Some("only root can make one".into());
+        }
+        let programs = PROGRAMS.iter().filter(|program| !has_program(program)).map(|program| (*program).to_owned());
+        let systemd = (!Path::new(SYSTEMD).is_file()).then(|| SYSTEMD.to_owned());
+        let missing: Vec<String> = programs.chain(systemd).collect();
+        if !missing.is_empty() {
+            return Some(format!("missing: {}", missing.join(", ")));
+        }
+        // A container's root often may not.
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "--pid", "--fork", "--cgroup", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
+        let may_mount = unshare.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        (!may_mount || control_groups().is_none()).then(|| "this root may not mount, or has no control groups".into())
+    }
+
+    /// Boots one. `folder` is empty, `share` is what it has at `/mnt`.
+    pub(super) fn boot(folder: &Path, share: &Path) -> Result<Self> {
+        let cgroup = control_groups().context("no control groups (version 2) are mounted")?;
+        let cgroup = cgroup.join(format!("forebay-package-{}", std::process::id()));
+        fs::create_dir(&cgroup).with_context(|| format!("making {}", cgroup.display()))?;
+        let join = "echo $$ >\"$0/cgroup.procs\"; exec unshare --mount --propagation private --pid --fork --kill-child --ipc --uts \
+                    --cgroup sh -c \"$1\" boot \"$2\" \"$3\"";
+        let mut unshare = Command::new("sh");
+        unshare.args(["-c", join]).arg(&cgroup).arg(BOOT).args([folder, share]).stdin(Stdio::null());
+        let mut unshare = unshare.spawn().context("starting unshare")?;
+        let booted = wait_until(BOOT_MAX, || first_child(&mut unshare, &cgroup));
+        let machine = Self { init: booted?, unshare, cgroup };
+        let is_up =
+            || Ok(machine.command("systemctl").arg("is-system-running").output()?.status.success().then_some(()));
+        wait_until(BOOT_MAX, is_up).context("waiting until systemd is up")?;
+        machine.run("systemctl", &["start", "systemd-journald"])?;
+        Ok(machine)
+    }
+
+    /// A program that will run in the machine, as root.
+    pub(super) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.init.as_raw_nonzero().to_string()]);
+        command.args(["--mount", "--pid", "--ipc", "--uts", "--cgroup", "--root", "--wd", "--", program]);
+        command.stdin(Stdio::null()).env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    }
+
+    /// Runs a program in the machine and gives what it printed.
+    pub(super) fn run(&self, program: &str, arguments: &[&str]) -> Result<String> {
+        output(self.command(program).args(arguments))
+    }
+
+    /// Where a path of the machine is, seen from this one.
+    pub(super) fn path(&self, inside: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{inside}", self.init.as_raw_nonzero()))
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // With it ends the first process of the machine, and with that all others.
+        let _ = self.unshare.kill();
+        let _ = self.unshare.wait();
+        let gone = || Ok(remove_groups(&self.cgroup).is_ok().then_some(()));
+        if let Err(error) = wait_until(BOOT_MAX, gone) {
+            eprintln!("{} is left: {error:#}", self.cgroup.display());
+        }
+    }
+}
+
+/// The first process of the machine, once it is there.
+fn first_child(unshare: &mut Child, cgroup: &Path) -> Result<Option<Pid>> {
+    if let Some(status) = unshare.try_wait()? {
+        let _ = remove_groups(cgroup);
+        bail!("the machine couldn't boot: {status}");
+    }
+    let id = unshare.id();
+    let children =
+        fs::read_to_string(format!("/proc/{id}/task/{id}/children")).context("asking for a child process")?;
+    let child = children.split_whitespace().next().and_then(|child| child.parse().ok()).and_then(Pid::from_raw);
+    // Until then it is the shell that mounts.
+    let is_systemd = |child: &Pid| {
+        let name = fs::read_to_string(format!("/proc/{}/comm", child.as_raw_nonzero()));
+        name.is_ok_and(|name| name.trim() == "systemd")
+    };
+    Ok(child.filter(is_systemd))
+}
+
+fn wait_until<T>(limit: Duration, mut ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let begun = Instant::now();
+    while begun.elapsed() < limit {
+        if let Some(value) = ready()? {
+            return Ok(value);
+        }
+        thread::sleep(POLL);
+    }
+    bail!("nothing came of it in {limit:?}")
+}
+
+/// Where control groups of version 2 are mounted.
+fn control_groups() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let line = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
+    line.split(' ').nth(4).map(PathBuf::from)
+}
+
+/// Removes a control group and those within it; it fails while a process is left in one.
+fn remove_groups(group: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(group)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_groups(&entry.path())?;
+        }
+    }
+    fs::remove_dir(group)
+}

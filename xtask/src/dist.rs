@@ -1,0 +1,138 @@
+//! `cargo xtask dist`: what people install, in `target/dist`: an archive for any Linux, a Debian package, and their checksums.
+//!
+//! The same commit gives the same bytes: files are sorted, belong to root, and have the time of the commit.
+
+mod debian;
+mod stage;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::static_build;
+use crate::workspace::{empty_directory, output, run as run_shown, target_directory};
+use stage::Layout;
+
+/// The version that is built: that of the workspace.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Options of `cargo xtask dist`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A server to pack; without it the static one is built, which takes ten minutes of two cores.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+/// How hard the packages are pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    /// For those who download them.
+    Small,
+    /// For tests, of a binary that is large and soon gone.
+    Quick,
+}
+
+/// A binary to be packed under a version.
+pub(crate) struct Release<'a> {
+    pub(crate) binary: &'a Path,
+    pub(crate) version: &'a str,
+    pub(crate) compression: Compression,
+}
+
+/// Packs, and says what was made.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let binary = match &arguments.binary {
+        Some(path) => path.canonicalize().with_context(|| format!("finding the server {}", path.display()))?,
+        None => static_build::build()?,
+    };
+    let folder = target_directory()?.join("dist");
+    let release = Release { binary: &binary, version: VERSION, compression: Compression::Small };
+    for path in release.pack(&folder)? {
+        println!("{} ({:.1} MB)", path.display(), std::fs::metadata(&path)?.len() as f64 / 1e6);
+    }
+    Ok(())
+}
+
+impl Release<'_> {
+    /// Empties `folder`, and makes in it the archive, the Debian package and `SHA256SUMS`.
+    pub(crate) fn pack(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        empty_directory(folder)?;
+        let made = [self.archive(folder)?, self.debian(folder)?];
+        let names = made.iter().filter_map(|path| path.file_name());
+        let sums = output(Command::new("env").arg("--chdir").arg(folder).arg("sha256sum").args(names))?;
+        let path = folder.join("SHA256SUMS");
+        std::fs::write(&path, sums).with_context(|| format!("writing {}", path.display()))?;
+        Ok([Vec::from(made), vec![path]].concat())
+    }
+
+    fn archive(&self, folder: &Path) -> Result<PathBuf> {
+        let name = format!("forebay-{}-{}-linux", self.version, std::env::consts::ARCH);
+        let stage = folder.join("stage");
+        stage::fill(&stage.join(&name), Layout::Archive, self.binary)?;
+        let path = folder.join(format!("{name}.tar.gz"));
+        let mut tar = Command::new("tar");
+        tar.args(["--create", "--sort=name", "--format=gnu", "--owner=0", "--group=0", "--numeric-owner"]);
+        tar.args(["--mode=u=rwX,go=rX", &format!("--mtime=@{}", commit_time()?)]);
+        tar.arg(format!("--use-compress-program=gzip --no-name {}", self.compression.gzip()));
+        run_shown(tar.arg("--file").arg(&path).arg("--directory").arg(&stage).arg(name))?;
+        std::fs::remove_dir_all(&stage).with_context(|| format!("removing {}", stage.display()))?;
+        Ok(path)
+    }
+}
+
+impl Compression {
+    const fn gzip(self) -> &'static str {
+        match self {
+            Self::Small => "-9",
+            Self::Quick => "-1",
+        }
+    }
+}
+
+/// The time that all files get, in seconds since 1970: what `SOURCE_DATE_EPOCH` says, else that of the last commit.
+fn commit_time() -> Result<String> {
+    if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
+        return Ok(given);
+    }
+    let time = output(Command::new("git").args(["log", "-1", "--format=%ct"]));
+    Ok(time.context("set SOURCE_DATE_EPOCH where there is no git")?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::{has_program, root};
+
+    const UNITS: [&str; 3] = ["forebay", "forebay-gateway", "forebay-writer"];
+    /// What `systemd-analyze security` may give at most, in tenths; 100 is a service without any limit.
+    const EXPOSURE_MAX: u32 = 15;
+
+    fn unit(name: &str) -> PathBuf {
+        root().unwrap().join("deploy/systemd").join(format!("{name}.service"))
+    }
+
+    #[test]
+    fn units_are_hardened_alike() {
+        let hardening = UNITS.map(|name| {
+            let text = std::fs::read_to_string(unit(name)).unwrap();
+            text.split_once("# Hardening").unwrap().1.to_owned()
+        });
+        assert!(hardening.iter().all(|lines| *lines == hardening[0]));
+    }
+
+    #[test]
+    fn units_are_rated_well() {
+        if !has_program("systemd-analyze") {
+            eprintln!("skipped: systemd-analyze is missing");
+            return;
+        }
+        for name in UNITS {
+            let mut rate = Command::new("systemd-analyze");
+            rate.args(["security", "--no-pager", "--offline=true", &format!("--threshold={EXPOSURE_MAX}")]);
+            let rated = rate.arg(unit(name)).output().unwrap();
+            assert!(rated.status.success(), "{name}: {}", String::from_utf8_lossy(&rated.stdout));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Which files an archive and a package have, and where.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::workspace::{output, root, run};
+
+/// Where files go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// One folder that is put anywhere.
+    Archive,
+    /// The file system's root.
+    Debian,
+}
+
+/// A file of the repository, its path in the archive, and in the package.
+const FILES: &[(&str, &str, &str)] = &[
+    ("LICENSE", "LICENSE", "usr/share/doc/forebay/copyright"),
+    ("README.md", "README.md", "usr/share/doc/forebay/README.md"),
+    ("CHANGELOG.md", "CHANGELOG.md", "usr/share/doc/forebay/CHANGELOG.md"),
+    ("docs/install.md", "INSTALL.md", "usr/share/doc/forebay/INSTALL.md"),
+    ("packaging/forebay.toml", "forebay.toml", "etc/forebay/forebay.toml"),
+    ("packaging/examples/gateway.toml", "examples/gateway.toml", "usr/share/doc/forebay/examples/gateway.toml"),
+    ("packaging/examples/writer.toml", "examples/writer.toml", "usr/share/doc/forebay/examples/writer.toml"),
+    ("deploy/systemd/forebay.service", "systemd/forebay.service", "usr/lib/systemd/system/forebay.service"),
+    (
+        "deploy/systemd/forebay-gateway.service",
+        "systemd/forebay-gateway.service",
+        "usr/lib/systemd/system/forebay-gateway.service",
+    ),
+    (
+        "deploy/systemd/forebay-writer.service",
+        "systemd/forebay-writer.service",
+        "usr/lib/systemd/system/forebay-writer.service",
+    ),
+];
+
+/// A shell, and where its completions go.
+const COMPLETIONS: &[(&str, &str, &str)] = &[
+    ("bash", "completions/forebay.bash", "usr/share/bash-completion/completions/forebay"),
+    ("zsh", "completions/_forebay", "usr/share/zsh/vendor-completions/_forebay"),
+    ("fish", "completions/forebay.fish", "usr/share/fish/vendor_completions.d/forebay.fish"),
+];
+
+impl Layout {
+    fn of<'a>(self, archive: &'a str, package: &'a str) -> &'a str {
+        match self {
+            Self::Archive => archive,
+            Self::Debian => package,
+        }
+    }
+}
+
+/// Makes the tree in `folder`. The binary itself writes its completions and manual pages.
+pub(super) fn fill(folder: &Path, layout: Layout, binary: &Path) -> Result<()> {
+    let root = root()?;
+    let program = folder.join(layout.of("forebay", "usr/bin/forebay"));
+    copy(binary, &program)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    for (from, archive, package) in FILES {
+        copy(&root.join(from), &folder.join(layout.of(archive, package)))?;
+    }
+    for (shell, archive, package) in COMPLETIONS {
+        let script = output(Command::new(binary).args(["completions", shell]))?;
+        write(&folder.join(layout.of(archive, package)), &script)?;
+    }
+    let manual = folder.join(layout.of("man/man1", "usr/share/man/man1"));
+    run(Command::new(binary).arg("man").arg(&manual))?;
+    if layout == Layout::Debian {
+        run(Command::new("gzip").args(["--recursive", "--no-name", "-9"]).arg(&manual))?;
+    }
+    Ok(())
+}
+
+/// Writes a file, and makes the folder that it is in.
+pub(super) fn write(path: &Path, content: &str) -> Result<()> {
+    make_folder_of(path)?;
+    fs::write(path, content).with_context(|| format!("writing {}", path.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    make_folder_of(to)?;
+    fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+fn make_folder_of(path: &Path) -> Result<()> {
+    let folder = path.parent().context("a file is in a folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))
+}
