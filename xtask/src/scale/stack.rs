@@ -102,37 +102,31 @@ impl Stack {
         })
     }
 
-    /// HAProxy, without a proxy of Docker's in between.
+    /// HAProxy on the bridge that leads out of the Swarm, without a proxy of Docker's in between.
     pub(super) fn address(&self) -> Result<SocketAddr> {
-        let format = "{{range .Containers}}{{.Name}} {{.IPv4Address}}\n{{end}}";
-        let listed = self.docker.run(["network", "inspect", "--format", format, "docker_gwbridge"])?;
-        let id = self.container("haproxy")?;
-        let line = listed.lines().find_map(|line| line.split_once(' ').filter(|(name, _)| name.contains(&id[..12])));
-        let line = line.map(|(_, address)| address.split('/').next().unwrap_or_default().to_owned());
-        let address: Ipv4Addr = line.with_context(|| format!("no address of HAProxy: {listed}"))?.parse()?;
+        let format = "{{(index .IPAM.Config 0).Gateway}}";
+        let bridge = self.docker.run(["network", "inspect", "--format", format, "docker_gwbridge"])?;
+        let bridge: Ipv4Addr = bridge.parse().with_context(|| format!("Docker names the bridge {bridge}"))?;
+        let listed = docker::output(self.inside("haproxy")?.args(["hostname", "--all-ip-addresses"]))?;
+        let mut addresses = listed.split_whitespace().filter_map(|text| text.parse::<Ipv4Addr>().ok());
+        let is_beside = |address: &Ipv4Addr| address.octets()[..2] == bridge.octets()[..2];
+        let address = addresses.find(is_beside).with_context(|| format!("HAProxy has {listed}, none beside {bridge}"))?;
         Ok(SocketAddr::from((address, 8080)))
     }
 
     /// What `psql` answers.
     pub(super) fn sql(&self, sql: &str) -> Result<String> {
-        let id = self.container("postgres")?;
-        let pid = self.docker.run(["inspect", "--format", "{{.State.Pid}}", &id])?;
-        let mut psql = Command::new("nsenter");
-        psql.args([
-            "--target",
-            &pid,
-            "--net",
-            "psql",
-            "-XAt",
-            "-h",
-            "127.0.0.1",
-            "-U",
-            "forebay",
-            "-c",
-            sql,
-            "forebay",
-        ]);
+        let mut psql = self.inside("postgres")?;
+        psql.args(["psql", "-XAt", "-h", "127.0.0.1", "-U", "forebay", "-c", sql, "forebay"]);
         docker::output(psql.env("PGPASSWORD", "password"))
+    }
+
+    /// A program of this machine in the network of a service.
+    fn inside(&self, service: &str) -> Result<Command> {
+        let pid = self.docker.run(["inspect", "--format", "{{.State.Pid}}", &self.container(service)?])?;
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &pid, "--net"]);
+        Ok(command)
     }
 
     /// Volumes of gateways.
