@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::http::{self, Connection};
 
 /// Requests in flight at most: a request that takes longer than this share of them allows makes the schedule late.
-const CLIENTS: u64 = 16;
+const CLIENTS: u64 = 32;
 const SHOWN_MAX: usize = 5;
 
 /// Running clients. They are stopped when the value is dropped.
