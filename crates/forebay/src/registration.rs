@@ -16,7 +16,9 @@ use crate::log;
 
 /// The longest pause between two renewals, so that a long lease doesn't delay a new registration after etcd lost its data.
 const RENEW_MAX: Duration = Duration::from_secs(5);
-/// The longest pause after a failure.
+/// The shortest time for a member's answer. With a longer lease it is a third of that, so that another member can be asked in time.
+const CALL_MIN: Duration = Duration::from_secs(1);
+/// The longest pause if no member answers.
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// The longest wait for etcd when the writer stops.
 const LEAVE_MAX: Duration = Duration::from_secs(2);
@@ -34,7 +36,7 @@ impl Registration {
         let is_registered = Arc::<AtomicBool>::default();
         let (stop, stopped) = oneshot::channel();
         let registrar = Registrar {
-            client: Client::new(config.etcd.clone()),
+            client: Client::new(config.etcd.clone()).within((config.lease / 3).max(CALL_MIN)),
             config,
             lease: None,
             is_registered: is_registered.clone(),
@@ -96,7 +98,7 @@ impl Registrar {
                         let message = "gateways that know this writer keep it, and it is tried again";
                         log::warning(format_args!("etcd: the writer can't be registered: {error}; {message}"));
                     }
-                    sleep(pause.min(RETRY_MAX)).await;
+                    sleep(if error.is_refusal() { RENEW_MAX } else { pause.min(RETRY_MAX) }).await;
                 }
             }
         }

@@ -59,7 +59,7 @@ pub(super) fn read(reader: &mut Reader<'_>, writer: &Section<'_>, folder: &Path,
 fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, Wrong> {
     let url = address(text).map_err(|error| wrong_address(&error))?;
     let host = url.host_and_port().map(|(host, _)| host).unwrap_or_default();
-    if host.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified()) {
+    if host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_unspecified()) {
         return Err(Wrong::new("can't be used by gateways", "wanted an address or a name of this machine"));
     }
     if has_tls && url.to_string().starts_with("http://") {

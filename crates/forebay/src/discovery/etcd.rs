@@ -14,7 +14,7 @@ use super::report::LookUpReport;
 use crate::etcd::{Client, Entries, Watch};
 use crate::log;
 
-/// The pause after a failed look-up.
+/// The pause after a look-up that no member answered.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The pause after the end of a watch, so that one which ends at once costs little.
 const WATCH_AFTER: Duration = Duration::from_millis(100);
@@ -33,36 +33,43 @@ pub(super) async fn follow(upstream: Upstream, etcd: EtcdConfig, allows_http: bo
     let mut watch: Option<Watch> = None;
     loop {
         let answer = client.entries().await;
-        let is_answered = answer.is_ok();
+        let retry_after =
+            answer.as_ref().err().map(|error| if error.is_refusal() { LOOK_UP_EVERY } else { RETRY_AFTER });
         match answer.map(|entries| registry.urls(&entries)) {
             Ok(urls) if !urls.is_empty() => report.resolved(upstream.discover(&urls)),
             Ok(_) => report.failed(&format!("no writer is registered under {}", client.config().prefix)),
             Err(error) => report.failed(&error.to_string()),
         }
-        watch = match watch {
+        if let Some(pause) = retry_after {
             // The next look-up may find another member.
-            _ if !is_answered => {
-                sleep(RETRY_AFTER).await;
-                None
-            }
-            Some(mut open) => {
-                if open.wait(LOOK_UP_EVERY).await {
-                    Some(open)
-                } else {
-                    sleep(WATCH_AFTER).await;
-                    None
-                }
-            }
+            watch = None;
+            sleep(pause).await;
+            continue;
+        }
+        watch = match watch {
+            Some(open) => still_open(open).await,
             // The look-up that follows finds what changed before the watch began.
-            None => match client.watch().await {
-                Ok(begun) => Some(begun),
-                Err(_) => {
-                    sleep(LOOK_UP_EVERY).await;
-                    None
-                }
-            },
+            None => begun(&client).await,
         };
     }
+}
+
+/// Waits for a change, and no longer than until the next look-up. `None`: the watch has ended.
+async fn still_open(mut watch: Watch) -> Option<Watch> {
+    if watch.wait(LOOK_UP_EVERY).await {
+        return Some(watch);
+    }
+    sleep(WATCH_AFTER).await;
+    None
+}
+
+/// Begins a watch. Without one there are look-ups alone.
+async fn begun(client: &Client) -> Option<Watch> {
+    let watch = client.watch().await.ok();
+    if watch.is_none() {
+        sleep(LOOK_UP_EVERY).await;
+    }
+    watch
 }
 
 /// Reads registrations, and reports the ones that can't be used.

@@ -16,8 +16,8 @@ use super::EtcdError;
 
 /// The time-out of a connection to a member, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest wait for one member's complete answer.
-const CALL_MAX: Duration = Duration::from_secs(4);
+/// The longest wait for one member's complete answer, unless the caller has less time.
+pub(super) const CALL_MAX: Duration = Duration::from_secs(4);
 /// The longest silence within a watch. Its reader waits for less.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// The largest answer, in bytes.
@@ -27,6 +27,7 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 pub(crate) struct Client {
     config: EtcdConfig,
     http: HttpClient,
+    call_max: Duration,
     /// The member that answered last.
     at: usize,
     token: Option<HeaderValue>,
@@ -45,7 +46,12 @@ impl Client {
             silence_max: SILENCE_MAX,
             waits_for_retry_after: false,
         });
-        Self { config, http, at: 0, token: None }
+        Self { config, http, call_max: CALL_MAX, at: 0, token: None }
+    }
+
+    /// Waits for each member for no longer than this.
+    pub(crate) fn within(self, call_max: Duration) -> Self {
+        Self { call_max: call_max.min(CALL_MAX), ..self }
     }
 
     pub(crate) const fn config(&self) -> &EtcdConfig {
@@ -62,7 +68,7 @@ impl Client {
         let body = Bytes::from(body.to_string());
         let answer = match self.ask_any(path, &body).await {
             // A restart of etcd, five idle minutes, or a change of its users or roles invalidates tokens.
-            Err(EtcdError::Refused { .. }) if is_old => {
+            Err(error) if is_old && error.may_be_of_token() => {
                 self.token = None;
                 self.authenticate().await?;
                 self.ask_any(path, &body).await
@@ -106,9 +112,9 @@ impl Client {
         let mut failures = Vec::new();
         for at in (self.at..self.at + count).map(|at| at % count) {
             let member = &self.config.endpoints[at];
-            let answer = timeout(CALL_MAX, self.ask(member, path, body)).await;
+            let answer = timeout(self.call_max, self.ask(member, path, body)).await;
             let answer = answer.unwrap_or_else(|_| {
-                Err(EtcdError::NoAnswer(format!("{member}: no complete answer within {CALL_MAX:?}")))
+                Err(EtcdError::NoAnswer(format!("{member}: no complete answer within {:?}", self.call_max)))
             });
             match answer {
                 Err(error @ (EtcdError::NoAnswer(_) | EtcdError::Odd(_))) => failures.push(error.to_string()),

@@ -5,6 +5,8 @@ use hyper::StatusCode;
 use serde_json::Value;
 use sink::http_client::{self, Endpoint, shortened};
 
+/// gRPC's code of "permission denied".
+const PERMISSION_DENIED: i64 = 7;
 /// gRPC's code of "failed precondition".
 const FAILED_PRECONDITION: i64 = 9;
 
@@ -42,6 +44,16 @@ impl EtcdError {
             return Self::NoAnswer(format!("{member} answers {status}: {message}"));
         }
         Self::Refused { member: member.to_string(), status, code: error["code"].as_i64(), message }
+    }
+
+    /// Whether a member refused the request.
+    pub(crate) const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+
+    /// Whether another token may help. To check a password costs etcd much, so a user that lacks a permission asks for no other token.
+    pub(super) fn may_be_of_token(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if *code != Some(PERMISSION_DENIED))
     }
 
     /// Whether etcd refuses to give a token because its authentication is disabled.

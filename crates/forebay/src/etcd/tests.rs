@@ -163,6 +163,23 @@ async fn a_token_that_etcd_does_not_know_any_more_is_replaced_once() {
 }
 
 #[tokio::test]
+async fn a_user_without_a_permission_asks_for_no_other_token() {
+    let account = EtcdAccount { user: "ann".to_owned(), password: "secret".to_owned() };
+    let token = whole("200 OK", "{\"token\": \"one\"}");
+    let denied = whole("403 Forbidden", "{\"message\": \"permission denied\", \"code\": 7}");
+    let (endpoint, mut requests) = server(vec![token, denied]).await;
+    let mut client = client_of(vec![endpoint], Some(account));
+    for _ in 0..3 {
+        assert!(client.entries().await.is_err_and(|error| error.is_refusal()));
+    }
+    let mut count = 0;
+    while requests.try_recv().is_ok() {
+        count += 1;
+    }
+    assert_eq!(count, 4, "one for the token");
+}
+
+#[tokio::test]
 async fn where_authentication_is_disabled_the_user_is_not_needed() {
     let account = EtcdAccount { user: "ann".to_owned(), password: "secret".to_owned() };
     let disabled = whole("400 Bad Request", "{\"message\": \"authentication is not enabled\", \"code\": 9}");

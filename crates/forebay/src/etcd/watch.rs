@@ -8,10 +8,9 @@ use serde_json::{Deserializer, json};
 use sink::http_client::Answer;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::client::CALL_MAX;
 use super::{Client, EtcdError};
 
-/// The longest wait for etcd to begin a watch.
-const BEGIN_MAX: Duration = Duration::from_secs(4);
 /// Changes that follow each other within this time are one: writers often start together.
 const SETTLE: Duration = Duration::from_millis(100);
 /// The longest life of a watch. etcd may end one without a word: it then ends here.
@@ -49,8 +48,8 @@ impl Client {
             let odd = || EtcdError::Odd(self.member().to_string());
             if is_begun { Ok(Watch { answer, begun: Instant::now() }) } else { Err(odd()) }
         };
-        let silent = |_| EtcdError::NoAnswer(format!("{}: no watch within {BEGIN_MAX:?}", self.member()));
-        timeout(BEGIN_MAX, begin).await.map_err(silent)?
+        let silent = |_| EtcdError::NoAnswer(format!("{}: no watch within {CALL_MAX:?}", self.member()));
+        timeout(CALL_MAX, begin).await.map_err(silent)?
     }
 }
 

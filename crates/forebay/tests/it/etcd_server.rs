@@ -1,4 +1,5 @@
 //! An etcd of a test's own: a folder under the temporary one, free ports.
+#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -72,6 +73,8 @@ impl EtcdServer {
         etcd.arg("--data-dir").arg(self.folder.join("data")).args(["--listen-client-urls", &client]);
         etcd.args(["--advertise-client-urls", &client, "--listen-peer-urls", &peer]);
         etcd.args(["--initial-advertise-peer-urls", &peer, "--initial-cluster", &format!("default={peer}")]);
+        // Behind a restart leases last for an election time-out longer.
+        etcd.args(["--election-timeout", "500", "--heartbeat-interval", "50"]);
         if self.pair.is_some() {
             etcd.arg("--cert-file").arg(self.folder.join("etcd.pem"));
             etcd.arg("--key-file").arg(self.folder.join("etcd.key"));
