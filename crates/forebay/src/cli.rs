@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod dead;
+mod drain;
 mod load;
 mod route;
 mod schema;
@@ -28,6 +29,7 @@ const WRITER_DATA: &str = "./forebay-writer";
 pub(crate) use bench::BenchFlags;
 pub(crate) use check::CheckFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
+pub(crate) use drain::DrainFlags;
 pub(crate) use load::LoadFlags;
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
@@ -77,6 +79,13 @@ pub(crate) enum Command {
         after_help = "Example: forebay check --config forebay.toml\n         forebay check --role writer --config writer.toml"
     )]
     Check(CheckFlags),
+    /// Delivers what is left in the data directory of a server that is gone, closes what is open, and ends
+    ///
+    /// No event is accepted meanwhile. Windows of aggregates that are open end, and objects that aren't full are written. It may be broken off and
+    /// run again. Exits with 0 if everything is stored: the directory can be deleted then. Exits with 3 if something stays, and lists it; with 1
+    /// if it can't start, as beside a running server; with 2 if the configuration is wrong.
+    #[command(after_help = "Example: forebay drain --config gateway.toml --data /var/lib/forebay")]
+    Drain(DrainFlags),
     /// Takes one payload through the schema and the steps of its type, and shows what each step does
     ///
     /// Without a type the configuration tells it, as for a request whose path names none. Nothing is stored. Exits with 0 if the event would be

@@ -12,6 +12,7 @@ mod dead_json;
 mod descriptors;
 mod discovery;
 mod disk_size;
+mod drain_command;
 mod exposition;
 mod file_size;
 mod file_stamp;
@@ -25,6 +26,7 @@ mod memory;
 mod memory_limit;
 mod metrics;
 mod object_board;
+mod opened;
 mod output;
 mod ports_tls;
 mod read_back;
@@ -35,6 +37,7 @@ mod route_json;
 mod schema_command;
 mod schema_files;
 mod serve;
+mod serve_error;
 mod test_command;
 mod text_file;
 mod tls_files;
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Gateway(flags) => exit(serve::run(&flags.into_common(), &environment)),
         Command::Writer(flags) => exit(writer_command::run(&flags.into_common(), &environment)),
         Command::Check(flags) => exit(check::run(flags, role, &environment)),
+        Command::Drain(flags) => exit(drain_command::run(&flags, role, &environment)),
         Command::Try(flags) => exit(try_command::run(&flags, &environment)),
         Command::Test(flags) => exit(test_command::run(&flags, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),
