@@ -36,7 +36,7 @@ pub(crate) use index::Recount;
 pub use news::LastDead;
 pub(crate) use office::Desk;
 pub use office::{DeadError, DeadLetterOffice};
-pub use offline::{damaged_dead_letters, read_dead_letters};
+pub use offline::{damaged_dead_letters, each_dead_letter, read_dead_letters};
 pub(crate) use offline::{set_aside_events, sinks_with_letters};
 pub(crate) use replay::{Clerk, SinkSlot, clerk};
 pub use replay::{DeadAction, DeadOutcome};

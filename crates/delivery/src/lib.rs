@@ -46,7 +46,7 @@ pub use change::{ChangeError, DeliveryControl, GivenUp};
 pub use condition::Condition;
 pub use dead_letters::{
     DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, LastDead,
-    damaged_dead_letters, read_dead_letters,
+    damaged_dead_letters, each_dead_letter, read_dead_letters,
 };
 pub use delivery::{Delivery, StartError};
 pub use ledger::{Ledger, Row, SinkRow};

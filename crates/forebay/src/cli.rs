@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod dead;
 mod health;
+mod drain;
 mod load;
 mod route;
 mod schema;
@@ -31,6 +32,7 @@ pub(crate) use bench::BenchFlags;
 pub(crate) use check::CheckFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
 pub(crate) use health::HealthFlags;
+pub(crate) use drain::DrainFlags;
 pub(crate) use load::LoadFlags;
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
@@ -86,6 +88,13 @@ pub(crate) enum Command {
     /// answer comes within 3 seconds.
     #[command(after_help = "Example: forebay health\n         forebay health --ready --role writer")]
     Health(HealthFlags),
+    /// Delivers what is left in the data directory of a server that is gone, closes what is open, and ends
+    ///
+    /// No event is accepted meanwhile. Windows of aggregates that are open end, and objects that aren't full are written. It may be broken off and
+    /// run again. Exits with 0 if everything is stored: the directory can be deleted then. Exits with 3 if something stays, and lists it; with 1
+    /// if it can't start, as beside a running server; with 2 if the configuration is wrong.
+    #[command(after_help = "Example: forebay drain --config gateway.toml --data /var/lib/forebay")]
+    Drain(DrainFlags),
     /// Takes one payload through the schema and the steps of its type, and shows what each step does
     ///
     /// Without a type the configuration tells it, as for a request whose path names none. Nothing is stored. Exits with 0 if the event would be

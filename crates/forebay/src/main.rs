@@ -14,6 +14,7 @@ mod descriptors;
 mod discovery;
 mod disk_size;
 mod etcd;
+mod drain_command;
 mod exposition;
 mod file_size;
 mod file_stamp;
@@ -29,6 +30,7 @@ mod memory;
 mod memory_limit;
 mod metrics;
 mod object_board;
+mod opened;
 mod output;
 mod owner_file;
 mod ports_tls;
@@ -42,6 +44,7 @@ mod schema_command;
 mod schema_files;
 mod serve;
 mod service_manager;
+mod serve_error;
 mod test_command;
 mod text_file;
 mod tls_files;
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::Writer(flags) => exit(writer_command::run(&flags.into_common(), &environment)),
         Command::Check(flags) => exit(check::run(flags, role, &environment)),
         Command::Health(flags) => exit(health_command::run(&flags, role, &environment)),
+        Command::Drain(flags) => exit(drain_command::run(&flags, role, &environment)),
         Command::Try(flags) => exit(try_command::run(&flags, &environment)),
         Command::Test(flags) => exit(test_command::run(&flags, &environment)),
         Command::Journal(command) => exit(journal_command::run(&command)),

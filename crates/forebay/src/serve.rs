@@ -3,20 +3,16 @@
 //! It starts in the order in which the parts depend on each other, and stops in the reverse order.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::net::TcpListener;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use access::Tokens;
-use delivery::{Delivery, Options, Reporter, Saved, SinkSetup};
+use delivery::{Delivery, SinkSetup};
 use event::memory::Budgets;
-use eventlog::{EventLog, LogOptions, Types};
+use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
-use journal::disk::OsDisk;
-use journal::{DataDirectory, Finding};
+use journal::DataDirectory;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -26,78 +22,21 @@ use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
 use crate::config::{Configuration, Environment, LoadError, Report, Stopping};
 use crate::discovery::UpstreamBoard;
-use crate::disk_size::{self, SmallDisk};
-use crate::memory::Plan;
 use crate::metrics::Metrics;
 use crate::object_board::ObjectBoard;
+use crate::opened::{Opened, plan_memory, seal};
 use crate::ports_tls::PortsTls;
 use crate::reload::{Inputs, Parts, ReloadCounters, ReloadDesk, Reloader};
+use crate::serve_error::ServeError;
 use crate::service_manager::{ServiceManager, State};
-use crate::tls_files::TlsFilesError;
-use crate::token_file::TokenFileError;
 use crate::token_watch::TokenWatch;
 use crate::type_board::TypeBoard;
-use crate::{admin, allocator, banner, log, mapped_code, memory, wiring};
+use crate::{admin, allocator, banner, log, mapped_code, wiring};
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
 pub(crate) const EXIT_AT_ONCE: i32 = 143;
-
-/// Why Forebay can't serve, or stopped.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ServeError {
-    /// The data directory can't be used.
-    #[error(transparent)]
-    Directory(#[from] journal::DirectoryError),
-    /// Its disk is too small.
-    #[error(transparent)]
-    SmallDisk(#[from] SmallDisk),
-    /// The tokens can't be read.
-    #[error(transparent)]
-    Tokens(#[from] TokenFileError),
-    /// Certificates or keys can't be used.
-    #[error("TLS: {0}")]
-    Tls(#[from] TlsFilesError),
-    /// The ledger can't be read.
-    #[error(transparent)]
-    Ledger(#[from] delivery::LoadError),
-    /// A journal can't be opened.
-    #[error(transparent)]
-    Log(#[from] eventlog::OpenLogError),
-    /// Delivery can't start.
-    #[error(transparent)]
-    Delivery(#[from] delivery::StartError),
-    /// An address can't be listened on.
-    #[error("can't listen on {address}: {source}; choose another address with {flag}, or end what has it")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The flag that chooses it.
-        flag: &'static str,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The operating system refused something that every start needs.
-    #[error("can't {what}: {source}")]
-    System {
-        /// What was tried.
-        what: &'static str,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The data directory's shards can't be listed.
-    #[error("can't read {path}: {source}")]
-    Shards {
-        /// The directory.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The journal failed while Forebay ran.
-    #[error("{0}")]
-    JournalFailed(String),
-}
 
 /// Serves until a signal comes, and gives the process's exit code.
 ///
@@ -201,7 +140,7 @@ async fn serve(
 }
 
 /// A second signal ends the process at once.
-async fn end_at_once(mut signals: Signals) {
+pub(crate) async fn end_at_once(mut signals: Signals) {
     signals.next().await;
     log::warning("stopped at once; what was acknowledged is in the journal");
     log::flush();
@@ -223,25 +162,6 @@ fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpLi
         tokio::net::TcpListener::from_std(listener)
     });
     Ok((intake, admin.map_err(failed(gateway.admin, "--admin"))?))
-}
-
-/// Divides the memory that there is, and says what an operator should know of it.
-fn plan_memory(configuration: &mut Configuration, data: &std::path::Path) -> Budgets {
-    // A directory that has more shards than are configured keeps them.
-    let there =
-        DataDirectory::look(data).ok().and_then(|directory| directory.shards_on_disk().ok()).unwrap_or_default();
-    let plan = Plan::of(configuration, configured_shards(configuration).max(there).into());
-    if let Some(warning) = plan.warning() {
-        log::warning(warning);
-    }
-    if let Some(summary) = plan.summary() {
-        log::info(summary);
-    }
-    if plan.is_limited() {
-        allocator::give_back_at_once();
-    }
-    memory::limit_aggregates(configuration, &plan.budgets);
-    plan.budgets
 }
 
 /// What everything is started with.
@@ -275,23 +195,8 @@ impl Running {
         (sinks, reload): (Vec<SinkSetup>, ReloadDesk),
     ) -> Result<Self, ServeError> {
         let Start { configuration, data, tokens, tls, memory } = start;
-        let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
-        let saved = Saved::load(&directory)?;
-        saved.findings().iter().for_each(log::warning);
-        let shards = shards(configuration, &directory, &saved)?;
-        check_disk(configuration, &directory, shards, &sinks)?;
-        let log_options = saved.log_options(shards);
-        let report = |shard, finding: &Finding| log::warning(format_args!("journal of shard {shard}: {finding}"));
-        let log_options = LogOptions { keep_free: configuration.journal.keep_free, memory, report, ..log_options };
-        let log = Arc::new(EventLog::open(&directory, &log_options)?);
-        warn_of_oddities(&log, &directory, shards);
-        let delivery = Delivery::start(
-            &log,
-            &directory,
-            wiring::delivery(configuration, sinks.clone()),
-            saved,
-            Options { memory, ..Options::new(Arc::new(Log)) },
-        )?;
+        let opened = Opened::start(configuration, data, memory, sinks.clone())?;
+        let Opened { log, delivery, directory } = opened;
         wiring::warn_of_descriptors(&configuration.gateway, &memory);
         let objects = ObjectBoard::new(delivery.lanes().clone(), &memory);
         let options = GatewayOptions {
@@ -350,56 +255,9 @@ impl Running {
             log::warning("some requests were still in flight and got no answer");
         }
         self.delivery.stop(deliver);
-        for shard in self.log.shards() {
-            shard.close().map_err(|error| ServeError::JournalFailed(error.to_string()))?;
-        }
+        seal(&self.log)?;
         log::info("stopped");
         Ok(0)
-    }
-}
-
-/// Reports losses that the operator hasn't accepted, also those that earlier starts have found, and what lies among the journals.
-fn warn_of_oddities(log: &EventLog, directory: &DataDirectory, shards: u16) {
-    let is_of_shard = |loss: &&eventlog::Loss| matches!(loss.from, eventlog::LostFrom::Shard(_));
-    log.losses().open_ones().iter().filter(is_of_shard).for_each(|loss| log::warning(loss.message()));
-    for path in directory.strays(shards).unwrap_or_default() {
-        log::warning(format_args!("{} is no shard's journal and is left alone: move it elsewhere", path.display()));
-    }
-}
-
-fn configured_shards(configuration: &Configuration) -> u16 {
-    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    configuration.gateway.shards_for(cores).get()
-}
-
-/// As many shards as configured, and no fewer than the directory has or had, so that no journal stays behind.
-fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &Saved) -> Result<u16, ServeError> {
-    let wanted = configured_shards(configuration);
-    let there = directory
-        .shards_on_disk()
-        .map_err(|source| ServeError::Shards { path: directory.path().to_owned(), source })?;
-    let counted = u16::try_from(saved.counted_up_to().len()).unwrap_or(u16::MAX);
-    Ok(wanted.max(there).max(counted))
-}
-
-/// A disk that can't say how large it is will do.
-fn check_disk(
-    configuration: &Configuration,
-    directory: &DataDirectory,
-    shards: u16,
-    sinks: &[SinkSetup],
-) -> Result<(), SmallDisk> {
-    let bytes_all = directory.disk().space(directory.path()).map_or(0, |space| space.bytes_all);
-    let stores = sinks.iter().filter(|setup| setup.sink.traits().on_this_disk).count() as u64;
-    disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)
-}
-
-/// Passes delivery's messages on to the log.
-struct Log;
-
-impl Reporter for Log {
-    fn report(&self, message: &str) {
-        log::warning(message);
     }
 }
 

@@ -27,10 +27,40 @@ pub fn read_dead_letters(
     with_payload: bool,
 ) -> io::Result<DeadList> {
     let mut found = DeadList::default();
+    found.lost = each_held(directory, filter, &mut |sink, record| {
+        found.add(limit, || DeadLetter::of(sink, record, with_payload));
+    })?;
+    Ok(found)
+}
+
+/// Hands over each letter that [`read_dead_letters`] lists without a limit, one at a time, and gives the positions of these journals that
+/// are lost.
+///
+/// # Errors
+/// What the file system says.
+pub fn each_dead_letter(
+    directory: &DataDirectory,
+    filter: &DeadFilter,
+    with_payload: bool,
+    take: &mut dyn FnMut(DeadLetter),
+) -> io::Result<u64> {
+    each_held(directory, filter, &mut |sink, record| {
+        if let Some(letter) = DeadLetter::of(sink, record, with_payload) {
+            take(letter);
+        }
+    })
+}
+
+fn each_held(
+    directory: &DataDirectory,
+    filter: &DeadFilter,
+    take: &mut dyn FnMut(&SinkName, &Record<'_>),
+) -> io::Result<u64> {
+    let mut lost = 0;
     let losses = Losses::open(directory)?.open_ones();
     for sink in sinks_with_letters(directory)?.iter().filter(|sink| filter.names(sink)) {
         let is_here = |loss: &&Loss| matches!(&loss.from, LostFrom::Dead(name) if **name == **sink);
-        found.lost += losses.iter().filter(is_here).map(Loss::count).sum::<u64>();
+        lost += losses.iter().filter(is_here).map(Loss::count).sum::<u64>();
         let path = directory.path().join(DIRECTORY).join(&**sink);
         // Twice: only the end of the journal tells which of its letters are still held.
         let mut index = Index::default();
@@ -38,11 +68,11 @@ pub fn read_dead_letters(
         visit(directory, &path, &mut |at, record| {
             let held = record.dead.is_some_and(|dead| index.is_held_at(at, &dead));
             if held && filter.takes(record) {
-                found.add(limit, || DeadLetter::of(sink, record, with_payload));
+                take(sink, record);
             }
         })?;
     }
-    Ok(found)
+    Ok(lost)
 }
 
 /// What is damaged or missing in the journals of dead letters, each with its directory. Changes nothing.

@@ -204,6 +204,25 @@ fn results_are_journaled_and_delivered_like_events() {
     });
 }
 
+#[test]
+fn a_drain_ends_windows_that_are_open_and_the_clock_does_not_move() {
+    run(async {
+        let mut world = world(12, &definition());
+        world.start();
+        for (shard, at, group) in [(0, 1, 1), (1, 5, 2), (1, 195, 1)] {
+            assert!(hit(&mut world, shard, at, group, 1).await);
+        }
+        let mut journals = Journals::default();
+        assert!(world.drain(Duration::from_secs(60)).await, "{:?}", world.messages());
+        assert_eq!(stored(&world, "hits.sums").len(), 3);
+        world.kill(12).await;
+        world.start();
+        journals.check(&world, &definition());
+        assert!(world.drain(Duration::from_secs(60)).await, "there is nothing left to do");
+        assert_eq!(stored(&world, "hits.sums").len(), 3);
+    });
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Hit { shard: u16, at: i64, group: u64, value: u64 },
@@ -212,6 +231,7 @@ enum Step {
     Kill,
     PowerFailure { operations: u64 },
     Stop,
+    Drain { milliseconds: u64 },
     Reload,
     DamageCheckpoint,
     Fail { calls: usize },
@@ -226,6 +246,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::Kill),
         4 => (1_u64..40).prop_map(|operations| Step::PowerFailure { operations }),
         1 => Just(Step::Stop),
+        2 => (1_u64..400).prop_map(|milliseconds| Step::Drain { milliseconds }),
+        1 => (10_000_u64..60_000).prop_map(|milliseconds| Step::Drain { milliseconds }),
         1 => Just(Step::Reload),
         1 => Just(Step::DamageCheckpoint),
         1 => (1_usize..4).prop_map(|calls| Step::Fail { calls }),
@@ -252,6 +274,11 @@ async fn take(world: &mut World, step: &Step, seed: u64) {
         }
         Step::Stop => {
             world.stop().await;
+            world.kill(seed).await;
+            world.start();
+        }
+        Step::Drain { milliseconds } => {
+            world.drain(Duration::from_millis(milliseconds)).await;
             world.kill(seed).await;
             world.start();
         }

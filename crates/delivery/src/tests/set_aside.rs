@@ -1,5 +1,7 @@
 //! Events that a keyed store refuses for now while it takes others.
 
+use std::time::Duration;
+
 use journal::simulated_disk::SimulatedDisk;
 
 use super::world::{FENCED, KEYED, World, id, name, run, seconds};
@@ -50,6 +52,22 @@ fn an_event_that_is_refused_for_now_holds_up_no_other_and_is_named() {
         world.keyed.heal();
         world.settle().await;
         assert_eq!((counts(&world), set_aside(&world).0), ((10_005, 0, 0), 0));
+        world.check_all().await;
+    });
+}
+
+#[test]
+fn a_drain_waits_for_what_is_set_aside() {
+    run(async {
+        let mut world = with_one_aside(109).await;
+        assert!(!world.drain(Duration::from_secs(300)).await);
+        assert_eq!(counts(&world), (4, 0, 1));
+        world.keyed.heal();
+        assert!(world.drain(Duration::from_secs(300)).await);
+        world.kill(109).await;
+        world.start();
+        assert_eq!((counts(&world), set_aside(&world).0), ((5, 0, 0), 0));
+        world.settle().await;
         world.check_all().await;
     });
 }

@@ -276,6 +276,17 @@ impl World {
         process.task.await.unwrap();
     }
 
+    /// Drains it for so long at most, and says whether it came to its end. Else it goes on.
+    pub(super) async fn drain(&mut self, at_most: Duration) -> bool {
+        let process = self.process.as_mut().unwrap();
+        process.orders.send_replace(Order::Drain);
+        let has_ended = tokio::time::timeout(at_most, &mut process.task).await.is_ok();
+        if has_ended {
+            self.process = None;
+        }
+        has_ended
+    }
+
     /// Appends events and says how many were acknowledged.
     pub(super) async fn append(&mut self, shard: u16, type_name: &str, count: u64) -> usize {
         let log = self.process().log.clone();

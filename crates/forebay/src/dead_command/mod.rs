@@ -23,7 +23,7 @@ use crate::config::{self, Environment, Flags, LoadError};
 use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::log;
 use crate::output::Output;
-pub(crate) use print::on_one_line;
+pub(crate) use print::{json as letter_as_json, on_one_line};
 
 /// Letters of one event: one for each sink, unless ids were used twice.
 const SHOW_MAX: u64 = 1000;

@@ -45,7 +45,7 @@ pub(super) fn whole(output: &mut impl Write, letter: &LetterJson) -> io::Result<
 }
 
 /// A letter as JSON on one line. A line break in a payload is white space between tokens, so it may become a blank.
-pub(super) fn json(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
+pub(crate) fn json(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
     let text = serde_json::to_string(letter)?.replace(['\n', '\r'], " ");
     // Programs get the bytes as they are.
     let shown = if io::stdout().is_terminal() { json_shown(&text) } else { text };

@@ -20,6 +20,7 @@ mod conditions;
 mod copies;
 mod dead;
 mod directory;
+mod drain;
 mod duckdb;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod elasticsearch;

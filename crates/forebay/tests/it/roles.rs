@@ -40,6 +40,24 @@ fn the_environment_alone_makes_a_writer_and_a_gateway() {
 }
 
 #[test]
+fn a_gateway_without_a_configuration_shows_the_token_that_a_file_holds() {
+    let folder = Folder::new();
+    let at = folder.path("writer");
+    let made = forebay().args(["token", "new", "gateways", "--scope", "deliver", "--data"]).arg(&at).output().unwrap();
+    let secret = folder.write("secret", made.stdout);
+    let writer = BackEnd::start_on(&at, "127.0.0.1:0", &[]);
+    let mut command = forebay();
+    command
+        .env("FOREBAY_ROLE", "gateway")
+        .env("FOREBAY_WRITERS", writer.url())
+        .env("FOREBAY_WRITERS_TOKEN_FILE", secret);
+    let server = Server::start_command(command, &folder.data());
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    assert_eq!(payloads(&at), ["1"]);
+}
+
+#[test]
 fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
     let folder = Folder::new();
     let of_writer = folder.write("writer.toml", "[writer]\nlisten = \"127.0.0.1:8081\"\n");
@@ -59,6 +77,19 @@ fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
         (&[], &["check", "--data", data, "--config", &of_writer], 2, "run `forebay writer` with it"),
         (&[], &["check", "--role", "writer", "--data", data, "--config", &of_writer], 0, "listen  127.0.0.1:8081"),
         (&[("FOREBAY_ROLE", "writer")], &["check", "--data", data, "--config", &of_writer], 0, "sink    local: sqlite"),
+        (
+            &[("FOREBAY_WRITERS", "http://127.0.0.1:9")],
+            &["serve", "--data", data],
+            2,
+            "writers are named, and `forebay serve` has none",
+        ),
+        (
+            &[("FOREBAY_ROLE", "serve"), ("FOREBAY_WRITERS", "http://127.0.0.1:9")],
+            &["check"],
+            2,
+            "unset FOREBAY_WRITERS",
+        ),
+        (&[("FOREBAY_ROLE", "writer")], &["drain", "--data", data], 2, "a writer has no journal"),
         (&[("FOREBAY_ROLE", "writer")], &["token", "list", "--data", data], 0, "no token was ever made"),
     ] {
         let (found, text) = run(variables, arguments);

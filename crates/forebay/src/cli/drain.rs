@@ -1,0 +1,39 @@
+//! What can be typed after `forebay drain`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{Common, Data};
+use crate::role::Role;
+
+/// `forebay drain`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DrainFlags {
+    /// The configuration of the server that is gone (TOML)
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    data: Data,
+    /// As of `forebay gateway` [env: FOREBAY_WRITERS]
+    #[arg(long = "writer", value_name = "URL")]
+    writers: Vec<String>,
+    /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
+    /// Give up when nothing was stored for so long
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = event::length::parse)]
+    pub(crate) timeout: Duration,
+    /// Write the dead letters with their payloads to this file, which must not exist, one JSON object a line; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dead_letters: Option<PathBuf>,
+}
+
+impl DrainFlags {
+    /// The flags that a server of this role would have.
+    pub(crate) fn common(&self, role: Option<Role>) -> Common {
+        let Self { config, data, writers, log_level, .. } = self.clone();
+        Common { config, data, listen: None, admin: None, log_level, writers, role }
+    }
+}

@@ -1,0 +1,132 @@
+//! The journal of a data directory and the delivery from it: what a server and `forebay drain` have in common.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use delivery::{Delivery, Options, Reporter, Saved, SinkSetup};
+use event::memory::Budgets;
+use eventlog::{EventLog, LogOptions};
+use journal::disk::OsDisk;
+use journal::{DataDirectory, Finding};
+
+use crate::config::Configuration;
+use crate::disk_size::{self, SmallDisk};
+use crate::memory::Plan;
+use crate::serve_error::ServeError;
+use crate::{allocator, log, memory, wiring};
+
+/// An open data directory from which events are delivered.
+pub(crate) struct Opened {
+    pub(crate) log: Arc<EventLog>,
+    pub(crate) delivery: Delivery,
+    /// Given back last.
+    pub(crate) directory: DataDirectory,
+}
+
+impl Opened {
+    /// Opens the journal and starts to deliver from it.
+    ///
+    /// # Errors
+    /// [`ServeError`] says what stands in the way.
+    pub(crate) fn start(
+        configuration: &Configuration,
+        data: &Path,
+        memory: Budgets,
+        sinks: Vec<SinkSetup>,
+    ) -> Result<Self, ServeError> {
+        let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
+        let saved = Saved::load(&directory)?;
+        saved.findings().iter().for_each(log::warning);
+        let shards = shards(configuration, &directory, &saved)?;
+        check_disk(configuration, &directory, shards, &sinks)?;
+        let log_options = saved.log_options(shards);
+        let report = |shard, finding: &Finding| log::warning(format_args!("journal of shard {shard}: {finding}"));
+        let log_options = LogOptions { keep_free: configuration.journal.keep_free, memory, report, ..log_options };
+        let log = Arc::new(EventLog::open(&directory, &log_options)?);
+        warn_of_oddities(&log, &directory, shards);
+        let delivery = Delivery::start(
+            &log,
+            &directory,
+            wiring::delivery(configuration, sinks),
+            saved,
+            Options { memory, ..Options::new(Arc::new(Log)) },
+        )?;
+        Ok(Self { log, delivery, directory })
+    }
+}
+
+/// Seals the journal, when nothing is appended to it any more.
+///
+/// # Errors
+/// The disk failed: the next start recovers.
+pub(crate) fn seal(log: &EventLog) -> Result<(), ServeError> {
+    let seal =
+        |shard: &Arc<eventlog::Shard>| shard.close().map_err(|error| ServeError::JournalFailed(error.to_string()));
+    log.shards().iter().try_for_each(seal)
+}
+
+/// Divides the memory that there is, and says what an operator should know of it.
+pub(crate) fn plan_memory(configuration: &mut Configuration, data: &Path) -> Budgets {
+    // A directory that has more shards than are configured keeps them.
+    let there =
+        DataDirectory::look(data).ok().and_then(|directory| directory.shards_on_disk().ok()).unwrap_or_default();
+    let plan = Plan::of(configuration, configured_shards(configuration).max(there).into());
+    if let Some(warning) = plan.warning() {
+        log::warning(warning);
+    }
+    if let Some(summary) = plan.summary() {
+        log::info(summary);
+    }
+    if plan.is_limited() {
+        allocator::give_back_at_once();
+    }
+    memory::limit_aggregates(configuration, &plan.budgets);
+    plan.budgets
+}
+
+/// Reports losses that the operator hasn't accepted, also those that earlier starts have found, and what lies among the journals.
+fn warn_of_oddities(log: &EventLog, directory: &DataDirectory, shards: u16) {
+    let is_of_shard = |loss: &&eventlog::Loss| matches!(loss.from, eventlog::LostFrom::Shard(_));
+    log.losses().open_ones().iter().filter(is_of_shard).for_each(|loss| log::warning(loss.message()));
+    for path in directory.strays(shards).unwrap_or_default() {
+        log::warning(format_args!("{} is no shard's journal and is left alone: move it elsewhere", path.display()));
+    }
+}
+
+fn configured_shards(configuration: &Configuration) -> u16 {
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    configuration.gateway.shards_for(cores).get()
+}
+
+/// As many shards as configured, and no fewer than the directory has or had, so that no journal stays behind.
+fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &Saved) -> Result<u16, ServeError> {
+    let wanted = configured_shards(configuration);
+    let there = directory
+        .shards_on_disk()
+        .map_err(|source| ServeError::Shards { path: directory.path().to_owned(), source })?;
+    let counted = u16::try_from(saved.counted_up_to().len()).unwrap_or(u16::MAX);
+    Ok(wanted.max(there).max(counted))
+}
+
+/// A disk that can't say how large it is will do.
+fn check_disk(
+    configuration: &Configuration,
+    directory: &DataDirectory,
+    shards: u16,
+    sinks: &[SinkSetup],
+) -> Result<(), SmallDisk> {
+    let bytes_all = directory.disk().space(directory.path()).map_or(0, |space| space.bytes_all);
+    let stores = sinks.iter().filter(|setup| setup.sink.traits().on_this_disk).count() as u64;
+    disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)
+}
+
+/// Passes delivery's messages on to the log.
+struct Log;
+
+impl Reporter for Log {
+    fn report(&self, message: &str) {
+        log::warning(message);
+    }
+}

@@ -1,0 +1,215 @@
+//! `forebay drain`: what a server leaves behind that is gone comes to its end, and then the data directory can be deleted.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::free_port::free_address;
+use crate::support::{Folder, Running, Server, forebay, payloads, wait_until};
+use crate::two_services::{BackEnd, gateway};
+
+const DRAINED: &str = "everything is stored: ";
+
+/// A run that has ended: its exit code, and what it printed on both outputs.
+#[derive(Debug)]
+struct Drained {
+    code: Option<i32>,
+    text: String,
+    log: String,
+}
+
+fn command(folder: &Folder, arguments: &[&str]) -> Command {
+    let mut command = forebay();
+    command.arg("drain").args(arguments).arg("--data").arg(folder.data());
+    command
+}
+
+fn drain(folder: &Folder, arguments: &[&str]) -> Drained {
+    let output = command(folder, arguments).output().unwrap();
+    let [text, log] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    Drained { code: output.status.code(), text, log }
+}
+
+#[track_caller]
+fn drain_all(folder: &Folder, arguments: &[&str]) {
+    let drained = drain(folder, arguments);
+    assert!(drained.code == Some(0) && drained.text.starts_with(DRAINED), "{drained:?}");
+}
+
+/// Kills a server as soon as it has answered these posts.
+fn post_and_kill(server: Server, bodies: impl Iterator<Item = String>) {
+    for body in bodies {
+        assert_eq!(server.post("/ingest/event/access", &body).0, 200);
+    }
+    server.signal("-KILL");
+    server.wait_end();
+}
+
+fn rows(folder: &Path, of: &str) -> Vec<String> {
+    let store = rusqlite::Connection::open(folder.join("events.db")).unwrap();
+    let mut rows = store.prepare("select payload from events where type = ?1 order by payload").unwrap();
+    rows.query_map([of], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+/// Twenty payloads in the order of their bytes.
+fn numbers() -> impl Iterator<Item = String> {
+    (10..30).map(|number| format!("{{\"number\": {number}}}"))
+}
+
+#[test]
+fn what_a_killed_gateway_leaves_is_stored_once_and_an_unreachable_store_is_named() {
+    let folder = Folder::new();
+    let address = free_address().to_string();
+    let url = format!("http://{address}");
+    let at = folder.path("writer");
+    let server = gateway(&folder.data(), &["--writer", &url], &folder.path("log"));
+    post_and_kill(server, numbers());
+
+    let drained = drain(&folder, &["--writer", &url, "--timeout", "1s"]);
+    assert_eq!(drained.code, Some(3), "{drained:?}");
+    assert!(drained.text.starts_with("local  access  waiting  20 pending: "), "{drained:?}");
+    assert!(drained.log.contains("giving up (--timeout)"), "{drained:?}");
+
+    let _writer = BackEnd::start_on(&at, &address, &[]);
+    for _ in 0..2 {
+        drain_all(&folder, &["--writer", &url]);
+        assert_eq!(payloads(&at), numbers().collect::<Vec<_>>());
+    }
+    // The variables of a container name the writers as well.
+    let mut of_container = command(&folder, &[]);
+    let output = of_container.env("FOREBAY_ROLE", "gateway").env("FOREBAY_WRITERS", &url).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // Nothing is spoilt for a server: it goes on where the other one was.
+    let server = gateway(&folder.data(), &["--writer", &url], &folder.path("log"));
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    assert_eq!(payloads(&at).len(), 21);
+}
+
+#[test]
+fn it_starts_neither_beside_a_server_nor_without_a_directory_nor_with_a_wrong_configuration() {
+    let folder = Folder::new();
+    let missing = drain(&folder, &[]);
+    assert!(missing.code == Some(1) && missing.log.contains("there is no data directory"), "{missing:?}");
+    assert!(!folder.data().exists(), "nothing is made");
+    let server = Server::start(&folder.data());
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    let beside = drain(&folder, &[]);
+    assert!(beside.code == Some(1) && beside.log.contains("is in use"), "{beside:?}");
+    assert_eq!(server.post("/ingest/event", "2").0, 200);
+    assert_eq!(server.stop("-TERM"), Some(0));
+    let config = folder.write("wrong.toml", "[sinks.a]\n");
+    let wrong = drain(&folder, &["--config", &config]);
+    assert!(wrong.code == Some(2) && wrong.log.contains("`sinks.a.kind` is missing"), "{wrong:?}");
+    drain_all(&folder, &[]);
+    assert_eq!(payloads(&folder.data()), ["1", "2"]);
+}
+
+/// Windows and objects that would be open for long.
+const OPEN: &str = "[types.access]\nroutes = [\"local\", \"archive\"]\n[types.access.aggregate.hits]\nwindow = \"1day\"\n\
+                    measures = { requests = \"count\", bytes = \"sum:/n\" }\nroutes = [\"local\", \"archive\"]\n\
+                    [types.access.aggregate.visits]\nwindow = \"session 12h\"\nmeasures = { pages = \"count\" }\nroutes = [\"local\"]\n\
+                    [sinks.local]\nkind = \"sqlite\"\n\
+                    [sinks.archive]\nkind = \"directory\"\npath = \"../archive\"\nenvelope = true\nmax_age = \"1h\"\n";
+
+#[test]
+fn open_windows_end_and_objects_are_written_that_are_not_full() {
+    let folder = Folder::new();
+    let config = folder.write("forebay.toml", OPEN);
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
+    post_and_kill(server, (0..10).map(|number| format!("{{\"n\": {number}}}")));
+    for _ in 0..2 {
+        drain_all(&folder, &["--config", &config]);
+        let [hits, visits] = ["access.hits", "access.visits"].map(|of| rows(&folder.data(), of));
+        // At midnight the events are in two windows.
+        let sum = |results: &[String], member: &str| -> u64 {
+            let of = |text: &String| serde_json::from_str::<serde_json::Value>(text).unwrap()[member].as_u64().unwrap();
+            results.iter().map(of).sum()
+        };
+        assert_eq!((sum(&hits, "requests"), sum(&hits, "bytes"), sum(&visits, "pages")), (10, 45, 10));
+        assert_eq!(visits.len(), 1);
+        let archived = crate::directory::read(&folder.path("archive"));
+        assert_eq!(archived.len(), 10 + hits.len(), "each event and each result once");
+    }
+}
+
+#[test]
+fn one_that_is_killed_midway_is_run_again_and_nothing_is_lost_or_stored_twice() {
+    const EVENTS: usize = 400;
+    let folder = Folder::new();
+    // Many small objects, so that kills meet some of them, and a store that isn't there, so that no run comes to its end.
+    let routes = "routes = [\"local\", \"archive\"";
+    let open = OPEN.replacen(routes, &format!("{routes}, \"late\""), 1);
+    let late = "[sinks.late]\nkind = \"directory\"\npath = \"../late\"\nenvelope = true\n";
+    let config = folder.write("forebay.toml", format!("{open}max_records = 5\n{late}"));
+    let blocked = ["archive", "late"].map(|name| folder.path(name));
+    blocked.iter().for_each(|path| std::fs::write(path, "no directory").unwrap());
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
+    post_and_kill(server, (0..EVENTS).map(|number| format!("{{\"n\": {number}}}")));
+    std::fs::remove_file(&blocked[0]).unwrap();
+    let files = || std::fs::read_dir(&blocked[0]).into_iter().flatten().count();
+    for round in 0..5 {
+        let before = files();
+        let mut run = command(&folder, &["--config", &config, "--timeout", "1s"]);
+        let mut running = Running(run.stdout(Stdio::null()).spawn().unwrap());
+        // In the last rounds there may be nothing left to write.
+        assert!(wait_until(|| files() > before || running.0.try_wait().unwrap().is_some()));
+        let is_killed = running.0.kill().is_ok() && running.wait_end().is_none();
+        assert!(is_killed || round > 0, "it writes for longer than that");
+    }
+    std::fs::remove_file(&blocked[1]).unwrap();
+    drain_all(&folder, &["--config", &config]);
+    let archived = crate::directory::read(&folder.path("archive"));
+    let (hits, stored) = (rows(&folder.data(), "access.hits"), rows(&folder.data(), "access"));
+    assert_eq!((archived.len(), stored.len()), (EVENTS + hits.len(), EVENTS));
+    let numbers: std::collections::BTreeSet<u64> =
+        archived.values().filter_map(|payload| payload["n"].as_u64()).collect();
+    assert_eq!(numbers.len(), EVENTS, "none is lost");
+    assert_eq!(crate::directory::read(&blocked[1]).len(), EVENTS);
+    let counted =
+        |text: &String| serde_json::from_str::<serde_json::Value>(text).unwrap()["requests"].as_u64().unwrap();
+    assert_eq!(hits.iter().map(counted).sum::<u64>(), EVENTS as u64);
+}
+
+#[test]
+fn a_signal_ends_it_and_what_stays_is_listed() {
+    let folder = Folder::new();
+    let url = format!("http://{}", free_address());
+    let server = gateway(&folder.data(), &["--writer", &url], &folder.path("log"));
+    post_and_kill(server, ["1".to_owned()].into_iter());
+    let mut drain = command(&folder, &["--writer", &url, "--timeout", "24h"]);
+    let mut running = Running(drain.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut log = BufReader::new(running.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(log.any(|line| line.contains("draining: pending events: 1 for local")));
+    std::thread::spawn(move || log.for_each(drop));
+    running.signal("-TERM");
+    assert_eq!(running.wait_end(), Some(3));
+    let text = std::io::read_to_string(running.0.stdout.take().unwrap()).unwrap();
+    // It is looking for its store, or waits for the next attempt.
+    assert!(text.starts_with("local  access  ") && text.contains("  1 pending"), "{text}");
+}
+
+#[test]
+fn dead_letters_stay_and_are_exported_to_a_file_that_is_not_there() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    let store = rusqlite::Connection::open(folder.data().join("events.db")).unwrap();
+    let refuse = "create trigger refuse before insert on events when new.payload like '%bad%' begin select raise(abort, 'no bad ones'); end";
+    assert!(wait_until(|| store.execute_batch(refuse).is_ok()));
+    drop(store);
+    post_and_kill(server, ["\"bad\"", "\"good\""].map(str::to_owned).into_iter());
+    let (file, name) = (folder.path("letters"), folder.text("letters"));
+    let drained = drain(&folder, &["--dead-letters", &name]);
+    assert_eq!((drained.code, &*drained.text), (Some(3), "local  access  dead  1 dead letter(s)\n"), "{drained:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let letter: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&letter["payload"], &letter["type"]), (&"bad".into(), &"access".into()), "{text}");
+    assert!(letter["reason"].as_str().unwrap().contains("no bad ones"), "{text}");
+    let again = drain(&folder, &["--dead-letters", &name]);
+    assert!(again.code == Some(1) && again.log.contains("this file exists"), "{again:?}");
+    let shown = drain(&folder, &["--dead-letters", "-"]);
+    assert_eq!((shown.code, shown.text), (Some(3), format!("{text}{}", drained.text)));
+    assert_eq!(payloads(&folder.data()), ["\"good\"", "1"]);
+}
