@@ -152,6 +152,8 @@ impl Installed<'_> {
             Ok(())
         };
         expect("enabled", said("systemctl", &["is-enabled", "forebay"]), "enabled")?;
+        // So it told systemd that it is ready, or it would not be active.
+        expect("type", said("systemctl", &["show", "--property=Type", "--value", "forebay"]), "notify")?;
         expect("the data", said("stat", &["--format=%U:%G %a", "/var/lib/forebay"]), "forebay:forebay 750")?;
         expect("the configuration", said("stat", &["--format=%U:%G %a", "/etc/forebay"]), "root:forebay 750")?;
         // The one file that was changed is the administrator's.
