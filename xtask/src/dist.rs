@@ -3,6 +3,7 @@
 //! The same commit gives the same bytes: files are sorted, belong to root, and have the time of the commit.
 
 mod debian;
+mod notices;
 mod stage;
 
 use std::path::{Path, PathBuf};

@@ -39,6 +39,11 @@ impl Connection {
         read_answer(&mut self.stream).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
+    /// Sends the beginning of a request; [`Self::send`] sends the rest.
+    pub(crate) fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.get_mut().write_all(bytes)
+    }
+
     pub(crate) fn get(&mut self, path: &str) -> io::Result<Answer> {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
     }

@@ -29,7 +29,8 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(target_directory()?.join(triple).join("release").join("forebay"))
 }
 
-fn triple() -> String {
+/// The target by which cargo knows this machine with the GNU C library.
+pub(crate) fn triple() -> String {
     format!("{}-unknown-linux-gnu", env::consts::ARCH)
 }
 

@@ -2,6 +2,7 @@
 //! acknowledged event is stored once, no answer is cut, and data go with a purge and with nothing else.
 
 mod archive;
+mod in_flight;
 mod machine;
 mod refused;
 mod roles;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::kills::clients::Shared;
 use super::kills::oracle::Oracle;
@@ -22,6 +23,7 @@ use crate::free_port::free_address;
 use crate::http::Connection;
 use crate::random::Random;
 use crate::{metrics, workspace};
+use in_flight::{IS_SUCH, InFlight};
 use machine::Machine;
 
 #[derive(clap::Args)]
@@ -115,15 +117,27 @@ impl Installed<'_> {
         self.outlive_kill()?;
         self.wait_stored()?;
         self.systemctl("stop")?;
-        let rows = self.machine.run("sqlite3", &["-readonly", DATABASE, "select payload from events"])?;
+        let in_flight = self.select(&format!("count(*) from events where {IS_SUCH}"))?;
+        ensure!(
+            in_flight.trim() == newer.len().to_string(),
+            "{} of {} in flight are stored",
+            in_flight.trim(),
+            newer.len()
+        );
+        let rows = self.select(&format!("payload from events where not {IS_SUCH}"))?;
         judge_rows(rows.as_bytes(), Oracle::new(seed, known), folder)
+    }
+
+    /// What is stored, as SQLite's own program reads it.
+    fn select(&self, what: &str) -> Result<String> {
+        self.machine.run("sqlite3", &["-readonly", DATABASE, &format!("select {what}")])
     }
 
     fn install(&self, package: &str) -> Result<()> {
         let variables = format!("FOREBAY_GATEWAY_LISTEN={}\nFOREBAY_GATEWAY_ADMIN={}\n", self.intake, self.admin);
         std::fs::write(self.machine.path("/etc/default/forebay"), variables).context("writing /etc/default/forebay")?;
         self.dpkg("--install", package)?;
-        ensure!(self.is_ready(), "the service is started, and a started service is ready");
+        ensure!(self.is_ready(), "the service was started");
         let config = self.machine.path(CONFIG);
         let text = std::fs::read_to_string(&config).context("reading the configuration")?;
         std::fs::write(config, text + OWN_LINE).context("changing the configuration")
@@ -138,6 +152,8 @@ impl Installed<'_> {
             Ok(())
         };
         expect("enabled", said("systemctl", &["is-enabled", "forebay"]), "enabled")?;
+        // So it told systemd that it is ready, or it would not be active.
+        expect("type", said("systemctl", &["show", "--property=Type", "--value", "forebay"]), "notify")?;
         expect("the data", said("stat", &["--format=%U:%G %a", "/var/lib/forebay"]), "forebay:forebay 750")?;
         expect("the configuration", said("stat", &["--format=%U:%G %a", "/etc/forebay"]), "root:forebay 750")?;
         // The one file that was changed is the administrator's.
@@ -164,7 +180,7 @@ impl Installed<'_> {
         for package in packages {
             thread::sleep(Duration::from_micros(random.below(LIFE_MILLISECONDS_MAX * 1_000)));
             let (before, taken) = (self.main_process()?, shared.taken());
-            refused.push(refused::longest_while(self.intake, || self.dpkg("--install", package))?);
+            refused.push(refused::longest_while(self.intake, || self.replace_by(package, refused.len()))?);
             ensure!(self.main_process()? != before, "the service runs what was installed");
             // Clients that found the port closed wait for this.
             shared.server_is_up();
@@ -173,6 +189,16 @@ impl Installed<'_> {
         let config = std::fs::read_to_string(self.machine.path(CONFIG)).context("reading the configuration")?;
         ensure!(config.ends_with(OWN_LINE), "an upgrade keeps the configuration");
         Ok(refused)
+    }
+
+    /// Upgrades while a request is in flight.
+    fn replace_by(&self, package: &str, number: usize) -> Result<()> {
+        let in_flight = InFlight::begin(self.intake, number)?;
+        thread::scope(|scope| {
+            let ended = scope.spawn(|| in_flight.end());
+            self.dpkg("--install", package)?;
+            ended.join().map_err(|_| anyhow!("a client panicked"))?
+        })
     }
 
     fn reload(&self) -> Result<()> {
@@ -191,6 +217,7 @@ impl Installed<'_> {
     /// Removes the package, which keeps the data, and purges it, which doesn't.
     fn end(&self) -> Result<()> {
         self.systemctl("start")?;
+        ensure!(self.is_ready(), "`systemctl start` returns when requests are taken");
         self.dpkg("--remove", "forebay")?;
         ensure!(!self.is_ready(), "a package that is removed doesn't run");
         for kept in [DATABASE, CONFIG] {

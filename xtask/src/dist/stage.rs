@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::notices;
 use crate::workspace::{output, root, run};
 
 /// Where files go.
@@ -65,6 +66,7 @@ pub(super) fn fill(folder: &Path, layout: Layout, binary: &Path) -> Result<()> {
     for (from, archive, package) in FILES {
         copy(&root.join(from), &folder.join(layout.of(archive, package)))?;
     }
+    write(&folder.join(layout.of("NOTICES", "usr/share/doc/forebay/NOTICES")), &notices::text()?)?;
     for (shell, archive, package) in COMPLETIONS {
         let script = output(Command::new(binary).args(["completions", shell]))?;
         write(&folder.join(layout.of(archive, package)), &script)?;

@@ -1,0 +1,39 @@
+//! A request that has begun when the server is told to stop, and ends while it stops: it is answered.
+
+use std::net::{SocketAddr, TcpStream};
+
+use anyhow::{Context, Result, ensure};
+
+use super::wait;
+use crate::http::{self, Connection};
+
+/// What tells these events from those of the clients, in SQL.
+pub(super) const IS_SUCH: &str = "payload like '{\"begun_before\"%'";
+/// So many bytes of the request are sent while the server stops.
+const HELD_BACK: usize = 3;
+
+/// A request without its end.
+pub(super) struct InFlight {
+    connection: Connection,
+    rest: Vec<u8>,
+    server: SocketAddr,
+}
+
+impl InFlight {
+    /// Sends all but the end. `number` makes the event one of its own.
+    pub(super) fn begin(server: SocketAddr, number: usize) -> Result<Self> {
+        let mut request = http::post("/ingest/event", &[], format!("{{\"begun_before\": {number}}}").as_bytes());
+        let rest = request.split_off(request.len() - HELD_BACK);
+        let mut connection = Connection::open(server).context("connecting before a stop")?;
+        connection.begin(&request)?;
+        Ok(Self { connection, rest, server })
+    }
+
+    /// Sends the end once the server takes no new connections, and expects the answer.
+    pub(super) fn end(mut self) -> Result<()> {
+        wait(|| Ok(TcpStream::connect(self.server).is_err())).context("waiting until the server stops")?;
+        let answer = self.connection.send(&self.rest).context("a request was in flight when the server stopped")?;
+        ensure!(answer.status == 200, "a request in flight was answered {} by a server that stops", answer.status);
+        Ok(())
+    }
+}
