@@ -47,14 +47,19 @@ fn configurations(deploy: &Path, scratch: &Path) -> Result<()> {
         new.args(["token", "new", name, "--scope", scopes, "--file"]).arg(&tokens);
         docker::output(&mut new)?;
     }
-    for folder in ["compose", "kubernetes"] {
-        for role in ["gateway", "writer"] {
-            let mut check = Command::new(&binary);
-            check.args(["check", "--role", role, "--config"]).arg(deploy.join(folder).join(format!("{role}.toml")));
-            check.arg("--data").arg(scratch.join("data")).envs(ENVIRONMENT.iter().copied());
-            check.env("TOKEN_FILE", &tokens).env(format!("FOREBAY_{}_TOKEN_FILE", role.to_uppercase()), &tokens);
-            run(&mut check)?;
-        }
+    let file = |folder: &str, role: &str| deploy.join(folder).join(format!("{role}.toml"));
+    // With the sinks of all profiles.
+    let whole = scratch.join("gateway.toml");
+    let text = fs::read_to_string(file("compose", "gateway")).context("reading the gateway's configuration")?;
+    fs::write(&whole, text.replace("#: ", ""))?;
+    let delivered =
+        ["compose", "kubernetes"].map(|folder| ["gateway", "writer"].map(|role| (role, file(folder, role))));
+    for (role, config) in delivered.into_iter().flatten().chain([("gateway", whole)]) {
+        let mut check = Command::new(&binary);
+        check.args(["check", "--role", role, "--config"]).arg(config);
+        check.arg("--data").arg(scratch.join("data")).envs(ENVIRONMENT.iter().copied());
+        check.env("TOKEN_FILE", &tokens).env(format!("FOREBAY_{}_TOKEN_FILE", role.to_uppercase()), &tokens);
+        run(&mut check)?;
     }
     Ok(())
 }

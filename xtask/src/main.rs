@@ -57,6 +57,8 @@ enum Command {
     Ci,
     /// All tests and the short campaigns.
     Test,
+    /// The files in `deploy/`, each by the program that reads it; nothing is started.
+    Deployments,
     /// The project's own rules: crate edges, bans, file length, links.
     Tidy,
     /// Installs the programs that benchmarks and campaigns use, with apt.
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Ci => ci::run_ci(),
         Command::Test => test::run_tests(),
+        Command::Deployments => deployments::check(),
         Command::Tidy => tidy::run(),
         Command::Services(arguments) => services::install(&arguments),
         Command::Dist(arguments) => dist::run(&arguments),
