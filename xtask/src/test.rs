@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::store::{Nats, Postgres, Redis, Swift};
 use crate::workspace::{self, Step, TESTED, cargo, run};
-use crate::{campaign, deployments, lab};
+use crate::{campaign, deployments, lab, scale};
 
 /// Tests at a time. Most of them wait for processes, disks and stores: with as many as two cores have, these are idle for half of the time.
 const THREADS: &str = "3";
@@ -28,6 +28,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: two services", campaign::two_services::short),
     ("lab", lab::short),
     ("deployments", deployments::check),
+    ("image", scale::short),
     ("short campaign: package", campaign::package::short),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: full disk", campaign::full_disk::short),

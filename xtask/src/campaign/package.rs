@@ -42,6 +42,13 @@ pub(crate) struct Options {
     binary: Option<PathBuf>,
 }
 
+impl Options {
+    /// A few upgrades of this server, always at the same times.
+    pub(crate) const fn of_binary(binary: PathBuf) -> Self {
+        Self { upgrades: 5, connections: 64, seed: Some(1), binary: Some(binary) }
+    }
+}
+
 /// What takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 /// An upgrade that closes the port for longer is broken, on any machine.

@@ -19,7 +19,10 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 
 use crate::bench::report::{self, Row, median};
-use crate::{static_build, workspace};
+use crate::campaign::package;
+use crate::docker::Docker;
+use crate::static_build;
+use crate::workspace::{self, TESTED, cargo};
 
 /// Options of `cargo xtask scale`.
 #[derive(clap::Args)]
@@ -30,11 +33,12 @@ pub(crate) struct Arguments {
     /// How often each figure is measured; the medians count.
     #[arg(long, global = true, default_value_t = 3)]
     rounds: u32,
+    /// One part [default: all of them]
     #[command(subcommand)]
-    part: Part,
+    part: Option<Part>,
 }
 
-#[derive(Clone, Copy, Subcommand)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 enum Part {
     /// 1 to 8 gateways and writers: directly, through HAProxy and nginx, and by the gateway's own balancing.
     Balance,
@@ -48,6 +52,10 @@ enum Part {
     Swarm,
     /// A gateway that is cut off from its writers, and one whose disk is gone. Needs root.
     Namespaces,
+    /// Writers that register in etcd: one is killed while etcd restarts. Needs etcd.
+    Etcd,
+    /// The Debian package: installed, upgraded under load, removed. Needs root and systemd.
+    Package,
 }
 
 /// What every part is given.
@@ -76,14 +84,57 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         rounds: arguments.rounds.max(1),
         folder: workspace::scratch_directory("scale")?,
     };
-    let rows: Result<Vec<Row>> = match arguments.part {
-        Part::Balance => balance::run(&setup),
-        Part::Start => start::run(&setup),
-        Part::Limits => limits::run(&setup),
-        Part::Neighbour => neighbour::run(&setup),
-        Part::Swarm => swarm::run(&setup),
-        Part::Namespaces => namespaces::run(&setup),
-    };
+    let parts = arguments.part.map_or_else(|| Part::ALL.to_vec(), |part| vec![part]);
+    let rows: Result<Vec<Vec<Row>>> = parts.into_iter().map(|part| part.run(&setup)).collect();
     std::fs::remove_dir_all(&setup.folder)?;
-    report::print(&rows?)
+    report::print(&rows?.into_iter().flatten().collect::<Vec<_>>())
+}
+
+/// The image of the server that the tests were built with: its user, its health check, and a fresh volume. Its size and its start are
+/// printed and not judged: it has libraries that the real one doesn't need, and a test doesn't depend on the machine's speed.
+pub(crate) fn short() -> Result<()> {
+    if let Some(missing) = Docker::missing() {
+        println!("left out: {missing}");
+        return Ok(());
+    }
+    let setup = Setup {
+        binary: workspace::server_binary(None, "dev")?,
+        rounds: 1,
+        folder: workspace::scratch_directory("image")?,
+    };
+    let rows = start::run(&setup);
+    std::fs::remove_dir_all(&setup.folder)?;
+    rows?.iter().for_each(|row| println!("{}: {:.1} {}", row.what, row.measured, row.unit));
+    Ok(())
+}
+
+impl Part {
+    /// All, in the order in which they fail soonest.
+    const ALL: [Self; 8] = [
+        Self::Start,
+        Self::Limits,
+        Self::Swarm,
+        Self::Balance,
+        Self::Namespaces,
+        Self::Neighbour,
+        Self::Etcd,
+        Self::Package,
+    ];
+
+    fn run(self, setup: &Setup) -> Result<Vec<Row>> {
+        println!("── {self:?}");
+        match self {
+            Self::Balance => balance::run(setup),
+            Self::Start => start::run(setup),
+            Self::Limits => limits::run(setup),
+            Self::Swarm => swarm::run(setup),
+            Self::Namespaces => namespaces::run(setup),
+            Self::Neighbour => neighbour::run(setup),
+            Self::Etcd => {
+                let test = ["--test", "it", "--", "--nocapture", "etcd::"];
+                workspace::run(cargo().arg("test").args(TESTED).args(test)).map(|()| Vec::new())
+            }
+            Self::Package => package::run(&package::Options::of_binary(setup.binary.clone())).map(|()| Vec::new()),
+        }
+    }
 }

@@ -110,7 +110,8 @@ impl Stack {
         let listed = docker::output(self.inside("haproxy")?.args(["hostname", "--all-ip-addresses"]))?;
         let mut addresses = listed.split_whitespace().filter_map(|text| text.parse::<Ipv4Addr>().ok());
         let is_beside = |address: &Ipv4Addr| address.octets()[..2] == bridge.octets()[..2];
-        let address = addresses.find(is_beside).with_context(|| format!("HAProxy has {listed}, none beside {bridge}"))?;
+        let address =
+            addresses.find(is_beside).with_context(|| format!("HAProxy has {listed}, none beside {bridge}"))?;
         Ok(SocketAddr::from((address, 8080)))
     }
 
