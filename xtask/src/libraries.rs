@@ -1,14 +1,14 @@
-//! The shared libraries of a program.
+//! The shared libraries of a program or library, as `ldd` lists them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// The libraries that the program needs, and its loader; none for a static one.
+/// The libraries that the program needs, and its loader. A static program needs none.
 pub(crate) fn of(program: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("ldd").arg(program).output().context("starting `ldd`")?;
-    // It fails for a static program.
+    // `ldd` fails for a static program.
     Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(library).collect())
 }
 
@@ -27,6 +27,7 @@ mod tests {
             ("\tlinux-vdso.so.1 (0x00007ffd)", None),
             ("\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f11)", Some("/lib/x86_64-linux-gnu/libm.so.6")),
             ("\t/lib64/ld-linux-x86-64.so.2 (0x00007f12)", Some("/lib64/ld-linux-x86-64.so.2")),
+            ("\tlibx.so => not found", None),
             ("\tstatically linked", None),
         ] {
             assert_eq!(library(line), path.map(PathBuf::from), "{line}");

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::{Docker, output};
+use crate::libraries;
 
 /// What is to be an image: a folder with its files, and the settings that a `Dockerfile` would have.
 #[derive(Debug)]
@@ -95,12 +96,10 @@ impl Image {
         fs::remove_dir_all(&self.root).with_context(|| format!("removing {}", self.root.display()))
     }
 
-    /// Copies the libraries of a program or library to where it looks for them.
+    /// Copies the libraries of a program or library to the paths at which it looks for them.
     fn libraries(self, of: &Path) -> Result<Self> {
-        let listed = Command::new("ldd").arg(of).stdin(Stdio::null()).output().context("starting ldd")?;
-        // It fails for a static program, which needs none.
-        for path in paths_of(&String::from_utf8_lossy(&listed.stdout)) {
-            self.copy_file(Path::new(&path), &path)?;
+        for path in libraries::of(of)? {
+            self.copy_file(&path, &path.to_string_lossy())?;
         }
         Ok(self)
     }
@@ -117,26 +116,5 @@ impl Image {
         let parent = place.parent().context("a path of an image isn't its root")?;
         fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
         Ok(place)
-    }
-}
-
-/// The paths in what `ldd` printed: `libc.so.6 => /lib/libc.so.6 (0x…)`, and `/lib64/ld-linux-x86-64.so.2 (0x…)` for the loader.
-fn paths_of(listed: &str) -> Vec<String> {
-    let path = |line: &str| {
-        let path = line.split_once("=>").map_or(line, |(_, path)| path).split_whitespace().next()?;
-        path.starts_with('/').then(|| path.to_owned())
-    };
-    listed.lines().filter_map(path).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libraries_are_found_where_ldd_names_a_path() {
-        let listed = "\tlinux-vdso.so.1 (0x0)\n\tlibm.so.6 => /lib/libm.so.6 (0x1)\n\tlibx.so => not found\n\t/lib64/ld.so.2 (0x2)\n";
-        assert_eq!(paths_of(listed), ["/lib/libm.so.6", "/lib64/ld.so.2"]);
-        assert!(paths_of("\tstatically linked\n").is_empty());
     }
 }
