@@ -34,6 +34,7 @@ impl Kind {
     }
 
     /// Starts it before these gateways; none, with a message, where it isn't installed.
+    #[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
     fn start(self, folder: &Folder, gateways: [SocketAddr; 2]) -> Option<Proxy> {
         if Command::new(self.program()).arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
             println!("skipped: there is no {}; `cargo xtask services` installs it", self.program());
