@@ -28,6 +28,11 @@ impl Readiness {
         self.state.fetch_max(FAILED, Ordering::Relaxed);
     }
 
+    /// Whether it has announced its stop, or has failed.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.state.load(Ordering::Relaxed) != READY
+    }
+
     /// Why no events can be taken, if so.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {

@@ -9,9 +9,14 @@ use crate::two_services::{BackEnd, gateway};
 
 /// The whole response to a GET on a connection of its own.
 fn get(address: SocketAddr, path: &str) -> String {
+    request(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+}
+
+/// What is sent until the connection is closed.
+fn request(address: SocketAddr, text: &str) -> String {
     let mut client = TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(HANGS)).unwrap();
-    write!(client, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    client.write_all(text.as_bytes()).unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     answer
@@ -30,6 +35,8 @@ fn a_gateway_says_that_it_stops_and_takes_events_until_load_balancers_know() {
     server.signal("-TERM");
     assert!(wait_until(|| is_unready(server.intake)));
     assert_eq!(server.post("/ingest/event", "1").0, 200, "on a new connection");
+    let answer = request(server.intake, "GET /ip HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert!(answer.to_ascii_lowercase().contains("connection: close"), "a client that keeps connections: {answer}");
     server.wait_delivered();
     assert_eq!(server.stop("-TERM"), Some(143), "a second signal ends it at once");
     assert_eq!(payloads(&folder.data()), ["1"]);

@@ -97,7 +97,9 @@ async fn requests(worker: Rc<Worker>, connection: Rc<Connection>, stream: TcpStr
         let is_read = body.drain().await;
         begun.answered(&worker, response.status, body.received);
         drop(body);
-        let persistence = if is_read && !worker.is_finishing() { persistence } else { Persistence::Close };
+        // A client that keeps its connection would be cut off by the end, perhaps with a request on its way.
+        let is_ending = worker.is_finishing() || worker.readiness().is_stopping();
+        let persistence = if is_read && !is_ending { persistence } else { Persistence::Close };
         respond(&worker, &mut socket, response, persistence, is_head).await?;
         if persistence == Persistence::Close {
             // More may be on its way.
