@@ -19,9 +19,9 @@ pub(super) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "token", 
 pub(super) const ALLOW_HTTP: &str = "allow_http";
 /// The variable, like the flag `--writer`, names the writers of a gateway without a file.
 pub(super) const VARIABLE: &str = "FOREBAY_WRITERS";
-/// The token that these writers are shown.
+/// The token for these writers.
 const TOKEN: &str = "FOREBAY_WRITERS_TOKEN";
-/// The authorities by which they are trusted.
+/// The authorities that have signed their certificates.
 const CA: &str = "FOREBAY_WRITERS_CA";
 /// The upstream that both define.
 pub(super) const IMPLIED: &str = "writers";

@@ -18,7 +18,7 @@ pub(super) const ADVERTISE: &str = "advertise";
 /// The setting of `[writer.etcd]` that gateways don't have.
 pub(super) const LEASE: &str = "lease";
 const LEASE_DEFAULT: Duration = Duration::from_secs(10);
-/// etcd makes none shorter.
+/// The shortest lease that etcd creates.
 const LEASE_MIN: Duration = Duration::from_secs(2);
 const LEASE_MAX: Duration = Duration::from_hours(1);
 

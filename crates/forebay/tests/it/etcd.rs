@@ -137,7 +137,7 @@ fn a_writer_starts_without_etcd_and_a_gateway_keeps_events_until_one_is_register
     etcd.run();
     front.server.wait_delivered();
     let log = std::fs::read_to_string(front.folder.path("log")).unwrap();
-    assert_eq!(log.matches("etcd gives no writers").count(), 1, "it is said once: {log}");
+    assert_eq!(log.matches("etcd names no writers").count(), 1, "it is said once: {log}");
 }
 
 #[test]
