@@ -130,7 +130,8 @@ impl Registry {
     }
 }
 
-/// The beginning of a value, for a message.
+/// The beginning of a value, for a message. A value with an `@` may contain a password and isn't shown.
 fn shown(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).chars().take(80).collect()
+    let text = String::from_utf8_lossy(value);
+    if text.contains('@') { "…".to_owned() } else { text.chars().take(80).collect() }
 }
