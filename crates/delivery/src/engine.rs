@@ -269,11 +269,11 @@ impl Engine {
     }
 
     async fn drain(&mut self, orders: watch::Receiver<Order>) {
-        let told = || {
+        let superseded = || {
             let mut orders = orders.clone();
             async move { drop(orders.wait_for(|order| *order != Order::Drain).await) }
         };
-        let in_time = self.end(Halt::WhenDrained, told(), told).await;
+        let in_time = self.end(Halt::WhenDrained, superseded(), superseded).await;
         self.close(in_time).await;
     }
 

@@ -109,7 +109,7 @@ pub(crate) fn short() -> Result<()> {
 }
 
 impl Part {
-    /// All parts, the quick ones first.
+    /// All parts, those that fail soonest first.
     const ALL: [Self; 8] = [
         Self::Start,
         Self::Limits,

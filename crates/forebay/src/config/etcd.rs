@@ -59,7 +59,7 @@ fn endpoints(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Vec<Endpo
 fn endpoint(reader: &mut Reader<'_>, name: &str, text: &Found<String>) -> Option<Endpoint> {
     let parsed = address(&text.value);
     if let Err(error) = &parsed {
-        let title = format!("`{name}` has what is no address of etcd");
+        let title = format!("`{name}` has an invalid address of etcd");
         let help = "user and password are settings of their own".to_owned();
         reader.push(Mistake::new(title, text.spot.clone(), error.to_string()).help(help));
     }
