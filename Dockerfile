@@ -1,5 +1,5 @@
-# The image of Forebay: one static binary and what it reads, on nothing else. `docker build --tag forebay .` builds it from the sources.
-# `cargo xtask image` builds the same image from a binary of this machine, for places that reach no registry. See docs/containers.md.
+# The image of Forebay: one static binary and the files that it reads. `docker build --tag forebay .` builds it from the sources.
+# `cargo xtask image` builds the same image without a registry, from a binary of the machine. See docs/containers.md.
 
 FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /source
@@ -27,6 +27,6 @@ WORKDIR /data
 VOLUME /data
 # Gateways: 8080, admin port 9000. Writers: 8081, admin port 9001.
 EXPOSE 8080 8081 9000 9001
-# It asks the admin port, as FOREBAY_ROLE and FOREBAY_CONFIG name it. Recovery of a large journal takes time.
+# It requests /healthz from the admin port that FOREBAY_ROLE and FOREBAY_CONFIG select. Recovery of a large journal takes time.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["/forebay", "health"]
 ENTRYPOINT ["/forebay"]

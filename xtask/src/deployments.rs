@@ -1,4 +1,4 @@
-//! Whether what stands in `deploy/` is valid: each file by the program that reads it. Nothing is started.
+//! Checks that the files in `deploy/` are valid, each with the program that reads it. Nothing is started.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::{self, has_program, output, run};
 use crate::{docker, kubernetes_schema};
 
-/// What a configuration finds in its environment: the values that the container platforms set.
+/// The environment of a configuration: the variables that the container platforms set.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("PROXIES", "172.30.80.0/24"),
     ("WRITERS_TOKEN", "fb_0000000000000000000000000000000000000000000000000000"),
@@ -17,7 +17,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("POSTGRES_URL", "postgres://forebay:secret@postgres:5432/forebay"),
 ];
 
-/// Checks all of them; what can't be checked here is named.
+/// Checks all files. Prints the checks that this machine can't run.
 pub(crate) fn check() -> Result<()> {
     let deploy = workspace::root()?.join("deploy");
     let scratch = workspace::scratch_directory("deployments")?;
@@ -29,7 +29,7 @@ pub(crate) fn check() -> Result<()> {
     fs::remove_dir_all(&scratch).with_context(|| format!("removing {}", scratch.display()))
 }
 
-/// Whether the programs are there; else what is left out without them.
+/// Whether the programs are installed. If one is missing, prints the check that is skipped.
 fn has(programs: &[&str], purpose: &str) -> bool {
     let missing = programs.iter().find(|program| !has_program(program));
     if let Some(missing) = missing {
@@ -38,7 +38,7 @@ fn has(programs: &[&str], purpose: &str) -> bool {
     missing.is_none()
 }
 
-/// `forebay check`, with tokens as a deployment has them.
+/// Runs `forebay check`, with the tokens of a deployment.
 fn configurations(deploy: &Path, scratch: &Path) -> Result<()> {
     let binary = workspace::server_binary(None, "dev")?;
     let tokens = scratch.join("tokens.json");
@@ -87,7 +87,7 @@ fn kubernetes(folder: &Path, scratch: &Path) -> Result<()> {
     };
     let mut files: Vec<PathBuf> = paths.filter(is_resource).collect();
     if has_program("kubectl") {
-        // As it is applied: with names, labels and ConfigMaps that kustomize makes.
+        // The resources as kubectl applies them, with names, labels and ConfigMaps of kustomize.
         let made = scratch.join("kustomized.yaml");
         fs::write(&made, output(Command::new("kubectl").arg("kustomize").arg(folder))?)?;
         files.push(made);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn alerts_and_the_dashboard_ask_for_metrics_that_there_are() {
+    fn alerts_and_the_dashboard_use_existing_metrics() {
         let root = workspace::root().unwrap();
         let documented = fs::read_to_string(root.join("docs/metrics.md")).unwrap();
         let documented = metrics(&documented);

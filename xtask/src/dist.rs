@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: what people install, in `target/dist`: an archive for any Linux, a Debian package, and their checksums.
+//! `cargo xtask dist`: the files to install, in `target/dist`: an archive for any Linux, a Debian package, and their checksums.
 //!
 //! The same commit gives the same bytes: files are sorted, belong to root, and have the time of the commit.
 
@@ -15,34 +15,34 @@ use crate::static_build;
 use crate::workspace::{empty_directory, output, run as run_shown, target_directory};
 use stage::Layout;
 
-/// The version that is built: that of the workspace.
+/// The version of the workspace.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Options of `cargo xtask dist`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A server to pack; without it the static one is built, which takes ten minutes of two cores.
+    /// A server to pack; without it the command builds a static one, which takes ten minutes on two cores.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 }
 
-/// How hard the packages are pressed.
+/// The compression of the packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// For those who download them.
+    /// For downloads.
     Small,
-    /// For tests, of a binary that is large and soon gone.
+    /// For tests, whose packages are large and short-lived.
     Quick,
 }
 
-/// A binary to be packed under a version.
+/// A binary and its version.
 pub(crate) struct Release<'a> {
     pub(crate) binary: &'a Path,
     pub(crate) version: &'a str,
     pub(crate) compression: Compression,
 }
 
-/// Packs, and says what was made.
+/// Packs, and prints the files.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let binary = match &arguments.binary {
         Some(path) => path.canonicalize().with_context(|| format!("finding the server {}", path.display()))?,
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 impl Release<'_> {
-    /// Empties `folder`, and makes in it the archive, the Debian package and `SHA256SUMS`.
+    /// Empties `folder`, and creates in it the archive, the Debian package and `SHA256SUMS`.
     pub(crate) fn pack(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         empty_directory(folder)?;
         let made = [self.archive(folder)?, self.debian(folder)?];
@@ -92,7 +92,7 @@ impl Compression {
     }
 }
 
-/// The time that all files get, in seconds since 1970: what `SOURCE_DATE_EPOCH` says, else that of the last commit.
+/// The time of all files, in seconds since 1970: `SOURCE_DATE_EPOCH`, or else the time of the last commit.
 fn commit_time() -> Result<String> {
     if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(given);
@@ -107,7 +107,7 @@ mod tests {
     use crate::workspace::{has_program, root};
 
     const UNITS: [&str; 3] = ["forebay", "forebay-gateway", "forebay-writer"];
-    /// What `systemd-analyze security` may give at most, in tenths; 100 is a service without any limit.
+    /// The highest exposure by `systemd-analyze security`, in tenths. A service without any limit has 100.
     const EXPOSURE_MAX: u32 = 15;
 
     fn unit(name: &str) -> PathBuf {

@@ -1,5 +1,5 @@
-//! `cargo xtask image`: the container image from a binary of this machine. It is the image of the `Dockerfile`, whose last stage is used as
-//! it stands; what that takes from its build stage is made here.
+//! `cargo xtask image`: the container image from a binary of this machine. It uses the last stage of the `Dockerfile` unchanged, and creates
+//! the files that this stage copies from the build stage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::{libraries, static_build};
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// The beginning of the Dockerfile's last stage.
 const LAST_STAGE: &str = "\nFROM scratch\n";
-/// What the last stage copies from.
+/// The build stage, from which the last stage copies.
 const BUILD_STAGE: &str = "--from=build ";
 const BUILD_FOLDER: &str = "/source/";
 
@@ -50,15 +50,15 @@ pub(crate) fn default_tag() -> String {
     format!("forebay:{}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Builds the image of this binary by `docker`, a command of a Docker client with its engine.
+/// Builds the image of this binary with `docker`, a command of a Docker client.
 pub(crate) fn build(binary: &Path, tag: &str, docker: &mut Command) -> Result<()> {
     let folder = target_directory()?.join("image");
     prepare(binary, &folder)?;
-    // The older builder is in every engine; BuildKit is a program of its own.
+    // Every engine has the older builder. BuildKit is a separate program.
     output(docker.env("DOCKER_BUILDKIT", "0").args(["build", "--quiet", "--tag", tag]).arg(&folder)).map(drop)
 }
 
-/// Makes the folder that the image is built from.
+/// Creates the build context of the image.
 fn prepare(binary: &Path, folder: &Path) -> Result<()> {
     empty_directory(folder)?;
     let rootfs = folder.join("rootfs");
@@ -81,7 +81,7 @@ fn prepare(binary: &Path, folder: &Path) -> Result<()> {
     fs::write(&path, last_stage(&text)?).with_context(|| format!("writing {}", path.display()))
 }
 
-/// The last stage alone, which takes from the folder of the build what the whole takes from its build stage.
+/// The last stage alone. It copies from the build context instead of the build stage.
 fn last_stage(dockerfile: &str) -> Result<String> {
     let at = dockerfile.rfind(LAST_STAGE).context("the Dockerfile's last stage begins with `FROM scratch`")?;
     Ok(dockerfile[at..].trim_start().replace(BUILD_STAGE, "").replace(BUILD_FOLDER, ""))
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_stage_stands_alone() {
+    fn the_last_stage_needs_no_build_stage() {
         let text = fs::read_to_string(root().unwrap().join("Dockerfile")).unwrap();
         let stage = last_stage(&text).unwrap();
         assert!(stage.starts_with("FROM scratch\nCOPY rootfs/ /\n"), "{stage}");

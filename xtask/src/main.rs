@@ -57,13 +57,13 @@ enum Command {
     Ci,
     /// All tests and the short campaigns.
     Test,
-    /// The files in `deploy/`, each by the program that reads it; nothing is started.
+    /// Checks the files in `deploy/` with the programs that read them, and starts nothing.
     Deployments,
     /// The project's own rules: crate edges, bans, file length, links.
     Tidy,
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
-    /// An archive and a Debian package with the static binary, in target/dist.
+    /// Builds an archive and a Debian package with the static binary, in target/dist.
     Dist(dist::Arguments),
     /// The loops that benchmarks are held against.
     Reference(reference::Arguments),
@@ -71,9 +71,9 @@ enum Command {
     Bench(bench::Arguments),
     /// Looks for lost or doubled events over many seeded failures.
     Campaign(campaign::Arguments),
-    /// Many gateways and writers: load balancers, containers, cut networks, and the tables of the articles.
+    /// Measures many gateways and writers: load balancers, containers, cut networks, and the tables of the articles.
     Scale(scale::Arguments),
-    /// Makes the container image from a binary of this machine.
+    /// Builds the container image from a binary of this machine.
     Image(image::Arguments),
     /// Two gateways, three writers, PostgreSQL and HAProxy on this machine, to try things out with.
     Lab(lab::Arguments),

@@ -28,7 +28,7 @@ const SERVICES: &[Service] = &[
     Service { program: "promtool", package: "prometheus", purpose: "checks the format of /metrics" },
     Service { program: "nginx", package: "nginx-light", purpose: "a proxy before the intake port, in tests" },
     Service { program: "haproxy", package: "haproxy", purpose: "another one" },
-    Service { program: "dockerd", package: "docker.io", purpose: "containers that are scaled" },
+    Service { program: "dockerd", package: "docker.io", purpose: "runs the containers of `cargo xtask scale`" },
     Service { program: "docker-compose", package: "docker-compose", purpose: "checks the files in deploy/" },
     Service { program: "rg", package: "ripgrep", purpose: "what `load --match` is measured against" },
     Service {
@@ -43,8 +43,8 @@ const SERVICES: &[Service] = &[
     },
     Service { program: "pgbouncer", package: "pgbouncer", purpose: "a pooler before it, in tests" },
     Service { program: "redis-server", package: "redis-server", purpose: "a store to test the sink for Redis on" },
-    Service { program: "etcd", package: "etcd-server", purpose: "where writers register, in tests" },
-    Service { program: "etcdctl", package: "etcd-client", purpose: "an eye on it that isn't our own" },
+    Service { program: "etcd", package: "etcd-server", purpose: "the registry of writers, in tests" },
+    Service { program: "etcdctl", package: "etcd-client", purpose: "an independent client of it, in tests" },
     Service { program: "java", package: "default-jre-headless", purpose: "runs OpenSearch, a store to test sinks on" },
     Service { program: "mvn", package: "maven", purpose: "fetches it" },
     Service { program: "memcached", package: "memcached", purpose: "what Swift needs" },
@@ -60,14 +60,10 @@ const SERVICES: &[Service] = &[
     Service {
         program: "systemd-analyze",
         package: "systemd",
-        purpose: "rates units, and runs them in a test of the package",
+        purpose: "rates units, and runs them in the test of the package",
     },
-    Service { program: "adduser", package: "adduser", purpose: "what the package makes its user with" },
-    Service {
-        program: "deb-systemd-invoke",
-        package: "init-system-helpers",
-        purpose: "what the package starts its service with",
-    },
+    Service { program: "adduser", package: "adduser", purpose: "creates the package's user" },
+    Service { program: "deb-systemd-invoke", package: "init-system-helpers", purpose: "starts the package's service" },
     Service { program: "strace", package: "strace", purpose: "shows and breaks system calls" },
 ];
 

@@ -1,4 +1,4 @@
-//! The release build that is given to others: one static binary, which runs on any Linux of its processor, in an image of nothing else too.
+//! The release build: one static binary, which runs on any Linux of its architecture, and in an otherwise empty image.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{cargo, root, run, target_directory};
 
-/// Builds it, and gives its path. It takes ten minutes of two cores.
+/// Builds the binary, and returns its path. This takes ten minutes on two cores.
 ///
-/// The C library is linked in (`crt-static`). That needs the target by name: without one the flags hold for procedural macros as well, which are
-/// shared libraries. The flags of `.cargo/config.toml` hold too; `RUSTFLAGS` would replace all of them, and doesn't count here.
+/// The C library is linked statically (`crt-static`). That needs an explicit target: otherwise the flags also apply to procedural macros, which
+/// are shared libraries. The flags of `.cargo/config.toml` apply too. `RUSTFLAGS` would replace all of them, so the build ignores it.
 pub(crate) fn build() -> Result<PathBuf> {
     let triple = triple();
     let prefixes = prefixes()?;
@@ -19,7 +19,7 @@ pub(crate) fn build() -> Result<PathBuf> {
     let of_c = prefixes.iter().map(|(path, name)| format!("-ffile-prefix-map={}={name}", path.display()));
     let mut build = cargo();
     build.args(["build", "--release", "--locked", "--package", "forebay", "--bin", "forebay", "--target", &triple]);
-    // A list of texts is written alike in JSON and in TOML.
+    // A list of strings has the same syntax in JSON and in TOML.
     build.args(["--config", &format!("target.{triple}.rustflags={}", serde_json::to_string(&flags)?)]);
     build
         .env_remove("RUSTFLAGS")
@@ -29,16 +29,16 @@ pub(crate) fn build() -> Result<PathBuf> {
     Ok(target_directory()?.join(triple).join("release").join("forebay"))
 }
 
-/// The target by which cargo knows this machine with the GNU C library.
+/// Cargo's target triple of this machine with the GNU C library.
 pub(crate) fn triple() -> String {
     format!("{}-unknown-linux-gnu", env::consts::ARCH)
 }
 
-/// Folders of this machine, each with what panics and debuggers call it: the same source gives the same bytes on any machine.
+/// Folders of this machine, each with its name in panics and debuggers. With these names the binary doesn't depend on the machine's paths.
 fn prefixes() -> Result<[(PathBuf, &'static str); 3]> {
     let cargo_home =
         env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| env::home_dir().map(|home| home.join(".cargo")));
-    // The last one that fits counts.
+    // The last match applies.
     Ok([
         (cargo_home.context("neither CARGO_HOME nor a home directory is known")?, "cargo"),
         (root()?, "forebay"),

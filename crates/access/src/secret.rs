@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_isnt_read_as_one() {
+    fn an_invalid_token_is_refused() {
         let text = Secret::of_random([7; RANDOM_BYTES]).expose().to_owned();
         assert_eq!(text.parse::<Secret>().unwrap().expose(), text);
         for wrong in

@@ -110,14 +110,14 @@ impl Delivery {
         &self.dead_letters
     }
 
-    /// Begins to bring everything to its end: aggregates close the windows that are open, lanes deliver all there is, also events that are
-    /// set aside and objects that aren't full. When that is done the sinks are closed and the ledger is saved, see
-    /// [`Delivery::has_ended`]. It goes on for as long as that takes, or until [`Delivery::stop`].
+    /// Begins to drain: aggregates close their open windows, and lanes deliver everything, including events that are set aside and objects that
+    /// aren't full. After that it closes the sinks and saves the ledger, see [`Delivery::has_ended`]. A drain has no time limit; [`Delivery::stop`]
+    /// ends it.
     pub fn drain(&self) {
         self.orders.send_replace(Order::Drain);
     }
 
-    /// Whether it has ended.
+    /// Whether a drain has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)

@@ -32,7 +32,7 @@ pub(crate) enum Order {
     Run,
     /// Deliver what is durable, for this long at most, then save and close.
     Stop(Duration),
-    /// Bring everything to its end, as long as it takes or until another order comes; then save and close.
+    /// Close all windows and deliver everything, until that is done or another order arrives; then save and close.
     Drain,
     /// Leave everything as it is.
     Abandon,
@@ -263,21 +263,21 @@ impl Engine {
 
     async fn stop(&mut self, deadline: Duration) {
         let until = Instant::now() + deadline;
-        // A stop without time for anything has nothing to complain of.
+        // A stop without a time limit of its own reports only pending events.
         let in_time = self.end(Halt::WhenDone, sleep(deadline / 2), || sleep_until(until)).await || deadline.is_zero();
         self.close(in_time).await;
     }
 
     async fn drain(&mut self, orders: watch::Receiver<Order>) {
-        let told = || {
+        let superseded = || {
             let mut orders = orders.clone();
             async move { drop(orders.wait_for(|order| *order != Order::Drain).await) }
         };
-        let in_time = self.end(Halt::WhenDrained, told(), told).await;
+        let in_time = self.end(Halt::WhenDrained, superseded(), superseded).await;
         self.close(in_time).await;
     }
 
-    /// Ends aggregates, lanes and clerks when they are done, or else when their time is over. Whether all were.
+    /// Ends aggregates, lanes and clerks when they are done, and the others when their time is over. Returns whether all were done.
     async fn end<F: Future<Output = ()>>(
         &mut self,
         when: Halt,
@@ -305,6 +305,7 @@ impl Engine {
         race(clerks, over()).await == First::One(()) && in_time
     }
 
+    /// Closes the sinks and saves the ledger. Reports pending events and unfinished work.
     async fn close(&mut self, in_time: bool) {
         let pending: u64 = self.ledger.pending_by_sink().values().sum();
         if pending > 0 {
@@ -312,7 +313,7 @@ impl Engine {
                 .reporter
                 .report(&format!("{pending} event(s) are not stored yet: they wait for the next start"));
         } else if !in_time {
-            self.options.reporter.report("not everything ended in time; the next start goes on with it");
+            self.options.reporter.report("some work did not end in time; the next start resumes it");
         }
         self.clerks.shutdown().await;
         self.close_all_but(&[]).await;

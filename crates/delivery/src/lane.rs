@@ -346,7 +346,7 @@ impl Lane {
         }
     }
 
-    /// Whether it ends only when nothing is set aside, and something is.
+    /// Whether a drain waits for events that this lane has set aside.
     fn waits_for_aside(&self) -> bool {
         *self.halt.borrow() == Halt::WhenDrained && self.dead.has_aside(self.name.shard)
     }

@@ -17,7 +17,7 @@ use crate::{LaneState, LaneStatus, Ledger};
 /// came to is found out when the lane begins again, as after a crash.
 const WRITE_MAX: Duration = Duration::from_secs(1);
 
-/// How often a stop looks for lanes that wait for their store without need.
+/// How often a stop looks for lanes that wait for their store although nothing is pending.
 const IDLE_EVERY: Duration = Duration::from_millis(100);
 
 /// Whether lanes are to end.
@@ -26,7 +26,7 @@ pub(crate) enum Halt {
     No,
     /// When they have caught up.
     WhenDone,
-    /// When they have caught up and nothing is left to wait for: no window is open, and no event is set aside.
+    /// When they have caught up, no window is open, and no event is set aside.
     WhenDrained,
     /// After the write in hand.
     Now,
@@ -87,8 +87,8 @@ impl Lanes {
         self.halt = watch::Sender::new(Halt::No);
     }
 
-    /// Ends all lanes `when` they have caught up or are drained, or else when `over` ends. Whether all had. A lane that waits for its store ends at once if
-    /// nothing is pending for it.
+    /// Ends each lane when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns whether all had. A lane that
+    /// waits for its store ends at once if nothing is pending for it.
     pub(crate) async fn end_when(&mut self, when: Halt, ledger: &Ledger, over: impl Future<Output = ()>) -> bool {
         self.halt.send_replace(when);
         let ended = async {
@@ -106,7 +106,7 @@ impl Lanes {
         in_time
     }
 
-    /// Ends the lanes that wait for a store and have nothing for it.
+    /// Ends the lanes that wait for a store although nothing is pending for it.
     fn end_idle(&self, ledger: &Ledger) {
         let waits = |(status, _): &&(Arc<LaneStatus>, AbortHandle)| status.state() != LaneState::Delivering;
         let mut waiting = self.running.values().filter(waits).peekable();

@@ -142,7 +142,7 @@ impl Ledger {
         (rows, filtered(&accepted))
     }
 
-    /// How many events wait for each sink that any wait for, but for those of routes that nobody delivers.
+    /// The number of pending events of each configured sink that has any. Events of sinks that are no longer configured don't count.
     #[must_use]
     pub fn pending_by_sink(&self) -> BTreeMap<SinkName, u64> {
         let configured: BTreeSet<SinkName> = self.held().book.configured().cloned().collect();

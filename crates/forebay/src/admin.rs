@@ -220,7 +220,7 @@ pub(crate) fn is_public(path: &str) -> bool {
     matches!(path, HEALTH | READY)
 }
 
-/// The answer of [`READY`]: 503 with the reason if the process can't take events.
+/// The answer of [`READY`]: 503 with the reason if the process can't accept events.
 pub(crate) fn readiness(reason: Option<&str>) -> (StatusCode, &'static str, String) {
     reason.map_or_else(
         || (StatusCode::OK, TEXT, "ready\n".into()),

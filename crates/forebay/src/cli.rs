@@ -82,17 +82,17 @@ pub(crate) enum Command {
         after_help = "Example: forebay check --config forebay.toml\n         forebay check --role writer --config writer.toml"
     )]
     Check(CheckFlags),
-    /// Asks a running server on this machine whether it is alive: the health check of a container
+    /// Checks whether a running server on this machine is alive: the health check of a container
     ///
-    /// It asks the admin port of the configuration, without a token. Exits with 0 if the answer is 200, and with 1 if it isn't or if no
-    /// answer comes within 3 seconds.
+    /// It sends a request without a token to the admin port of the configuration. Exits with 0 if the answer is 200, and with 1 otherwise. Each
+    /// step of the request has a time-out of 3 seconds.
     #[command(after_help = "Example: forebay health\n         forebay health --ready --role writer")]
     Health(HealthFlags),
-    /// Delivers what is left in the data directory of a server that is gone, closes what is open, and ends
+    /// Delivers all events in the data directory of a removed server, and exits
     ///
-    /// No event is accepted meanwhile. Windows of aggregates that are open end, and objects that aren't full are written. It may be broken off and
-    /// run again. Exits with 0 if everything is stored: the directory can be deleted then. Exits with 3 if something stays, and lists it; with 1
-    /// if it can't start, as beside a running server; with 2 if the configuration is wrong.
+    /// It accepts no events, closes open windows of aggregates, and writes objects that aren't full. It can be interrupted and run again. Exits with
+    /// 0 if everything is stored: you can then delete the directory. Exits with 3 if something remains, and lists it; with 1 if it can't start,
+    /// for instance because a server uses the directory; with 2 if the configuration is wrong.
     #[command(after_help = "Example: forebay drain --config gateway.toml --data /var/lib/forebay")]
     Drain(DrainFlags),
     /// Takes one payload through the schema and the steps of its type, and shows what each step does
@@ -143,7 +143,7 @@ pub(crate) enum Command {
     /// A running server follows within a second or two.
     #[command(subcommand, after_help = "Example: forebay token new shop --scope ingest --data /var/lib/forebay")]
     Token(TokenCommand),
-    /// Prints what a shell reads to complete commands and flags
+    /// Prints a script with which a shell completes commands and flags
     #[command(after_help = "Example: forebay completions bash > ~/.local/share/bash-completion/completions/forebay")]
     Completions {
         /// The shell
@@ -152,7 +152,7 @@ pub(crate) enum Command {
     /// Writes the manual pages, one for each command
     #[command(hide = true, after_help = "Example: forebay man ~/.local/share/man/man1")]
     Man {
-        /// The folder to write to, which is made if it isn't there
+        /// The folder to write to; the command creates it if it doesn't exist
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
@@ -177,7 +177,7 @@ pub(crate) struct Common {
     log_level: Option<String>,
     #[arg(skip)]
     writers: Vec<String>,
-    /// The role of the command; none where the command is for any.
+    /// The role of the command; none if the command serves any role.
     #[arg(skip)]
     role: Option<Role>,
 }

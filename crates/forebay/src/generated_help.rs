@@ -1,4 +1,4 @@
-//! What is made of the command line's definition: completions for shells, and manual pages.
+//! Completions for shells and manual pages, generated from the command line's definition.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) struct ManualError {
     source: io::Error,
 }
 
-/// Prints the script that `shell` reads.
+/// Prints the completion script for `shell`.
 ///
 /// # Errors
 /// The standard output can't be written to.
@@ -29,13 +29,13 @@ pub(crate) fn print_completions(shell: Shell) -> Result<u8, io::Error> {
 /// Writes `forebay.1`, and `forebay-COMMAND.1` for each command, into `directory`.
 ///
 /// # Errors
-/// The directory can't be made, or not be written to.
+/// The directory can't be created or written to.
 pub(crate) fn write_manual(directory: &Path) -> Result<u8, ManualError> {
     let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
     written.map(|()| 0).map_err(|source| ManualError { directory: directory.to_owned(), source })
 }
 
-/// The generator panics where it can't write: it writes to memory.
+/// The generator panics if a write fails, so it writes to memory.
 fn completions(shell: Shell) -> Vec<u8> {
     let mut command = Cli::command();
     let name = command.get_name().to_owned();
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn completions_know_commands_and_flags() {
+    fn completions_have_commands_and_flags() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = String::from_utf8(completions(shell)).unwrap();
             for word in ["gateway", "journal", "verify", "accept-loss", "log-level"] {

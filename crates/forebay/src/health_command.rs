@@ -1,4 +1,4 @@
-//! `forebay health`: the health check of a container, which has no other program for it.
+//! `forebay health`: the health check of a container, whose image has no other program.
 
 use std::io;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::role::Role;
 /// The limit of each step: connect, TLS, write, read.
 const STEP_MAX: Duration = Duration::from_secs(3);
 
-/// Why the server doesn't count as healthy.
+/// Why the health check failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HealthError {
     /// The configuration is wrong, so its admin address is unknown.
@@ -33,7 +33,7 @@ pub(crate) enum HealthError {
         /// The reason.
         source: io::Error,
     },
-    /// Another status than 200.
+    /// A status other than 200.
     #[error("{address}{path} answers {status}: {body}")]
     Status {
         /// The admin address.
@@ -42,7 +42,7 @@ pub(crate) enum HealthError {
         path: &'static str,
         /// The status of the answer.
         status: u16,
-        /// The body of the answer, without the last line's end.
+        /// The body of the answer, without white space at its end.
         body: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The journal of a data directory and the delivery from it: what a server and `forebay drain` have in common.
+//! The journal of a data directory and the delivery from it, for a server and for `forebay drain`.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::{allocator, log, memory, wiring};
 pub(crate) struct Opened {
     pub(crate) log: Arc<EventLog>,
     pub(crate) delivery: Delivery,
-    /// Given back last.
+    /// Its lock is released last.
     pub(crate) directory: DataDirectory,
 }
 
@@ -29,7 +29,7 @@ impl Opened {
     /// Opens the journal and starts to deliver from it.
     ///
     /// # Errors
-    /// [`ServeError`] says what stands in the way.
+    /// [`ServeError`] names the cause.
     pub(crate) fn start(
         configuration: &Configuration,
         data: &Path,
@@ -57,19 +57,19 @@ impl Opened {
     }
 }
 
-/// Seals the journal, when nothing is appended to it any more.
+/// Seals the journal. Nothing may be appended to it any more.
 ///
 /// # Errors
-/// The disk failed: the next start recovers.
+/// The disk failed: the next start recovers the journal.
 pub(crate) fn seal(log: &EventLog) -> Result<(), ServeError> {
     let seal =
         |shard: &Arc<eventlog::Shard>| shard.close().map_err(|error| ServeError::JournalFailed(error.to_string()));
     log.shards().iter().try_for_each(seal)
 }
 
-/// Divides the memory that there is, and says what an operator should know of it.
+/// Divides the available memory into budgets, and logs what the operator should know about them.
 pub(crate) fn plan_memory(configuration: &mut Configuration, data: &Path) -> Budgets {
-    // A directory that has more shards than are configured keeps them.
+    // A directory with more shards than configured keeps them.
     let there =
         DataDirectory::look(data).ok().and_then(|directory| directory.shards_on_disk().ok()).unwrap_or_default();
     let plan = Plan::of(configuration, configured_shards(configuration).max(there).into());
@@ -86,7 +86,7 @@ pub(crate) fn plan_memory(configuration: &mut Configuration, data: &Path) -> Bud
     plan.budgets
 }
 
-/// Reports losses that the operator hasn't accepted, also those that earlier starts have found, and what lies among the journals.
+/// Logs the losses that the operator hasn't accepted, including those that earlier starts found, and files that aren't journals.
 fn warn_of_oddities(log: &EventLog, directory: &DataDirectory, shards: u16) {
     let is_of_shard = |loss: &&eventlog::Loss| matches!(loss.from, eventlog::LostFrom::Shard(_));
     log.losses().open_ones().iter().filter(is_of_shard).for_each(|loss| log::warning(loss.message()));
@@ -100,7 +100,7 @@ fn configured_shards(configuration: &Configuration) -> u16 {
     configuration.gateway.shards_for(cores).get()
 }
 
-/// As many shards as configured, and no fewer than the directory has or had, so that no journal stays behind.
+/// The number of shards: as configured, and no fewer than the directory has or had, so that each journal is delivered.
 fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &Saved) -> Result<u16, ServeError> {
     let wanted = configured_shards(configuration);
     let there = directory
@@ -110,7 +110,7 @@ fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &Save
     Ok(wanted.max(there).max(counted))
 }
 
-/// A disk that can't say how large it is will do.
+/// Accepts a disk of unknown size.
 fn check_disk(
     configuration: &Configuration,
     directory: &DataDirectory,
@@ -122,7 +122,7 @@ fn check_disk(
     disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)
 }
 
-/// Passes delivery's messages on to the log.
+/// Forwards delivery's messages to the log.
 struct Log;
 
 impl Reporter for Log {

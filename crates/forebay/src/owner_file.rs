@@ -1,14 +1,14 @@
-//! Small files for their owner alone, written as a whole: a reader sees the old one or the new one, also after a crash.
+//! Small files that only their owner may read, replaced atomically: a reader sees the old file or the new one, also after a crash.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Tokens are secrets; their digests are none, but nobody's business either.
+/// Tokens are secrets. Their digests are not, but other users need not read them.
 pub(crate) const OWNER_ONLY: u32 = 0o600;
 
-/// The path with one more ending.
+/// The path with another ending appended.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut beside = path.to_owned().into_os_string();
     beside.push(".");
@@ -16,13 +16,13 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     beside.into()
 }
 
-/// Writes the file anew; it is durable when this returns.
+/// Replaces the file. The new one is durable when this returns.
 ///
 /// # Errors
-/// Those of the operating system. The file is the old one or the new one then.
+/// A system call failed. The path then has the old file or the new one.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let new = beside(path, "new");
-    // What a crash has left may have other permissions.
+    // A file that a crash has left may have other permissions.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -38,11 +38,11 @@ fn above(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes the names in a directory durable, and the directory's own as far as it can be.
+/// Makes the entries of a directory durable, and the directory's own entry if its parent is readable.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()?;
     match File::open(above(directory)).and_then(|above| above.sync_all()) {
-        // Nothing of ours was made in a directory that we may not open.
+        // Forebay has created nothing in a directory that it may not open.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced,
     }

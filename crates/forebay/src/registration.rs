@@ -95,7 +95,7 @@ impl Registrar {
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut self.has_failed, true) {
-                        let message = "gateways that know this writer keep it, and it is tried again";
+                        let message = "gateways that know this writer keep it, and the writer retries";
                         log::warning(format_args!("etcd: the writer can't be registered: {error}; {message}"));
                     }
                     sleep(if error.is_refusal() { RENEW_MAX } else { pause.min(RETRY_MAX) }).await;

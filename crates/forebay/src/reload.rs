@@ -150,7 +150,7 @@ impl Reloader {
             };
             manager.tell(State::Reloading);
             let result = self.reload().await;
-            // Also where nothing has changed: it serves as before.
+            // Also if the reload was refused: the server still accepts requests.
             manager.tell(State::Ready);
             match &result {
                 Ok(()) => {

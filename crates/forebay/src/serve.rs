@@ -130,27 +130,27 @@ async fn serve(
             reason = running.log.failed() => return running.fail(reason),
         }
     }
-    // What is being reloaded is broken off: the parts end as they are.
+    // A reload in progress is cancelled: the parts stop with the configuration that they have.
     reloads.abort();
     let shown = humantime::format_duration(deliver);
     log::info(format_args!("stopping: requests in flight are answered, then events are delivered for up to {shown}"));
-    // On a thread of its own, so that a second signal is heard meanwhile.
+    // On a blocking thread, so that the runtime still receives a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
-    stopped.unwrap_or_else(|_| Err(ServeError::JournalFailed("stopping was broken off".into())))
+    stopped.unwrap_or_else(|_| Err(ServeError::JournalFailed("the stop was interrupted by a bug".into())))
 }
 
 /// A second signal ends the process at once.
 pub(crate) async fn end_at_once(mut signals: Signals) {
     signals.next().await;
-    log::warning("stopped at once; what was acknowledged is in the journal");
+    log::warning("stopped at once by a second signal; acknowledged events are in the journal");
     log::flush();
     std::process::exit(EXIT_AT_ONCE);
 }
 
-/// What is said where the end waits for load balancers.
+/// The log message of a stop that first waits for load balancers.
 pub(crate) fn delayed(delay: Duration, what: &str) -> String {
     let delay = humantime::format_duration(delay);
-    format!("told to stop: /readyz says 503, and {what} are accepted for another {delay} (stop_delay)")
+    format!("stopping: /readyz answers 503, and {what} are accepted for another {delay} (stop_delay)")
 }
 
 fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpListener), ServeError> {
@@ -243,7 +243,7 @@ impl Running {
         }
     }
 
-    /// What waits for the journal is answered 500; then the process ends, for recovery to look at the disk.
+    /// Answers 500 to the requests that wait for the journal. Then the process ends, so that the next start recovers the journal.
     fn fail(self, reason: String) -> Result<u8, ServeError> {
         log::error(&reason);
         self.gateway.stop(Instant::now() + ANSWER_MAX);

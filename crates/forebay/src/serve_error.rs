@@ -1,4 +1,4 @@
-//! Why a process that has a journal, or a writer, can't start or go on.
+//! Why a server, a gateway, a writer or `forebay drain` can't start or continue.
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,15 +37,15 @@ pub(crate) enum ServeError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// The flag that chooses it.
+        /// The flag that sets it.
         flag: &'static str,
         /// What the operating system said.
         source: io::Error,
     },
-    /// The operating system refused something that every start needs.
+    /// A system call that every start needs failed.
     #[error("can't {what}: {source}")]
     System {
-        /// What was tried.
+        /// The action.
         what: &'static str,
         /// What the operating system said.
         source: io::Error,

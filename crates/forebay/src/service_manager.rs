@@ -1,6 +1,6 @@
-//! Tells systemd what the process is about, for units with `Type=notify`: sd_notify(3), which is one datagram.
+//! Notifies systemd of the process's state, for units with `Type=notify`. The protocol is that of sd_notify(3): one datagram for each state.
 //!
-//! Without `NOTIFY_SOCKET` no manager asks, and nothing is told.
+//! Without `NOTIFY_SOCKET` there is no manager to notify.
 
 use std::io;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -9,19 +9,19 @@ use std::time::Duration;
 use crate::config::Environment;
 use crate::log;
 
-/// The manager's variable: the path of its socket, or a name that begins with `@` for one that stands in no file system.
+/// The manager's variable: the path of its socket, or the name of an abstract socket behind `@`.
 const VARIABLE: &str = "NOTIFY_SOCKET";
-/// A manager that is busy gets so long to make room for the message; one that never reads holds up no more than that.
+/// The longest wait for a manager whose receive queue is full.
 const SEND_MAX: Duration = Duration::from_secs(1);
 
-/// What a process can be about.
+/// A state of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It takes requests.
+    /// It accepts requests.
     Ready,
-    /// It reads its configuration again, and then is ready again.
+    /// It reloads its configuration, and then is ready again.
     Reloading,
-    /// It takes no new connections and ends.
+    /// It has received a signal to stop.
     Stopping,
 }
 
@@ -30,16 +30,16 @@ pub(crate) enum State {
 pub(crate) struct ServiceManager(Option<String>);
 
 impl ServiceManager {
-    /// The one that has started this process.
+    /// The manager that has started this process.
     pub(crate) fn of(environment: &Environment) -> Self {
         Self(environment.get(VARIABLE).and_then(Result::ok).map(|value| value.text.into_owned()))
     }
 
-    /// Tells it. A manager that can't be told is a warning: it will end the process for not getting ready.
+    /// Notifies the manager. A failure is a warning: systemd will end the process after its start time-out.
     pub(crate) fn tell(&self, state: State) {
         let Some(name) = &self.0 else { return };
         if let Err(error) = send(name, state) {
-            log::warning(format_args!("can't tell the service manager at {VARIABLE}={name} about {state:?}: {error}"));
+            log::warning(format_args!("can't notify the service manager at {VARIABLE}={name} of {state:?}: {error}"));
         }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn each_state_is_told_at_a_path() {
+    fn each_state_is_sent_to_a_path() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
@@ -99,7 +99,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_name_that_stands_in_no_file_system_is_reached() {
+    fn an_abstract_socket_is_reached() {
         let name = format!("@forebay-notify-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&address(&name).unwrap()).unwrap();
         manager(&name).tell(State::Ready);

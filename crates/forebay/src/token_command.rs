@@ -30,21 +30,21 @@ pub(crate) enum TokenCommandError {
     #[error("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out")]
     Unbound,
     /// The file of the token itself can't be used.
-    #[error("can't {what} {}: {source}; run this as the user that owns it", path.display())]
+    #[error("can't {what} {}: {source}; run this command as the file's owner", path.display())]
     SecretFile {
-        /// What was tried.
+        /// The action.
         what: &'static str,
         /// The file.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
     },
-    /// It holds something else. What that is isn't shown.
-    #[error("{} holds no token: {source}; remove it, and a new token is made", path.display())]
+    /// It contains something else, which the error doesn't show.
+    #[error("{} holds no token: {source}; remove the file to create a new token", path.display())]
     NoSecret {
         /// The file.
         path: PathBuf,
-        /// What a token is.
+        /// The form of a token.
         source: InvalidSecret,
     },
     /// No random bytes.
@@ -103,7 +103,7 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
     Ok(())
 }
 
-/// Whether both let in the same requests. When they were made and when they expire makes no difference to a command that is repeated.
+/// Whether both authorize the same requests. A repeated command keeps the first one's times of creation and expiry.
 fn is_same(known: &Token, token: &Token) -> bool {
     let of = |token: &Token| (token.digest, token.scopes, token.source.clone(), token.origin);
     of(known) == of(token)
@@ -115,7 +115,7 @@ fn random_secret() -> Result<Secret, TokenCommandError> {
     Ok(Secret::of_random(random))
 }
 
-/// The token in this file; a new one, which the file has then, where there is none.
+/// Reads the token in this file, or creates the file with a new token.
 fn secret_of_file(path: &Path) -> Result<Secret, TokenCommandError> {
     let failed = |what| move |source| TokenCommandError::SecretFile { what, path: path.to_owned(), source };
     match text_file::read(path) {

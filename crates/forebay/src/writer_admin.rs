@@ -28,7 +28,7 @@ const CONNECTION_MAX: Duration = Duration::from_secs(60);
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the metrics show.
+/// The state that the admin port shows.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) writer: Arc<Writer>,

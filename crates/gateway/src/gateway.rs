@@ -176,7 +176,7 @@ impl Gateway {
         &self.counters
     }
 
-    /// Whether it can take events.
+    /// Whether it can accept events.
     #[must_use]
     pub const fn readiness(&self) -> &Arc<Readiness> {
         &self.readiness

@@ -1,4 +1,4 @@
-//! Whether the gateway can take events.
+//! Whether the gateway can accept events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -9,7 +9,7 @@ const READY: u8 = 0;
 const STOPPING: u8 = 1;
 const FAILED: u8 = 2;
 
-/// Whether the gateway can take events, shared by all shards. Only a full disk may end again; all else gets worse.
+/// Whether the gateway can accept events, shared by all shards. Only a full disk can recover; the other states only get worse.
 pub struct Readiness {
     state: AtomicU8,
     shards: Arc<[Arc<Shard>]>,

@@ -71,13 +71,13 @@ pub struct Counters {
     pub failed: Counter,
 }
 
-/// How far a writer is on its way to its end.
+/// The phases of a writer's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Serving,
-    /// It serves, and says that it stops soon.
+    /// It serves, and announces its stop.
     Draining,
-    /// Each connection ends after its request in flight.
+    /// It closes each connection after its request in flight.
     Ending,
 }
 
@@ -164,7 +164,7 @@ impl Writer {
         let _ = places.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
     }
 
-    /// `/readyz` answers 503 from now on, and every response tells the gateway to use another writer. Requests are still served.
+    /// Announces the stop: `/readyz` answers 503, and every response asks the gateway to use another writer. Requests are still served.
     pub fn announce_stop(&self) {
         self.phase.send_if_modified(|phase| {
             let is_news = *phase == Phase::Serving;
@@ -175,7 +175,7 @@ impl Writer {
         });
     }
 
-    /// Whether it has announced its stop.
+    /// Whether the writer has announced its stop.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         *self.phase.borrow() != Phase::Serving

@@ -104,7 +104,7 @@ pub(super) fn send_while<T>(
     Ok((known, met))
 }
 
-/// Does the rounds while clients send. Says what was acknowledged, and what the rounds met.
+/// Runs the rounds while clients send. Returns the acknowledged events and the result of the rounds.
 pub(super) fn acknowledged_while<T>(
     shared: Shared,
     connections: u32,
@@ -116,7 +116,7 @@ pub(super) fn acknowledged_while<T>(
         let met = rounds(&shared);
         shared.stop();
         let known: Result<Vec<_>> = clients.into_iter().map(clients::join).collect();
-        // What the rounds failed at comes first: the clients may have failed for it.
+        // An error of the rounds comes first: it may be the cause of the clients' errors.
         let met = met?;
         Ok((known?, met))
     });

@@ -1,5 +1,5 @@
-//! What `cargo xtask dist` makes. The Debian package on a machine with systemd: installed, upgraded under load, removed and purged. Every
-//! acknowledged event is stored once, no answer is cut, and data go with a purge and with nothing else.
+//! The files of `cargo xtask dist`. The Debian package on a machine with systemd: installed, upgraded under load, removed and purged. Every
+//! acknowledged event is stored once, no answer is cut, and only a purge deletes data.
 
 mod archive;
 mod in_flight;
@@ -28,7 +28,7 @@ use machine::Machine;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// How often the package is upgraded.
+    /// The number of upgrades.
     #[arg(long, default_value_t = 10)]
     upgrades: u32,
     /// Clients, each with one request at a time.
@@ -49,11 +49,11 @@ impl Options {
     }
 }
 
-/// What takes longer hangs.
+/// The time-out of each wait.
 const LIMIT: Duration = Duration::from_secs(60);
-/// An upgrade that closes the port for longer is broken, on any machine.
+/// The longest time for which an upgrade may close the port, on any machine.
 const REFUSED_MAX: Duration = Duration::from_secs(30);
-/// A version lives this long at most before it is upgraded.
+/// The longest time between two upgrades.
 const LIFE_MILLISECONDS_MAX: u64 = 1_000;
 const DATABASE: &str = "/var/lib/forebay/events.db";
 const CONFIG: &str = "/etc/forebay/forebay.toml";
@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     std::fs::remove_dir_all(&folder).context("removing what the campaign left")
 }
 
-/// The package with this number; a higher one is a newer version. Gives its path in the machine.
+/// Builds the package with this number; a higher number is a newer version. Returns its path in the machine.
 fn package(binary: &Path, number: u32, share: &Path) -> Result<String> {
     let version = format!("{VERSION}+{number}");
     let path = Release { binary, version: &version, compression: Compression::Quick }.debian(share)?;
@@ -101,7 +101,7 @@ fn package(binary: &Path, number: u32, share: &Path) -> Result<String> {
     Ok(format!("/mnt/{}", name.to_string_lossy()))
 }
 
-/// A machine with the package, and where its server listens.
+/// A machine with the package, and the addresses of its server.
 struct Installed<'a> {
     machine: &'a Machine,
     intake: SocketAddr,
@@ -135,7 +135,7 @@ impl Installed<'_> {
         judge_rows(rows.as_bytes(), Oracle::new(seed, known), folder)
     }
 
-    /// What is stored, as SQLite's own program reads it.
+    /// Reads the store with SQLite's own program.
     fn select(&self, what: &str) -> Result<String> {
         self.machine.run("sqlite3", &["-readonly", DATABASE, &format!("select {what}")])
     }
@@ -150,7 +150,7 @@ impl Installed<'_> {
         std::fs::write(config, text + OWN_LINE).context("changing the configuration")
     }
 
-    /// What the package promises, as others see it.
+    /// Checks the package's promises from outside.
     fn look_around(&self) -> Result<()> {
         let said = |program: &str, arguments: &[&str]| Ok(self.machine.run(program, arguments)?.trim().to_owned());
         let expect = |what: &str, found: Result<String>, expected: &str| {
@@ -159,11 +159,11 @@ impl Installed<'_> {
             Ok(())
         };
         expect("enabled", said("systemctl", &["is-enabled", "forebay"]), "enabled")?;
-        // So it told systemd that it is ready, or it would not be active.
+        // An active service of this type has notified systemd.
         expect("type", said("systemctl", &["show", "--property=Type", "--value", "forebay"]), "notify")?;
         expect("the data", said("stat", &["--format=%U:%G %a", "/var/lib/forebay"]), "forebay:forebay 750")?;
         expect("the configuration", said("stat", &["--format=%U:%G %a", "/etc/forebay"]), "root:forebay 750")?;
-        // The one file that was changed is the administrator's.
+        // Only the administrator's file has changed.
         expect("files", said("dpkg", &["--verify", "forebay"]), &format!("??5?????? c {CONFIG}"))?;
         let units = ["forebay", "forebay-gateway", "forebay-writer"].map(|name| format!("{name}.service"));
         let verify = [&["verify", "--man=no"], &units.each_ref().map(String::as_str)[..]].concat();
@@ -179,7 +179,7 @@ impl Installed<'_> {
         Ok(())
     }
 
-    /// Upgrades at random times, and says for how long each refused connections.
+    /// Upgrades at random times. Returns for each upgrade how long connections were refused.
     fn upgrade(&self, packages: &[String], seed: u64, shared: &Shared) -> Result<Vec<Duration>> {
         let mut random = Random::new(seed);
         shared.server_is_up();
@@ -214,14 +214,14 @@ impl Installed<'_> {
             .context("waiting until the configuration was read again")
     }
 
-    /// systemd starts it again.
+    /// Kills the server: systemd restarts it.
     fn outlive_kill(&self) -> Result<()> {
         let before = self.main_process()?;
         self.machine.run("kill", &["-KILL", &before])?;
         wait(|| Ok(self.main_process()? != before && self.is_ready())).context("waiting for another process")
     }
 
-    /// Removes the package, which keeps the data, and purges it, which doesn't.
+    /// Removes the package, which keeps the data, and purges it, which deletes them.
     fn end(&self) -> Result<()> {
         self.systemctl("start")?;
         ensure!(self.is_ready(), "`systemctl start` returns when requests are taken");
@@ -247,7 +247,7 @@ impl Installed<'_> {
         self.machine.run("systemctl", &[action, "forebay"]).map(drop)
     }
 
-    /// The number of the service's process, as the machine counts.
+    /// The id of the service's process in the machine's namespace.
     fn main_process(&self) -> Result<String> {
         let shown = self.machine.run("systemctl", &["show", "--property=MainPID", "--value", "forebay"])?;
         Ok(shown.trim().to_owned())

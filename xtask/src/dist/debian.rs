@@ -12,12 +12,12 @@ use super::{Compression, Release, commit_time};
 use crate::workspace::{output, root, run};
 
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
-/// What `dpkg --verify` compares files with.
+/// Prints the checksums that `dpkg --verify` compares.
 const MD5SUMS: &str =
     "find . -type f -not -path './DEBIAN/*' -printf '%P\\0' | LC_ALL=C sort --zero-terminated | xargs --null md5sum";
 
 impl Release<'_> {
-    /// Makes the package in `folder`.
+    /// Builds the package in `folder`.
     pub(crate) fn debian(&self, folder: &Path) -> Result<PathBuf> {
         let (version, architecture) = (debian_version(self.version), architecture()?);
         let stage = folder.join("stage");
@@ -56,16 +56,16 @@ impl Compression {
     }
 }
 
-/// A version before a release comes before it: `1.0.0-rc.1` is `1.0.0~rc.1`.
+/// The version as Debian sorts it: a pre-release such as `1.0.0-rc.1` becomes `1.0.0~rc.1`, which is before `1.0.0`.
 fn debian_version(version: &str) -> String {
     version.replace('-', "~")
 }
 
-/// What Debian calls the processor that this program was built for.
+/// Debian's name of the processor architecture that this program was built for.
 fn architecture() -> Result<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Ok("amd64"),
         "aarch64" => Ok("arm64"),
-        other => bail!("no package is made for {other}: add its name in Debian here"),
+        other => bail!("there is no package for {other}: add Debian's name of it here"),
     }
 }

@@ -1,4 +1,4 @@
-//! The licences of everything that is linked into the binary, as they ask to be passed on with it.
+//! The licences of all packages that are linked into the binary. They require that the binary's distribution contains them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::static_build::triple;
 use crate::workspace::{cargo, output};
 
-const HEADER: &str = "Forebay is under the Apache License 2.0, see LICENSE. Its binary contains the packages below, each under the licence that stands with\n\
+const HEADER: &str = "Forebay is under the Apache License 2.0, see LICENSE. Its binary contains the packages below, each under the licence below\n\
     it; the Rust standard library (MIT or Apache-2.0); and, where it is linked statically, the GNU C library (LGPL-2.1 or later), whose\n\
     source is at https://sourceware.org/glibc. The source of Forebay lets anybody link it with another version of that library.\n";
-/// What files with a licence are called in the beginning.
+/// The beginnings of the names of files with a licence.
 const NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT"];
 
-/// All of them as one text: each licence once, behind the packages that have it.
+/// All licences as one text: each licence once, after the packages that have it.
 pub(super) fn text() -> Result<String> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &triple()]);
@@ -40,7 +40,7 @@ pub(super) fn text() -> Result<String> {
     Ok(all)
 }
 
-/// The packages of others that `forebay` is built from, without those that only build or test.
+/// The third-party packages that are linked into `forebay`, without those for builds and tests.
 fn linked(metadata: &Value) -> Result<Vec<&Value>> {
     fn list(value: &Value) -> &[Value] {
         value.as_array().map(Vec::as_slice).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Which files an archive and a package have, and where.
+//! The files of an archive and of a package, and their paths.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,16 +10,16 @@ use anyhow::{Context, Result};
 use super::notices;
 use crate::workspace::{output, root, run};
 
-/// Where files go.
+/// The layout of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// One folder that is put anywhere.
+    /// One folder, which the user can put anywhere.
     Archive,
     /// The file system's root.
     Debian,
 }
 
-/// A file of the repository, its path in the archive, and in the package.
+/// A file of the repository, its path in the archive, and its path in the package.
 const FILES: &[(&str, &str, &str)] = &[
     ("LICENSE", "LICENSE", "usr/share/doc/forebay/copyright"),
     ("README.md", "README.md", "usr/share/doc/forebay/README.md"),
@@ -41,7 +41,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A shell, and where its completions go.
+/// A shell, and the paths of its completions in the archive and in the package.
 const COMPLETIONS: &[(&str, &str, &str)] = &[
     ("bash", "completions/forebay.bash", "usr/share/bash-completion/completions/forebay"),
     ("zsh", "completions/_forebay", "usr/share/zsh/vendor-completions/_forebay"),
@@ -57,7 +57,7 @@ impl Layout {
     }
 }
 
-/// Makes the tree in `folder`. The binary itself writes its completions and manual pages.
+/// Creates the tree in `folder`. The binary itself writes its completions and manual pages.
 pub(super) fn fill(folder: &Path, layout: Layout, binary: &Path) -> Result<()> {
     let root = root()?;
     let program = folder.join(layout.of("forebay", "usr/bin/forebay"));
@@ -79,7 +79,7 @@ pub(super) fn fill(folder: &Path, layout: Layout, binary: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file, and makes the folder that it is in.
+/// Writes a file, and creates its folder.
 pub(super) fn write(path: &Path, content: &str) -> Result<()> {
     make_folder_of(path)?;
     fs::write(path, content).with_context(|| format!("writing {}", path.display()))

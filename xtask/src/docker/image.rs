@@ -1,4 +1,4 @@
-//! An image without a registry: programs of this machine with the libraries that they need, and files.
+//! An image without a registry: programs of this machine with their libraries, and files.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::{Docker, output};
 use crate::libraries;
 
-/// What is to be an image: a folder with its files, and the settings that a `Dockerfile` would have.
+/// An image under construction: a folder with its files, and the instructions that a `Dockerfile` would have.
 #[derive(Debug)]
 pub(crate) struct Image {
     root: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// An empty one.
+    /// An empty image.
     pub(crate) fn new(docker: &Docker) -> Result<Self> {
         let root = docker.folder().join("image");
         if root.exists() {
@@ -28,13 +28,13 @@ impl Image {
         Ok(Self { root, settings: Vec::new() })
     }
 
-    /// A program of this machine at this path of the image, with all libraries that it is linked with.
+    /// Adds a program of this machine at this path, with its libraries.
     pub(crate) fn program(self, from: &Path, to: &str) -> Result<Self> {
         self.copy_file(from, to)?;
         self.libraries(from)
     }
 
-    /// A file or folder of this machine, links followed, at this path of the image. Libraries in it get those that they need.
+    /// Adds a file or folder of this machine at this path. It follows links, and adds the libraries that libraries in the folder need.
     pub(crate) fn copy(self, from: &Path, to: &str) -> Result<Self> {
         if from.is_file() {
             self.copy_file(from, to)?;
@@ -50,7 +50,7 @@ impl Image {
         paths.filter(is_library).try_fold(self, |image, path| image.libraries(&path))
     }
 
-    /// A file with this text.
+    /// Adds a file with this text.
     pub(crate) fn text(self, to: &str, text: &str, mode: u32) -> Result<Self> {
         let target = self.place(to)?;
         fs::write(&target, text).with_context(|| format!("writing {}", target.display()))?;
@@ -58,7 +58,7 @@ impl Image {
         Ok(self)
     }
 
-    /// An empty folder of this user.
+    /// Adds an empty folder of this user.
     pub(crate) fn folder(self, to: &str, owner: u32, mode: u32) -> Result<Self> {
         let target = self.place(to)?;
         fs::create_dir_all(&target).with_context(|| format!("making {}", target.display()))?;
@@ -67,18 +67,18 @@ impl Image {
         Ok(self)
     }
 
-    /// An instruction as a `Dockerfile` has it: `USER`, `ENV`, `EXPOSE`, `VOLUME`, `WORKDIR`, `CMD`.
+    /// Adds an instruction of a `Dockerfile`: `USER`, `ENV`, `EXPOSE`, `VOLUME`, `WORKDIR`, `CMD`.
     pub(crate) fn setting(mut self, instruction: &str) -> Self {
         self.settings.push(instruction.to_owned());
         self
     }
 
-    /// The program that a container runs, with its first arguments.
+    /// Sets the program that a container runs, with its first arguments.
     pub(crate) fn entry_point(self, words: &[&str]) -> Self {
         self.setting(&format!("ENTRYPOINT {words:?}"))
     }
 
-    /// Gives it to the daemon under this name, `NAME:TAG`.
+    /// Imports the image into the daemon under this name, `NAME:TAG`.
     pub(crate) fn import(self, docker: &Docker, name: &str) -> Result<()> {
         let mut tar = Command::new("tar");
         tar.arg("--create").arg("--directory").arg(&self.root).arg(".").stdout(Stdio::piped()).stdin(Stdio::null());
@@ -110,7 +110,7 @@ impl Image {
         Ok(())
     }
 
-    /// Where a path of the image is here; its folder exists.
+    /// The path on this machine of a path of the image. Creates its folder.
     fn place(&self, path: &str) -> Result<PathBuf> {
         let place = self.root.join(path.trim_start_matches('/'));
         let parent = place.parent().context("a path of an image isn't its root")?;

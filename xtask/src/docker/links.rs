@@ -1,4 +1,4 @@
-//! The network links of this machine: a daemon makes bridges and leaves them behind.
+//! The network links of this machine. A daemon creates bridges and leaves them behind.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 
 use super::output;
 
-/// What the links are called that Docker makes.
+/// The prefixes of the links that Docker creates.
 const OF_DOCKER: &[&str] = &["br-", "docker", "veth", "vx-", "ov-"];
 
-/// The links that there were at one moment.
+/// The links at one time.
 #[derive(Debug)]
 pub(super) struct Links(BTreeSet<OsString>);
 
@@ -21,13 +21,13 @@ impl Links {
         Ok(Self(folder.filter_map(|entry| Some(entry.ok()?.file_name())).collect()))
     }
 
-    /// Removes Docker's links that are newer.
+    /// Removes all of Docker's links that were created later, including those of another daemon.
     pub(super) fn remove_newer(&self) -> Result<()> {
         let is_of_docker = |name: &str| OF_DOCKER.iter().any(|prefix| name.starts_with(prefix));
         let now = Self::now()?;
         let newer = now.0.difference(&self.0).filter_map(|name| name.to_str());
         for name in newer.filter(|name| is_of_docker(name)) {
-            // One end of a pair takes the other with it.
+            // Deleting one end of a pair deletes the other, too.
             let _ = output(Command::new("ip").args(["link", "delete", name]));
         }
         Ok(())

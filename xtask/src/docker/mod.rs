@@ -1,5 +1,5 @@
-//! A Docker daemon of our own: its data, its socket and its networks are new, and gone when the value is dropped. Nothing of another daemon
-//! on this machine is touched. It needs root.
+//! A separate Docker daemon with its own data, socket and networks, which are removed when the value is dropped. It doesn't use the containers,
+//! images and volumes of another daemon. It needs root.
 
 mod image;
 mod links;
@@ -18,9 +18,9 @@ use crate::workspace::has_program;
 pub(crate) use image::Image;
 use links::Links;
 
-/// A daemon that isn't ready by then never will be.
+/// The time-out of the daemon's start.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// It stops its containers within ten seconds.
+/// The time-out of the daemon's stop. It stops its containers within ten seconds.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 const LOG_LINES: usize = 15;
@@ -35,7 +35,7 @@ pub(crate) struct Docker {
 }
 
 impl Docker {
-    /// Why no daemon can be started here; none where it can.
+    /// The reason if no daemon can be started here.
     pub(crate) fn missing() -> Option<&'static str> {
         if !rustix::process::geteuid().is_root() {
             return Some("root is needed to start Docker");
@@ -56,7 +56,7 @@ impl Docker {
         let mut dockerd = Command::new("dockerd");
         dockerd.arg("--data-root").arg(folder.join("data")).arg("--exec-root").arg(folder.join("exec"));
         dockerd.arg("--pidfile").arg(folder.join("pid")).arg("--host").arg(socket(&folder));
-        // A file of the machine's own could name other addresses and folders.
+        // The machine's configuration file could set other addresses and folders.
         let config = folder.join("daemon.json");
         fs::write(&config, "{}")?;
         dockerd.arg("--config-file").arg(config);
@@ -86,12 +86,12 @@ impl Docker {
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
 
-    /// The value of `DOCKER_HOST` that leads to the daemon.
+    /// The value of `DOCKER_HOST` for the daemon.
     pub(crate) fn host(&self) -> String {
         socket(&self.folder)
     }
 
-    /// A folder for files that go with the daemon.
+    /// A folder for files that are removed with the daemon.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -101,22 +101,22 @@ impl Docker {
         self.program("docker")
     }
 
-    /// Another client of this daemon, as `docker-compose`. Of the user's own settings it sees none.
+    /// Another client of this daemon, such as `docker-compose`. It doesn't read the user's settings.
     pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(name);
         command.env("DOCKER_HOST", self.host()).env("DOCKER_CONFIG", self.folder.join("config"));
-        // The builder that the daemon has itself: the other one is a plugin, which Debian lacks.
+        // The daemon's built-in builder. BuildKit is a plugin, which Debian lacks.
         command.env("DOCKER_BUILDKIT", "0").env_remove("DOCKER_CONTEXT").stdin(Stdio::null());
         command
     }
 
-    /// Runs `docker` with these arguments and gives what it printed.
+    /// Runs `docker` with these arguments. Returns its standard output.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<String> {
         output(self.command().args(arguments))
     }
 
-    /// Makes an image of one program with the libraries that it needs, and of more files and folders, each with its path in the image.
-    /// The program is the entry point, at `/NAME`.
+    /// Builds an image of one program with its libraries, and of more files and folders, each with its path in the image. The program is the
+    /// entry point, at `/NAME`.
     pub(crate) fn image_of_program(&self, name: &str, program: &Path, files: &[(&Path, &str)]) -> Result<()> {
         let base = program.file_name().and_then(OsStr::to_str).context("a program has a name")?;
         let place = format!("/{base}");
@@ -131,7 +131,7 @@ impl Docker {
     }
 
     fn end(&mut self) -> Result<()> {
-        // Containers of a Swarm would come again.
+        // A Swarm would restart its containers.
         let _ = self.run(["swarm", "leave", "--force"]);
         let left = self.run(["ps", "--all", "--quiet"])?;
         if !left.is_empty() {
@@ -175,7 +175,7 @@ impl Docker {
 impl Drop for Docker {
     fn drop(&mut self) {
         if let Err(error) = self.remove() {
-            eprintln!("Docker left something behind: {error:#}");
+            eprintln!("can't clean up after dockerd: {error:#}");
         }
     }
 }
@@ -184,7 +184,7 @@ fn socket(folder: &Path) -> String {
     format!("unix://{}", folder.join("sock").display())
 }
 
-/// Runs a command and gives what it printed; an error has what it complained of.
+/// Runs a command. Returns its standard output; an error has its standard error.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let shown = format!("{command:?}");
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("starting {shown}"))?;

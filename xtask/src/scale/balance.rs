@@ -1,5 +1,5 @@
-//! 1, 2, 4 and 8 gateways and writers, reached directly, through HAProxy, through nginx, and by the balancing of the gateway itself: the
-//! tables of the articles, on one machine of today.
+//! 1, 2, 4 and 8 gateways and writers: directly, through HAProxy, through nginx, and with the gateway's own balancing. These are the tables of
+//! the articles, on one machine.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -21,25 +21,25 @@ use crate::wrk::{self, Load};
 
 const COUNTS: [usize; 4] = [1, 2, 4, 8];
 const WRITERS_MAX: usize = 8;
-/// Connections of the load altogether.
+/// All connections of the load.
 const CONNECTIONS: u32 = 64;
 const LOAD: Duration = Duration::from_secs(2);
 /// Events of one measurement behind a gateway: some seconds of delivery.
 const EVENTS: usize = 1 << 20;
 const EVENTS_OF_BATCH: usize = 8192;
 const CLIENTS: usize = 4;
-/// Batches of which each of eight writers gets a fair share.
+/// The number of batches after which the shares of eight writers are compared.
 const BATCHES: f64 = 10_000.0;
 const BATCHES_LIMIT: Duration = Duration::from_secs(120);
-/// The share that is still fair: half of the mean.
+/// The least share of a writer, in shares of the mean.
 const FAIR: f64 = 0.5;
-/// The share of one writer's rate that the gateway's own balancing reaches with any number.
+/// The least rate of the gateway's own balancing with any number of writers, in shares of the rate with one writer.
 const OWN_LEAST: f64 = 0.95;
 
 const NULL: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
 const OF_WRITER: &str = "[sinks.none]\nkind = \"null\"\n";
 
-/// How a gateway spreads what it sends to writers.
+/// How a gateway spreads its batches over writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Lane,
@@ -96,7 +96,7 @@ fn gateways(setup: &Setup) -> Result<()> {
     Ok(())
 }
 
-/// All at once, each with its share of the connections.
+/// Loads all gateways at once, each with its share of the connections.
 fn directly(setup: &Setup, addresses: &[SocketAddr]) -> Result<f64> {
     let share = CONNECTIONS / u32::try_from(addresses.len())?;
     thread::scope(|scope| {
@@ -153,7 +153,7 @@ fn config(way: Way, servers: &[SocketAddr], shards: u32) -> String {
     )
 }
 
-/// Posts all events and waits until they are delivered. Returns how many a second.
+/// Posts all events and waits until they are delivered. Returns the rate in events a second.
 fn through(setup: &Setup, way: Way, writers: &[SocketAddr]) -> Result<f64> {
     let balancer = match way {
         Way::Through(program) => Some(program.start(writers, &setup.folder)?),

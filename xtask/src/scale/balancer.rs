@@ -1,4 +1,4 @@
-//! HAProxy or nginx in front of servers, as a process of our own.
+//! HAProxy or nginx in front of servers, as a child process.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,14 +16,14 @@ use crate::workspace;
 
 const READY_LIMIT: Duration = Duration::from_secs(10);
 
-/// A program that spreads requests.
+/// A load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Program {
     HaProxy,
     Nginx,
 }
 
-/// A running one. It is killed when the value is dropped.
+/// A running load balancer. It is killed when the value is dropped.
 pub(super) struct Balancer {
     _process: Process,
     pub(super) address: SocketAddr,
@@ -84,7 +84,7 @@ fn haproxy(listen: SocketAddr, servers: &[SocketAddr]) -> String {
     text
 }
 
-/// One process without workers' signals to care for: it ends when it is killed.
+/// A single process, so that a kill leaves no workers.
 fn nginx(listen: SocketAddr, servers: &[SocketAddr], folder: &Path) -> String {
     let folder = folder.display();
     let listed: String = servers.iter().map(|server| format!("        server {server};\n")).collect();

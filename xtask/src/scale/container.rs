@@ -1,4 +1,4 @@
-//! Forebay and the reference loops in containers of our own Docker daemon, on the host's network: a bridge would be measured as well.
+//! Forebay and the reference loops in containers of a separate Docker daemon, on the host's network, because a bridge would add latency.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ pub(super) struct Site {
 pub(super) struct Container {
     pub(super) name: String,
     pub(super) address: SocketAddr,
-    /// The first answer, in seconds since 1970.
+    /// The time of the first answer, in seconds since 1970.
     pub(super) ready_at: f64,
 }
 
@@ -51,7 +51,7 @@ impl Site {
         Ok(folder)
     }
 
-    /// `forebay serve`, as hardened as the image is meant to run, with these options of `docker run`.
+    /// Starts `forebay serve` with the recommended hardening and these options of `docker run`.
     pub(super) fn serve(&self, name: &str, folder: &Path, config: &str, limits: &[&str]) -> Result<Container> {
         let [address, admin] = [free_address(), free_address()];
         let file = folder.with_extension("toml");
@@ -81,7 +81,7 @@ impl Site {
         logs.map_or_else(|error| error.to_string(), |logs| String::from_utf8_lossy(&logs.stderr).into_owned())
     }
 
-    /// A reference loop with these options of `docker run`; a durable one writes to `folder`.
+    /// Starts a reference loop with these options of `docker run`. With a `folder` it is durable.
     pub(super) fn reference(&self, name: &str, folder: Option<&Path>, limits: &[&str]) -> Result<Container> {
         let address = free_address();
         let mut run = self.docker.command();
@@ -98,7 +98,7 @@ impl Site {
     }
 }
 
-/// Waits for the first 200, and returns its moment in seconds since 1970.
+/// Waits for the first 200, and returns its time in seconds since 1970.
 fn wait_ready(address: SocketAddr, path: &str) -> Result<f64> {
     let begun = Instant::now();
     while Connection::open(address).and_then(|mut one| one.get(path)).ok().is_none_or(|one| one.status != 200) {
@@ -111,7 +111,7 @@ fn wait_ready(address: SocketAddr, path: &str) -> Result<f64> {
 }
 
 impl Container {
-    /// What `docker inspect` says in this format.
+    /// The output of `docker inspect` in this format.
     pub(super) fn inspect(&self, docker: &Docker, format: &str) -> Result<String> {
         docker.run(["inspect", "--format", format, &self.name])
     }

@@ -31,7 +31,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
         Ok::<_, anyhow::Error>(wrk::get(&format!("http://{address}/ip"), CONNECTIONS, LOAD)?.requests_per_second)
     };
     let (mut posts, mut gets) = (Vec::new(), Vec::new());
-    // The first turn, in which files grow, isn't counted.
+    // The first turn, in which files grow, doesn't count.
     for turn in 0..=setup.rounds {
         let posted = (post(server.address)?, post(durable.address)?);
         let got = (get(server.address)?, get(plain.address)?);

@@ -1,5 +1,5 @@
-//! `cargo xtask scale`: many gateways and writers, in containers and behind load balancers: what the articles on the system before this one
-//! measured, and what must hold while services are scaled, rolled and cut off.
+//! `cargo xtask scale`: many gateways and writers, in containers and behind load balancers. It repeats the measurements of the articles on the
+//! previous system, and checks that no event is lost or doubled while services are scaled, rolled and cut off.
 
 mod balance;
 mod balancer;
@@ -27,10 +27,10 @@ use crate::workspace::{self, TESTED, cargo};
 /// Options of `cargo xtask scale`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The server; without it the workspace's own is built, static.
+    /// The server; without it the command builds a static one.
     #[arg(long, global = true)]
     binary: Option<PathBuf>,
-    /// How often each figure is measured; the medians count.
+    /// The number of measurements of each figure; the median counts.
     #[arg(long, global = true, default_value_t = 3)]
     rounds: u32,
     /// One part [default: all of them]
@@ -46,7 +46,7 @@ enum Part {
     Start,
     /// Rates of a container with one CPU and 512 MB. Needs Docker.
     Limits,
-    /// Latency beside a process that takes all cores. Needs Docker.
+    /// Latency while another process keeps all cores busy. Needs Docker.
     Neighbour,
     /// The Swarm stack: scaled and rolled under load, and the articles' loads. Needs Docker.
     Swarm,
@@ -58,7 +58,7 @@ enum Part {
     Package,
 }
 
-/// What every part is given.
+/// The inputs of every part.
 struct Setup {
     binary: PathBuf,
     rounds: u32,
@@ -67,14 +67,14 @@ struct Setup {
 }
 
 impl Setup {
-    /// The median of what a measurement gives in each round.
+    /// The median of a measurement over all rounds.
     fn median(&self, mut measure: impl FnMut() -> Result<f64>) -> Result<f64> {
         let measured: Result<Vec<f64>> = (0..self.rounds).map(|_| measure()).collect();
         Ok(median(measured?))
     }
 }
 
-/// Runs a part, or all of them; fails where a figure is short of its bar.
+/// Runs a part, or all of them. Fails if a figure misses its bar.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup {
         binary: match &arguments.binary {
@@ -109,7 +109,7 @@ pub(crate) fn short() -> Result<()> {
 }
 
 impl Part {
-    /// All, in the order in which they fail soonest.
+    /// All parts, those that fail soonest first.
     const ALL: [Self; 8] = [
         Self::Start,
         Self::Limits,

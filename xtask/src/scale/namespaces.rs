@@ -1,4 +1,4 @@
-//! Writers in a network of their own: the cable to them is cut and mended, and a gateway loses its disk while it is cut.
+//! Writers in a network namespace: the link to them is cut and restored, and a gateway loses its disk during a cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
@@ -26,7 +26,7 @@ const BEFORE: Duration = Duration::from_secs(2);
 const CUT: Duration = Duration::from_secs(8);
 const SINK: &str = "warehouse";
 
-/// Cuts, heals, and deletes a disk. Fails if anything is lost or doubled that should not be.
+/// Cuts and restores the link, and deletes a disk during another cut. Fails if an event is lost or doubled that should not be.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let mut store = Postgres::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
     let settings = store.sink();
@@ -61,7 +61,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     ])
 }
 
-/// Sends through a cut. Returns how long delivery took once the cable was back.
+/// Sends events through a cut. Returns the time from the link's return until all are stored.
 fn cut_and_heal(network: &Network, launch: &Launch, gateway: &Server) -> Result<Duration> {
     let traffic = Traffic::start(launch.intake, PER_SECOND, 0)?;
     thread::sleep(BEFORE);
@@ -77,8 +77,8 @@ fn cut_and_heal(network: &Network, launch: &Launch, gateway: &Server) -> Result<
     Ok(back.elapsed())
 }
 
-/// Deletes the disk of a gateway that is cut off, and goes on with an empty one. Returns the events that may be lost, the new gateway, and
-/// what the clients know.
+/// Deletes the disk of a gateway that is cut off, and continues with an empty one. Returns the events that may be lost, the new gateway, and the
+/// clients' records.
 fn lose_disk(network: &Network, launch: &Launch, gateway: Server) -> Result<(BTreeSet<u64>, Server, Vec<Sent>)> {
     let send = |first| -> Result<Sent> {
         let traffic = Traffic::start(launch.intake, PER_SECOND, first)?;
@@ -102,7 +102,7 @@ fn lose_disk(network: &Network, launch: &Launch, gateway: Server) -> Result<(BTr
     Ok((during.acknowledged.clone(), gateway, vec![before, during, after]))
 }
 
-/// A network namespace with a cable to it. Both are removed when the value is dropped.
+/// A network namespace with a virtual link to it. Both are removed when the value is dropped.
 struct Network {
     name: String,
     cable: String,
@@ -134,7 +134,7 @@ impl Network {
         Ipv4Addr::new(10, 251, self.number, host).into()
     }
 
-    /// Cuts the cable, or mends it: the other side doesn't see packets, and no side is told.
+    /// Cuts the link, or restores it. A cut drops packets, and no side gets an error.
     fn set_cable(&self, state: &str) -> Result<()> {
         ip(&["-n", &self.name, "link", "set", "far", state])
     }
@@ -152,7 +152,7 @@ impl Network {
         (0..WRITERS).map(writer).collect()
     }
 
-    /// The server as a program that runs in the namespace.
+    /// A script that runs the server in the namespace.
     fn program(&self, binary: &Path, folder: &Path) -> Result<PathBuf> {
         let path = folder.join("in-namespace");
         let text = format!("#!/bin/sh\nexec ip netns exec {} {} \"$@\"\n", self.name, binary.display());
@@ -163,7 +163,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // The cable ends with the namespace.
+        // Deleting the namespace deletes the link.
         let _ = ip(&["netns", "delete", &self.name]);
     }
 }

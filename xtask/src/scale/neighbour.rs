@@ -1,4 +1,4 @@
-//! A noisy neighbour: latency of intake beside a process that takes all cores, without limits and with them.
+//! A noisy neighbour: latency of intake while another process keeps all cores busy, with and without limits.
 
 use std::process::Command;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::docker;
 const PER_SECOND: &str = "1000";
 const DURATION: Duration = Duration::from_secs(10);
 const NULL: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
-/// Forebay's share of processor time where there is too little: the neighbour has Docker's default, 1,024.
+/// Forebay's weight when processor time is scarce. The neighbour has Docker's default, 1,024.
 const RESERVED: &[&str] = &["--cpu-shares", "8192"];
 
-/// What stands beside the server.
+/// The limits of the server and of its neighbour.
 struct Case {
     name: &'static str,
     server: &'static [&'static str],
@@ -32,7 +32,7 @@ const CASES: &[Case] = &[
     Case { name: "the neighbour limited to half", server: &[], neighbour: Some(&["--cpus", "0.5"]) },
     Case { name: "both", server: RESERVED, neighbour: Some(&["--cpus", "0.5"]) },
 ];
-/// With limits, intake is at most so many times as slow as alone.
+/// The highest p99 with limits, in multiples of that without a neighbour.
 const SLOWER_MOST: f64 = 5.0;
 
 /// Measures each case.
@@ -67,12 +67,12 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     )])
 }
 
-/// Sends at a fixed rate with the client that is in the binary.
+/// Sends at a fixed rate with `forebay bench`.
 fn measure(setup: &Setup, url: &str) -> Result<serde_json::Value> {
     let duration = format!("{}s", DURATION.as_secs());
     let mut bench = Command::new(&setup.binary);
     bench.args(["bench", "--json", "--rate", PER_SECOND, "--duration", &duration, "--url", url]);
-    // Its exit code is 3 if the server was late: that is what is measured.
+    // Exit code 3 means that the server was late, which is what this measures.
     let output = bench.output().context("starting forebay bench")?;
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text)
@@ -80,7 +80,7 @@ fn measure(setup: &Setup, url: &str) -> Result<serde_json::Value> {
 }
 
 impl Site {
-    /// A process that takes all cores, as far as these options of `docker run` let it.
+    /// Starts a process that keeps all cores busy, with these options of `docker run`.
     fn burn(&self, name: &str, limits: &[&str]) -> Result<()> {
         let mut run = self.docker.command();
         run.args(["run", "--detach", "--name", name]).args(limits).args([

@@ -15,12 +15,12 @@ use crate::http::{self, Connection};
 use crate::{image, workspace};
 
 const NAME: &str = "forebay";
-/// The image that gateways are rolled to: the same, by another name.
+/// The target image of the rolling update: the same image with another name.
 pub(super) const NEXT: &str = "forebay:next";
 const LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(100);
 const POSTGRES: &str = "/usr/lib/postgresql/15";
-/// What the image of a registry does at its start, as far as the stack needs it.
+/// The start script of the stand-in for the official image.
 const POSTGRES_START: &str = r#"#!/bin/sh
 set -e
 data=/var/lib/postgresql/data
@@ -37,14 +37,14 @@ exec $programs/postgres -D $data -c "listen_addresses=*" -c unix_socket_director
 /// A type whose events are delivered and discarded, for rates.
 const SPEED: &str = "\n[types.speed]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
 
-/// A deployed stack. It goes with its daemon when the value is dropped.
+/// A deployed stack. It is removed with its daemon when the value is dropped.
 pub(super) struct Stack {
     docker: Docker,
     folder: PathBuf,
 }
 
 impl Stack {
-    /// Deploys it with one gateway, and waits until that takes events.
+    /// Deploys the stack with one gateway, and waits until that gateway accepts events.
     pub(super) fn deploy(binary: &Path, folder: &Path) -> Result<Self> {
         let docker = Docker::start()?;
         let tag = image::default_tag();
@@ -60,14 +60,14 @@ impl Stack {
         deploy.env("ROUTES", "warehouse").env("FOREBAY_VERSION", env!("CARGO_PKG_VERSION"));
         deploy.args(["stack", "deploy", "--compose-file"]).arg(stack.folder.join("swarm").join("stack.yaml")).arg(NAME);
         docker::output(&mut deploy)?;
-        // No event goes there.
+        // No route leads to NATS.
         stack.docker.run(["service", "scale", "--detach", "forebay_nats=0"])?;
         stack.scale(1)?;
         Ok(stack)
     }
 
-    /// A copy of the project's files without what one small machine can't have: reserved processors, a fixed port, and pauses between
-    /// updates that are meant for people who watch.
+    /// Copies the project's files without reserved processors, without the fixed port and with shorter pauses between updates, for one small
+    /// machine.
     fn write_files(&self) -> Result<()> {
         docker::output(Command::new("cp").arg("-r").arg(workspace::root()?.join("deploy")).arg(&self.folder))?;
         let path = self.folder.join("swarm").join("stack.yaml");
@@ -82,7 +82,7 @@ impl Stack {
         fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
     }
 
-    /// So many gateways, once all run and HAProxy answers.
+    /// Scales to this number of gateways, and waits until all run and HAProxy answers.
     pub(super) fn scale(&self, gateways: usize) -> Result<()> {
         self.docker.run(["service", "scale", "--detach", &format!("forebay_gateway={gateways}")])?;
         self.wait("all gateways to run and no other", || Ok(self.running("gateway", gateways)? && self.takes_events()))
@@ -102,7 +102,7 @@ impl Stack {
         })
     }
 
-    /// HAProxy on the bridge that leads out of the Swarm, without a proxy of Docker's in between.
+    /// HAProxy's address on the Swarm's outgoing bridge, without Docker's userland proxy.
     pub(super) fn address(&self) -> Result<SocketAddr> {
         let format = "{{(index .IPAM.Config 0).Gateway}}";
         let bridge = self.docker.run(["network", "inspect", "--format", format, "docker_gwbridge"])?;
@@ -115,7 +115,7 @@ impl Stack {
         Ok(SocketAddr::from((address, 8080)))
     }
 
-    /// What `psql` answers.
+    /// Runs a statement with `psql`. Returns its output.
     pub(super) fn sql(&self, sql: &str) -> Result<String> {
         let mut psql = self.inside("postgres")?;
         psql.args(["psql", "-XAt", "-h", "127.0.0.1", "-U", "forebay", "-c", sql, "forebay"]);
@@ -130,7 +130,7 @@ impl Stack {
         Ok(command)
     }
 
-    /// Volumes of gateways.
+    /// The number of gateways' volumes.
     pub(super) fn volumes(&self) -> Result<usize> {
         Ok(self.docker.run(["volume", "ls", "--quiet", "--filter", "name=forebay-gateway"])?.lines().count())
     }
@@ -193,7 +193,7 @@ fn postgres(docker: &Docker) -> Result<()> {
     image.entry_point(&["/start"]).import(docker, "postgres:15")
 }
 
-/// The secrets that the stack expects: hashes of the gateways' token, the token, and PostgreSQL's password.
+/// Creates the secrets of the stack: the token file, the gateways' token, and PostgreSQL's password.
 fn secrets(docker: &Docker, binary: &Path, folder: &Path) -> Result<()> {
     let tokens = folder.join("tokens.json");
     for (name, scope) in [("gateways", "deliver"), ("operator", "admin")] {

@@ -15,7 +15,7 @@ use crate::{docker, image};
 const HEALTH_LIMIT: Duration = Duration::from_secs(30);
 const OPEN: &str = "[gateway]\nopen = true\n";
 
-/// Starts containers and looks at them.
+/// Starts containers and checks them.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let site = Site::start(&setup.binary)?;
     let megabytes = image::size(&site.tag, &mut site.docker.command())? as f64 / 1e6;
@@ -43,7 +43,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     ])
 }
 
-/// From the process's start, as Docker has noted it.
+/// The time from the process's start, as Docker recorded it, until the first answer.
 fn milliseconds_until_ready(site: &Site, container: &Container) -> Result<f64> {
     Ok((container.ready_at - seconds(&container.inspect(&site.docker, "{{.State.StartedAt}}")?)?) * 1e3)
 }
@@ -54,7 +54,7 @@ fn seconds(text: &str) -> Result<f64> {
     printed.trim().parse().with_context(|| format!("`date` doesn't know {text}"))
 }
 
-/// No root, no capabilities, and healthy by its own check.
+/// Checks that the process isn't root, has no capabilities, and is healthy by the image's health check.
 fn check(site: &Site, container: &Container) -> Result<()> {
     let pid = container.inspect(&site.docker, "{{.State.Pid}}")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).context("reading the container's process")?;
@@ -74,7 +74,7 @@ fn check(site: &Site, container: &Container) -> Result<()> {
     Ok(())
 }
 
-/// A new named volume belongs to the image's user, also below a read-only root.
+/// Checks that a new named volume belongs to the image's user, also with a read-only root.
 fn fresh_volume(site: &Site) -> Result<()> {
     let address = crate::free_port::free_address();
     let mut run = site.docker.command();

@@ -16,7 +16,7 @@ use crate::bench::report::{Bar, Row};
 use crate::wrk::{self, Load};
 
 const PER_SECOND: u32 = 1_000;
-/// How long each number of gateways is kept.
+/// The time with each number of gateways.
 const HOLD: Duration = Duration::from_secs(5);
 const STEPS: [usize; 3] = [3, 8, 2];
 const STORED_LIMIT: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ fn scale_and_roll(stack: &Stack) -> Result<Vec<Row>> {
     Ok(vec![row("failed requests", sent.failed.len()), row("lost events", missing.len())])
 }
 
-/// What is stored, once all of these are or the time is over.
+/// The stored events, after all acknowledged ones are stored or the time is over.
 fn wait_stored(stack: &Stack, acknowledged: &std::collections::BTreeSet<u64>) -> Result<BTreeMap<u64, u32>> {
     let begun = Instant::now();
     loop {

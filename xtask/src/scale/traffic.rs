@@ -1,5 +1,5 @@
-//! Clients that send single events on a schedule and remember by number what became of each. None is sent twice, so a number that is stored
-//! twice was doubled behind the clients.
+//! Clients that send single events on a schedule and record the result of each by its number. They send no event twice, so the system under
+//! test has doubled a number that is stored twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::http::{self, Connection};
 
-/// Requests in flight at most: a request that takes longer than this share of them allows makes the schedule late.
+/// The most requests in flight. If all clients wait for answers, the schedule is late.
 const CLIENTS: u64 = 32;
 const SHOWN_MAX: usize = 5;
 
@@ -31,12 +31,12 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// What the clients know at the end.
+/// The clients' records.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     /// The events that were answered 200.
     pub(super) acknowledged: BTreeSet<u64>,
-    /// The others, with what happened.
+    /// The other events, with their errors.
     pub(super) failed: BTreeMap<u64, String>,
 }
 
@@ -55,7 +55,7 @@ impl Traffic {
         Ok(Self { threads: (0..CLIENTS).map(client).collect::<Result<_>>()?, shared })
     }
 
-    /// Waits until everything that was begun is answered.
+    /// Waits until all requests are answered.
     pub(super) fn finish(mut self) -> Result<Sent> {
         self.shared.is_over.store(true, Ordering::Relaxed);
         let mut all = Sent::default();
@@ -123,7 +123,7 @@ impl Sent {
     }
 }
 
-/// The numbers that are stored, each with how often.
+/// The stored numbers, each with its count.
 pub(super) fn stored(rows: &mut dyn BufRead) -> Result<BTreeMap<u64, u32>> {
     let mut found = BTreeMap::new();
     for row in rows.lines() {

@@ -290,7 +290,7 @@ impl Crew {
         }
     }
 
-    /// Ends all `when` they have caught up or are drained, or else when `over` ends. Whether all had.
+    /// Ends each worker when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns whether all had.
     pub(crate) async fn end_when(&mut self, when: Halt, over: impl Future<Output = ()>) -> bool {
         let (mut in_time, mut over) = (true, pin!(over));
         for running in self.running.values() {

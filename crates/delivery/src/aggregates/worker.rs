@@ -323,8 +323,8 @@ impl Worker {
         self.write_ticks(self.fold.ticks(now), now).await
     }
 
-    /// Whether no window is open, and no result waits. Where one is, ticks end it: they stand in the journal, so that a crash changes
-    /// nothing in what the windows come to.
+    /// Whether no window is open and no result waits. Writes ticks that close open windows. The ticks are in the journal, so a crash does not
+    /// change the results of the windows.
     async fn has_closed(&mut self) -> Result<bool, Ended> {
         let ticks = self.fold.closing_ticks();
         if ticks.is_empty() {

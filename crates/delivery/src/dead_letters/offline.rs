@@ -33,11 +33,11 @@ pub fn read_dead_letters(
     Ok(found)
 }
 
-/// Hands over each letter that [`read_dead_letters`] lists without a limit, one at a time, and gives the positions of these journals that
-/// are lost.
+/// Passes each dead letter to `take`, one at a time, in the order of [`read_dead_letters`] and without its limit. Returns the number of lost
+/// positions in these journals.
 ///
 /// # Errors
-/// What the file system says.
+/// A journal can't be read.
 pub fn each_dead_letter(
     directory: &DataDirectory,
     filter: &DeadFilter,

@@ -276,7 +276,7 @@ impl World {
         process.task.await.unwrap();
     }
 
-    /// Drains it for so long at most, and says whether it came to its end. Else it goes on.
+    /// Drains for at most this time. Returns whether the drain has ended; otherwise it continues.
     pub(super) async fn drain(&mut self, at_most: Duration) -> bool {
         let process = self.process.as_mut().unwrap();
         process.orders.send_replace(Order::Drain);

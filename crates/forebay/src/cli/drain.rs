@@ -1,4 +1,4 @@
-//! What can be typed after `forebay drain`.
+//! The command line of `forebay drain`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,16 +22,16 @@ pub(crate) struct DrainFlags {
     /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
-    /// Give up when nothing was stored for so long
+    /// Give up after this time without progress
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = event::length::parse)]
     pub(crate) timeout: Duration,
-    /// Write the dead letters with their payloads to this file, which must not exist, one JSON object a line; - is the standard output
+    /// Write the dead letters with their payloads to this file, one JSON object a line; it must not exist; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) dead_letters: Option<PathBuf>,
 }
 
 impl DrainFlags {
-    /// The flags that a server of this role would have.
+    /// The flags with which a server of this role loads its configuration.
     pub(crate) fn common(&self, role: Option<Role>) -> Common {
         let Self { config, data, writers, log_level, .. } = self.clone();
         Common { config, data, listen: None, admin: None, log_level, writers, role }

@@ -68,9 +68,10 @@ pub(crate) struct TokenNew {
     /// With the scope deliver: the only data directory whose batches it delivers, by its origin, which `forebay check` shows
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Option<Origin>,
-    /// The file of the token itself, which is read if it is there and made if not; nothing is printed then
+    /// Keep the token itself in this file instead of printing it
     ///
-    /// The command can be repeated: if the token of this name is the one of the file, and has these scopes, nothing changes.
+    /// The command reads the file, or creates it with a new token. It can be repeated: if the token of this name is the one in the file, and
+    /// has these scopes, nothing changes.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret: Option<PathBuf>,
 }

@@ -18,25 +18,25 @@ pub(crate) const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment(BTreeMap<String, OsString>);
 
-/// What the name of a variable ends with that names the file with another variable's value: a secret of Docker or Kubernetes.
+/// The suffix of a variable that names the file with another variable's value, such as a secret of Docker or Kubernetes.
 pub(crate) const FILE: &str = "_FILE";
-/// Secrets are short. What is longer is another file.
+/// The largest file. Secrets are short, so a larger one is the wrong file.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// The value of a variable, and where it is from.
+/// The value of a variable, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Value<'e> {
     pub(crate) text: Cow<'e, str>,
-    /// The path of its file, if it is from one.
+    /// The path of its file, if the value was read from one.
     pub(crate) file: Option<&'e str>,
 }
 
-/// Why a variable has no value that can be used.
+/// Why a variable has no usable value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
-    /// It is not UTF-8, or its file is not.
+    /// The variable or its file is not UTF-8.
     NotText,
-    /// It is set, and its file is named too.
+    /// The variable is set, and the one that names its file is set too.
     Twice,
     /// Its file can't be read: the reason, without the path.
     Unreadable(String),
@@ -49,8 +49,8 @@ impl Environment {
         Self(text_names.collect())
     }
 
-    /// The value of a variable, or else what the file holds that the variable with [`FILE`] behind its name names. An empty variable
-    /// counts as not set, as scripts often can't leave one out.
+    /// The value of a variable, or else the content of the file in the variable with the suffix [`FILE`]. An empty variable counts as not set,
+    /// because scripts often can't omit one.
     pub(crate) fn get(&self, name: &str) -> Option<Result<Value<'_>, Unusable>> {
         match (self.set(name), self.set(&format!("{name}{FILE}"))) {
             (None, None) => None,
@@ -95,7 +95,7 @@ fn is_of_service(name: &str, value: &OsStr) -> bool {
     name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || of_port || is_address
 }
 
-/// What a file holds, without the line break at its end.
+/// The content of a file, without the line break at its end.
 fn content(path: &str) -> Result<String, Unusable> {
     let unreadable = |error: std::io::Error| Unusable::Unreadable(error.to_string());
     let mut bytes = Vec::new();
@@ -126,7 +126,7 @@ pub(crate) enum Unreplaced {
     Name,
     /// The variable isn't set, or is empty.
     Unset,
-    /// The variable has no value that can be used.
+    /// The variable has no usable value.
     Unusable(Unusable),
 }
 
@@ -227,7 +227,7 @@ mod tests {
         }
         let path = &files[0].1;
         assert_eq!(environment.get("A").unwrap().unwrap().file, Some(path.as_str()));
-        assert_eq!(get("A_FILE"), Ok(path.clone()), "what names a file is a variable as well");
+        assert_eq!(get("A_FILE"), Ok(path.clone()), "a variable that names a file is a variable too");
         assert_eq!(expand("a://${B}@h", &environment).as_deref(), Ok("a://t w o@h"));
     }
 

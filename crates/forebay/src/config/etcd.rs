@@ -1,4 +1,4 @@
-//! `[upstreams.X.etcd]` and `[writer.etcd]`: the etcd in which writers register, in the same words on both sides.
+//! `[upstreams.X.etcd]` and `[writer.etcd]`: the etcd in which writers register, with the same settings for both roles.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use super::report::Mistake;
 use super::section::{Found, Section};
 use super::upstream::address;
 
-/// The settings of both sides.
+/// The settings of both roles.
 pub(super) const KEYS: &[&str] = &["endpoints", "prefix", "user", "password", "ca"];
 /// The table's name.
 pub(super) const TABLE: &str = "etcd";
-/// Both sides find each other by it.
+/// The default prefix of both roles.
 const PREFIX: &str = "/forebay/writers/";
 const PREFIX_MAX: usize = 256;
 
-/// The table `etcd` within `parent`, if the file has it, or the environment its members.
+/// The table `etcd` within `parent`, if the file has it or the environment sets its endpoints.
 pub(super) fn section<'d>(reader: &mut Reader<'_>, parent: &Section<'d>) -> Option<Section<'d>> {
     let mistakes_before = reader.mistakes();
     let section = reader.table(parent, TABLE);
@@ -59,7 +59,7 @@ fn endpoints(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Vec<Endpo
 fn endpoint(reader: &mut Reader<'_>, name: &str, text: &Found<String>) -> Option<Endpoint> {
     let parsed = address(&text.value);
     if let Err(error) = &parsed {
-        let title = format!("`{name}` has what is no address of etcd");
+        let title = format!("`{name}` has an invalid address of etcd");
         let help = "user and password are settings of their own".to_owned();
         reader.push(Mistake::new(title, text.spot.clone(), error.to_string()).help(help));
     }
@@ -90,7 +90,7 @@ fn not_empty(text: &str) -> Result<String, Wrong> {
     if text.is_empty() { Err(Wrong::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
 }
 
-/// A prefix without its last slash would also be that of other keys: `/a/b` of `/a/bc`.
+/// A prefix ends with a slash. `/a/b` would also match the key `/a/bc`.
 fn prefix(text: &str) -> Result<String, Wrong> {
     let is_good = text.ends_with('/') && text.len() <= PREFIX_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
     let wanted = || format!("wanted up to {PREFIX_MAX} characters with a slash at the end, as in {PREFIX}");

@@ -86,7 +86,7 @@ pub(crate) struct Gateway {
     pub(crate) object_cache: Option<u64>,
     /// Bytes of memory that the process may take, if the configuration says how many.
     pub(crate) memory: Option<u64>,
-    /// How long it goes on when it was told to stop.
+    /// The times of a stop.
     pub(crate) stopping: Stopping,
     /// The file of tokens.
     pub(crate) tokens: TokenFile,

@@ -163,7 +163,7 @@ pub(crate) struct Flags {
     pub(crate) log_level: Option<String>,
     /// `--writer`, each time that it was given.
     pub(crate) writers: Vec<String>,
-    /// The role that the configuration is for; none for a command that serves any.
+    /// The role of the process; none for a command that serves any role.
     pub(crate) role: Option<Role>,
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Repor
     read_by(inputs, if is_of_gateway { BUILT_IN_OF_GATEWAY } else { BUILT_IN }, tables::check_of_gateway, read_tables)
 }
 
-/// The same for what `read_tables` makes of the file's tables and the built-in ones, unless `check` says that the file is another role's.
+/// Reads the file's tables and the built-in ones with `read_tables`, unless `check` finds that the file is another role's.
 fn read_by<T>(
     inputs: &Inputs<'_>,
     built_in_text: &'static str,
@@ -266,7 +266,7 @@ fn read_by<T>(
     let file = Section::root(source, document.get_ref());
     let built_in = Section::root(built_in_source, built_in.get_ref());
     if check(&mut reader, &file) == IsOfRole::No {
-        // What is wrong with it for this role follows from that.
+        // Further mistakes would follow from that one.
         return Err(reader.finish());
     }
     let configuration = read_tables(&mut reader, inputs, &file, &built_in);

@@ -203,7 +203,7 @@ impl<'e> Reader<'e> {
         parsed.into_iter().next_back().flatten()
     }
 
-    /// A text that only a variable of this name says.
+    /// A text setting that only this variable sets.
     pub(super) fn text_of_variable<T>(
         &mut self,
         name: &str,
@@ -349,14 +349,14 @@ impl<'e> Reader<'e> {
             Unreplaced::Name => "no name of a variable".to_owned(),
             Unreplaced::Unset => "this variable is not set".to_owned(),
             Unreplaced::Unusable(Unusable::NotText) => "the value of this variable is not UTF-8".to_owned(),
-            Unreplaced::Unusable(Unusable::Twice) => "this variable is set, and so is the one with _FILE".to_owned(),
+            Unreplaced::Unusable(Unusable::Twice) => "this variable and the one with _FILE are both set".to_owned(),
             Unreplaced::Unusable(Unusable::Unreadable(why)) => {
                 format!("the file of this variable can't be read: {why}")
             }
         };
         let title = format!("`{name}` can't be filled in from the environment");
         let mistake = Mistake::new(title, place.unwrap_or_else(|| spot.clone()), label);
-        self.push(mistake.help("`${NAME}` stands for a variable, or for what the file holds that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
+        self.push(mistake.help("`${NAME}` stands for a variable, or for the content of the file that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
     }
 
     /// Whether the file or the environment has a value for it.
@@ -378,7 +378,7 @@ impl<'e> Reader<'e> {
         match value? {
             Ok(value) => {
                 let (name, shown) = match value.file {
-                    // What it holds may be a secret.
+                    // The content may be a secret.
                     Some(path) => (format!("{name}{FILE}"), path),
                     None => (name.to_owned(), &*value.text),
                 };

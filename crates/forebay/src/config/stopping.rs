@@ -1,4 +1,4 @@
-//! `stop_delay` and `stop_deliver`: how long a process that was told to stop goes on.
+//! `stop_delay` and `stop_deliver`: the times of a stop.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ pub(super) const DELAY: &str = "stop_delay";
 /// The setting of a gateway alone: a writer has nothing left to deliver.
 pub(super) const DELIVER: &str = "stop_deliver";
 
-/// Load balancers look every few seconds.
+/// Load balancers check every few seconds, so a longer delay is a mistake.
 const DELAY_MAX: Duration = Duration::from_mins(10);
 const DELIVER_MAX: Duration = Duration::from_hours(24);
 
-/// How long each part of a stop takes at most.
+/// The longest time of each part of a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopping {
-    /// How long requests are still accepted while `/readyz` says 503.
+    /// How long requests are still accepted while `/readyz` answers 503.
     pub(crate) delay: Duration,
     /// How long events of the journal are delivered. The others wait for the next start.
     pub(crate) deliver: Duration,

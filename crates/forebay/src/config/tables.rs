@@ -14,12 +14,12 @@ pub(super) fn is_known(name: &str) -> bool {
     OF_GATEWAY.contains(&name) || OF_WRITER.contains(&name)
 }
 
-/// Whether a file is one of the role that reads it.
+/// Whether a file is for the role that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IsOfRole {
-    /// It may have tables of another role too.
+    /// It may have tables of the other role too.
     Yes,
-    /// It has tables that only another role reads, and none that only this one does.
+    /// It has tables that only the other role reads, and none that only this role reads.
     No,
 }
 
@@ -45,7 +45,7 @@ fn check(
     let has_own = own.iter().any(|name| !others.contains(name) && file.entry(name).is_some());
     let foreign = others.iter().filter(|name| !own.contains(name)).filter_map(|name| Some((name, file.entry(name)?.0)));
     let mut is_of_role = IsOfRole::Yes;
-    // One is enough where all of the file is the other role's.
+    // If the whole file is the other role's, one mistake is enough.
     for (name, key) in foreign.take(if has_own { usize::MAX } else { 1 }) {
         if !has_own {
             is_of_role = IsOfRole::No;

@@ -19,9 +19,9 @@ pub(super) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "token", 
 pub(super) const ALLOW_HTTP: &str = "allow_http";
 /// The variable, like the flag `--writer`, names the writers of a gateway without a file.
 pub(super) const VARIABLE: &str = "FOREBAY_WRITERS";
-/// The token that these writers are shown.
+/// The token for these writers.
 const TOKEN: &str = "FOREBAY_WRITERS_TOKEN";
-/// The authorities by which they are trusted.
+/// The authorities that have signed their certificates.
 const CA: &str = "FOREBAY_WRITERS_CA";
 /// The upstream that both define.
 pub(super) const IMPLIED: &str = "writers";
@@ -49,7 +49,7 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, flags: &Flags,
     let token = reader.text_of_variable(TOKEN, token).map(|found| found.value);
     let ca = reader.text_of_variable(CA, |text| file::parse(text, file::PEM)).map(|found| found.value);
     if flags.role == Some(Role::Serve) {
-        let title = "writers are named, and `forebay serve` has none";
+        let title = "`forebay serve` uses no writers";
         let help = "run `forebay gateway` or set FOREBAY_ROLE=gateway; to store without writers, unset FOREBAY_WRITERS";
         reader.push(Mistake::new(title, named.spot, "a gateway's writers").help(help.to_owned()));
         return upstreams;
@@ -125,7 +125,7 @@ fn writers(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Opt
         [_] => listed_writers.or(dns.map(|found| Writers::Dns(found.value))).or(registered),
         [(first, spot, label), others @ ..] => {
             for (name, other, other_label) in others {
-                let title = format!("`{}` can't be beside `{first}`", section.key_path(name));
+                let title = format!("`{}` can't be used with `{first}`", section.key_path(name));
                 let mistake = Mistake::new(title, other.clone(), *other_label).also(spot.clone(), *label);
                 reader.push(mistake.help("remove one of them".to_owned()));
             }

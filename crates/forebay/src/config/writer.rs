@@ -46,7 +46,7 @@ pub(crate) struct WriterConfiguration {
     pub(crate) admin: SocketAddr,
     /// Whether each gateway that reaches the port may use it without a token.
     pub(crate) open: bool,
-    /// How long it goes on while `/readyz` says 503, after it was told to stop.
+    /// How long a stop still accepts batches while `/readyz` answers 503.
     pub(crate) stop_delay: Duration,
     /// The file of tokens.
     pub(crate) tokens: TokenFile,

@@ -18,7 +18,7 @@ pub(super) const ADVERTISE: &str = "advertise";
 /// The setting of `[writer.etcd]` that gateways don't have.
 pub(super) const LEASE: &str = "lease";
 const LEASE_DEFAULT: Duration = Duration::from_secs(10);
-/// etcd makes none shorter.
+/// The shortest lease that etcd creates.
 const LEASE_MIN: Duration = Duration::from_secs(2);
 const LEASE_MAX: Duration = Duration::from_hours(1);
 
@@ -41,7 +41,7 @@ pub(super) fn read(reader: &mut Reader<'_>, writer: &Section<'_>, folder: &Path,
     let Some(section) = etcd::section(reader, writer) else {
         if let Some(found) = advertise.filter(|_| writer.get(etcd::TABLE).is_none()) {
             let title = format!("`{}` has no meaning without [writer.etcd]", writer.key_path(ADVERTISE));
-            reader.push(Mistake::new(title, found.spot, "registers nowhere"));
+            reader.push(Mistake::new(title, found.spot, "only the registration in etcd uses it"));
         }
         return None;
     };
@@ -63,7 +63,10 @@ fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, Wrong> {
         return Err(Wrong::new("can't be used by gateways", "wanted an address or a name of this machine"));
     }
     if has_tls && url.to_string().starts_with("http://") {
-        return Err(Wrong::new("has no TLS, and the writer has", "wanted https://, as [writer.tls] is set"));
+        return Err(Wrong::new(
+            "is not https://, but the writer uses TLS",
+            "wanted https://, because [writer.tls] is set",
+        ));
     }
     Ok(url)
 }

@@ -140,13 +140,13 @@ impl Place {
     }
 }
 
-/// The admin address that the named configuration has, or else the environment.
+/// The admin address in the named configuration or the environment.
 fn address(at: &DeadAt) -> Result<Target, DeadCommandError> {
     let loaded = config::load(at.config.as_deref(), &Environment::of_process(), &Flags::default(), &at.data.directory);
     match loaded {
         Ok((configuration, _)) => Ok(admin_client::of_server(Some(&configuration))),
         Err(error) if at.config.is_some() => Err(DeadCommandError::Configuration(error)),
-        // Variables may be meant for something else: nobody has named a configuration.
+        // No configuration is named, so the variables may be meant for another program.
         Err(_) => Ok(admin_client::of_server(None)),
     }
 }

@@ -1,5 +1,5 @@
-//! Discovery by etcd: one writer for each registered URL. A watch says when to look them up, and they are looked up every few seconds all the
-//! same: a watch can be silent for ever, as one is whose connection nobody closed.
+//! Discovery by etcd: one writer for each registered URL. A watch triggers a look-up. The gateway also looks the writers up every few seconds,
+//! because a watch on a dead connection may stay silent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::log;
 
 /// The pause after a look-up that no member answered.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The pause after the end of a watch, so that one which ends at once costs little.
+/// The pause after the end of a watch. It limits the cost of a watch that ends at once.
 const WATCH_AFTER: Duration = Duration::from_millis(100);
 
 /// A writer's registration: the value of its key.
@@ -63,7 +63,7 @@ async fn still_open(mut watch: Watch) -> Option<Watch> {
     None
 }
 
-/// Begins a watch. Without one there are look-ups alone.
+/// Begins a watch. If that fails, look-ups continue without one.
 async fn begun(client: &Client) -> Option<Watch> {
     let watch = client.watch().await.ok();
     if watch.is_none() {
@@ -75,9 +75,9 @@ async fn begun(client: &Client) -> Option<Watch> {
 /// Reads registrations, and reports the ones that can't be used.
 struct Registry {
     name: String,
-    /// Whether a URL is refused over which others can read what is sent.
+    /// Whether `http://` URLs of other machines are refused.
     needs_tls: bool,
-    /// The last report, so that each is made once.
+    /// The last report, so that the same report is logged once.
     reported: String,
 }
 
@@ -113,7 +113,7 @@ impl Registry {
         }
         if self.needs_tls && url.is_in_clear() {
             return Err(format!(
-                "{url} is not used: others on the way could read the token and the events. Let the writer advertise an \
+                "{url} is not used: others on the network could read the token and the events. Let the writer advertise an \
                  https:// URL, or set allow_http = true in [upstreams.{}.etcd]",
                 self.name
             ));
@@ -130,7 +130,8 @@ impl Registry {
     }
 }
 
-/// The beginning of a value, for a message.
+/// The beginning of a value, for a message. A value with an `@` may contain a password and isn't shown.
 fn shown(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).chars().take(80).collect()
+    let text = String::from_utf8_lossy(value);
+    if text.contains('@') { "…".to_owned() } else { text.chars().take(80).collect() }
 }

@@ -7,7 +7,7 @@ use crate::log;
 /// The look-ups of one upstream.
 pub(super) struct LookUpReport {
     upstream: Upstream,
-    /// The service that is asked.
+    /// The service that the upstream uses.
     service: &'static str,
     has_failed: bool,
 }
@@ -17,13 +17,13 @@ impl LookUpReport {
         Self { upstream: upstream.clone(), service, has_failed: false }
     }
 
-    /// The answer named writers. They are the upstream's now.
+    /// The answer named writers, which the upstream now uses.
     pub(super) fn resolved(&mut self, has_changed: bool) {
         self.upstream.lookups().resolved.add(1);
         let (name, service) = (&self.upstream.config().name, self.service);
         if has_changed {
             let list: Vec<String> = self.upstream.servers().iter().map(|server| server.label()).collect();
-            log::info(format_args!("upstream {name}: {service} gives {} writers: {}", list.len(), list.join(", ")));
+            log::info(format_args!("upstream {name}: {service} names {} writers: {}", list.len(), list.join(", ")));
         } else if self.has_failed {
             log::info(format_args!("upstream {name}: {service} answers again"));
         }
@@ -36,7 +36,7 @@ impl LookUpReport {
         if !self.has_failed {
             let (name, service) = (&self.upstream.config().name, self.service);
             let message = "the last known writers stay in use, and the look-up is repeated";
-            log::warning(format_args!("upstream {name}: {service} gives no writers: {reason}; {message}"));
+            log::warning(format_args!("upstream {name}: {service} names no writers: {reason}; {message}"));
         }
         self.has_failed = true;
     }

@@ -1,4 +1,4 @@
-//! The file that the dead letters of a drained directory are written to.
+//! The file with the dead letters of a drained directory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -16,14 +16,14 @@ use crate::output::Output;
 /// Payloads may be private.
 const OWNER_ONLY: u32 = 0o600;
 
-/// Where dead letters go; none is the standard output.
+/// The path of the file. `None`: the standard output.
 pub(super) struct LettersFile(Option<PathBuf>);
 
 impl LettersFile {
-    /// A file that isn't there yet: letters of another directory may be in it that are nowhere else.
+    /// A file that doesn't exist yet: an existing one may be the only copy of another directory's dead letters.
     ///
     /// # Errors
-    /// It is there.
+    /// The file exists.
     pub(super) fn new(path: &Path) -> Result<Self, DrainError> {
         if path == Path::new("-") {
             return Ok(Self(None));
@@ -35,10 +35,10 @@ impl LettersFile {
         Ok(Self(Some(path.into())))
     }
 
-    /// Writes all letters that the directory holds. The file gets its name when it is whole and durable.
+    /// Writes all dead letters of the directory. The file gets its name when it is complete and durable.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// A dead letter can't be read, or the file can't be written.
     pub(super) fn write(&self, directory: &DataDirectory) -> Result<(), DrainError> {
         let Some(path) = &self.0 else {
             let failed = |source| DrainError::Io { path: "standard output".into(), source };

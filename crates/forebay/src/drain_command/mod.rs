@@ -1,4 +1,4 @@
-//! `forebay drain`: brings what is in a data directory to its end whose server is gone, so that the directory can be deleted.
+//! `forebay drain`: delivers all events in the data directory of a removed server, so that the operator can delete the directory.
 
 mod letters;
 mod progress;
@@ -26,12 +26,12 @@ use letters::LettersFile;
 use progress::Progress;
 use stays::Stays;
 
-/// What the process exits with if something stays in the directory.
+/// The exit code if something remains in the directory.
 const EXIT_STAYS: u8 = 3;
-/// How often it is looked at how far delivery is.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often the log says how far it is.
-const TELL_EVERY: Duration = Duration::from_secs(5);
+/// The pause between two checks of delivery's progress.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// The pause between two log lines about the progress.
+const LOG_EVERY: Duration = Duration::from_secs(5);
 
 /// Why a directory can't be drained.
 #[derive(Debug, thiserror::Error)]
@@ -42,28 +42,26 @@ pub(crate) enum DrainError {
     /// It can't be opened, or its journal failed.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// It can't be used.
+    /// It is no data directory of Forebay, or not readable.
     #[error(transparent)]
     Directory(#[from] journal::DirectoryError),
     /// The dead letters can't be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// What was read or written.
+        /// The path.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
     },
 }
 
-/// Drains the directory, and gives the process's exit code.
+/// Drains the directory. Returns the process's exit code.
 ///
 /// # Errors
-/// [`DrainError`] says what stands in the way. What was stored until then stays stored, and the next run goes on behind it.
+/// [`DrainError`] names the cause. The next run resumes at the cursors.
 pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environment) -> Result<u8, DrainError> {
     if role == Some(Role::Writer) {
-        log::fatal(
-            "a writer has no journal, and nothing to drain: set FOREBAY_ROLE to the role of the server that is gone",
-        );
+        log::fatal("a writer has no journal to drain: set FOREBAY_ROLE to the role of the removed server");
         return Ok(EXIT_CONFIGURATION);
     }
     let common = flags.common(role);
@@ -75,7 +73,7 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
     let Some(mut configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
     let letters = flags.dead_letters.as_deref().map(LettersFile::new).transpose()?;
-    // Nothing is made of a directory that is none of Forebay's.
+    // The command must not create a data directory, or take another program's directory for one.
     if !data.is_dir() {
         return Err(DrainError::Missing(data.clone()));
     }
@@ -95,12 +93,12 @@ async fn drain(
     let memory = plan_memory(configuration, data);
     let sinks = wiring::sinks(configuration, |_, store| wiring::new_driver(store, &memory));
     let Opened { log, delivery, directory } = Opened::start(configuration, data, memory, sinks)?;
-    // As long as it lives, writers are looked up.
+    // Discovery runs until this is dropped.
     let _upstreams = UpstreamBoard::new(configuration);
     let stays = Stays::new(&log, &delivery);
     let end = tokio::select! {
         end = follow(&delivery, timeout) => end,
-        () = signals.next() => End::Told,
+        () = signals.next() => End::Signal,
         reason = log.failed() => return Err(ServeError::JournalFailed(reason).into()),
     };
     match end {
@@ -109,12 +107,12 @@ async fn drain(
             "nothing was stored for {}: giving up (--timeout)",
             humantime::format_duration(timeout)
         )),
-        End::Told => log::info("told to stop: what isn't stored yet stays in the directory"),
+        End::Signal => log::info("stopping: events that aren't stored yet remain in the directory"),
     }
     tokio::spawn(end_at_once(signals));
-    // On a thread of its own, so that a second signal is heard meanwhile.
+    // On a blocking thread, so that the runtime still receives a second signal.
     let stopped = tokio::task::spawn_blocking(move || delivery.stop(Duration::ZERO)).await;
-    stopped.map_err(|_| ServeError::JournalFailed("stopping was broken off".into()))?;
+    stopped.map_err(|_| ServeError::JournalFailed("the stop was interrupted by a bug".into()))?;
     seal(&log)?;
     let stays = stays.find(&directory)?;
     if let Some(letters) = letters {
@@ -129,29 +127,29 @@ async fn drain(
 enum End {
     Drained,
     NoProgress,
-    Told,
+    Signal,
 }
 
-/// Drains until that is done, or until nothing goes on.
+/// Drains until everything has ended, or until there is no progress for `timeout`.
 async fn follow(delivery: &Delivery, timeout: Duration) -> End {
     let (ledger, aggregates) = (delivery.ledger().clone(), delivery.aggregates().clone());
     delivery.drain();
-    let (mut progress, mut tell_at) = (Progress::new(delivery), Instant::now());
+    let (mut progress, mut log_at) = (Progress::new(delivery), Instant::now());
     while !delivery.has_ended() {
         if progress.is_stuck_for(delivery) >= timeout {
             return End::NoProgress;
         }
-        if tell_at <= Instant::now() {
-            tell(&ledger, &aggregates);
-            tell_at = Instant::now() + TELL_EVERY;
+        if log_at <= Instant::now() {
+            log_progress(&ledger, &aggregates);
+            log_at = Instant::now() + LOG_EVERY;
         }
-        sleep(LOOK_EVERY).await;
+        sleep(CHECK_EVERY).await;
     }
     End::Drained
 }
 
-/// Says how far it is.
-fn tell(ledger: &Arc<Ledger>, aggregates: &AggregateBoard) {
+/// Logs the progress.
+fn log_progress(ledger: &Arc<Ledger>, aggregates: &AggregateBoard) {
     let pending = ledger.pending_by_sink().into_iter().map(|(sink, events)| format!("{events} for {sink}"));
     let pending: Vec<String> = pending.collect();
     let windows: usize = aggregates.aggregates().iter().map(|aggregate| aggregate.figures().windows).sum();

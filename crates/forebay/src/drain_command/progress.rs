@@ -1,14 +1,14 @@
-//! Whether anything goes on while a directory is drained.
+//! Detects a drain without progress.
 
 use std::time::Duration;
 
 use delivery::{Delivery, LaneState};
 use tokio::time::Instant;
 
-/// What changes whenever anything is stored or read.
+/// Figures that change whenever a lane or an aggregate makes progress: the cursors, the pending events, and lag, windows and results.
 type Stamp = (Vec<u64>, u64, Vec<(u64, usize, u64)>);
 
-/// How far delivery was, and since when.
+/// The last figures, and the time of their last change.
 pub(super) struct Progress {
     stamp: Stamp,
     since: Instant,
@@ -19,7 +19,7 @@ impl Progress {
         Self { stamp: stamp(delivery), since: Instant::now() }
     }
 
-    /// For how long nothing has gone on. A store that is at work on a write doesn't count as stuck: its own time-outs end that.
+    /// The time without progress. A write in flight counts as progress: the sink's own time-outs end it.
     pub(super) fn is_stuck_for(&mut self, delivery: &Delivery) -> Duration {
         let stamp = stamp(delivery);
         if stamp != self.stamp || is_writing(delivery, &stamp) {
@@ -40,7 +40,7 @@ fn stamp(delivery: &Delivery) -> Stamp {
     (cursors, pending, of_aggregate.collect())
 }
 
-/// Whether a lane is at work on a write. While windows are open lanes gather, and aggregates go on or don't.
+/// Whether a lane may have a write in flight. While windows are open, only the aggregates' figures count.
 fn is_writing(delivery: &Delivery, (_, _, aggregates): &Stamp) -> bool {
     aggregates.iter().all(|(lag, windows, _)| *lag == 0 && *windows == 0)
         && delivery.lanes().lanes().iter().any(|lane| lane.state() == LaneState::Delivering && lane.backlog() > 0)

@@ -1,4 +1,4 @@
-//! What stays in a directory that was drained: by sink and type.
+//! What remains in a drained directory, by sink and type.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::dead_command::on_one_line;
 use crate::output::Output;
 use crate::route_json::{RouteJson, RoutesJson};
 
-/// By what is found what stays, when delivery has ended.
+/// The sources of the list, which outlive delivery.
 pub(super) struct Stays {
     log: Arc<EventLog>,
     ledger: Arc<Ledger>,
@@ -23,7 +23,7 @@ pub(super) struct Stays {
     dead_letters: DeadLetterOffice,
 }
 
-/// What stays: a line each.
+/// What remains, one line for each.
 pub(super) struct Found(Vec<String>);
 
 impl Stays {
@@ -37,7 +37,7 @@ impl Stays {
         }
     }
 
-    /// Finds it.
+    /// Finds what remains.
     ///
     /// # Errors
     /// The dead letters can't be read.
@@ -68,7 +68,7 @@ impl Stays {
     }
 }
 
-/// What waits on a route.
+/// The line for a route with pending events.
 fn pending(route: &RouteJson) -> String {
     let RouteJson { type_name, sink, state, pending, set_aside, reason, .. } = route;
     let aside = if *set_aside > 0 { format!(", {set_aside} of them set aside") } else { String::new() };
@@ -82,7 +82,7 @@ impl Found {
         self.0.is_empty()
     }
 
-    /// Prints it, or that there is nothing.
+    /// Prints the lines, or that nothing remains.
     ///
     /// # Errors
     /// The standard output can't be written.

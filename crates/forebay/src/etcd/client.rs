@@ -1,4 +1,4 @@
-//! A client of one etcd: asks its members one after the other, and keeps the token of its user.
+//! A client of one etcd. It tries the members one after the other, and keeps the token of its user.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// The largest answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
-/// The client. Its connections belong to it.
+/// The client, with its own connections.
 pub(crate) struct Client {
     config: EtcdConfig,
     http: HttpClient,
@@ -78,7 +78,7 @@ impl Client {
         parse(self.member(), &answer?)
     }
 
-    /// Sends a request whose answer has no end to the member that answered last.
+    /// Sends a request with a streamed answer to the member that answered last.
     pub(super) async fn stream(&self, path: &str, body: &Value) -> Result<Answer, EtcdError> {
         let answer = self.http.send(self.request(self.member(), path, &Bytes::from(body.to_string()))?).await?;
         if answer.status() == StatusCode::OK { Ok(answer) } else { Err(EtcdError::Odd(self.member().to_string())) }
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Asks each member until one answers or refuses, first the one that answered last.
+    /// Sends a request to each member until one answers or refuses. It begins with the member that answered last.
     async fn ask_any(&mut self, path: &str, body: &Bytes) -> Result<Bytes, EtcdError> {
         let count = self.config.endpoints.len();
         let mut failures = Vec::new();

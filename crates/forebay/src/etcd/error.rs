@@ -1,4 +1,4 @@
-//! Why etcd did not do what it was asked for.
+//! The errors of requests to etcd.
 
 use http_client::HttpFailure;
 use hyper::StatusCode;
@@ -10,13 +10,13 @@ const PERMISSION_DENIED: i64 = 7;
 /// gRPC's code of "failed precondition".
 const FAILED_PRECONDITION: i64 = 9;
 
-/// A request that etcd did not do.
+/// Why a request to etcd failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EtcdError {
     /// No complete answer. Another member may answer.
     #[error("{0}")]
     NoAnswer(String),
-    /// A member refused the request, and every other one would.
+    /// A member refused the request, as every other member would.
     #[error("{member} answers {status}: {message}")]
     Refused {
         /// The member's URL.
@@ -51,12 +51,12 @@ impl EtcdError {
         matches!(self, Self::Refused { .. })
     }
 
-    /// Whether another token may help. To check a password costs etcd much, so a user that lacks a permission asks for no other token.
+    /// Whether a new token may help. Checking a password is expensive for etcd, so a user without permission requests no new token.
     pub(super) fn may_be_of_token(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if *code != Some(PERMISSION_DENIED))
     }
 
-    /// Whether etcd refuses to give a token because its authentication is disabled.
+    /// Whether etcd issues no token because authentication is disabled.
     pub(super) fn says_authentication_is_disabled(&self) -> bool {
         matches!(self, Self::Refused { code: Some(FAILED_PRECONDITION), .. })
     }

@@ -1,5 +1,5 @@
-//! etcd by its JSON gateway, `/v3`, which etcd has since 3.4: the requests that discovery and registration need, over the HTTP client of the
-//! sinks. Keys and values are base64, and 64-bit numbers are strings.
+//! A client for etcd's JSON gateway, `/v3`, which etcd has since 3.4. It has the requests of discovery and registration, and uses the HTTP client
+//! of the sinks. Keys and values are base64, and 64-bit numbers are strings.
 
 mod client;
 mod error;

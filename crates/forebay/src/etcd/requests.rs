@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Client, EtcdError};
 
-/// The most keys under a prefix that are read.
+/// The most keys of a prefix that a request returns.
 const ENTRIES_MAX: usize = 1000;
 
 /// A lease's id. etcd writes it as a decimal number.
@@ -27,9 +27,9 @@ impl fmt::Display for LeaseId {
 /// The values of the keys under the prefix.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
-    /// The values, in the order of their keys. Values that are not base64 are left out.
+    /// The values, in the order of their keys, without those that are not base64.
     pub(crate) values: Vec<Vec<u8>>,
-    /// Whether there are more keys than are read.
+    /// Whether there are more keys than the limit.
     pub(crate) has_more: bool,
 }
 
@@ -65,7 +65,7 @@ struct Lease {
     ttl: Option<String>,
 }
 
-/// An answer of which only the arrival counts.
+/// An answer whose content is ignored.
 #[derive(Deserialize)]
 struct Done {}
 
@@ -79,7 +79,7 @@ impl Client {
         Ok(Entries { values, has_more: more })
     }
 
-    /// Whether this key is there.
+    /// Whether this key exists.
     pub(crate) async fn has(&mut self, key: &str) -> Result<bool, EtcdError> {
         let body = json!({ "key": STANDARD.encode(key), "keys_only": true });
         let Range { kvs, .. } = self.call("/v3/kv/range", &body).await?;
@@ -92,7 +92,7 @@ impl Client {
         self.call("/v3/kv/put", &body).await.map(|Done {}| ())
     }
 
-    /// Makes a lease of this length. etcd counts in seconds, and makes none shorter than two.
+    /// Creates a lease of this length. etcd counts in seconds, and its shortest lease has two.
     pub(crate) async fn grant(&mut self, length: Duration) -> Result<LeaseId, EtcdError> {
         let body = json!({ "TTL": length.as_secs().to_string() });
         self.call("/v3/lease/grant", &body).await.map(|Granted { id }| id)

@@ -1,4 +1,4 @@
-//! The client against servers that answer what etcd never would. What etcd itself answers, the tests of the binary show.
+//! The client against servers with answers that etcd never sends. The tests of the binary use a real etcd.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use super::{Client, EtcdError};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// What a server does with a connection after it has read the request.
+/// A server's action on a connection after it has read the request.
 #[derive(Clone)]
 enum Then {
     /// Sends this, and closes.
     Close(String),
-    /// Sends this, and then nothing.
+    /// Sends this, and then stays silent.
     Hold(String),
-    /// Sends this, and then the second part for ever.
+    /// Sends the first part, and then repeats the second part without end.
     Repeat(String, String),
 }
 
-/// A server that treats its connections like this, one after the other, and the last ways again and again; and the requests that it gets.
+/// A server with these actions for its connections, one after the other, of which it repeats the last ones; and the requests that it receives.
 async fn server(ways: Vec<Then>) -> (Endpoint, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();

@@ -1,5 +1,5 @@
-//! A watch of the prefix. It only says that something may have changed: what there is, a look-up says. So nothing of its messages has to be
-//! gathered, and a message that is missed costs time only.
+//! A watch of the prefix. It only signals a possible change; a look-up reads the keys. So a watch ignores the content of its messages, and a lost
+//! message only delays a change.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::client::CALL_MAX;
 use super::{Client, EtcdError};
 
-/// Changes that follow each other within this time are one: writers often start together.
+/// Changes within this time count as one, because writers often start together.
 const SETTLE: Duration = Duration::from_millis(100);
-/// The longest life of a watch. etcd may end one without a word: it then ends here.
+/// The longest life of a watch. It bounds the time with a watch that etcd has ended silently.
 const LIFE_MAX: Duration = Duration::from_mins(1);
 
 /// A watch of the keys under the prefix.
@@ -40,7 +40,7 @@ impl Client {
     pub(crate) async fn watch(&self) -> Result<Watch, EtcdError> {
         let begin = async {
             let answer = self.stream("/v3/watch", &json!({ "create_request": self.range() })).await?;
-            // Its messages come at any rate.
+            // Messages may be rare.
             let mut answer = answer.at_any_rate();
             let first = answer.chunk().await?.unwrap_or_default();
             let message = Deserializer::from_slice(&first).into_iter::<Message>().next();

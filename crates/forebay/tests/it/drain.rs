@@ -1,4 +1,4 @@
-//! `forebay drain`: what a server leaves behind that is gone comes to its end, and then the data directory can be deleted.
+//! `forebay drain`: it delivers all events that a removed server has left, so that the data directory can be deleted.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::two_services::{BackEnd, gateway};
 
 const DRAINED: &str = "everything is stored: ";
 
-/// A run that has ended: its exit code, and what it printed on both outputs.
+/// A finished run: its exit code, standard output and standard error.
 #[derive(Debug)]
 struct Drained {
     code: Option<i32>,
@@ -75,11 +75,11 @@ fn what_a_killed_gateway_leaves_is_stored_once_and_an_unreachable_store_is_named
         drain_all(&folder, &["--writer", &url]);
         assert_eq!(payloads(&at), numbers().collect::<Vec<_>>());
     }
-    // The variables of a container name the writers as well.
+    // The same with the variables of a container.
     let mut of_container = command(&folder, &[]);
     let output = of_container.env("FOREBAY_ROLE", "gateway").env("FOREBAY_WRITERS", &url).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    // Nothing is spoilt for a server: it goes on where the other one was.
+    // A server can still start on the directory, and resumes at the cursors.
     let server = gateway(&folder.data(), &["--writer", &url], &folder.path("log"));
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     server.wait_delivered();
@@ -105,7 +105,7 @@ fn it_starts_neither_beside_a_server_nor_without_a_directory_nor_with_a_wrong_co
     assert_eq!(payloads(&folder.data()), ["1", "2"]);
 }
 
-/// Windows and objects that would be open for long.
+/// A configuration whose windows and objects stay open for long.
 const OPEN: &str = "[types.access]\nroutes = [\"local\", \"archive\"]\n[types.access.aggregate.hits]\nwindow = \"1day\"\n\
                     measures = { requests = \"count\", bytes = \"sum:/n\" }\nroutes = [\"local\", \"archive\"]\n\
                     [types.access.aggregate.visits]\nwindow = \"session 12h\"\nmeasures = { pages = \"count\" }\nroutes = [\"local\"]\n\
@@ -137,7 +137,7 @@ fn open_windows_end_and_objects_are_written_that_are_not_full() {
 fn one_that_is_killed_midway_is_run_again_and_nothing_is_lost_or_stored_twice() {
     const EVENTS: usize = 400;
     let folder = Folder::new();
-    // Many small objects, so that kills meet some of them, and a store that isn't there, so that no run comes to its end.
+    // Many small objects, so that kills interrupt some of them, and a store that is down, so that no run completes.
     let routes = "routes = [\"local\", \"archive\"";
     let open = OPEN.replacen(routes, &format!("{routes}, \"late\""), 1);
     let late = "[sinks.late]\nkind = \"directory\"\npath = \"../late\"\nenvelope = true\n";
@@ -152,7 +152,7 @@ fn one_that_is_killed_midway_is_run_again_and_nothing_is_lost_or_stored_twice() 
         let before = files();
         let mut run = command(&folder, &["--config", &config, "--timeout", "1s"]);
         let mut running = Running(run.stdout(Stdio::null()).spawn().unwrap());
-        // In the last rounds there may be nothing left to write.
+        // The last rounds may have nothing to write.
         assert!(wait_until(|| files() > before || running.0.try_wait().unwrap().is_some()));
         let is_killed = running.0.kill().is_ok() && running.wait_end().is_none();
         assert!(is_killed || round > 0, "it writes for longer than that");
@@ -185,7 +185,7 @@ fn a_signal_ends_it_and_what_stays_is_listed() {
     running.signal("-TERM");
     assert_eq!(running.wait_end(), Some(3));
     let text = std::io::read_to_string(running.0.stdout.take().unwrap()).unwrap();
-    // It is looking for its store, or waits for the next attempt.
+    // The lane is connecting to its store, or waits for the next attempt.
     assert!(text.starts_with("local  access  ") && text.contains("  1 pending"), "{text}");
 }
 

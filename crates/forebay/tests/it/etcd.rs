@@ -1,4 +1,5 @@
-//! Writers that register in etcd, and a gateway that finds them there: kills, restarts, lost data, users, TLS, addresses that are used again.
+//! Writers that register in etcd, and a gateway that discovers them: kills, restarts, lost data, users, TLS, another process at a writer's
+//! address.
 
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,7 @@ fn a_killed_writer_is_gone_with_its_lease_and_each_event_is_stored_once() {
     let killed = Instant::now();
     front.post(40..60);
     expect_gone(&front, killed);
-    // The same while etcd is away: the set is kept, events are stored, and the lease ends behind the restart.
+    // The same while etcd is away: the gateway keeps the set, events are stored, and the lease ends after etcd's restart.
     let three = start("three", &etcd);
     front.server.wait(SERVERS, |servers| servers == 2);
     etcd.kill();
@@ -88,7 +89,7 @@ fn writers_register_again_in_an_etcd_that_lost_its_data() {
     let writers = ["one", "two"].map(|name| writer(&folder, name, &etcd, &short(), NULL));
     let front = FrontEnd::start(&finds(&etcd, "", ""), "store = \"null\"");
     front.server.wait(SERVERS, |servers| servers == 2);
-    // A key that somebody removes is written again.
+    // The writer writes a deleted key again.
     etcd.control(&["del", "--prefix", "/forebay/"]);
     assert!(wait_until(|| etcd.registered() == 2));
     etcd.kill();
@@ -98,7 +99,7 @@ fn writers_register_again_in_an_etcd_that_lost_its_data() {
     front.post(0..5);
     front.server.wait_delivered();
     assert!(wait_until(|| etcd.registered() == 2 && writers.iter().all(is_registered)));
-    // One may have been there before the other.
+    // The writers may have registered one after the other.
     front.server.wait(SERVERS, |servers| servers == 2);
     // The gateway follows the new one.
     let _three = writer(&folder, "three", &etcd, &short(), NULL);
@@ -137,7 +138,7 @@ fn a_writer_starts_without_etcd_and_a_gateway_keeps_events_until_one_is_register
     etcd.run();
     front.server.wait_delivered();
     let log = std::fs::read_to_string(front.folder.path("log")).unwrap();
-    assert_eq!(log.matches("etcd gives no writers").count(), 1, "it is said once: {log}");
+    assert_eq!(log.matches("etcd names no writers").count(), 1, "it is said once: {log}");
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn values_that_are_no_registrations_are_passed_over() {
     }
     etcd.control(&["put", "/forebay/writersandmore", "{\"url\": \"http://127.0.0.1:1\"}"]);
     etcd.control(&["put", "/forebay/writers/d", "{\"url\": \"http://10.0.0.1:8081\"}"]);
-    // With a token a writer without TLS on another machine is none.
+    // With a token the gateway ignores a writer without TLS on another machine.
     let front = FrontEnd::start(&finds(&etcd, "token = \"fb_x\"", ""), "store = \"null\"");
     front.post(0..3);
     front.server.wait_delivered();
@@ -215,7 +216,7 @@ fn a_user_with_a_password_may_use_the_prefix_only_also_after_etcd_forgot_the_tok
     front.server.wait(SERVERS, |servers| servers == 2);
     two.stop();
     front.server.wait(SERVERS, |servers| servers == 1);
-    // Who is wrong starts all the same, and isn't registered.
+    // A writer with wrong settings still starts, but isn't registered.
     let wrong = writer(&folder, "wrong", &etcd, "user = \"forebay\"\npassword = \"other\"", NULL);
     let without = writer(&folder, "without", &etcd, "", NULL);
     let elsewhere = writer(&folder, "elsewhere", &etcd, &format!("prefix = \"/other/\"\n{account}"), NULL);
@@ -265,7 +266,7 @@ fn an_address_that_another_certificate_has_now_gets_no_token() {
     let front = FrontEnd::start(&finds(&etcd, &format!("token = \"{token}\"\nca = \"{ca}\""), ""), "store = \"null\"");
     front.post(0..3);
     front.server.wait_delivered();
-    // The registration stays, and somebody else has the address.
+    // The registration remains, and another process has the address.
     drop(one);
     let (_, after) = tls("after");
     let other = writer_on(&folder, "one", &address, &format!("{after}{NULL}"));

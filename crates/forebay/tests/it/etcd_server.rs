@@ -1,4 +1,4 @@
-//! An etcd of a test's own: a folder under the temporary one, free ports.
+//! An etcd for one test, with a temporary folder and free ports.
 #![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 use std::fs::{self, File};
@@ -12,10 +12,10 @@ use crate::support::wait_until;
 use crate::tls::Pair;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// What the log says when etcd takes requests.
+/// The log message with which etcd accepts requests.
 const READY: &str = "ready to serve client requests";
 
-/// An etcd that ends with its test, however that ends.
+/// An etcd that ends with its test, also if the test is killed.
 pub(crate) struct EtcdServer {
     folder: PathBuf,
     client: SocketAddr,
@@ -27,12 +27,12 @@ pub(crate) struct EtcdServer {
 }
 
 impl EtcdServer {
-    /// A running etcd; `None`, and a message, where it isn't installed.
+    /// A running etcd; `None`, and a message, if etcd isn't installed.
     pub(crate) fn start() -> Option<Self> {
         Self::start_with(None)
     }
 
-    /// The same that shows this certificate.
+    /// A running etcd with this certificate.
     pub(crate) fn start_with(pair: Option<Pair>) -> Option<Self> {
         let is_there = |program: &str| Command::new(program).arg("version").output().is_ok();
         if !is_there("etcd") || !is_there("etcdctl") {
@@ -65,7 +65,7 @@ impl EtcdServer {
         self.folder.join("etcd.pem").to_str().unwrap().to_owned()
     }
 
-    /// Starts it over its data, and waits until it takes requests.
+    /// Starts it on its data, and waits until it accepts requests.
     pub(crate) fn run(&mut self) {
         let log = File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
         let (client, peer) = (self.url(), format!("http://{}", self.peer));
@@ -73,7 +73,7 @@ impl EtcdServer {
         etcd.arg("--data-dir").arg(self.folder.join("data")).args(["--listen-client-urls", &client]);
         etcd.args(["--advertise-client-urls", &client, "--listen-peer-urls", &peer]);
         etcd.args(["--initial-advertise-peer-urls", &peer, "--initial-cluster", &format!("default={peer}")]);
-        // Behind a restart leases last for an election time-out longer.
+        // A restart extends leases by an election time-out.
         etcd.args(["--election-timeout", "500", "--heartbeat-interval", "50"]);
         if self.pair.is_some() {
             etcd.arg("--cert-file").arg(self.folder.join("etcd.pem"));
@@ -96,19 +96,19 @@ impl EtcdServer {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills it, as a crash would.
     pub(crate) fn kill(&mut self) {
         let Some(mut child) = self.process.take() else { return };
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Removes its data, while it is ended.
+    /// Removes its data while it doesn't run.
     pub(crate) fn forget(&self) {
         fs::remove_dir_all(self.folder.join("data")).unwrap();
     }
 
-    /// What `etcdctl` says to these arguments.
+    /// Runs `etcdctl` with these arguments. Returns its output.
     pub(crate) fn control(&self, arguments: &[&str]) -> String {
         let mut control = Command::new("etcdctl");
         control.env("ETCDCTL_API", "3").args(["--endpoints", &self.url()]).args(arguments);

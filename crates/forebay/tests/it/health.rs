@@ -1,4 +1,4 @@
-//! `forebay health`: the health check of a container, by the binary itself.
+//! `forebay health`: the health check of a container, with the real binary.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! The configurations of HAProxy and nginx in `deploy/`, before two gateways: whose address arrives, what is sent again, and what gets through.
+//! The configurations of HAProxy and nginx in `deploy/`, in front of two gateways: the client's address, retries, and large batches.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::free_port::free_address;
 use crate::support::{Folder, Running, Server, exchange, wait_until};
 
-/// Who is neither a proxy nor a gateway.
+/// The address of a client that is neither a proxy nor a gateway.
 const CLIENT: &str = "127.0.0.9";
 
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ enum Kind {
     Nginx,
 }
 
-/// A proxy that runs; it is ended when this is dropped.
+/// A running proxy. It is killed when the value is dropped.
 struct Proxy {
     address: SocketAddr,
     _process: Running,
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// Starts it before these gateways; none, with a message, where it isn't installed.
+    /// Starts it in front of these gateways. `None`, and a message, if it isn't installed.
     #[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
     fn start(self, folder: &Folder, gateways: [SocketAddr; 2]) -> Option<Proxy> {
         if Command::new(self.program()).arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// What is delivered, with another text in each of these places.
+/// The delivered file, with these replacements.
 fn delivered(file: &str, changes: &[(&str, &str)]) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(file);
     let mut text = std::fs::read_to_string(path).unwrap();
@@ -75,7 +75,7 @@ fn haproxy(listen: SocketAddr, [one, other]: [SocketAddr; 2]) -> String {
     delivered("haproxy/haproxy.cfg", &changes.each_ref().map(|(old, new)| (*old, new.as_str())))
 }
 
-/// One process, so that nothing is left when it is killed.
+/// A single process, so that a kill leaves no other.
 fn nginx(folder: &str, listen: SocketAddr, [one, other]: [SocketAddr; 2]) -> String {
     let changes = [
         ("listen 8080", format!("listen {listen}")),
@@ -101,7 +101,7 @@ fn gateway(folder: &Folder) -> Server {
     Server::start_with(&folder.data(), &["--config", &configuration], &folder.path("log"))
 }
 
-/// Two gateways, and what they have in common.
+/// The folders of two gateways and of a proxy.
 struct Stand {
     folders: [Folder; 3],
 }
@@ -128,7 +128,7 @@ fn post(proxy: &Proxy, path: &str, body: &str) -> u16 {
     exchange(proxy.address, &format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())).0
 }
 
-/// What the address of the client is to the gateway, for a client at [`CLIENT`] that lies about it.
+/// The client's address as the gateway sees it, for a client at [`CLIENT`] that sends false headers.
 fn seen_address(proxy: &Proxy) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let stream = runtime.block_on(async {
@@ -155,7 +155,7 @@ fn a_clients_address_arrives_and_large_batches_pass(kind: Kind) {
     let gateways = stand.gateways();
     let Some(proxy) = stand.proxy(kind, gateways.each_ref().map(|gateway| gateway.intake)) else { return };
     assert!(seen_address(&proxy).contains(CLIENT), "{}", seen_address(&proxy));
-    // As large as a gateway takes.
+    // The largest batch that a gateway accepts.
     let lines = format!("\"{}\"\n", "x".repeat((1 << 20) - 3)).repeat(32);
     assert_eq!(lines.len(), 32 << 20);
     assert_eq!(post(&proxy, "/ingest/batch", &lines), 200);
@@ -179,7 +179,7 @@ fn a_gateway_that_is_gone_fails_no_request(kind: Kind) {
     assert_eq!(accepted(&other), before + posts);
 }
 
-/// It takes requests and closes without an answer, as a gateway that is killed behind its commit. It says that it is ready.
+/// A server that reads requests and closes without an answer, like a gateway that is killed after its commit. Its `/readyz` answers 200.
 fn mute_server() -> (SocketAddr, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, taken) = (listener.local_addr().unwrap(), Arc::new(AtomicU64::new(0)));

@@ -81,7 +81,7 @@ fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
             &[("FOREBAY_WRITERS", "http://127.0.0.1:9")],
             &["serve", "--data", data],
             2,
-            "writers are named, and `forebay serve` has none",
+            "`forebay serve` uses no writers",
         ),
         (
             &[("FOREBAY_ROLE", "serve"), ("FOREBAY_WRITERS", "http://127.0.0.1:9")],

@@ -1,4 +1,4 @@
-//! How long a stop takes is a setting: `stop_delay` for load balancers, `stop_deliver` for events that stores don't have yet.
+//! The times of a stop: `stop_delay` for load balancers, `stop_deliver` for pending events.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -75,7 +75,7 @@ fn a_writer_says_that_it_stops_and_serves_until_load_balancers_know() {
     writer.stop();
 }
 
-/// A gateway whose writer is not there.
+/// A gateway whose writer doesn't run.
 fn alone(folder: &Folder, address: &str, deliver: &str) -> Server {
     let config = folder.write("gateway.toml", format!("[gateway]\nstop_deliver = \"{deliver}\"\n"));
     let arguments = ["--config", &config, "--writer", &format!("http://{address}")];
@@ -87,7 +87,7 @@ fn a_stop_waits_for_no_store_that_nothing_is_pending_for() {
     let folder = Folder::new();
     let server = alone(&folder, &free_address().to_string(), "24h");
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
-    // A route is listed as soon as its type is known: the lane is looking for its writer by then.
+    // A route is listed as soon as its type is known. The lane is then connecting to its writer.
     assert_eq!(exchange(server.admin, &request).0, 200);
     assert_eq!(server.stop("-TERM"), Some(0));
 }

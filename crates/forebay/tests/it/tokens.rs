@@ -77,7 +77,7 @@ fn a_token_in_a_file_is_made_once_and_read_again() {
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), made);
     let (code, text) = stand.run("", &["token", "new", "shop", "--scope", "admin", "--secret", &secret]);
     assert!(code == 1 && text.contains("there is a token shop already"), "{text}");
-    // The file of tokens may be another one, and the secret one that somebody brought.
+    // The token file may be another one, and the secret may exist already.
     let other = stand.folder.text("writers.tokens");
     let (code, text) =
         stand.run("", &["token", "new", "gateways", "--scope", "deliver", "--secret", &secret, "--file", &other]);

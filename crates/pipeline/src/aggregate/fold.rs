@@ -179,8 +179,8 @@ impl Fold {
         ticks.into_iter().filter(ends).collect()
     }
 
-    /// The ticks to write into the journals of shards, so that all windows that are open now end, whatever the clock says. Events that come
-    /// for them later are late. None where no window would end by it.
+    /// The ticks that close all open windows, independently of the clock, with the shards to whose journals they belong. Later events of these
+    /// windows are late. Empty if no tick would close a window.
     #[must_use]
     pub fn closing_ticks(&self) -> Vec<(u16, i64)> {
         let last = match &self.open {

@@ -170,7 +170,7 @@ impl Sessions {
         self.queue.first().map(|(due, _)| *due)
     }
 
-    /// The watermark from which on all that are open now are over.
+    /// The watermark at which all open sessions end.
     pub(super) fn last(&self) -> Option<i64> {
         let sessions = self.timelines.values().filter_map(|timeline| timeline.sessions.last());
         sessions.map(|session| session.last + self.gap).max()

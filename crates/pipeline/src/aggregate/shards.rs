@@ -114,7 +114,7 @@ impl Shards {
         behind.map(|(shard, _)| (*shard, target)).collect()
     }
 
-    /// The shards that haven't come to this time.
+    /// The shards whose frontier is before this time.
     pub(super) fn behind(&self, time: i64) -> impl Iterator<Item = u16> {
         self.of.iter().filter(move |(_, shard)| shard.frontier < Some(time)).map(|(shard, _)| *shard)
     }

@@ -172,7 +172,7 @@ impl Timed {
         Some(self.next_close.min(self.next_over)).filter(|next| *next < NEVER)
     }
 
-    /// The frontier from which on all that are open now are over.
+    /// The frontier at which all open windows end.
     pub(super) fn last(&self, rules: &Rules) -> Option<i64> {
         self.panes.keys().map(|window| self.over_at(rules, *window)).max()
     }

@@ -28,7 +28,7 @@ pub struct RemoteConfig {
 }
 
 impl RemoteConfig {
-    /// The places that name the writers which the sink may use: their URLs, or the etcd in which they register.
+    /// The URLs of the writers that the sink may use, or the etcd in which they register.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         let is_wanted = |name: &String| self.server.as_ref().is_none_or(|server| server == name);

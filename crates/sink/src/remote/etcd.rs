@@ -1,4 +1,4 @@
-//! The configuration of an etcd in which writers register, for both sides.
+//! The configuration of an etcd in which writers register, for both roles.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub struct EtcdAccount {
     pub password: String,
 }
 
-/// Without the password.
+/// Omits the password.
 impl fmt::Debug for EtcdAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "EtcdAccount({}, …)", self.user)

@@ -1,4 +1,4 @@
-//! The archive and the checksums: two runs give the same bytes, and what is unpacked runs.
+//! The archive and the checksums: two runs produce the same bytes, and the unpacked binary runs.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-# The first process of a machine whose disk is this one's, as it is, under a layer that is forgotten with the machine.
-# It runs in namespaces of its own. $1 is an empty folder, $2 one that the machine has at /mnt.
+# The first process of a machine whose disk is this machine's, under an overlay in memory.
+# It runs in its own namespaces. $1 is an empty folder, $2 is the folder to mount at /mnt.
 set -e
 mount -t tmpfs tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
@@ -14,13 +14,13 @@ mount --rbind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/run"
 mount -t tmpfs tmpfs "$root/tmp"
 mount --bind "$2" "$root/mnt"
-# Nothing but systemd starts by itself, no disk is mounted, packages may start what they bring, and dpkg leaves out no documentation.
+# Only systemd starts by itself and no disk is mounted. Packages may start their services, and dpkg installs documentation.
 rm -rf "$root"/etc/systemd/system/*.wants "$root"/usr/lib/systemd/system/*.wants
 rm -rf "$root/usr/sbin/policy-rc.d" "$root"/etc/dpkg/dpkg.cfg.d/*
-# The index of all manual pages takes long and isn't asked.
+# The index of all manual pages takes long and isn't used.
 rm -f "$root/var/lib/man-db/auto-update"
 : >"$root/etc/fstab"
-# Not `chroot`: within one, no service gets a user namespace.
+# Not `chroot`: it would prevent user namespaces of services.
 cd "$root"
 pivot_root . .
 umount --lazy .

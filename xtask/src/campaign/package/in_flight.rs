@@ -1,4 +1,4 @@
-//! A request that has begun when the server is told to stop, and ends while it stops: it is answered.
+//! A request that begins before the server stops and ends while it stops. The server must answer it.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -7,9 +7,9 @@ use anyhow::{Context, Result, ensure};
 use super::wait;
 use crate::http::{self, Connection};
 
-/// What tells these events from those of the clients, in SQL.
+/// The condition in SQL that selects these events, and not those of the clients.
 pub(super) const IS_SUCH: &str = "payload like '{\"begun_before\"%'";
-/// So many bytes of the request are sent while the server stops.
+/// The number of the request's bytes that are sent while the server stops.
 const HELD_BACK: usize = 3;
 
 /// A request without its end.
@@ -20,7 +20,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Sends all but the end. `number` makes the event one of its own.
+    /// Sends all but the end. `number` makes the event unique.
     pub(super) fn begin(server: SocketAddr, number: usize) -> Result<Self> {
         let mut request = http::post("/ingest/event", &[], format!("{{\"begun_before\": {number}}}").as_bytes());
         let rest = request.split_off(request.len() - HELD_BACK);
@@ -29,7 +29,7 @@ impl InFlight {
         Ok(Self { connection, rest, server })
     }
 
-    /// Sends the end once the server takes no new connections, and expects the answer.
+    /// Sends the end after the server has closed its port, and expects the answer.
     pub(super) fn end(mut self) -> Result<()> {
         wait(|| Ok(TcpStream::connect(self.server).is_err())).context("waiting until the server stops")?;
         let answer = self.connection.send(&self.rest).context("a request was in flight when the server stopped")?;

@@ -1,5 +1,5 @@
-//! A machine to install packages on: systemd in namespaces of its own, on this machine's disk under a layer in memory. Nothing of this
-//! machine changes, and with the value all of it is gone. The network is this machine's.
+//! A machine on which packages can be installed: systemd in its own namespaces, on an overlay in memory over this machine's disk. This machine
+//! doesn't change, and the overlay is removed with the value. The network is this machine's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ const POLL: Duration = Duration::from_millis(20);
 const SYSTEMD: &str = "/lib/systemd/systemd";
 const PROGRAMS: &[&str] = &["dpkg", "adduser", "deb-systemd-invoke", "unshare", "nsenter", "mount"];
 
-/// A machine that runs.
+/// A running machine.
 pub(super) struct Machine {
-    /// `unshare`, which ends the first process of the machine when it ends itself.
+    /// `unshare`. When it ends, it kills the first process of the machine.
     unshare: Child,
     init: Pid,
     cgroup: PathBuf,
 }
 
 impl Machine {
-    /// Why none can be had here, if so.
+    /// The reason if no machine can be started here.
     pub(super) fn obstacle() -> Option<String> {
         if !rustix::process::geteuid().is_root() {
             return Some("only root can make one".into());
@@ -38,14 +38,14 @@ impl Machine {
         if !missing.is_empty() {
             return Some(format!("missing: {}", missing.join(", ")));
         }
-        // A container's root often may not.
+        // Root in a container often lacks the permission to mount.
         let mut unshare = Command::new("unshare");
         unshare.args(["--mount", "--pid", "--fork", "--cgroup", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
         let may_mount = unshare.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
         (!may_mount || control_groups().is_none()).then(|| "this root may not mount, or has no control groups".into())
     }
 
-    /// Boots one. `folder` is empty, `share` is what it has at `/mnt`.
+    /// Boots a machine. `folder` is empty, `share` is mounted at the machine's `/mnt`.
     pub(super) fn boot(folder: &Path, share: &Path) -> Result<Self> {
         let cgroup = control_groups().context("no control groups (version 2) are mounted")?;
         let cgroup = cgroup.join(format!("forebay-package-{}", std::process::id()));
@@ -64,7 +64,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// A program that will run in the machine, as root.
+    /// A command that runs in the machine, as root.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.init.as_raw_nonzero().to_string()]);
@@ -73,12 +73,12 @@ impl Machine {
         command
     }
 
-    /// Runs a program in the machine and gives what it printed.
+    /// Runs a program in the machine. Returns its standard output.
     pub(super) fn run(&self, program: &str, arguments: &[&str]) -> Result<String> {
         output(self.command(program).args(arguments))
     }
 
-    /// Where a path of the machine is, seen from this one.
+    /// This machine's path of a path in the machine.
     pub(super) fn path(&self, inside: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{inside}", self.init.as_raw_nonzero()))
     }
@@ -86,7 +86,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // With it ends the first process of the machine, and with that all others.
+        // This kills the first process of the machine, and thereby all others.
         let _ = self.unshare.kill();
         let _ = self.unshare.wait();
         let gone = || Ok(remove_groups(&self.cgroup).is_ok().then_some(()));
@@ -96,7 +96,7 @@ impl Drop for Machine {
     }
 }
 
-/// The first process of the machine, once it is there.
+/// The first process of the machine, after it has started.
 fn first_child(unshare: &mut Child, cgroup: &Path) -> Result<Option<Pid>> {
     if let Some(status) = unshare.try_wait()? {
         let _ = remove_groups(cgroup);
@@ -106,7 +106,7 @@ fn first_child(unshare: &mut Child, cgroup: &Path) -> Result<Option<Pid>> {
     let children =
         fs::read_to_string(format!("/proc/{id}/task/{id}/children")).context("asking for a child process")?;
     let child = children.split_whitespace().next().and_then(|child| child.parse().ok()).and_then(Pid::from_raw);
-    // Until then it is the shell that mounts.
+    // Before systemd, this process is the shell that mounts.
     let is_systemd = |child: &Pid| {
         let name = fs::read_to_string(format!("/proc/{}/comm", child.as_raw_nonzero()));
         name.is_ok_and(|name| name.trim() == "systemd")
@@ -125,14 +125,14 @@ fn wait_until<T>(limit: Duration, mut ready: impl FnMut() -> Result<Option<T>>) 
     bail!("nothing came of it in {limit:?}")
 }
 
-/// Where control groups of version 2 are mounted.
+/// The mount point of control groups of version 2.
 fn control_groups() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let line = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
     line.split(' ').nth(4).map(PathBuf::from)
 }
 
-/// Removes a control group and those within it; it fails while a process is left in one.
+/// Removes a control group and its children. This fails while one has a process.
 fn remove_groups(group: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(group)? {
         let entry = entry?;

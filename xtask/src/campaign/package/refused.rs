@@ -1,4 +1,4 @@
-//! For how long a port is closed.
+//! Measures how long a port is closed.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +11,8 @@ use crate::http::Connection;
 
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Knocks with one new connection after the other while `act` runs, and gives the longest time in which none was answered. The last one is
-/// answered.
+/// Opens one connection after the other while `act` runs. Returns the longest time without an answer, up to an answered connection after
+/// `act`.
 pub(super) fn longest_while<T>(server: SocketAddr, act: impl FnOnce() -> Result<T>) -> Result<Duration> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

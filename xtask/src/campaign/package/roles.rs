@@ -28,7 +28,7 @@ pub(super) fn run(machine: &Machine) -> Result<()> {
     let answer = Connection::open(intake)?.send(&http::post("/ingest/event", &[], b"{\"of\": \"both\"}"))?;
     ensure!(answer.status == 200, "the gateway answered {}", answer.status);
     let count = "select count(*) from events where payload = '{\"of\": \"both\"}'";
-    // The file is made by the first batch.
+    // The first batch creates the file.
     wait(|| {
         let mut sqlite = machine.command("sqlite3");
         let counted = sqlite.args(["-readonly", DATABASE, count]).stderr(Stdio::null()).output()?;

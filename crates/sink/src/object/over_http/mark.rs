@@ -1,8 +1,8 @@
 //! The mark of a container or bucket: an object in it.
 //!
-//! S3 itself resolves concurrent creation: one writer succeeds, the others get 412. Swift, by its own API as by its S3 API, checks for an
-//! object and then stores the new one, which isn't atomic: two writers may both succeed, and the later mark wins. Nor do stores that know
-//! no condition. So a mark is valid only when no request that could replace it can still be in flight.
+//! S3 itself resolves concurrent creation: one writer succeeds, the others get 412. Swift checks for an object and then stores the new one,
+//! with its own API and with its S3 API. That isn't atomic: two writers may both succeed, and the later mark wins. The same holds for stores
+//! that ignore conditions. So a mark is valid only when no request that could replace it can still be in flight.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -24,7 +24,7 @@ const BYTES_MAX: usize = 1024;
 
 /// The age at which a mark is valid.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
-/// The time at which Swift stored an object, in seconds since 1970 with a fraction. Others tell `Last-Modified`, in whole seconds.
+/// The time at which Swift stored an object, in seconds since 1970 with a fraction. Other stores have `Last-Modified`, in whole seconds.
 const STORED_AT: &str = "x-timestamp";
 
 /// Reads the mark, and creates it if there is none.

@@ -54,7 +54,7 @@ pub enum Writers {
     Etcd {
         /// The etcd and the prefix of their keys.
         etcd: EtcdConfig,
-        /// Whether an `http://` URL that leaves this machine is used although the upstream has a token or an authority.
+        /// Whether an upstream with a token or an authority may use `http://` URLs of other machines.
         allows_http: bool,
     },
 }
