@@ -148,10 +148,10 @@ impl Reloader {
                 _ = hangup.recv() => None,
                 Some(reply) = asked.0.recv() => Some(reply),
             };
-            manager.tell(State::Reloading);
+            manager.notify(State::Reloading);
             let result = self.reload().await;
             // Also if the reload was refused: the server still accepts requests.
-            manager.tell(State::Ready);
+            manager.notify(State::Ready);
             match &result {
                 Ok(()) => {
                     self.counters.applied.add(1);

@@ -113,14 +113,14 @@ async fn serve(
     let reloader = Reloader { inputs, parts: running.parts(tls, stopping), current: configuration, sinks, counters };
     let reloads = tokio::spawn(reloader.follow(hangup, asked));
     mapped_code::let_go();
-    manager.tell(State::Ready);
+    manager.notify(State::Ready);
 
     tokio::select! {
         () = signals.next() => {}
         reason = running.log.failed() => return running.fail(reason),
     }
     tokio::spawn(end_at_once(signals));
-    manager.tell(State::Stopping);
+    manager.notify(State::Stopping);
     running.gateway.announce_stop();
     let Stopping { delay, deliver } = *times.borrow();
     if !delay.is_zero() {

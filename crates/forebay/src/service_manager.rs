@@ -36,7 +36,7 @@ impl ServiceManager {
     }
 
     /// Notifies the manager. A failure is a warning: systemd will end the process after its start time-out.
-    pub(crate) fn tell(&self, state: State) {
+    pub(crate) fn notify(&self, state: State) {
         let Some(name) = &self.0 else { return };
         if let Err(error) = send(name, state) {
             log::warning(format_args!("can't notify the service manager at {VARIABLE}={name} of {state:?}: {error}"));
@@ -92,7 +92,7 @@ mod tests {
         for (state, message) in
             [(State::Ready, "READY=1"), (State::Reloading, "RELOADING=1"), (State::Stopping, "STOPPING=1")]
         {
-            manager.tell(state);
+            manager.notify(state);
             assert_eq!(heard(&socket), message);
         }
     }
@@ -102,14 +102,14 @@ mod tests {
     fn an_abstract_socket_is_reached() {
         let name = format!("@forebay-notify-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&address(&name).unwrap()).unwrap();
-        manager(&name).tell(State::Ready);
+        manager(&name).notify(State::Ready);
         assert_eq!(heard(&socket), "READY=1");
     }
 
     #[test]
     fn without_a_manager_nothing_happens() {
-        ServiceManager::of(&Environment::default()).tell(State::Ready);
+        ServiceManager::of(&Environment::default()).notify(State::Ready);
         assert!(send("/nowhere/at/all", State::Ready).is_err());
-        manager("/nowhere/at/all").tell(State::Ready);
+        manager("/nowhere/at/all").notify(State::Ready);
     }
 }

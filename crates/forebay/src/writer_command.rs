@@ -75,9 +75,9 @@ async fn serve(
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let connections = connections_within_limit(writer::CONNECTIONS_MAX);
     let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
-    manager.tell(State::Ready);
+    manager.notify(State::Ready);
     signals.next().await;
-    manager.tell(State::Stopping);
+    manager.notify(State::Stopping);
     writer.announce_stop();
     if let Some(registration) = registration {
         tokio::select! {

@@ -37,7 +37,7 @@ pub(crate) enum Unusable {
     /// The variable or its file is not UTF-8.
     NotText,
     /// The variable is set, and the one that names its file is set too.
-    Twice,
+    SetTwice,
     /// Its file can't be read: the reason, without the path.
     Unreadable(String),
 }
@@ -54,7 +54,7 @@ impl Environment {
     pub(crate) fn get(&self, name: &str) -> Option<Result<Value<'_>, Unusable>> {
         match (self.set(name), self.set(&format!("{name}{FILE}"))) {
             (None, None) => None,
-            (Some(_), Some(_)) => Some(Err(Unusable::Twice)),
+            (Some(_), Some(_)) => Some(Err(Unusable::SetTwice)),
             (Some(value), None) => Some(value.map(|text| Value { text: text.into(), file: None })),
             (None, Some(path)) => Some(path.and_then(|path| {
                 let text = content(path)?.into();
@@ -220,7 +220,7 @@ mod tests {
         let environment: Environment = named.chain([("TWICE".to_owned(), "2".to_owned())]).collect();
         let get = |name: &str| environment.get(name).unwrap().map(|value| value.text.into_owned());
         assert_eq!([get("A"), get("B"), get("C")], ["one", "t w o", "three\n"].map(|text| Ok(text.to_owned())));
-        assert_eq!([get("D"), get("TWICE")], [Err(Unusable::NotText), Err(Unusable::Twice)]);
+        assert_eq!([get("D"), get("TWICE")], [Err(Unusable::NotText), Err(Unusable::SetTwice)]);
         assert_eq!(get("F"), Ok(longest));
         for name in ["E", "G", "H"] {
             assert!(matches!(get(name), Err(Unusable::Unreadable(_))), "{name}");

@@ -349,7 +349,7 @@ impl<'e> Reader<'e> {
             Unreplaced::Name => "no name of a variable".to_owned(),
             Unreplaced::Unset => "this variable is not set".to_owned(),
             Unreplaced::Unusable(Unusable::NotText) => "the value of this variable is not UTF-8".to_owned(),
-            Unreplaced::Unusable(Unusable::Twice) => "this variable and the one with _FILE are both set".to_owned(),
+            Unreplaced::Unusable(Unusable::SetTwice) => "this variable and the one with _FILE are both set".to_owned(),
             Unreplaced::Unusable(Unusable::Unreadable(why)) => {
                 format!("the file of this variable can't be read: {why}")
             }
@@ -391,7 +391,7 @@ impl<'e> Reader<'e> {
                 let spot = self.whole_source("environment", name);
                 let (title, label) = match unusable {
                     Unusable::NotText => (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned()),
-                    Unusable::Twice => {
+                    Unusable::SetTwice => {
                         (format!("`{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
                     }
                     Unusable::Unreadable(why) => (format!("the file that `{name}{FILE}` names can't be used"), why),

@@ -81,7 +81,7 @@ impl Client {
     /// Sends a request with a streamed answer to the member that answered last.
     pub(super) async fn stream(&self, path: &str, body: &Value) -> Result<Answer, EtcdError> {
         let answer = self.http.send(self.request(self.member(), path, &Bytes::from(body.to_string()))?).await?;
-        if answer.status() == StatusCode::OK { Ok(answer) } else { Err(EtcdError::Odd(self.member().to_string())) }
+        if answer.status() == StatusCode::OK { Ok(answer) } else { Err(EtcdError::NotEtcd(self.member().to_string())) }
     }
 
     /// The member that answered last.
@@ -96,7 +96,8 @@ impl Client {
         match self.ask_any("/v3/auth/authenticate", &body.into()).await {
             Ok(answer) => {
                 let Authenticated { token } = parse(self.member(), &answer)?;
-                let mut token = HeaderValue::try_from(token).map_err(|_| EtcdError::Odd(self.member().to_string()))?;
+                let mut token =
+                    HeaderValue::try_from(token).map_err(|_| EtcdError::NotEtcd(self.member().to_string()))?;
                 token.set_sensitive(true);
                 self.token = Some(token);
                 Ok(())
@@ -117,7 +118,7 @@ impl Client {
                 Err(EtcdError::NoAnswer(format!("{member}: no complete answer within {:?}", self.call_max)))
             });
             match answer {
-                Err(error @ (EtcdError::NoAnswer(_) | EtcdError::Odd(_))) => failures.push(error.to_string()),
+                Err(error @ (EtcdError::NoAnswer(_) | EtcdError::NotEtcd(_))) => failures.push(error.to_string()),
                 answer => {
                     self.at = at;
                     return answer;
@@ -140,10 +141,10 @@ impl Client {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token);
         }
-        request.body(full(body.clone())).map_err(|_| EtcdError::Odd(member.to_string()))
+        request.body(full(body.clone())).map_err(|_| EtcdError::NotEtcd(member.to_string()))
     }
 }
 
 fn parse<T: DeserializeOwned>(member: &Endpoint, answer: &[u8]) -> Result<T, EtcdError> {
-    serde_json::from_slice(answer).map_err(|_| EtcdError::Odd(member.to_string()))
+    serde_json::from_slice(answer).map_err(|_| EtcdError::NotEtcd(member.to_string()))
 }

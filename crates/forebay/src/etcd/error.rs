@@ -30,7 +30,7 @@ pub(crate) enum EtcdError {
     },
     /// The answer is not one of etcd's.
     #[error("{0} does not answer as etcd does: correct the address, or run etcd 3.4 or later")]
-    Odd(String),
+    NotEtcd(String),
 }
 
 impl EtcdError {
@@ -39,7 +39,7 @@ impl EtcdError {
         let json: Value = serde_json::from_slice(body).unwrap_or_default();
         // The error of a stream is an object of its own.
         let error = if json["error"].is_object() { &json["error"] } else { &json };
-        let Some(message) = error["message"].as_str().map(shortened) else { return Self::Odd(member.to_string()) };
+        let Some(message) = error["message"].as_str().map(shortened) else { return Self::NotEtcd(member.to_string()) };
         if status.is_server_error() {
             return Self::NoAnswer(format!("{member} answers {status}: {message}"));
         }

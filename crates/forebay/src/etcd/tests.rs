@@ -102,7 +102,7 @@ async fn a_server_that_says_nothing_or_never_ends_is_given_up() {
         let mut client = client(vec![way]).await;
         let error = client.entries().await.unwrap_err().to_string();
         assert!(error.contains("within"), "{error}");
-        assert!(matches!(client.watch().await, Err(EtcdError::NoAnswer(_) | EtcdError::Odd(_))));
+        assert!(matches!(client.watch().await, Err(EtcdError::NoAnswer(_) | EtcdError::NotEtcd(_))));
     }
 }
 

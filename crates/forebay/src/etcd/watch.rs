@@ -45,7 +45,7 @@ impl Client {
             let first = answer.chunk().await?.unwrap_or_default();
             let message = Deserializer::from_slice(&first).into_iter::<Message>().next();
             let is_begun = matches!(message, Some(Ok(Message { result })) if result.created && !result.canceled);
-            let odd = || EtcdError::Odd(self.member().to_string());
+            let odd = || EtcdError::NotEtcd(self.member().to_string());
             if is_begun { Ok(Watch { answer, begun: Instant::now() }) } else { Err(odd()) }
         };
         let silent = |_| EtcdError::NoAnswer(format!("{}: no watch within {CALL_MAX:?}", self.member()));
