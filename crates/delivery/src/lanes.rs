@@ -93,7 +93,7 @@ impl Lanes {
         self.halt.send_replace(when);
         let ended = async {
             loop {
-                self.end_idle(ledger);
+                self.end_idle(when, ledger);
                 match race(self.tasks.join_next(), sleep(IDLE_EVERY)).await {
                     First::One(Some(ended)) => self.report_bug(ended),
                     First::One(None) => return,
@@ -106,8 +106,9 @@ impl Lanes {
         in_time
     }
 
-    /// Ends the lanes that wait for a store although nothing is pending for it.
-    fn end_idle(&self, ledger: &Ledger) {
+    /// Ends the lanes that wait for a store although nothing is pending for it. A drain also waits for events that are set aside, which no
+    /// backlog counts.
+    fn end_idle(&self, when: Halt, ledger: &Ledger) {
         let waits = |(status, _): &&(Arc<LaneStatus>, AbortHandle)| status.state() != LaneState::Delivering;
         let mut waiting = self.running.values().filter(waits).peekable();
         if waiting.peek().is_none() {
@@ -115,7 +116,8 @@ impl Lanes {
         }
         let pending = ledger.pending_by_sink();
         for (status, task) in waiting {
-            if status.backlog() == 0 || !pending.contains_key(&status.lane().sink) {
+            let has_no_backlog = when != Halt::WhenDrained && status.backlog() == 0;
+            if has_no_backlog || !pending.contains_key(&status.lane().sink) {
                 task.abort();
             }
         }

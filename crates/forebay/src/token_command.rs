@@ -72,10 +72,46 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
     if new.origin.is_some() && !new.scope.contains(&Scope::Deliver) {
         return Err(TokenCommandError::Unbound);
     }
-    let secret = new.secret.as_deref().map_or_else(random_secret, secret_of_file)?;
+    let file = new.place.file();
+    let mut made = None;
+    // The secret's file is written under the lock of the tokens' file: of two concurrent commands one makes it, and the other reads it.
+    file.change(|tokens| {
+        let known = tokens.iter().find(|known| known.name == new.name);
+        if known.is_some() && new.secret.is_none() {
+            return Err(TokenCommandError::Exists(new.name.clone()));
+        }
+        let secret = match &new.secret {
+            Some(path) => secret_of_file(path, known.is_none())?,
+            None => random_secret()?,
+        };
+        let token = token(new, &secret);
+        match known {
+            Some(known) if is_same(known, &token) => {}
+            Some(_) => return Err(TokenCommandError::Exists(new.name.clone())),
+            None => tokens.push(token),
+        }
+        made = Some(secret);
+        Ok(())
+    })?;
+    let place = file.path().display();
+    match (&new.secret, made) {
+        (None, Some(secret)) => {
+            print(format_args!("{}\n", secret.expose()))?;
+            log::info(format_args!("token {} is in {place}; it is shown only now", new.name));
+        }
+        (Some(secret), _) => {
+            log::info(format_args!("token {} is in {place}; the token itself is in {}", new.name, secret.display()));
+        }
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+/// The token as the file keeps it.
+fn token(new: &TokenNew, secret: &Secret) -> Token {
     let created = unix_microseconds();
     let lasts = |expires: Duration| created.saturating_add(i64::try_from(expires.as_micros()).unwrap_or(i64::MAX));
-    let token = Token {
+    Token {
         name: new.name.clone(),
         digest: secret.digest(),
         scopes: new.scope.iter().copied().collect(),
@@ -83,30 +119,13 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
         origin: new.origin,
         created,
         expires: new.expires.map(lasts),
-    };
-    let file = new.place.file();
-    file.change(|tokens| match tokens.iter().find(|known| known.name == new.name) {
-        Some(known) if new.secret.is_some() && is_same(known, &token) => Ok(()),
-        Some(_) => Err(TokenCommandError::Exists(new.name.clone())),
-        None => {
-            tokens.push(token);
-            Ok(())
-        }
-    })?;
-    let place = file.path().display();
-    if let Some(secret) = &new.secret {
-        log::info(format_args!("token {} is in {place}; the token itself is in {}", new.name, secret.display()));
-        return Ok(());
     }
-    print(format_args!("{}\n", secret.expose()))?;
-    log::info(format_args!("token {} is in {place}; it is shown only now", new.name));
-    Ok(())
 }
 
-/// Whether both authorize the same requests. A repeated command keeps the first one's times of creation and expiry.
+/// Whether a repeated command changes nothing: both authorize the same requests, and the known one, which keeps its times, has not expired.
 fn is_same(known: &Token, token: &Token) -> bool {
     let of = |token: &Token| (token.digest, token.scopes, token.source.clone(), token.origin);
-    of(known) == of(token)
+    of(known) == of(token) && !known.is_expired(token.created)
 }
 
 fn random_secret() -> Result<Secret, TokenCommandError> {
@@ -115,15 +134,15 @@ fn random_secret() -> Result<Secret, TokenCommandError> {
     Ok(Secret::of_random(random))
 }
 
-/// Reads the token in this file, or creates the file with a new token.
-fn secret_of_file(path: &Path) -> Result<Secret, TokenCommandError> {
+/// Reads the token in this file, or creates the file with a new token if that is allowed.
+fn secret_of_file(path: &Path, may_create: bool) -> Result<Secret, TokenCommandError> {
     let failed = |what| move |source| TokenCommandError::SecretFile { what, path: path.to_owned(), source };
     match text_file::read(path) {
         Ok(text) => {
             let none = |source| TokenCommandError::NoSecret { path: path.to_owned(), source };
             text.trim_end().parse().map_err(none)
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if may_create && error.kind() == io::ErrorKind::NotFound => {
             let secret = random_secret()?;
             owner_file::replace(path, &format!("{}\n", secret.expose())).map_err(failed("write"))?;
             Ok(secret)

@@ -18,7 +18,7 @@ use crate::cli::Common;
 use crate::config::{Environment, WriterConfiguration, load_writer};
 use crate::descriptors::connections_within_limit;
 use crate::registration::Registration;
-use crate::serve::{self, EXIT_AT_ONCE, Signals, runtime_with_signals, shown};
+use crate::serve::{self, Signals, runtime_with_signals, shown};
 use crate::serve_error::ServeError;
 use crate::service_manager::{ServiceManager, State};
 use crate::tls_watch::TlsWatch;
@@ -77,28 +77,22 @@ async fn serve(
     let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
     manager.notify(State::Ready);
     signals.next().await;
+    tokio::spawn(serve::end_at_once(signals));
     manager.notify(State::Stopping);
     writer.announce_stop();
     if let Some(registration) = registration {
-        tokio::select! {
-            () = registration.leave() => {}
-            () = signals.next() => std::process::exit(EXIT_AT_ONCE),
-        }
+        registration.leave().await;
     }
     let delay = configuration.stop_delay;
     if !delay.is_zero() {
         log::info(serve::delayed(delay, "batches"));
-        tokio::select! {
-            () = tokio::time::sleep(delay) => {}
-            () = signals.next() => std::process::exit(EXIT_AT_ONCE),
-        }
+        tokio::time::sleep(delay).await;
     }
     log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
     drop(stop);
     tokio::select! {
         _ = &mut serving => {}
         () = tokio::time::sleep(ANSWER_MAX) => log::warning("some batches were still in flight and got no answer"),
-        () = signals.next() => std::process::exit(EXIT_AT_ONCE),
     }
     for offered in writer.offered().values() {
         // What was answered is stored all the same.

@@ -73,6 +73,22 @@ fn a_drain_waits_for_what_is_set_aside() {
 }
 
 #[test]
+fn a_drain_waits_for_what_an_earlier_process_has_set_aside() {
+    run(async {
+        let mut world = with_one_aside(110).await;
+        world.stop().await;
+        world.start();
+        assert!(!world.drain(Duration::from_secs(300)).await, "the lane connects first");
+        world.keyed.heal();
+        assert!(world.drain(Duration::from_secs(300)).await);
+        world.start();
+        assert_eq!((counts(&world), set_aside(&world).0), ((5, 0, 0), 0));
+        world.settle().await;
+        world.check_all().await;
+    });
+}
+
+#[test]
 fn an_event_that_comes_alone_waits_for_those_that_come_later() {
     run(async {
         let mut world = World::new(102);

@@ -7,6 +7,8 @@ use load::{Server, Wire};
 
 /// The server is on this machine, or near.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// The largest response that is short.
+const SHORT_BYTES_MAX: u64 = 64 * 1024;
 
 /// An answer.
 pub(crate) struct Answer {
@@ -24,15 +26,21 @@ pub(crate) struct Call<'a> {
 
 /// Sends a request, and waits for its answer as long as that takes.
 pub(crate) fn call(server: &Server, call: Call<'_>, token: Option<&str>) -> io::Result<Answer> {
-    exchange(server.connect(CONNECT_MAX, None)?, server, call, token)
+    exchange(server.connect(CONNECT_MAX, None)?, u64::MAX, server, call, token)
 }
 
-/// Sends a request without a token. Each step of it may take this long.
+/// Sends a request without a token. Each step of it may take this long, and the response is short.
 pub(crate) fn call_within(server: &Server, call: Call<'_>, step_max: Duration) -> io::Result<Answer> {
-    exchange(server.connect(step_max, Some(step_max))?, server, call, None)
+    exchange(server.connect(step_max, Some(step_max))?, SHORT_BYTES_MAX, server, call, None)
 }
 
-fn exchange(mut wire: Wire, server: &Server, call: Call<'_>, token: Option<&str>) -> io::Result<Answer> {
+fn exchange(
+    mut wire: Wire,
+    answer_max: u64,
+    server: &Server,
+    call: Call<'_>,
+    token: Option<&str>,
+) -> io::Result<Answer> {
     let Call { method, target, body } = call;
     let authorization = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
     let head = format!(
@@ -44,7 +52,7 @@ fn exchange(mut wire: Wire, server: &Server, call: Call<'_>, token: Option<&str>
     wire.write_all(body)?;
     wire.flush()?;
     let mut text = String::new();
-    wire.read_to_string(&mut text)?;
+    wire.take(answer_max).read_to_string(&mut text)?;
     parse(&text).ok_or_else(|| io::Error::other("it broke off its answer, or doesn't speak HTTP"))
 }
 

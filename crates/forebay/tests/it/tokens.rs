@@ -93,6 +93,38 @@ fn a_token_in_a_file_is_made_once_and_read_again() {
 }
 
 #[test]
+fn of_commands_at_once_one_makes_the_token_and_its_file() {
+    let stand = Stand::new();
+    let secret = stand.folder.text("shop.secret");
+    let new = ["token", "new", "shop", "--scope", "ingest", "--secret", &secret];
+    let codes = std::thread::scope(|scope| {
+        let run = || {
+            let mut command = forebay();
+            command.args(new).arg("--data").arg(stand.folder.data());
+            command.output().unwrap().status.code()
+        };
+        let commands: Vec<_> = (0..8).map(|_| scope.spawn(run)).collect();
+        commands.into_iter().map(|command| command.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(codes, [Some(0); 8]);
+    assert_eq!(stand.run("", &new).0, 0, "the file has the token that is known");
+    std::fs::remove_file(&secret).unwrap();
+    let (code, text) = stand.run("", &new);
+    assert!(code == 1 && text.contains("shop.secret") && !std::path::Path::new(&secret).exists(), "{text}");
+}
+
+#[test]
+fn a_token_in_a_file_that_has_expired_is_not_taken_for_the_wanted_one() {
+    let stand = Stand::new();
+    let secret = stand.folder.text("shop.secret");
+    let new = ["token", "new", "shop", "--scope", "ingest", "--expires", "1s", "--secret", &secret];
+    assert_eq!(stand.run("", &new).0, 0);
+    assert!(wait_until(|| stand.run("", &["token", "list"]).1.contains("  expired ")));
+    let (code, text) = stand.run("", &new);
+    assert!(code == 1 && text.contains("revoke it first"), "{text}");
+}
+
+#[test]
 fn tokens_are_made_listed_and_revoked() {
     let stand = Stand::new();
     let (code, text) = stand.run("", &["token", "list"]);
