@@ -1,25 +1,29 @@
-//! `forebay health`: the health check of a container, whose image has no other program.
+//! `forebay health`: the health check of a container, which has no other program for it.
+
+mod address;
 
 use std::io;
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
-use load::Target;
+use load::{Server, Target};
 
 use crate::admin::{HEALTH, READY};
-use crate::admin_client::{self, Call};
+use crate::admin_client::{self, Answer, Call};
 use crate::cli::{CaError, HealthFlags};
-use crate::config::{self, Environment, LoadError};
+use crate::config::Environment;
 use crate::role::Role;
 
-/// The limit of each step: connect, TLS, write, read.
-const STEP_MAX: Duration = Duration::from_secs(3);
+/// The limit of the whole exchange, and of each of its steps.
+const LIMIT: Duration = Duration::from_secs(3);
 
-/// Why the health check failed.
+/// Why the server doesn't count as healthy.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HealthError {
-    /// The configuration is wrong, so its admin address is unknown.
-    #[error("{0}")]
-    Configuration(LoadError),
+    /// The admin address can't be found.
+    #[error("{0}. Name the admin address with --admin.")]
+    Address(String),
     /// The server's certificate can't be verified.
     #[error(transparent)]
     Ca(#[from] CaError),
@@ -33,7 +37,7 @@ pub(crate) enum HealthError {
         /// The reason.
         source: io::Error,
     },
-    /// A status other than 200.
+    /// Another status than 200.
     #[error("{address}{path} answers {status}: {body}")]
     Status {
         /// The admin address.
@@ -42,7 +46,7 @@ pub(crate) enum HealthError {
         path: &'static str,
         /// The status of the answer.
         status: u16,
-        /// The body of the answer, without white space at its end.
+        /// The body of the answer, without the last line's end.
         body: String,
     },
 }
@@ -54,26 +58,35 @@ pub(crate) enum HealthError {
 pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environment) -> Result<u8, HealthError> {
     let address = match &flags.admin {
         Some(address) => address.clone(),
-        None => configured(flags, flags.role.or(role).unwrap_or(Role::Serve), environment)?,
+        None => {
+            let role = flags.role.or(role).unwrap_or(Role::Serve);
+            address::find(role, flags.config.as_deref(), environment).map_err(HealthError::Address)?
+        }
     };
     let path = if flags.ready { READY } else { HEALTH };
-    let server = flags.ca.server(&address)?;
-    let answer = admin_client::call_within(&server, Call { method: "GET", target: path, body: &[] }, STEP_MAX)
-        .map_err(|source| HealthError::NoAnswer { address: address.clone(), path, source })?;
+    let answer = ask(flags.ca.server(&address)?, path).map_err(|source| HealthError::NoAnswer {
+        address: address.clone(),
+        path,
+        source,
+    })?;
     if answer.status == 200 {
         return Ok(0);
     }
     Err(HealthError::Status { address, path, status: answer.status, body: answer.body.trim_end().to_owned() })
 }
 
-fn configured(flags: &HealthFlags, role: Role, environment: &Environment) -> Result<Target, HealthError> {
-    let common = flags.to_common(role);
-    if role == Role::Writer {
-        let loaded = config::load_writer(&common, environment);
-        return loaded
-            .map(|(configuration, _)| admin_client::of_writer(&configuration))
-            .map_err(HealthError::Configuration);
+/// A server that sends a byte now and then would keep each step within its limit.
+fn ask(server: Server, path: &'static str) -> io::Result<Answer> {
+    let (send, answer) = channel();
+    thread::spawn(move || {
+        let call = Call { method: "GET", target: path, body: &[] };
+        // Nobody waits any more after the limit.
+        let _ = send.send(admin_client::call_within(&server, call, LIMIT));
+    });
+    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {LIMIT:?}"));
+    match answer.recv_timeout(LIMIT) {
+        Ok(Err(error)) if error.kind() == io::ErrorKind::WouldBlock => Err(late()),
+        Ok(answered) => answered,
+        Err(_) => Err(late()),
     }
-    let loaded = config::load(common.config.as_deref(), environment, &common.flags(), &common.data.directory);
-    loaded.map(|(configuration, _)| admin_client::of_server(Some(&configuration))).map_err(HealthError::Configuration)
 }

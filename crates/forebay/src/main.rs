@@ -36,6 +36,7 @@ mod owner_file;
 mod ports_tls;
 mod read_back;
 mod registration;
+mod regular_file;
 mod reload;
 mod role;
 mod route_command;

@@ -3,14 +3,17 @@
 use std::io;
 use std::path::Path;
 
+use crate::regular_file;
+
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Reads a file.
 ///
 /// # Errors
-/// The operating system's, and `InvalidData` if the file is not UTF-8.
+/// Those of [`regular_file::read`], and `InvalidData` if the file is not UTF-8.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
-    std::fs::read_to_string(path).map(without_mark)
+    let text = String::from_utf8(regular_file::read(path)?);
+    text.map(without_mark).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// The bytes of a file without the mark.

@@ -1,12 +1,11 @@
 //! The files of a port's certificates and key.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tls::{Identity, IdentityError};
 
-use crate::text_file;
+use crate::{regular_file, text_file};
 
 /// A chain of certificates takes a few kilobytes. What is larger is something else, and may have no end.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -100,7 +99,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    regular_file::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large for certificates or a key"));
     }

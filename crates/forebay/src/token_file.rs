@@ -2,7 +2,7 @@
 //! SHA-256 of its secret. A change writes a new file, makes it durable and renames it, so that a reader sees the old one or the new one.
 //! A process that changes it holds a lock, so that no change is lost.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use event::rfc3339;
 use serde::{Deserialize, Serialize};
 
 use crate::owner_file::{self, OWNER_ONLY};
+use crate::regular_file;
 
 const FILE: &str = "tokens.json";
 /// The lock of [`FILE`], which is held while it is changed: the file itself is another one after each change. Other files of tokens have
@@ -111,7 +112,7 @@ impl TokenFile {
     /// # Errors
     /// [`TokenFileError`] says what is wrong.
     pub(crate) fn read(&self) -> Result<Option<Kept>, TokenFileError> {
-        match fs::read(&self.path) {
+        match regular_file::read(&self.path) {
             Ok(bytes) => {
                 let wrong = |reason| TokenFileError::Wrong { path: self.path.clone(), reason };
                 parse(&bytes).map(Some).map_err(wrong)
@@ -225,6 +226,8 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use access::{RANDOM_BYTES, Secret};
     use event::Origin;

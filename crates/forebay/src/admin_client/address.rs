@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use load::Target;
 
-use crate::config::{Configuration, WriterConfiguration};
+use crate::config::Configuration;
 
 /// The admin address of `serve` or of a gateway.
 pub(crate) fn of_server(configuration: Option<&Configuration>) -> Target {
@@ -14,13 +14,8 @@ pub(crate) fn of_server(configuration: Option<&Configuration>) -> Target {
     )
 }
 
-/// The admin address of a writer, which has no TLS.
-pub(crate) fn of_writer(configuration: &WriterConfiguration) -> Target {
-    target(configuration.admin, false)
-}
-
 /// The address of a server that listens on `admin`. A certificate names hosts, as a rule, and no addresses.
-fn target(admin: SocketAddr, has_tls: bool) -> Target {
+pub(crate) fn target(admin: SocketAddr, has_tls: bool) -> Target {
     let ip = match admin.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

@@ -3,5 +3,5 @@
 mod address;
 mod call;
 
-pub(crate) use address::{of_server, of_writer};
-pub(crate) use call::{Call, call, call_within};
+pub(crate) use address::{of_server, target};
+pub(crate) use call::{Answer, Call, call, call_within};

@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
+
+use crate::regular_file;
 
 /// What the names of Forebay's own variables begin with.
 pub(crate) const PREFIX: &str = "FOREBAY_";
@@ -99,7 +100,9 @@ fn is_of_service(name: &str, value: &OsStr) -> bool {
 fn content(path: &str) -> Result<String, Unusable> {
     let unreadable = |error: std::io::Error| Unusable::Unreadable(error.to_string());
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    regular_file::open(path.as_ref())
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(Unusable::Unreadable(format!("it has more than {} KiB", FILE_BYTES_MAX >> 10)));
     }

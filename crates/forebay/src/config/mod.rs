@@ -91,9 +91,9 @@ use crate::tls_files::TlsFiles;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
 pub(crate) use admin::Admin;
 pub(crate) use aggregate::AggregateConfig;
-pub(crate) use environment::Environment;
 #[cfg(test)]
 pub(crate) use environment::OF_FLAGS;
+pub(crate) use environment::{Environment, expand};
 pub(crate) use event_type::TypeConfig;
 pub(crate) use gateway::{ADMIN, Gateway};
 pub(crate) use journal::Journal;
@@ -108,7 +108,7 @@ use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 pub(crate) use stopping::Stopping;
 use tables::IsOfRole;
-pub(crate) use writer::{WriterConfiguration, load as load_writer};
+pub(crate) use writer::{ADMIN as WRITER_ADMIN, WriterConfiguration, load as load_writer};
 pub(crate) use writer_etcd::WriterEtcd;
 
 /// What stands for the types and sinks of a file that has neither.

@@ -24,7 +24,7 @@ use access::{Demand, Scope, Scopes};
 /// The settings of `[writer]`.
 pub(super) const KEYS: &[&str] = &["listen", "admin", "open", stopping::DELAY, tokens::KEY, writer_etcd::ADVERTISE];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
-const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
+pub(crate) const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
 
 /// Connections of a sink for PostgreSQL at most, if its settings don't say: PostgreSQL's own limit is 100, for all of its clients together.
 #[cfg(feature = "postgres")]

@@ -1,6 +1,8 @@
 //! `forebay health`: the health check of a container, with the real binary.
 
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use crate::free_port::free_address;
 use crate::support::{Folder, Server, forebay};
@@ -44,6 +46,33 @@ fn a_writer_is_asked_on_its_own_admin_port() {
     assert!(code == Some(1) && text.contains("/readyz does not answer"), "{text}");
 }
 
+/// Sends the same bytes again and again, with a pause, to whoever connects.
+fn endless(bytes: &'static [u8], pause: Duration) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            while client.write_all(bytes).is_ok() {
+                std::thread::sleep(pause);
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_port_that_sends_without_end_is_not_healthy() {
+    for (bytes, pause) in [
+        (&b"HTTP/1.1 200 OK\r\n"[..], Duration::ZERO),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", Duration::ZERO),
+        (b"H", Duration::from_millis(500)),
+    ] {
+        let (code, text) = asked_at(endless(bytes, pause));
+        assert!(code == Some(1) && text.contains("does not answer"), "{text}");
+    }
+}
+
 #[test]
 fn a_server_that_hangs_is_not_healthy_and_a_wrong_configuration_is_reported() {
     let folder = Folder::new();
@@ -52,6 +81,12 @@ fn a_server_that_hangs_is_not_healthy_and_a_wrong_configuration_is_reported() {
     let (code, text) = asked_at(server.admin);
     server.signal("-CONT");
     assert!(code == Some(1) && text.contains("does not answer"), "{text}");
+
+    // A mistake elsewhere says nothing of the server, which goes on with what it has.
+    let admin = server.admin;
+    let file = folder
+        .write("forebay.toml", format!("no_such = 1\n[gateway]\nadmin = \"{admin}\"\ntype_pointer = \"${{X}}\"\n"));
+    assert_eq!(health(&["--config", &file], &[("FOREBAY_ROLE", "gateway")]), (Some(0), String::new()));
 
     let file = folder.write("wrong.toml", "[gateway]\nadmin = \"nowhere\"\n");
     let (code, text) = health(&["--config", &file], &[]);
