@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::free_port::free_address;
 use crate::support::{Folder, HANGS, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::BackEnd;
 
@@ -172,7 +173,13 @@ fn a_proxy_may_call_a_port_on_loopback_by_an_allowed_name() {
 fn every_metric_is_documented_and_the_other_way_round() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
-    let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &[]);
+    // It has a metric of its registration, although no etcd is there.
+    let etcd = format!(
+        "[writer]\nadvertise = \"http://10.0.0.1:8081\"\n[writer.etcd]\nendpoints = [\"http://{}\"]\n",
+        free_address()
+    );
+    let config = folder.write("writer.toml", etcd);
+    let writer = BackEnd::start_on(&folder.path("writer"), "127.0.0.1:0", &["--config", &config]);
     let text = server.metrics() + &writer.metrics();
     let page = include_str!("../../../../docs/metrics.md");
     let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
