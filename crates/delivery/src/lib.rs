@@ -41,7 +41,9 @@ mod testimony;
 mod tests;
 mod way;
 
-pub use aggregates::{AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus};
+pub use aggregates::{
+    AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus, UnusableState, unusable_states,
+};
 pub use change::{ChangeError, DeliveryControl, GivenUp};
 pub use condition::Condition;
 pub use dead_letters::{

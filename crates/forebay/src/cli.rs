@@ -91,8 +91,9 @@ pub(crate) enum Command {
     /// Delivers all events in the data directory of a removed server, and exits
     ///
     /// It accepts no events, closes open windows of aggregates, and writes objects that aren't full. It can be interrupted and run again. Exits with
-    /// 0 if everything is stored: you can then delete the directory. Exits with 3 if something remains, and lists it; with 1 if it can't start,
-    /// for instance because a server uses the directory; with 2 if the configuration is wrong.
+    /// 0 if everything is stored outside of the directory: you can then delete it. Exits with 3 if something remains, and lists it, also stores
+    /// and damaged parts of journals in the directory; with 1 if it can't start, for instance because a server uses the directory; with 2 if the
+    /// configuration is wrong, or lacks an aggregate that may have open windows.
     #[command(after_help = "Example: forebay drain --config gateway.toml --data /var/lib/forebay")]
     Drain(DrainFlags),
     /// Takes one payload through the schema and the steps of its type, and shows what each step does

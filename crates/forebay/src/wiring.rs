@@ -48,11 +48,16 @@ pub(crate) fn warn_of_descriptors(gateway: &config::Gateway, memory: &Budgets) {
 
 /// What delivery is to do with these sinks.
 pub(crate) fn delivery(configuration: &Configuration, sinks: Vec<SinkSetup>) -> delivery::Setup {
-    let aggregates = configuration.types.iter().flat_map(|(of, config)| {
+    delivery::Setup { routes: routes(configuration), sinks, aggregates: aggregates(configuration) }
+}
+
+/// The aggregates of all types.
+pub(crate) fn aggregates(configuration: &Configuration) -> Vec<AggregateSetup> {
+    let of_type = |(of, config): (&TypeName, &TypeConfig)| -> Vec<AggregateSetup> {
         let setup = |aggregate: &AggregateConfig| AggregateSetup { of: of.clone(), rules: aggregate.rules.clone() };
-        config.aggregates.iter().map(setup)
-    });
-    delivery::Setup { routes: routes(configuration), sinks, aggregates: aggregates.collect() }
+        config.aggregates.iter().map(setup).collect()
+    };
+    configuration.types.iter().flat_map(of_type).collect()
 }
 
 /// Which types go to which sinks, those of results too.

@@ -24,7 +24,7 @@ use crate::lanes::Halt;
 use crate::race::{First, race};
 use crate::{Options, Routes};
 
-const FOLDER: &str = "aggregates";
+pub(super) const FOLDER: &str = "aggregates";
 /// How long an aggregate may take for the step in its hands before it is broken off, as by a crash.
 const STEP_MAX: Duration = Duration::from_secs(1);
 

@@ -19,9 +19,11 @@ mod setup;
 mod status;
 mod thread;
 mod tick;
+mod unusable;
 mod worker;
 
 pub(crate) use crew::{Crew, Surroundings};
 pub(crate) use pins::Pins;
 pub use setup::AggregateSetup;
 pub use status::{AggregateBoard, AggregateFigures, AggregateStatus};
+pub use unusable::{UnusableState, unusable_states};

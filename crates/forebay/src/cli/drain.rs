@@ -22,10 +22,11 @@ pub(crate) struct DrainFlags {
     /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
-    /// Give up after this time without progress
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = event::length::parse)]
+    /// Give up after this time without progress: longer than 0
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = timeout)]
     pub(crate) timeout: Duration,
-    /// Write the dead letters with their payloads to this file, one JSON object a line; it must not exist; - is the standard output
+    /// Write the dead letters with their payloads to this file, one JSON object a line; it must not exist, nor lie in the data directory; - is the
+    /// standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) dead_letters: Option<PathBuf>,
 }
@@ -36,4 +37,9 @@ impl DrainFlags {
         let Self { config, data, writers, log_level, .. } = self.clone();
         Common { config, data, listen: None, admin: None, log_level, writers, role }
     }
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let timeout = event::length::parse(text)?;
+    if timeout.is_zero() { Err("wanted a time longer than 0".to_owned()) } else { Ok(timeout) }
 }

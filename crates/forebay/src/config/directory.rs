@@ -1,5 +1,6 @@
 //! What sinks of kind `directory` have: where their files are, and how large.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use ::sink::{Codec, DirectoryConfig, ObjectRules, Prefix};
@@ -34,13 +35,26 @@ const OWN: &[&str] = &[
     "journal",
     "ledger.0",
     "ledger.1",
+    "ledger.new",
     "lock",
+    "losses.0",
+    "losses.1",
+    "losses.new",
     "objects",
     "origin.0",
     "origin.1",
+    "origin.new",
+    "replays",
     "reserve",
     "tokens.json",
+    "tokens.json.new",
+    "tokens.lock",
 ];
+
+/// Whether Forebay itself makes a file or a directory of this name in its data directory.
+pub(crate) fn is_own(name: &OsStr) -> bool {
+    OWN.iter().any(|own| name == *own)
+}
 
 /// Reads them; a relative path leads from `data`.
 pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
@@ -79,7 +93,7 @@ pub(super) fn plain(path: &Path) -> PathBuf {
 pub(super) fn refuse_own(path: &Path, data: &Path) -> Result<(), Wrong> {
     let (path, data) = (plain(path), plain(data));
     let within = path.strip_prefix(data).ok().map(|rest| rest.components().next());
-    let is_own = within.is_some_and(|first| first.is_none_or(|first| OWN.iter().any(|own| first.as_os_str() == *own)));
+    let is_own = within.is_some_and(|first| first.is_none_or(|first| is_own(first.as_os_str())));
     if is_own {
         return Err(Wrong::new("is where Forebay keeps its own files", "not for a sink"));
     }

@@ -91,6 +91,7 @@ use crate::tls_files::TlsFiles;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
 pub(crate) use admin::Admin;
 pub(crate) use aggregate::AggregateConfig;
+pub(crate) use directory::is_own;
 #[cfg(test)]
 pub(crate) use environment::OF_FLAGS;
 pub(crate) use environment::{Environment, expand};

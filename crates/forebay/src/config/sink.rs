@@ -159,6 +159,15 @@ pub(crate) enum SinkConfig {
 }
 
 impl SinkConfig {
+    /// The file or the directory that it stores in, if it stores on this machine.
+    pub(crate) fn local_path(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite(config) => Some(&config.path),
+            Self::Directory(config) => Some(&config.path),
+            _ => None,
+        }
+    }
+
     /// Whether events can be read back from it.
     pub(crate) const fn can_be_read(&self) -> bool {
         match self {

@@ -9,6 +9,7 @@ use delivery::{DeadFilter, each_dead_letter};
 use journal::DataDirectory;
 
 use super::DrainError;
+use super::local_files::lies_in;
 use crate::dead_command::letter_as_json;
 use crate::dead_json::LetterJson;
 use crate::output::Output;
@@ -16,48 +17,87 @@ use crate::output::Output;
 /// Payloads may be private.
 const OWNER_ONLY: u32 = 0o600;
 
-/// The path of the file. `None`: the standard output.
-pub(super) struct LettersFile(Option<PathBuf>);
+/// Where the dead letters are written.
+pub(super) enum Letters {
+    StandardOutput,
+    File(LettersFile),
+}
+
+/// A file that gets its name when it is complete. Until then it has another one, under which it is removed when this is dropped.
+pub(super) struct LettersFile {
+    path: PathBuf,
+    part: PathBuf,
+    file: File,
+}
+
+impl Letters {
+    /// Makes the file. Its path must not exist: an existing file may be the only copy of another directory's dead letters.
+    ///
+    /// # Errors
+    /// The path exists, or is in the data directory, or the file can't be made.
+    pub(super) fn new(path: &Path, data: &Path) -> Result<Self, DrainError> {
+        if path == Path::new("-") {
+            return Ok(Self::StandardOutput);
+        }
+        LettersFile::new(path, data).map(Self::File).map_err(|source| DrainError::Io { path: path.into(), source })
+    }
+
+    /// Writes all dead letters of the directory.
+    ///
+    /// # Errors
+    /// A dead letter can't be read, or they can't be written.
+    pub(super) fn write(self, directory: &DataDirectory) -> Result<(), DrainError> {
+        match self {
+            Self::StandardOutput => write(directory, &mut BufWriter::new(Output::lock()))
+                .map_err(|source| DrainError::Io { path: "standard output".into(), source }),
+            Self::File(file) => {
+                file.write(directory).map_err(|source| DrainError::Io { path: file.path.clone(), source })
+            }
+        }
+    }
+}
 
 impl LettersFile {
-    /// A file that doesn't exist yet: an existing one may be the only copy of another directory's dead letters.
-    ///
-    /// # Errors
-    /// The file exists.
-    pub(super) fn new(path: &Path) -> Result<Self, DrainError> {
-        if path == Path::new("-") {
-            return Ok(Self(None));
-        }
+    fn new(path: &Path, data: &Path) -> io::Result<Self> {
+        let refuse = |reason| Err(io::Error::other(reason));
         if path.symlink_metadata().is_ok() {
-            let source = io::Error::other("this file exists: move it away, or name another one with --dead-letters");
-            return Err(DrainError::Io { path: path.into(), source });
+            return refuse("this file exists: move it away, or name another one with --dead-letters");
         }
-        Ok(Self(Some(path.into())))
+        if lies_in(folder(path), data) {
+            return refuse(
+                "lies in the data directory, and would be deleted with it: name another file with --dead-letters",
+            );
+        }
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        // A killed run may have left it, with another mode perhaps.
+        match fs::remove_file(&part) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&part)?;
+        Ok(Self { path: path.into(), part, file })
     }
 
-    /// Writes all dead letters of the directory. The file gets its name when it is complete and durable.
-    ///
-    /// # Errors
-    /// A dead letter can't be read, or the file can't be written.
-    pub(super) fn write(&self, directory: &DataDirectory) -> Result<(), DrainError> {
-        let Some(path) = &self.0 else {
-            let failed = |source| DrainError::Io { path: "standard output".into(), source };
-            return write(directory, &mut BufWriter::new(Output::lock())).map_err(failed);
-        };
-        let failed = |source| DrainError::Io { path: path.clone(), source };
-        let mut part = path.clone().into_os_string();
-        part.push(".part");
-        let write_all = || {
-            let file = OpenOptions::new().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(&part)?;
-            let mut output = BufWriter::new(file);
-            write(directory, &mut output)?;
-            output.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-            fs::rename(&part, path)?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            File::open(folder)?.sync_all()
-        };
-        write_all().map_err(failed)
+    /// The file gets its name when it is complete and durable.
+    fn write(&self, directory: &DataDirectory) -> io::Result<()> {
+        write(directory, &mut BufWriter::new(&self.file))?;
+        self.file.sync_all()?;
+        fs::rename(&self.part, &self.path)?;
+        File::open(folder(&self.path))?.sync_all()
     }
+}
+
+impl Drop for LettersFile {
+    fn drop(&mut self) {
+        // It is there no more if it has got its name.
+        let _ = fs::remove_file(&self.part);
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn write(directory: &DataDirectory, output: &mut impl Write) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! `forebay drain`: delivers all events in the data directory of a removed server, so that the operator can delete the directory.
 
 mod letters;
+mod local_files;
 mod progress;
 mod stays;
 
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use delivery::{AggregateBoard, Delivery, Ledger};
+use delivery::{AggregateBoard, Delivery, Ledger, UnusableState, unusable_states};
 use journal::DataDirectory;
 use tokio::time::{Instant, sleep};
 
@@ -22,7 +23,7 @@ use crate::role::Role;
 use crate::serve::{Signals, end_at_once, runtime_with_signals, shown};
 use crate::serve_error::ServeError;
 use crate::{log, wiring};
-use letters::LettersFile;
+use letters::Letters;
 use progress::Progress;
 use stays::Stays;
 
@@ -39,13 +40,16 @@ pub(crate) enum DrainError {
     /// There is no such directory.
     #[error("there is no data directory {0}: name one with --data")]
     Missing(PathBuf),
+    /// It is something else.
+    #[error("{0} isn't a directory: name a data directory with --data")]
+    NoDirectory(PathBuf),
     /// It can't be opened, or its journal failed.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// It is no data directory of Forebay, or not readable.
     #[error(transparent)]
     Directory(#[from] journal::DirectoryError),
-    /// The dead letters can't be read or written.
+    /// A file can't be read or written.
     #[error("{path}: {source}")]
     Io {
         /// The path.
@@ -67,27 +71,43 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
     let common = flags.common(role);
     let (runtime, (signals, _)) = runtime_with_signals()?;
     let data = &common.data.directory;
+    // The command must not create a data directory, or take another program's directory for one.
+    if !data.is_dir() {
+        let missing = if data.exists() { DrainError::NoDirectory } else { DrainError::Missing };
+        return Err(missing(data.clone()));
+    }
     let loaded = config::load(common.config.as_deref(), environment, &common.flags(), data);
     log::start_thread();
     common.warn_of_overlooked();
     let Some(mut configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
-    let letters = flags.dead_letters.as_deref().map(LettersFile::new).transpose()?;
-    // The command must not create a data directory, or take another program's directory for one.
-    if !data.is_dir() {
-        return Err(DrainError::Missing(data.clone()));
+    let unusable = unusable_states(&DataDirectory::look(data)?, &wiring::aggregates(&configuration));
+    let unusable = unusable.map_err(|source| DrainError::Io { path: data.join("aggregates"), source })?;
+    if !unusable.is_empty() {
+        unusable.iter().for_each(refuse);
+        return Ok(EXIT_CONFIGURATION);
     }
-    drop(DataDirectory::look(data)?);
+    let letters = flags.dead_letters.as_deref().map(|path| Letters::new(path, data)).transpose()?;
     let code = runtime.block_on(drain(&mut configuration, data, (letters, flags.timeout), signals));
     // A DNS look-up may take longer than the end of the process should.
     runtime.shutdown_background();
     code
 }
 
+/// Says why a drain would give up the open windows of an aggregate.
+fn refuse(state: &UnusableState) {
+    let UnusableState { name, path, reason } = state;
+    log::fatal(format_args!(
+        "aggregate {name} {reason}, and may have open windows: drain with the configuration that it had. To give its windows up, move \
+         {}.* elsewhere.",
+        path.display()
+    ));
+}
+
 async fn drain(
     configuration: &mut Configuration,
     data: &Path,
-    (letters, timeout): (Option<LettersFile>, Duration),
+    (letters, timeout): (Option<Letters>, Duration),
     mut signals: Signals,
 ) -> Result<u8, DrainError> {
     let memory = plan_memory(configuration, data);
@@ -114,9 +134,12 @@ async fn drain(
     let stopped = tokio::task::spawn_blocking(move || delivery.stop(Duration::ZERO)).await;
     stopped.map_err(|_| ServeError::JournalFailed("the stop was interrupted by a bug".into()))?;
     seal(&log)?;
-    let stays = stays.find(&directory)?;
-    if let Some(letters) = letters {
-        letters.write(&directory)?;
+    let mut stays = stays.find(&directory)?;
+    stays.add(local_files::find(configuration, data).map_err(|source| DrainError::Io { path: data.into(), source })?);
+    if let Some(Err(error)) = letters.map(|letters| letters.write(&directory)) {
+        let message = format!("the dead letters weren't exported: {error}");
+        log::error(&message);
+        stays.add(vec![message]);
     }
     stays.print(data)?;
     Ok(if stays.is_empty() { 0 } else { EXIT_STAYS })

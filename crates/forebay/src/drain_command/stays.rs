@@ -78,6 +78,10 @@ fn pending(route: &RouteJson) -> String {
 }
 
 impl Found {
+    pub(super) fn add(&mut self, lines: Vec<String>) {
+        self.0.extend(lines);
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -51,6 +51,9 @@ fn rows(folder: &Path, of: &str) -> Vec<String> {
     rows.query_map([of], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
+/// A configuration whose store is beside the data directory.
+const OUTSIDE: &str = "[gateway]\nshards = 1\n[types.\"*\"]\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\npath = \"../events.db\"\n";
+
 /// Twenty payloads in the order of their bytes.
 fn numbers() -> impl Iterator<Item = String> {
     (10..30).map(|number| format!("{{\"number\": {number}}}"))
@@ -92,7 +95,8 @@ fn it_starts_neither_beside_a_server_nor_without_a_directory_nor_with_a_wrong_co
     let missing = drain(&folder, &[]);
     assert!(missing.code == Some(1) && missing.log.contains("there is no data directory"), "{missing:?}");
     assert!(!folder.data().exists(), "nothing is made");
-    let server = Server::start(&folder.data());
+    let outside = folder.write("outside.toml", OUTSIDE);
+    let server = Server::start_with(&folder.data(), &["--config", &outside], &folder.path("log"));
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     let beside = drain(&folder, &[]);
     assert!(beside.code == Some(1) && beside.log.contains("is in use"), "{beside:?}");
@@ -101,15 +105,20 @@ fn it_starts_neither_beside_a_server_nor_without_a_directory_nor_with_a_wrong_co
     let config = folder.write("wrong.toml", "[sinks.a]\n");
     let wrong = drain(&folder, &["--config", &config]);
     assert!(wrong.code == Some(2) && wrong.log.contains("`sinks.a.kind` is missing"), "{wrong:?}");
-    drain_all(&folder, &[]);
-    assert_eq!(payloads(&folder.data()), ["1", "2"]);
+    let at_once = drain(&folder, &["--config", &outside, "--timeout", "0s"]);
+    assert!(at_once.code == Some(2) && at_once.log.contains("longer than 0"), "{at_once:?}");
+    drain_all(&folder, &["--config", &outside]);
+    assert_eq!(payloads(&folder.path("")), ["1", "2"]);
+    let output = forebay().args(["drain", "--data", &outside]).output().unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && log.contains("outside.toml isn't a directory"), "{log}");
 }
 
 /// A configuration whose windows and objects stay open for long.
 const OPEN: &str = "[types.access]\nroutes = [\"local\", \"archive\"]\n[types.access.aggregate.hits]\nwindow = \"1day\"\n\
                     measures = { requests = \"count\", bytes = \"sum:/n\" }\nroutes = [\"local\", \"archive\"]\n\
                     [types.access.aggregate.visits]\nwindow = \"session 12h\"\nmeasures = { pages = \"count\" }\nroutes = [\"local\"]\n\
-                    [sinks.local]\nkind = \"sqlite\"\n\
+                    [sinks.local]\nkind = \"sqlite\"\npath = \"../events.db\"\n\
                     [sinks.archive]\nkind = \"directory\"\npath = \"../archive\"\nenvelope = true\nmax_age = \"1h\"\n";
 
 #[test]
@@ -120,7 +129,7 @@ fn open_windows_end_and_objects_are_written_that_are_not_full() {
     post_and_kill(server, (0..10).map(|number| format!("{{\"n\": {number}}}")));
     for _ in 0..2 {
         drain_all(&folder, &["--config", &config]);
-        let [hits, visits] = ["access.hits", "access.visits"].map(|of| rows(&folder.data(), of));
+        let [hits, visits] = ["access.hits", "access.visits"].map(|of| rows(&folder.path(""), of));
         // At midnight the events are in two windows.
         let sum = |results: &[String], member: &str| -> u64 {
             let of = |text: &String| serde_json::from_str::<serde_json::Value>(text).unwrap()[member].as_u64().unwrap();
@@ -160,7 +169,7 @@ fn one_that_is_killed_midway_is_run_again_and_nothing_is_lost_or_stored_twice() 
     std::fs::remove_file(&blocked[1]).unwrap();
     drain_all(&folder, &["--config", &config]);
     let archived = crate::directory::read(&folder.path("archive"));
-    let (hits, stored) = (rows(&folder.data(), "access.hits"), rows(&folder.data(), "access"));
+    let (hits, stored) = (rows(&folder.path(""), "access.hits"), rows(&folder.path(""), "access"));
     assert_eq!((archived.len(), stored.len()), (EVENTS + hits.len(), EVENTS));
     let numbers: std::collections::BTreeSet<u64> =
         archived.values().filter_map(|payload| payload["n"].as_u64()).collect();
@@ -192,24 +201,176 @@ fn a_signal_ends_it_and_what_stays_is_listed() {
 #[test]
 fn dead_letters_stay_and_are_exported_to_a_file_that_is_not_there() {
     let folder = Folder::new();
-    let server = Server::start(&folder.data());
+    let config = folder.write("forebay.toml", OUTSIDE);
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     server.wait_delivered();
-    let store = rusqlite::Connection::open(folder.data().join("events.db")).unwrap();
+    let store = rusqlite::Connection::open(folder.path("events.db")).unwrap();
     let refuse = "create trigger refuse before insert on events when new.payload like '%bad%' begin select raise(abort, 'no bad ones'); end";
     assert!(wait_until(|| store.execute_batch(refuse).is_ok()));
     drop(store);
     post_and_kill(server, ["\"bad\"", "\"good\""].map(str::to_owned).into_iter());
     let (file, name) = (folder.path("letters"), folder.text("letters"));
-    let drained = drain(&folder, &["--dead-letters", &name]);
+    let drained = drain(&folder, &["--config", &config, "--dead-letters", &name]);
     assert_eq!((drained.code, &*drained.text), (Some(3), "local  access  dead  1 dead letter(s)\n"), "{drained:?}");
     let text = std::fs::read_to_string(&file).unwrap();
     let letter: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&letter["payload"], &letter["type"]), (&"bad".into(), &"access".into()), "{text}");
     assert!(letter["reason"].as_str().unwrap().contains("no bad ones"), "{text}");
-    let again = drain(&folder, &["--dead-letters", &name]);
+    let again = drain(&folder, &["--config", &config, "--dead-letters", &name]);
     assert!(again.code == Some(1) && again.log.contains("this file exists"), "{again:?}");
-    let shown = drain(&folder, &["--dead-letters", "-"]);
+    let shown = drain(&folder, &["--config", &config, "--dead-letters", "-"]);
     assert_eq!((shown.code, shown.text), (Some(3), format!("{text}{}", drained.text)));
-    assert_eq!(payloads(&folder.data()), ["\"good\"", "1"]);
+    assert_eq!(payloads(&folder.path("")), ["\"good\"", "1"]);
+}
+
+#[test]
+fn a_file_for_dead_letters_that_cannot_be_made_is_refused_before_anything_is_delivered() {
+    let folder = Folder::new();
+    let config = folder.write("forebay.toml", OUTSIDE);
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
+    post_and_kill(server, ["1".to_owned()].into_iter());
+    let journal = || std::fs::read_dir(folder.data().join("journal/0000")).unwrap().count();
+    let before = journal();
+    for (file, reason) in [("none/letters", "No such file"), ("data/letters", "lies in the data directory")] {
+        let refused = drain(&folder, &["--config", &config, "--dead-letters", &folder.text(file)]);
+        assert!(refused.code == Some(1) && refused.log.contains(reason), "{refused:?}");
+    }
+    assert!(!folder.data().join("letters.part").exists());
+    assert_eq!(journal(), before, "no journal was opened");
+    drain_all(&folder, &["--config", &config, "--dead-letters", &folder.text("letters")]);
+    assert!(folder.path("letters").exists() && !folder.path("letters.part").exists());
+}
+
+#[test]
+fn what_stays_is_listed_though_the_dead_letters_cannot_be_written() {
+    let folder = Folder::new();
+    let url = format!("http://{}", free_address());
+    let server = gateway(&folder.data(), &["--writer", &url], &folder.path("log"));
+    post_and_kill(server, ["1".to_owned()].into_iter());
+    let letters = folder.text("letters");
+    let mut drain = command(&folder, &["--writer", &url, "--timeout", "24h", "--dead-letters", &letters]);
+    let mut running = Running(drain.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut log = BufReader::new(running.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(log.any(|line| line.contains("draining: pending events")));
+    std::thread::spawn(move || log.for_each(drop));
+    assert!(folder.path("letters.part").exists());
+    // The file can't get its name.
+    std::fs::create_dir(&letters).unwrap();
+    running.signal("-TERM");
+    assert_eq!(running.wait_end(), Some(3));
+    let text = std::io::read_to_string(running.0.stdout.take().unwrap()).unwrap();
+    assert!(text.contains("  1 pending") && text.contains("the dead letters weren't exported: "), "{text}");
+    assert!(!folder.path("letters.part").exists());
+}
+
+#[test]
+fn a_directory_that_contains_a_store_is_not_to_be_deleted() {
+    let folder = Folder::new();
+    let archive = "[types.\"*\"]\nroutes = [\"archive\"]\n[sinks.archive]\nkind = \"directory\"\npath = \"archive\"\n";
+    let config = folder.write("archive.toml", archive);
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
+    post_and_kill(server, numbers());
+    let stays = |sink: &str, name: &str| {
+        format!("{sink}  -  store  {}: lies in the data directory\n", folder.data().join(name).display())
+    };
+    let drained = drain(&folder, &["--config", &config]);
+    assert_eq!((drained.code, &*drained.text), (Some(3), &*stays("archive", "archive")), "{drained:?}");
+
+    // A symbolic link to the directory is the directory.
+    let folder = Folder::new();
+    std::os::unix::fs::symlink(folder.data(), folder.path("link")).unwrap();
+    let config = folder.write("linked.toml", OUTSIDE.replace("../events.db", &folder.text("link/events.db")));
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
+    post_and_kill(server, numbers());
+    let drained = drain(&folder, &["--config", &config]);
+    assert!(drained.code == Some(3) && drained.text.contains("local  -  store  "), "{drained:?}");
+    assert_eq!(payloads(&folder.data()), numbers().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_store_that_a_drain_without_the_gateways_variables_made_is_still_named_by_a_later_one() {
+    let folder = Folder::new();
+    let address = free_address().to_string();
+    let url = format!("http://{address}");
+    let server = gateway(&folder.data(), &["--writer", &url], &folder.path("log"));
+    post_and_kill(server, numbers());
+    let store = folder.data().join("events.db");
+    let drained = drain(&folder, &[]);
+    let stays = format!("local  -  store  {}: lies in the data directory\n", store.display());
+    assert_eq!((drained.code, drained.text), (Some(3), stays));
+    assert_eq!(payloads(&folder.data()), numbers().collect::<Vec<_>>());
+    let _writer = BackEnd::start_on(&folder.path("writer"), &address, &[]);
+    let drained = drain(&folder, &["--writer", &url]);
+    let stays = format!("-  -  file  {}: isn't part of Forebay's own state", store.display());
+    assert!(drained.code == Some(3) && drained.text.contains(&stays), "{drained:?}");
+}
+
+#[test]
+fn a_configuration_that_would_give_open_windows_up_is_refused() {
+    let folder = Folder::new();
+    let aggregate = |window: &str| {
+        format!(
+            "{OUTSIDE}[types.access]\nroutes = [\"local\"]\n[types.access.aggregate.hits]\nwindow = \"{window}\"\nmeasures = {{ n = \"count\" }}\nroutes = [\"local\"]\n"
+        )
+    };
+    let config = folder.write("forebay.toml", aggregate("1day"));
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
+    post_and_kill(server, numbers());
+    let without = format!("{OUTSIDE}[types.access]\nroutes = [\"local\"]\n");
+    let others = [
+        (without, "isn't in this configuration"),
+        (OUTSIDE.to_owned(), "isn't in this configuration"),
+        (aggregate("2days"), "is defined otherwise in this configuration"),
+    ];
+    for (other, reason) in others {
+        let other = folder.write("other.toml", other);
+        let refused = drain(&folder, &["--config", &other]);
+        let message = format!(
+            "aggregate access.hits {reason}, and may have open windows: drain with the configuration that it had"
+        );
+        assert!(refused.code == Some(2) && refused.log.contains(&message), "{refused:?}");
+        assert_eq!(refused.text, "");
+    }
+    drain_all(&folder, &["--config", &config]);
+    let hits = rows(&folder.path(""), "access.hits");
+    let counted = |text: &String| serde_json::from_str::<serde_json::Value>(text).unwrap()["n"].as_u64().unwrap();
+    assert_eq!(hits.iter().map(counted).sum::<u64>(), 20);
+
+    for file in std::fs::read_dir(folder.data().join("aggregates")).unwrap() {
+        std::fs::write(file.unwrap().path(), "damaged").unwrap();
+    }
+    let damaged = drain(&folder, &["--config", &config]);
+    assert!(
+        damaged.code == Some(2) && damaged.log.contains("has lost its state (its files are damaged)"),
+        "{damaged:?}"
+    );
+}
+
+#[test]
+fn a_part_that_recovery_cut_off_the_journal_stays() {
+    let folder = Folder::new();
+    let config = folder.write("forebay.toml", OUTSIDE);
+    let server = Server::start_with(&folder.data(), &["--config", &config], &folder.path("log"));
+    post_and_kill(server, numbers());
+    let last = numbers().last().unwrap();
+    let files = || std::fs::read_dir(folder.data().join("journal/0000")).unwrap().map(|file| file.unwrap().path());
+    let is_hit = files().filter(|path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        let at = bytes.windows(last.len()).rposition(|window| window == last.as_bytes());
+        at.inspect(|at| bytes[*at..at + last.len()].fill(0)).is_some_and(|_| std::fs::write(path, bytes).is_ok())
+    });
+    assert_eq!(is_hit.count(), 1);
+    for _ in 0..2 {
+        let drained = drain(&folder, &["--config", &config]);
+        let stays = "-  -  damaged  the damaged part is in ";
+        let line = drained.text.lines().find(|line| line.starts_with(stays));
+        assert!(drained.code == Some(3) && line.is_some_and(|line| line.ends_with(".torn")), "{drained:?}");
+    }
+    files()
+        .filter(|path| path.extension().is_some_and(|end| end == "torn"))
+        .for_each(|torn| std::fs::remove_file(torn).unwrap());
+    let accepted = forebay().args(["journal", "accept-loss", "--data"]).arg(folder.data()).output().unwrap();
+    assert!(accepted.status.success(), "{accepted:?}");
+    drain_all(&folder, &["--config", &config]);
 }
