@@ -76,7 +76,13 @@ impl LettersFile {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&part)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&part);
+        let file = file.map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("can't make this file: {error}. Name another one with --dead-letters."),
+            )
+        })?;
         Ok(Self { path: path.into(), part, file })
     }
 

@@ -61,6 +61,12 @@ impl Stays {
         if lost > 0 {
             lines.push(format!("lost: {lost} event(s) that can't be read in the journal: forebay journal verify"));
         }
+        let lost: u64 = self.aggregates.aggregates().iter().map(|aggregate| aggregate.lost.get()).sum();
+        if lost > 0 {
+            lines.push(format!(
+                "lost: {lost} event(s) that aggregates can't read in the journal: forebay journal verify"
+            ));
+        }
         if lost_letters > 0 {
             lines.push(format!("lost: {lost_letters} position(s) of dead letters: forebay journal verify"));
         }
