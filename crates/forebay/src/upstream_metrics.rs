@@ -20,7 +20,7 @@ pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc
     text.histogram("forebay_upstream_request_seconds", help, |series| {
         each_server(upstreams, |labels, server| series.durations(&labels, &server.latency().snapshot()));
     });
-    let help = "Times that a writer was ejected because it, or a store behind it, failed.";
+    let help = "Times that a writer was ejected because it failed or refused a request, or a store behind it failed.";
     text.counter("forebay_upstream_ejections_total", help, |series| {
         each_server(upstreams, |labels, server| series.count(&labels, server.ejections().get()));
     });

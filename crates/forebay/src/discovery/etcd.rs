@@ -10,7 +10,7 @@ use sink::remote::{EtcdConfig, Upstream};
 use tokio::time::sleep;
 
 use super::LOOK_UP_EVERY;
-use super::report::LookUpReport;
+use super::report::{LookUpReport, listed};
 use crate::etcd::{Client, Entries, Watch};
 use crate::log;
 
@@ -91,8 +91,8 @@ impl Registry {
     /// The URLs of the registrations that can be used, each once.
     fn urls(&mut self, entries: &Entries) -> Vec<Endpoint> {
         let (mut urls, mut unusable) = (BTreeMap::new(), Vec::new());
-        for value in &entries.values {
-            match self.url(value) {
+        for (key, value) in &entries.values {
+            match self.url(key, value) {
                 Ok(url) => drop(urls.insert(url.to_string(), url)),
                 Err(why) => unusable.push(why),
             }
@@ -104,8 +104,9 @@ impl Registry {
         urls.into_values().collect()
     }
 
-    fn url(&self, value: &[u8]) -> Result<Endpoint, String> {
-        let odd = |why: &str| format!("{:?} is no registration: {why}", shown(value));
+    fn url(&self, key: &str, value: &[u8]) -> Result<Endpoint, String> {
+        // The value may contain a secret.
+        let odd = |why: &str| format!("the key {} has no registration: {why}", shown(key));
         let Registration { url } = serde_json::from_slice(value).map_err(|_| odd("wanted {\"url\": \"…\"}"))?;
         let url: Endpoint = url.parse().map_err(|error: sink::http_client::InvalidEndpoint| odd(&error.to_string()))?;
         if url.user.is_some() {
@@ -124,14 +125,13 @@ impl Registry {
     fn report(&mut self, unusable: &[String]) {
         let text = unusable.join("; ");
         if !text.is_empty() && text != self.reported {
-            log::warning(format_args!("upstream {}: etcd: {text}", self.name));
+            log::warning(format_args!("upstream {}: etcd: {}", self.name, listed(unusable, "; ")));
         }
         self.reported = text;
     }
 }
 
-/// The beginning of a value, for a message. A value with an `@` may contain a password and isn't shown.
-fn shown(value: &[u8]) -> String {
-    let text = String::from_utf8_lossy(value);
-    if text.contains('@') { "…".to_owned() } else { text.chars().take(80).collect() }
+/// The beginning of a key, for a message.
+fn shown(key: &str) -> String {
+    format!("{:?}", key.chars().take(100).collect::<String>())
 }

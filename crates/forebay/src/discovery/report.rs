@@ -4,6 +4,9 @@ use sink::remote::Upstream;
 
 use crate::log;
 
+/// The number of writers or registrations that one log line names.
+const NAMED_MAX: usize = 10;
+
 /// The look-ups of one upstream.
 pub(super) struct LookUpReport {
     upstream: Upstream,
@@ -22,8 +25,10 @@ impl LookUpReport {
         self.upstream.lookups().resolved.add(1);
         let (name, service) = (&self.upstream.config().name, self.service);
         if has_changed {
-            let list: Vec<String> = self.upstream.servers().iter().map(|server| server.label()).collect();
-            log::info(format_args!("upstream {name}: {service} names {} writers: {}", list.len(), list.join(", ")));
+            let labels: Vec<String> = self.upstream.servers().iter().map(|server| server.label()).collect();
+            let noun = if labels.len() == 1 { "writer" } else { "writers" };
+            let list = listed(&labels, ", ");
+            log::info(format_args!("upstream {name}: {service} names {} {noun}: {list}", labels.len()));
         } else if self.has_failed {
             log::info(format_args!("upstream {name}: {service} answers again"));
         }
@@ -39,5 +44,25 @@ impl LookUpReport {
             log::warning(format_args!("upstream {name}: {service} names no writers: {reason}; {message}"));
         }
         self.has_failed = true;
+    }
+}
+
+/// The first few items, and the number of the others.
+pub(super) fn listed(items: &[String], separator: &str) -> String {
+    let named = items.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(separator);
+    let others = items.len().saturating_sub(NAMED_MAX);
+    if others == 0 { named } else { format!("{named}{separator}and {others} more") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_line_names_ten_items_and_counts_the_others() {
+        let items: Vec<String> = (0..12).map(|number| format!("w{number}")).collect();
+        assert_eq!(listed(&items[..1], ", "), "w0");
+        assert!(listed(&items[..10], ", ").ends_with(", w8, w9"));
+        assert!(listed(&items, "; ").ends_with("; w8; w9; and 2 more"));
     }
 }

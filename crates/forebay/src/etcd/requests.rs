@@ -24,11 +24,11 @@ impl fmt::Display for LeaseId {
     }
 }
 
-/// The values of the keys under the prefix.
+/// The keys under the prefix, and their values.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
-    /// The values, in the order of their keys, without those that are not base64.
-    pub(crate) values: Vec<Vec<u8>>,
+    /// Each key with its value, in the order of the keys, without values that are not base64.
+    pub(crate) values: Vec<(String, Vec<u8>)>,
     /// Whether there are more keys than the limit.
     pub(crate) has_more: bool,
 }
@@ -43,6 +43,8 @@ struct Range {
 
 #[derive(Deserialize)]
 struct KeyValue {
+    #[serde(default)]
+    key: String,
     #[serde(default)]
     value: String,
 }
@@ -70,12 +72,14 @@ struct Lease {
 struct Done {}
 
 impl Client {
-    /// All values under the prefix.
+    /// All keys and values under the prefix.
     pub(crate) async fn entries(&mut self) -> Result<Entries, EtcdError> {
         let mut body = self.range();
         body["limit"] = json!(ENTRIES_MAX.to_string());
         let Range { kvs, more } = self.call("/v3/kv/range", &body).await?;
-        let values = kvs.iter().filter_map(|entry| STANDARD.decode(&entry.value).ok()).collect();
+        let text = |key: &str| String::from_utf8_lossy(&STANDARD.decode(key).unwrap_or_default()).into_owned();
+        let entry = |entry: &KeyValue| Some((text(&entry.key), STANDARD.decode(&entry.value).ok()?));
+        let values = kvs.iter().filter_map(entry).collect();
         Ok(Entries { values, has_more: more })
     }
 

@@ -110,7 +110,7 @@ async fn a_server_that_says_nothing_or_never_ends_is_given_up() {
 async fn values_are_read_and_what_is_no_base64_is_left_out() {
     let body = "{\"kvs\": [{\"value\": \"eA==\"}, {\"value\": \"=\"}, {}], \"more\": true, \"new\": 1}";
     let entries = client(vec![whole("200 OK", body)]).await.entries().await.unwrap();
-    assert_eq!((entries.values, entries.has_more), (vec![b"x".to_vec(), Vec::new()], true));
+    assert_eq!((entries.values, entries.has_more), (vec![(String::new(), b"x".to_vec()), Default::default()], true));
     assert!(client(vec![whole("200 OK", "{}")]).await.entries().await.unwrap().values.is_empty());
 }
 

@@ -181,7 +181,10 @@ fn values_that_are_no_registrations_are_passed_over() {
     front.server.wait_delivered();
     assert_eq!(front.server.metric(SERVERS), 1);
     let log = std::fs::read_to_string(front.folder.path("log")).unwrap();
-    for words in ["no JSON", "ftp://host", "http://10.0.0.1:8081 is not used", "allow_http"] {
+    for value in ["no JSON", "ftp://host", "secret"] {
+        assert!(!log.contains(value), "{value} in {log}");
+    }
+    for words in ["/forebay/writers/a", "/forebay/writers/b", "http://10.0.0.1:8081 is not used", "allow_http"] {
         assert!(log.contains(words), "{words} in {log}");
     }
     front.reload(&finds(&etcd, "token = \"fb_x\"", "allow_http = true"));

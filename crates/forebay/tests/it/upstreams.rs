@@ -1,7 +1,7 @@
 //! A gateway and several writers: lanes move to another writer when one is killed, silent or draining, and when the set changes.
 
-use std::io::Write;
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -323,4 +323,49 @@ fn batches_are_spread_over_the_writers() {
         writers.iter().all(|writer| front.requests(&writer.url(), "answered") > 5)
     };
     assert!(wait_until(uses_both), "{}", front.server.metrics());
+}
+
+/// Starts a server that is no writer: it answers every request with this status. It serves until the process ends. Returns its URL.
+fn foreign_server(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| drop(refuse(stream, status))));
+    url
+}
+
+fn refuse(mut stream: TcpStream, status: &str) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line)? > 2 {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    std::io::copy(&mut reader.take(length), &mut std::io::sink())?;
+    write!(stream, "HTTP/1.1 {status}\r\nLocation: /elsewhere\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
+}
+
+#[test]
+fn servers_that_are_no_writers_are_ejected_and_hold_up_nothing() {
+    let folder = Folder::new();
+    let writers = ["one", "two"].map(|name| writer(&folder, name, NULL));
+    let strays = ["401 Unauthorized", "403 Forbidden", "404 Not Found", "200 OK", "302 Found"].map(foreign_server);
+    let urls: Vec<String> = writers.iter().map(BackEnd::url).chain(strays.clone()).collect();
+    // With this spread, each of them is tried.
+    let front = FrontEnd::start(&format!("servers = {urls:?}\nspread = \"batch\""), "store = \"null\"");
+    let ejections = |url: &str| {
+        front.server.metric(&format!("forebay_upstream_ejections_total{{upstream=\"back\",server=\"{url}\"}}"))
+    };
+    let (mut number, mut ejected) = (0, 0);
+    let each_is_ejected_again = wait_until(|| {
+        front.post(number..number + 1);
+        number += 1;
+        ejected = ejected.max(front.server.metric("forebay_upstream_servers{upstream=\"back\",state=\"ejected\"}"));
+        strays.iter().all(|url| ejections(url) > 2)
+    });
+    assert!(each_is_ejected_again && ejected > 0, "{}", front.server.metrics());
+    front.server.wait_delivered();
+    assert!(strays.iter().all(|url| front.requests(url, "answered") == 0));
+    assert!(writers.iter().all(|writer| ejections(&writer.url()) == 0));
 }

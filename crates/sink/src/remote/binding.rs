@@ -120,18 +120,17 @@ impl Binding {
         self.held().refused.get(server).is_some_and(|refused| refused.since.elapsed() < REFUSED_FOR)
     }
 
-    /// Why the writer isn't used, if its answer says that its store or sink differs; else `None`.
-    pub(super) fn refusal(&self, server: &str, answer: &[u8]) -> Option<SinkError> {
-        let info = protocol::differing(answer);
-        let mut state = self.held();
-        let Some(info) = info else {
-            state.refused.remove(server);
-            return None;
-        };
-        Some(SinkError::Misconfigured(self.refuse(&mut state, server, &info)))
+    /// The writer has answered as the bound one would.
+    pub(super) fn accept(&self, server: &str) {
+        self.held().refused.remove(server);
     }
 
-    fn refuse(&self, state: &mut State, server: &str, info: &SinkInfo) -> Reason {
+    /// The writer's answer says that its store or sink differs. Returns why it isn't used.
+    pub(super) fn refuse(&self, server: &str, info: &SinkInfo) -> Reason {
+        self.refuse_in(&mut self.held(), server, info)
+    }
+
+    fn refuse_in(&self, state: &mut State, server: &str, info: &SinkInfo) -> Reason {
         let sink = &self.sink;
         let has_other_store = state.mark.is_some() && info.mark() != state.mark;
         let reason: Reason = match (state.mark, &state.bound) {
@@ -199,7 +198,7 @@ impl Binding {
         let mut agreeing: Vec<(String, SinkInfo)> = Vec::new();
         for (server, info) in answers {
             if state.mark.is_some() && info.mark() != state.mark {
-                wrong = Some(self.refuse(&mut state, &server, &info));
+                wrong = Some(self.refuse_in(&mut state, &server, &info));
             } else {
                 agreeing.push((server, info));
             }
@@ -291,13 +290,13 @@ mod tests {
         let binding = Binding::new("warehouse");
         bind(&binding, &[("a", info(1, "t")), ("b", info(1, "t"))]).unwrap();
         // The first was changed: the other one goes on.
-        let differs = serde_json::to_vec(&protocol::Outcome::Differs { info: info(1, "u") }).unwrap();
-        let refused = binding.refusal("a", &differs).unwrap().to_string();
+        let refused = binding.refuse("a", &info(1, "u"));
         assert!(refused.contains("writer a was restarted with another sink `warehouse`"), "{refused}");
         bind(&binding, &[("a", info(1, "u")), ("b", info(1, "t"))]).unwrap();
         assert_eq!(bound(&binding), Some(info(1, "t")));
         bind(&binding, &[("a", info(1, "u")), ("b", info(1, "u"))]).unwrap();
         assert_eq!(bound(&binding), Some(info(1, "u")));
-        assert!(binding.refusal("a", b"\"stored\"").is_none());
+        binding.accept("a");
+        assert!(!binding.is_refused("a"));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use event::Lane;
 use futures_util::future::{Either, join_all, select};
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
@@ -120,12 +120,11 @@ impl Caller {
         let mut closed = self.closed.subscribe();
         let work = pin!(self.ask_each(call));
         let closed = pin!(closed.changed());
-        let (answer, server) = match select(work, closed).await {
+        let (result, server) = match select(work, closed).await {
             Either::Left((answer, _)) => answer?,
             Either::Right(_) => return Err(SinkError::Unavailable("the sink was closed".into())),
         };
-        let parsed = parse(&answer);
-        if parsed.is_err() {
+        if result.is_err() {
             // The next attempt uses another writer, whose connection to the store may work.
             server.count(RequestOutcome::StoreFailed);
             server.eject_for(&self.config.sink);
@@ -135,43 +134,45 @@ impl Caller {
                 server.stores(&self.config.sink);
             }
         }
-        Ok(parsed)
+        Ok(result)
     }
 
     /// Tries one writer after the other. A batch or object goes to the next one only if the last one certainly did nothing.
-    async fn ask_each(&self, call: &Call<'_>) -> Result<(Bytes, Arc<Server>), SinkError> {
+    async fn ask_each<T: DeserializeOwned>(
+        &self,
+        call: &Call<'_>,
+    ) -> Result<(Result<T, SinkError>, Arc<Server>), SinkError> {
         let (upstream, stores) = (&self.config.upstream, call.stores().is_some());
-        let mut is_refused = false;
+        let (mut is_other_store, mut is_unanswered) = (false, false);
+        let order = self.order(call);
+        let is_empty = order.is_empty();
         let mut last = self.no_writer();
-        for server in self.order(call) {
+        for server in order {
             if let (true, Some(lane)) = (stores, call.lane) {
                 upstream.state().uses(lane, &server);
             }
             match self.ask(&server, call).await {
-                Ok(answer) => {
+                Ok(Parsed::Result(result)) => {
                     upstream.state().set_unreachable(false);
-                    match self.binding.refusal(&server.label(), &answer) {
-                        Some(error) => {
-                            server.count(RequestOutcome::Refused);
-                            (last, is_refused) = (error, true);
-                        }
-                        None => return Ok((answer, server)),
-                    }
+                    self.binding.accept(&server.label());
+                    return Ok((result, server));
                 }
-                Err(Unanswered::Refused(error)) => {
-                    upstream.state().set_unreachable(false);
-                    return Err(error);
+                Ok(Parsed::Differs(info)) => {
+                    server.count(RequestOutcome::Refused);
+                    last = SinkError::Misconfigured(self.binding.refuse(&server.label(), &info));
+                    is_other_store = true;
                 }
-                Err(Unanswered::Unsent(error)) => last = error,
+                Err(Unanswered::Refused(error)) => last = error,
+                Err(Unanswered::Unsent(error)) => (last, is_unanswered) = (error, true),
                 Err(Unanswered::Unknown(error)) => {
-                    last = error;
+                    (last, is_unanswered) = (error, true);
                     if stores {
                         break;
                     }
                 }
             }
         }
-        upstream.state().set_unreachable(!is_refused);
+        upstream.state().set_unreachable((is_unanswered || is_empty) && !is_other_store);
         Err(last)
     }
 
@@ -181,7 +182,6 @@ impl Caller {
         for server in self.order(call) {
             match self.download_from(&server, call).await {
                 Ok(answer) => return Ok(answer),
-                Err(Unanswered::Refused(error)) => return Err(error),
                 Err(unanswered) => last = unanswered.into_error(),
             }
         }
@@ -191,7 +191,7 @@ impl Caller {
     async fn download_from(&self, server: &Server, call: &Call<'_>) -> Result<Answer, Unanswered> {
         let in_flight = server.begin();
         let answer = self.send(server, call).await?;
-        if answer.headers().get(CONTENT_TYPE).is_some_and(|value| value == protocol::PROBLEM) {
+        if !is_of_object(&answer) {
             let status = answer.status();
             let body = answer.bytes(ANSWER_BYTES_MAX).await.map_err(|failure| failed(server, &failure))?;
             in_flight.answered(None);
@@ -223,18 +223,18 @@ impl Caller {
     /// Asks all writers concurrently for the description of their sink.
     pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
         let ask = |server: Arc<Server>| async move {
-            let answer = self.ask(&server, call).await.map_err(Unanswered::into_error);
-            let info = answer.and_then(|answer| {
-                let info = protocol::differing(&answer).map_or_else(|| parse(&answer), Ok);
-                server.count(if info.is_ok() { RequestOutcome::Answered } else { RequestOutcome::StoreFailed });
-                info
-            });
+            let info = match self.ask(&server, call).await {
+                Ok(Parsed::Result(info)) => info,
+                Ok(Parsed::Differs(info)) => Ok(info),
+                Err(unanswered) => return (server.label(), Err(unanswered.into_error())),
+            };
+            server.count(if info.is_ok() { RequestOutcome::Answered } else { RequestOutcome::StoreFailed });
             (server.label(), info)
         };
         join_all(self.order(call).into_iter().map(ask)).await
     }
 
-    async fn ask(&self, server: &Server, call: &Call<'_>) -> Result<Bytes, Unanswered> {
+    async fn ask<T: DeserializeOwned>(&self, server: &Server, call: &Call<'_>) -> Result<Parsed<T>, Unanswered> {
         let in_flight = server.begin();
         let answer = self.send(server, call).await?;
         let is_draining = answer.headers().contains_key(protocol::DRAINING);
@@ -243,36 +243,49 @@ impl Caller {
         let body = answer.at_any_rate().bytes(call.answer_max).await.map_err(|failure| failed(server, &failure))?;
         if is_draining {
             server.eject();
-        } else if !status.is_server_error() {
+        }
+        if status != StatusCode::OK {
+            in_flight.answered(None);
+            return Err(self.refused(server, status, &body));
+        }
+        let Some(parsed) = parse(&body) else {
+            in_flight.answered(None);
+            server.count(RequestOutcome::Refused);
+            server.eject();
+            return Err(Unanswered::Unknown(foreign(server)));
+        };
+        in_flight.answered(call.stores());
+        if !is_draining {
             server.answers();
         }
-        if status == StatusCode::OK {
-            in_flight.answered(call.stores());
-            return Ok(body);
-        }
-        in_flight.answered(None);
-        Err(self.refused(server, status, &body))
+        Ok(parsed)
     }
 
-    /// The writer, or a proxy before it, answered with a status other than 200.
+    /// The writer, a proxy before it, or another server at its address answered with a status other than 200. The next attempt uses another
+    /// writer.
     fn refused(&self, server: &Server, status: StatusCode, body: &[u8]) -> Unanswered {
         server.count(RequestOutcome::Refused);
-        if status.is_server_error() {
-            server.eject();
+        let detail = detail(body);
+        match status {
+            // What a writer refuses for one call says nothing of its other calls.
+            StatusCode::CONFLICT | StatusCode::REQUEST_TIMEOUT if detail.is_some() => {}
+            StatusCode::TOO_MANY_REQUESTS => server.eject_for(&self.config.sink),
+            // The token is the upstream's.
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => server.eject(),
+            status if detail.is_none() || status.is_server_error() => server.eject(),
+            _ => server.eject_for(&self.config.sink),
         }
-        let words = words(server, status, body);
+        let words = words(server, status, detail);
         match status {
             // Neither a writer that drains nor a proxy without a writer has done anything.
             StatusCode::SERVICE_UNAVAILABLE => Unanswered::Unsent(SinkError::Unavailable(words)),
-            StatusCode::TOO_MANY_REQUESTS => {
-                server.eject_for(&self.config.sink);
-                Unanswered::Unsent(SinkError::Unavailable(words))
-            }
+            StatusCode::TOO_MANY_REQUESTS => Unanswered::Unsent(SinkError::Unavailable(words)),
             // It has another store.
             StatusCode::CONFLICT => Unanswered::Unsent(SinkError::Misconfigured(words)),
             StatusCode::REQUEST_TIMEOUT => Unanswered::Unknown(SinkError::Unavailable(words)),
             status if status.is_server_error() => Unanswered::Unknown(SinkError::Unavailable(words)),
-            // The writer understood, and nothing was stored: another one would most likely say the same.
+            // No writer answers like this.
+            status if status.is_success() => Unanswered::Unknown(SinkError::Misconfigured(words)),
             _ => Unanswered::Refused(SinkError::Misconfigured(words)),
         }
     }
@@ -331,15 +344,37 @@ fn failed(server: &Server, failure: &HttpFailure) -> Unanswered {
     if is_unsent { Unanswered::Unsent(error) } else { Unanswered::Unknown(error) }
 }
 
-/// The reason of an answer with a status other than 200.
-fn words(server: &Server, status: StatusCode, body: &[u8]) -> Reason {
+/// The reason that a writer gives for a refusal. `None`: the body is not a writer's.
+fn detail(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Problem {
         detail: String,
     }
-    let detail = serde_json::from_slice::<Problem>(body).map(|problem| problem.detail);
-    let detail = detail.unwrap_or_else(|_| "no Forebay writer answers like this: look at the address".into());
+    serde_json::from_slice::<Problem>(body).ok().map(|problem| problem.detail)
+}
+
+/// The reason of an answer with a status other than 200.
+fn words(server: &Server, status: StatusCode, detail: Option<String>) -> Reason {
+    let detail = detail.unwrap_or_else(|| "no Forebay writer answers like this: look at the address".into());
     format!("writer {} answers {status}: {}", server.label(), shortened(&detail)).into()
+}
+
+/// Whether a writer may answer a request for an object like this. A missing object has an empty body.
+fn is_of_object(answer: &Answer) -> bool {
+    let is = |name, wanted: &str| answer.headers().get(name).is_some_and(|value| value == wanted);
+    match answer.status() {
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED => true,
+        StatusCode::NOT_FOUND => is(CONTENT_LENGTH, "0"),
+        StatusCode::BAD_GATEWAY => !is(CONTENT_TYPE, protocol::PROBLEM),
+        _ => false,
+    }
+}
+
+/// The answer of 200 is not a writer's.
+fn foreign(server: &Server) -> SinkError {
+    let what =
+        "answers 200, but not as a Forebay writer: look at the address, and run the same release of gateway and writer";
+    SinkError::Unavailable(format!("writer {} {what}", server.label()).into())
 }
 
 /// Why a request has no answer of 200.
@@ -348,7 +383,7 @@ enum Unanswered {
     Unsent(SinkError),
     /// The effect is unknown.
     Unknown(SinkError),
-    /// The writer refused the request, and another one would too.
+    /// The server refused the request and did nothing: the request may go to another one, which may refuse it too.
     Refused(SinkError),
 }
 
@@ -359,12 +394,21 @@ impl Unanswered {
     }
 }
 
-/// Parses an answer of 200: the value, or why the sink failed.
-fn parse<T: DeserializeOwned>(answer: &[u8]) -> Result<T, SinkError> {
-    if let Ok(failed @ Outcome::Failed { .. }) = serde_json::from_slice::<Outcome>(answer) {
-        failed.into_report(0)?;
+/// A writer's answer of 200.
+enum Parsed<T> {
+    /// The value, or why the writer's sink failed.
+    Result(Result<T, SinkError>),
+    /// The writer's sink or store differs from the bound one.
+    Differs(SinkInfo),
+}
+
+/// Parses an answer of 200. `None`: no writer of this release answers like this.
+fn parse<T: DeserializeOwned>(answer: &[u8]) -> Option<Parsed<T>> {
+    match serde_json::from_slice::<Outcome>(answer) {
+        Ok(Outcome::Differs { info }) => Some(Parsed::Differs(info)),
+        Ok(failed @ Outcome::Failed { .. }) => failed.into_report(0).err().map(|error| Parsed::Result(Err(error))),
+        _ => serde_json::from_slice(answer).ok().map(|value| Parsed::Result(Ok(value))),
     }
-    serde_json::from_slice(answer).map_err(|_| odd("something else than was asked for"))
 }
 
 pub(super) fn odd(what: &str) -> SinkError {

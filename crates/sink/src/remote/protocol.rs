@@ -268,17 +268,6 @@ impl Outcome {
     }
 }
 
-/// The description of the writer's sink, if the answer says that the gateway is bound to another one.
-pub(super) fn differing(answer: &[u8]) -> Option<SinkInfo> {
-    if !answer.trim_ascii_start().starts_with(br#"{"differs""#) {
-        return None;
-    }
-    match serde_json::from_slice(answer) {
-        Ok(Outcome::Differs { info }) => Some(info),
-        _ => None,
-    }
-}
-
 /// Formats a lane for [`LANE`].
 #[must_use]
 pub fn lane_text(lane: &Lane) -> String {

@@ -25,7 +25,7 @@ pub enum RequestOutcome {
     Answered,
     /// The writer answered that its store failed.
     StoreFailed,
-    /// The writer, or a proxy before it, answered with a status other than 200.
+    /// The writer, a proxy before it, or another server at its address refused the request, or did not answer as a writer.
     Refused,
     /// Nothing was sent: the writer accepted no connection.
     Unsent,
@@ -68,8 +68,8 @@ pub(super) type ServerKey = (Option<String>, Endpoint, Option<SocketAddr>);
 struct State {
     /// Failures of the writer itself.
     ejection: Option<Ejection>,
-    /// Failures of its stores, by the sink's name.
-    of_stores: BTreeMap<String, Ejection>,
+    /// Failures of its stores and refused requests, by the sink's name.
+    of_sinks: BTreeMap<String, Ejection>,
     load: Load,
 }
 
@@ -146,7 +146,7 @@ impl Server {
     /// The time of the failure, if the writer is ejected for lanes of this sink.
     pub(super) fn failed_at(&self, sink: &str, now: Instant) -> Option<Instant> {
         let held = self.held();
-        let ejections = held.ejection.iter().chain(held.of_stores.get(sink));
+        let ejections = held.ejection.iter().chain(held.of_sinks.get(sink));
         ejections.filter(|ejection| !ejection.is_over(now)).map(|ejection| ejection.failed_at).max()
     }
 
@@ -154,29 +154,29 @@ impl Server {
         self.requests[outcome as usize].add(1);
     }
 
-    /// Ejects the writer for all sinks: it does not answer, or drains.
+    /// Ejects the writer for all sinks: it does not answer, drains, refuses the token, or does not answer as a writer.
     pub(in crate::remote) fn eject(&self) {
         let mut held = self.held();
         held.ejection = Some(Ejection::after(held.ejection));
         self.ejections.add(1);
     }
 
-    /// Ejects the writer for this sink: its store failed.
+    /// Ejects the writer for this sink: its store failed, or the writer refused the request.
     pub(in crate::remote) fn eject_for(&self, sink: &str) {
         let mut held = self.held();
-        let ejection = Ejection::after(held.of_stores.get(sink).copied());
-        held.of_stores.insert(sink.to_owned(), ejection);
+        let ejection = Ejection::after(held.of_sinks.get(sink).copied());
+        held.of_sinks.insert(sink.to_owned(), ejection);
         self.ejections.add(1);
     }
 
-    /// Ends the ejection: the writer has answered.
+    /// Ends the ejection: the writer has answered as a writer.
     pub(in crate::remote) fn answers(&self) {
         self.held().ejection = None;
     }
 
     /// Ends the ejection for this sink: the writer has answered a batch or an object of it.
     pub(in crate::remote) fn stores(&self, sink: &str) {
-        self.held().of_stores.remove(sink);
+        self.held().of_sinks.remove(sink);
     }
 
     /// Counts a request while it is in flight.
