@@ -33,7 +33,14 @@ impl Connection {
     /// [`io::ErrorKind::InvalidData`]; whatever else fails, nothing was answered.
     pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<Answer> {
         self.stream.get_mut().write_all(request)?;
-        if self.stream.fill_buf()?.is_empty() {
+        let is_over = loop {
+            match self.stream.fill_buf() {
+                // A signal, as when the process is stopped and goes on, is no answer.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?.is_empty(),
+            }
+        };
+        if is_over {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         read_answer(&mut self.stream).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
