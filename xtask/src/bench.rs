@@ -111,7 +111,7 @@ impl Setup {
 }
 
 /// A configuration whose events are delivered and discarded.
-const NULL_SINK: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
+pub(crate) const NULL_SINK: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
 /// No start takes longer, unless something is wrong.
 const READY_LIMIT: Duration = Duration::from_secs(20);
 

@@ -76,7 +76,7 @@ fn compose(deploy: &Path) -> Result<()> {
 }
 
 fn kubernetes(folder: &Path, scratch: &Path) -> Result<()> {
-    if !kubernetes_schema::is_there() {
+    if !kubernetes_schema::PACKAGE.is_there() {
         println!("left out: Kubernetes: its schemas are missing, which `cargo xtask services` fetches");
         return Ok(());
     }

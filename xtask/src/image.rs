@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::docker::output;
-use crate::workspace::{empty_directory, has_program, root, target_directory};
+use crate::workspace::{copy, empty_directory, has_program, root, target_directory};
 use crate::{libraries, static_build};
 
 /// The authorities of this machine, as Debian installs them.
@@ -85,14 +85,6 @@ fn prepare(binary: &Path, folder: &Path) -> Result<()> {
 fn last_stage(dockerfile: &str) -> Result<String> {
     let at = dockerfile.rfind(LAST_STAGE).context("the Dockerfile's last stage begins with `FROM scratch`")?;
     Ok(dockerfile[at..].trim_start().replace(BUILD_STAGE, "").replace(BUILD_FOLDER, ""))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    if let Some(parent) = to.parent() {
-        fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
-    }
-    fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
-    Ok(())
 }
 
 /// The size of an image in bytes.

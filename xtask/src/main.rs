@@ -23,6 +23,7 @@ mod metrics;
 mod nats;
 mod open_loop;
 mod opensearch;
+mod pip_package;
 mod priority;
 mod random;
 mod reference;

@@ -76,8 +76,8 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     if !missing.is_empty() {
         install_programs(&missing)?;
     } else if schema_suite::is_there()
-        && duckdb::is_there()
-        && kubernetes_schema::is_there()
+        && duckdb::PACKAGE.is_there()
+        && kubernetes_schema::PACKAGE.is_there()
         && opensearch::is_there()
         && nats::is_there()
     {
@@ -87,11 +87,11 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     if !schema_suite::is_there() {
         schema_suite::fetch()?;
     }
-    if !duckdb::is_there() {
-        duckdb::fetch()?;
+    if !duckdb::PACKAGE.is_there() {
+        duckdb::PACKAGE.fetch()?;
     }
-    if !kubernetes_schema::is_there() {
-        kubernetes_schema::fetch()?;
+    if !kubernetes_schema::PACKAGE.is_there() {
+        kubernetes_schema::PACKAGE.fetch()?;
     }
     if !has_program("go") {
         println!("left out: NATS, which is built with Go 1.21 or later; tests on it are skipped");
@@ -124,10 +124,10 @@ pub(crate) fn require_all() -> Result<()> {
     if !schema_suite::is_there() {
         bail!("the JSON-Schema-Test-Suite is missing: `cargo xtask services` fetches it");
     }
-    if !duckdb::is_there() {
+    if !duckdb::PACKAGE.is_there() {
         bail!("DuckDB is missing: `cargo xtask services` fetches it");
     }
-    if !kubernetes_schema::is_there() {
+    if !kubernetes_schema::PACKAGE.is_there() {
         bail!("the schemas of Kubernetes are missing: `cargo xtask services` fetches them");
     }
     if !opensearch::is_there() {

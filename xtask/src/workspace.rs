@@ -48,6 +48,19 @@ pub(crate) fn empty_directory(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("making {}", path.display()))
 }
 
+/// Copies a file, and creates the folder of the copy.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    create_folder_of(to)?;
+    std::fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Creates the folder of a file.
+pub(crate) fn create_folder_of(path: &Path) -> Result<()> {
+    let folder = path.parent().context("a file is in a folder")?;
+    std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))
+}
+
 /// The packages and features that all tests are built with.
 pub(crate) const TESTED: &[&str] = &["--workspace", "--features", "sink/conformance"];
 

@@ -39,19 +39,25 @@ pub(crate) fn run(server: SocketAddr, load: Load, folder: &Path) -> Result<Repor
 pub(crate) fn run_on(url: &str, load: Load, folder: &Path) -> Result<Report> {
     let script = folder.join("post.lua");
     std::fs::write(&script, script_text(load.is_keyed)).with_context(|| format!("writing {}", script.display()))?;
-    let mut command = Command::new("wrk");
-    command.args(["-t1", "--timeout", "10s"]);
-    command.args([format!("-c{}", load.connections), format!("-d{}", load.duration.as_secs().max(1))]);
+    let mut command = wrk(load.connections, load.duration);
     command.arg("-s").arg(&script).arg(url);
-    let printed = workspace::output(&mut command).context("wrk makes the load: `cargo xtask services` installs it")?;
-    parse(&printed)
+    report(&mut command)
 }
 
 /// GETs of a URL.
 pub(crate) fn get(url: &str, connections: u32, duration: Duration) -> Result<Report> {
+    report(wrk(connections, duration).arg(url))
+}
+
+fn wrk(connections: u32, duration: Duration) -> Command {
     let mut command = Command::new("wrk");
-    command.args(["-t1", "--timeout", "10s", &format!("-c{connections}"), &format!("-d{}", duration.as_secs()), url]);
-    parse(&workspace::output(&mut command).context("wrk makes the load: `cargo xtask services` installs it")?)
+    command.args(["-t1", "--timeout", "10s"]);
+    command.args([format!("-c{connections}"), format!("-d{}", duration.as_secs().max(1))]);
+    command
+}
+
+fn report(command: &mut Command) -> Result<Report> {
+    parse(&workspace::output(command).context("wrk makes the load: `cargo xtask services` installs it")?)
 }
 
 fn script_text(is_keyed: bool) -> String {

@@ -16,25 +16,33 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     beside.into()
 }
 
+/// Creates a file for its owner. A file that a crash has left there, perhaps with other permissions, is removed.
+///
+/// # Errors
+/// A system call failed.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    OpenOptions::new().create_new(true).write(true).mode(OWNER_ONLY).open(path)
+}
+
 /// Replaces the file. The new one is durable when this returns.
 ///
 /// # Errors
 /// A system call failed. The path then has the old file or the new one.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let new = beside(path, "new");
-    // A file that a crash has left may have other permissions.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(OWNER_ONLY).open(&new)?;
+    let mut file = create(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, path)?;
     sync_directory(above(path))
 }
 
-fn above(path: &Path) -> &Path {
+/// The directory of a file.
+pub(crate) fn above(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

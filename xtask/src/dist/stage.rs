@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::notices;
-use crate::workspace::{output, root, run};
+use crate::workspace::{copy, create_folder_of, output, root, run};
 
 /// The layout of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,17 +81,6 @@ pub(super) fn fill(folder: &Path, layout: Layout, binary: &Path) -> Result<()> {
 
 /// Writes a file, and creates its folder.
 pub(super) fn write(path: &Path, content: &str) -> Result<()> {
-    make_folder_of(path)?;
+    create_folder_of(path)?;
     fs::write(path, content).with_context(|| format!("writing {}", path.display()))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    make_folder_of(to)?;
-    fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
-    Ok(())
-}
-
-fn make_folder_of(path: &Path) -> Result<()> {
-    let folder = path.parent().context("a file is in a folder")?;
-    fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))
 }

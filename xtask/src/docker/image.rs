@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::{Docker, output};
-use crate::libraries;
+use crate::workspace::create_folder_of;
+use crate::{libraries, workspace};
 
 /// An image under construction: a folder with its files, and the instructions that a `Dockerfile` would have.
 #[derive(Debug)]
@@ -105,16 +106,13 @@ impl Image {
     }
 
     fn copy_file(&self, from: &Path, to: &str) -> Result<()> {
-        let target = self.place(to)?;
-        fs::copy(from, &target).with_context(|| format!("copying {} to {}", from.display(), target.display()))?;
-        Ok(())
+        workspace::copy(from, &self.place(to)?)
     }
 
     /// The path on this machine of a path of the image. Creates its folder.
     fn place(&self, path: &str) -> Result<PathBuf> {
         let place = self.root.join(path.trim_start_matches('/'));
-        let parent = place.parent().context("a path of an image isn't its root")?;
-        fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
+        create_folder_of(&place)?;
         Ok(place)
     }
 }

@@ -11,6 +11,7 @@ use anyhow::{Result, anyhow, bail};
 use super::Setup;
 use super::balancer::Program;
 use super::table::Table;
+use crate::bench::NULL_SINK;
 use crate::bench::report::{Bar, Row, median};
 use crate::http::{self, Connection};
 use crate::metrics;
@@ -36,7 +37,6 @@ const FAIR: f64 = 0.5;
 /// The least rate of the gateway's own balancing with any number of writers, in shares of the rate with one writer.
 const OWN_LEAST: f64 = 0.95;
 
-const NULL: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
 const OF_WRITER: &str = "[sinks.none]\nkind = \"null\"\n";
 
 /// How a gateway spreads its batches over writers.
@@ -82,7 +82,7 @@ fn gateways(setup: &Setup) -> Result<()> {
     let ways = ["direct", Program::HaProxy.name(), Program::Nginx.name()];
     let mut table = Table::new("durable POSTs a second by wrk, 64 connections, into gateways (null sink)", &ways);
     for count in COUNTS {
-        let gateways = start(setup, Role::Serve, count, NULL)?;
+        let gateways = start(setup, Role::Serve, count, NULL_SINK)?;
         let addresses: Vec<SocketAddr> = gateways.iter().map(|(launch, _)| launch.intake).collect();
         let mut cells = vec![setup.median(|| directly(setup, &addresses))?];
         for program in Program::ALL {

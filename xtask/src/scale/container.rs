@@ -36,7 +36,11 @@ pub(super) struct Container {
 
 impl Site {
     pub(super) fn start(binary: &Path) -> Result<Self> {
-        let docker = Docker::start()?;
+        Self::on(Docker::start()?, binary)
+    }
+
+    /// The images on this daemon.
+    pub(super) fn on(docker: Docker, binary: &Path) -> Result<Self> {
         let tag = image::default_tag();
         image::build(binary, &tag, &mut docker.command())?;
         docker.image_of_program(REFERENCE, &std::env::current_exe()?, &[])?;

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 
 use super::Setup;
 use super::container::Site;
+use crate::bench::NULL_SINK;
 use crate::bench::report::{Bar, Row};
 use crate::workspace;
 use crate::wrk::{self, Load};
@@ -13,13 +14,12 @@ use crate::wrk::{self, Load};
 const LIMITS: &[&str] = &["--cpus", "1", "--memory", "512m", "--memory-swap", "512m"];
 const LOAD: Duration = Duration::from_secs(3);
 const CONNECTIONS: u32 = 256;
-const NULL: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
 
 /// Loads the server and the loops in turn.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let site = Site::start(&setup.binary)?;
     let folder = site.folder(&setup.folder, "data")?;
-    let server = site.serve("server", &folder, NULL, LIMITS)?;
+    let server = site.serve("server", &folder, NULL_SINK, LIMITS)?;
     let ceiling_folder = setup.folder.join("ceiling");
     workspace::empty_directory(&ceiling_folder)?;
     let durable = site.reference("durable", Some(&ceiling_folder), LIMITS)?;

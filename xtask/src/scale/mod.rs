@@ -18,6 +18,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Subcommand;
 
+use container::Site;
+
 use crate::bench::report::{self, Row, median};
 use crate::campaign::package;
 use crate::docker::Docker;
@@ -98,16 +100,19 @@ pub(crate) fn short() -> Result<()> {
         return Ok(());
     }
     // A machine may forbid what a daemon needs, such as control groups.
-    if let Err(error) = Docker::start() {
-        println!("left out: no Docker daemon can be started here: {error:#}");
-        return Ok(());
-    }
+    let docker = match Docker::start() {
+        Ok(docker) => docker,
+        Err(error) => {
+            println!("left out: no Docker daemon can be started here: {error:#}");
+            return Ok(());
+        }
+    };
     let setup = Setup {
         binary: workspace::server_binary(None, "dev")?,
         rounds: 1,
         folder: workspace::scratch_directory("image")?,
     };
-    let rows = start::run(&setup);
+    let rows = Site::on(docker, &setup.binary).and_then(|site| start::run_on(&setup, &site));
     std::fs::remove_dir_all(&setup.folder)?;
     rows?.iter().for_each(|row| println!("{}: {:.1} {}", row.what, row.measured, row.unit));
     Ok(())

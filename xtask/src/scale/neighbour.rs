@@ -8,13 +8,13 @@ use anyhow::{Context, Result};
 use super::Setup;
 use super::container::Site;
 use super::table::Table;
+use crate::bench::NULL_SINK;
 use crate::bench::report::{Bar, Row};
 use crate::bench_report::latency_ms;
 use crate::docker;
 
 const PER_SECOND: &str = "1000";
 const DURATION: Duration = Duration::from_secs(10);
-const NULL: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
 /// Forebay's weight when processor time is scarce. The neighbour has Docker's default, 1,024.
 const RESERVED: &[&str] = &["--cpu-shares", "8192"];
 
@@ -42,7 +42,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let mut p99 = Vec::new();
     for (number, case) in CASES.iter().enumerate() {
         let folder = site.folder(&setup.folder, &format!("data-{number}"))?;
-        let server = site.serve(&format!("server-{number}"), &folder, NULL, case.server)?;
+        let server = site.serve(&format!("server-{number}"), &folder, NULL_SINK, case.server)?;
         if let Some(limits) = case.neighbour {
             site.burn("neighbour", limits)?;
         }

@@ -198,15 +198,12 @@ fn postgres(docker: &Docker) -> Result<()> {
 
 /// Creates the secrets of the stack: the token file, the gateways' token, and PostgreSQL's password.
 fn secrets(docker: &Docker, binary: &Path, folder: &Path) -> Result<()> {
-    let tokens = folder.join("tokens.json");
-    for (name, scope) in [("gateways", "deliver"), ("operator", "admin")] {
-        let mut new = Command::new(binary);
-        new.args(["token", "new", name, "--scope", scope, "--file"]).arg(&tokens);
-        let token = docker::output(&mut new)?;
-        if scope == "deliver" {
-            fs::write(folder.join("token"), token)?;
-        }
-    }
+    let mut new = Command::new(binary);
+    new.args(["token", "new", "gateways", "--scope", "deliver", "--file"]).arg(folder.join("tokens.json"));
+    docker::output(new.arg("--secret").arg(folder.join("token")))?;
+    let mut new = Command::new(binary);
+    new.args(["token", "new", "operator", "--scope", "admin", "--file"]).arg(folder.join("tokens.json"));
+    docker::output(&mut new)?;
     fs::write(folder.join("password"), "password")?;
     for (name, file) in [("tokens", "tokens.json"), ("writers_token", "token"), ("postgres_password", "password")] {
         let path = folder.join(file).display().to_string();

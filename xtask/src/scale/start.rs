@@ -17,19 +17,23 @@ const OPEN: &str = "[gateway]\nopen = true\n";
 
 /// Starts containers and checks them.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
-    let site = Site::start(&setup.binary)?;
+    run_on(setup, &Site::start(&setup.binary)?)
+}
+
+/// The same in this site.
+pub(super) fn run_on(setup: &Setup, site: &Site) -> Result<Vec<Row>> {
     let megabytes = image::size(&site.tag, &mut site.docker.command())? as f64 / 1e6;
     let mut times = Vec::new();
     for round in 0..setup.rounds {
         let folder = site.folder(&setup.folder, &format!("data-{round}"))?;
         let container = site.serve(&format!("start-{round}"), &folder, OPEN, &["--health-interval", "500ms"])?;
-        times.push(milliseconds_until_ready(&site, &container)?);
+        times.push(milliseconds_until_ready(site, &container)?);
         if round == 0 {
-            check(&site, &container)?;
+            check(site, &container)?;
         }
         container.remove(&site.docker)?;
     }
-    fresh_volume(&site)?;
+    fresh_volume(site)?;
     let row = |what: &str, measured, unit, most| Row {
         what: what.into(),
         measured,

@@ -1,8 +1,7 @@
 //! The file with the dead letters of a drained directory.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use delivery::{DeadFilter, each_dead_letter};
@@ -13,9 +12,7 @@ use super::local_files::lies_in;
 use crate::dead_command::letter_as_json;
 use crate::dead_json::LetterJson;
 use crate::output::Output;
-
-/// Payloads may be private.
-const OWNER_ONLY: u32 = 0o600;
+use crate::owner_file;
 
 /// Where the dead letters are written.
 pub(super) enum Letters {
@@ -63,20 +60,13 @@ impl LettersFile {
         if path.symlink_metadata().is_ok() {
             return refuse("this file exists: move it away, or name another one with --dead-letters");
         }
-        if lies_in(folder(path), data) {
+        if lies_in(owner_file::above(path), data) {
             return refuse(
                 "lies in the data directory, and would be deleted with it: name another file with --dead-letters",
             );
         }
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        // A killed run may have left it, with another mode perhaps.
-        match fs::remove_file(&part) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&part);
+        let part = owner_file::beside(path, "part");
+        let file = owner_file::create(&part);
         let file = file.map_err(|error| {
             io::Error::new(
                 error.kind(),
@@ -91,7 +81,7 @@ impl LettersFile {
         write(directory, &mut BufWriter::new(&self.file))?;
         self.file.sync_all()?;
         fs::rename(&self.part, &self.path)?;
-        File::open(folder(&self.path))?.sync_all()
+        File::open(owner_file::above(&self.path))?.sync_all()
     }
 }
 
@@ -100,10 +90,6 @@ impl Drop for LettersFile {
         // It is there no more if it has got its name.
         let _ = fs::remove_file(&self.part);
     }
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn write(directory: &DataDirectory, output: &mut impl Write) -> io::Result<()> {
