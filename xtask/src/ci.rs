@@ -11,7 +11,7 @@ const CARGO_DENY: &str = "0.20.2";
 const STEPS: &[Step] = &[
     ("programs", services::require_all),
     ("format", || run(cargo().args(["fmt", "--all", "--check"]))),
-    ("tidy", tidy::run),
+    ("tidy", tidy::check),
     ("lints", || {
         run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
     }),

@@ -61,7 +61,7 @@ enum Command {
     /// Checks the files in `deploy/` with the programs that read them, and starts nothing.
     Deployments,
     /// The project's own rules: crate edges, bans, file length, links.
-    Tidy,
+    Tidy(tidy::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
     /// Builds an archive and a Debian package with the static binary, in target/dist.
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run_ci(),
         Command::Test => test::run_tests(),
         Command::Deployments => deployments::check(),
-        Command::Tidy => tidy::run(),
+        Command::Tidy(arguments) => tidy::run(&arguments),
         Command::Services(arguments) => services::install(&arguments),
         Command::Dist(arguments) => dist::run(&arguments),
         Command::Reference(arguments) => reference::run(&arguments),

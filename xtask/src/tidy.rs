@@ -6,6 +6,7 @@
 mod bans;
 mod code;
 mod edges;
+mod import_cycles;
 mod links;
 mod shape;
 mod source;
@@ -13,7 +14,7 @@ mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -43,14 +44,35 @@ impl fmt::Display for Finding {
 const SOURCE_RULES: &[fn(&Source) -> Vec<Finding>] =
     &[bans::banned_texts, shape::module_doc, shape::file_length, shape::module_names, words::forbidden_words];
 
+/// What `tidy` is asked for.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Lists the import cycles of one crate, such as crates/gateway, and checks nothing else.
+    #[arg(long, value_name = "FOLDER")]
+    cycles: Option<String>,
+    /// The tree whose crate is meant, if not this one.
+    #[arg(long, requires = "cycles")]
+    root: Option<PathBuf>,
+}
+
+/// Checks the rules, or lists what the arguments ask for.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(folder) = &arguments.cycles {
+        let root = arguments.root.clone().map_or_else(workspace::root, Ok)?;
+        return list_cycles(&root, folder);
+    }
+    check()
+}
+
 /// Checks every rule on the files that git knows or could be given.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn check() -> Result<()> {
     let root = workspace::root()?;
     let paths = files()?;
     let sources = read_sources(&root, &paths)?;
     let mut findings: Vec<_> =
         sources.iter().flat_map(|source| SOURCE_RULES.iter().flat_map(|rule| rule(source))).collect();
     findings.extend(edges::forbidden_edges(&workspace::metadata()?)?);
+    findings.extend(import_cycles::findings(&root)?);
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
     findings.extend(links::unlinked_pages(&sources));
     for finding in &findings {
@@ -60,6 +82,15 @@ pub(crate) fn run() -> Result<()> {
         bail!("{} places break a rule of the project", findings.len());
     }
     println!("tidy: {} files, nothing to mend", sources.len());
+    Ok(())
+}
+
+fn list_cycles(root: &Path, folder: &str) -> Result<()> {
+    let reports = import_cycles::reports(root, folder.trim_end_matches('/'))?;
+    for report in &reports {
+        println!("{report}\n");
+    }
+    println!("{folder}: {} import cycles", reports.len());
     Ok(())
 }
 
