@@ -1,5 +1,4 @@
 //! An etcd for one test, with a temporary folder and free ports.
-#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -7,20 +6,20 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::free_port::free_address;
-use crate::support::wait_until;
-use crate::tls::Pair;
+use crate::ports::free_address;
+use crate::skipped;
+use crate::wait::wait_until;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// The log message with which etcd accepts requests.
 const READY: &str = "ready to serve client requests";
 
 /// An etcd that ends with its test, also if the test is killed.
-pub(crate) struct EtcdServer {
+pub struct EtcdServer {
     folder: PathBuf,
     client: SocketAddr,
     peer: SocketAddr,
-    pair: Option<Pair>,
+    is_secure: bool,
     process: Option<Child>,
     /// Ends the server and removes its files as soon as this end of its pipe is closed.
     watcher: Child,
@@ -28,15 +27,15 @@ pub(crate) struct EtcdServer {
 
 impl EtcdServer {
     /// A running etcd; `None`, and a message, if etcd isn't installed.
-    pub(crate) fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         Self::start_with(None)
     }
 
-    /// A running etcd with this certificate.
-    pub(crate) fn start_with(pair: Option<Pair>) -> Option<Self> {
+    /// A running etcd with this certificate and key.
+    pub fn start_with(pair: Option<(&str, &str)>) -> Option<Self> {
         let is_there = |program: &str| Command::new(program).arg("version").output().is_ok();
         if !is_there("etcd") || !is_there("etcdctl") {
-            eprintln!("skipped: etcd isn't installed (apt install etcd-server etcd-client)");
+            skipped::report("etcd isn't installed (apt install etcd-server etcd-client)");
             return None;
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -44,29 +43,29 @@ impl EtcdServer {
         fs::create_dir(&folder).unwrap();
         let script = "cat > /dev/null; kill -9 $(cat \"$1/pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
-        if let Some(pair) = &pair {
-            fs::write(folder.join("etcd.pem"), &pair.certificate).unwrap();
-            fs::write(folder.join("etcd.key"), &pair.key).unwrap();
+        if let Some((certificate, key)) = pair {
+            fs::write(folder.join("etcd.pem"), certificate).unwrap();
+            fs::write(folder.join("etcd.key"), key).unwrap();
         }
         let (client, peer) = (free_address(), free_address());
-        let mut server = Self { folder, client, peer, pair, process: None, watcher };
+        let mut server = Self { folder, client, peer, is_secure: pair.is_some(), process: None, watcher };
         server.run();
         Some(server)
     }
 
     /// Its endpoint.
-    pub(crate) fn url(&self) -> String {
-        let (scheme, host) = if self.pair.is_some() { ("https", "localhost") } else { ("http", "127.0.0.1") };
+    pub fn url(&self) -> String {
+        let (scheme, host) = if self.is_secure { ("https", "localhost") } else { ("http", "127.0.0.1") };
         format!("{scheme}://{host}:{}", self.client.port())
     }
 
     /// The file of its certificate, which is its own authority.
-    pub(crate) fn certificate(&self) -> String {
+    pub fn certificate(&self) -> String {
         self.folder.join("etcd.pem").to_str().unwrap().to_owned()
     }
 
     /// Starts it on its data, and waits until it accepts requests.
-    pub(crate) fn run(&mut self) {
+    pub fn run(&mut self) {
         let log = File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
         let (client, peer) = (self.url(), format!("http://{}", self.peer));
         let mut etcd = Command::new("etcd");
@@ -75,7 +74,7 @@ impl EtcdServer {
         etcd.args(["--initial-advertise-peer-urls", &peer, "--initial-cluster", &format!("default={peer}")]);
         // A restart extends leases by an election time-out.
         etcd.args(["--election-timeout", "500", "--heartbeat-interval", "50"]);
-        if self.pair.is_some() {
+        if self.is_secure {
             etcd.arg("--cert-file").arg(self.folder.join("etcd.pem"));
             etcd.arg("--key-file").arg(self.folder.join("etcd.key"));
         }
@@ -85,11 +84,10 @@ impl EtcdServer {
         let child = self.process.insert(child);
         let log = self.folder.join("log");
         let says = || fs::read_to_string(&log).unwrap_or_default();
-        let is_ready = wait_until(|| {
+        wait_until("etcd accepts requests", || {
             assert!(child.try_wait().unwrap().is_none(), "etcd ended: {}", says());
             says().matches(READY).count() > before
         });
-        assert!(is_ready, "etcd doesn't answer: {}", says());
     }
 
     fn log(&self) -> String {
@@ -97,22 +95,22 @@ impl EtcdServer {
     }
 
     /// Kills it, as a crash would.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let Some(mut child) = self.process.take() else { return };
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
     /// Removes its data while it doesn't run.
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         fs::remove_dir_all(self.folder.join("data")).unwrap();
     }
 
     /// Runs `etcdctl` with these arguments. Returns its output.
-    pub(crate) fn control(&self, arguments: &[&str]) -> String {
+    pub fn control(&self, arguments: &[&str]) -> String {
         let mut control = Command::new("etcdctl");
         control.env("ETCDCTL_API", "3").args(["--endpoints", &self.url()]).args(arguments);
-        if self.pair.is_some() {
+        if self.is_secure {
             control.args(["--cacert", &self.certificate()]);
         }
         let output = control.output().unwrap();
@@ -122,7 +120,7 @@ impl EtcdServer {
     }
 
     /// The number of keys under the prefix of writers.
-    pub(crate) fn registered(&self) -> usize {
+    pub fn registered(&self) -> usize {
         self.control(&["get", "--prefix", "--keys-only", "/forebay/writers/"]).matches("/forebay/").count()
     }
 }

@@ -1,12 +1,5 @@
 //! OpenStack Swift of a test's own: the four servers, their rings and a memcached on free ports, in a folder under the temporary one.
-//! Its proxy speaks S3 too. Used by the tests of several crates; it needs nothing but std.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by it, and says why it is skipped"
-)]
+//! Its proxy speaks S3 too.
 
 mod client;
 mod configuration;
@@ -20,10 +13,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::free_port::free_port;
+use crate::ports::free_port;
+use crate::skipped;
+use crate::wait::PATIENCE;
 pub use client::Client;
 
-const PATIENCE: Duration = Duration::from_mins(1);
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// The user that may do everything in account `AUTH_test`, for Swift and for S3.
@@ -67,7 +61,7 @@ impl SwiftServer {
     /// Running servers; `None`, and a message, where Swift isn't installed.
     pub fn start() -> Option<Self> {
         if !["swift-proxy-server", "swift-object-server", "memcached"].into_iter().all(is_installed) {
-            eprintln!("skipped: Swift isn't installed (cargo xtask services)");
+            skipped::report("Swift isn't installed (cargo xtask services)");
             return None;
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

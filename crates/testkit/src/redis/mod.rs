@@ -1,12 +1,7 @@
-//! A Redis server of a test's own: a folder under the temporary one, a socket in it. Used by the tests of several crates; it needs
-//! nothing but std.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by it, and says why it is skipped"
-)]
+//! A Redis server of a test's own: a folder under the temporary one, a socket in it.
+
+pub mod cluster;
+pub mod sentinels;
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -17,17 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_mins(1);
-static NUMBER: AtomicU32 = AtomicU32::new(0);
+use crate::skipped;
+use crate::wait::PATIENCE;
 
-/// Waits until something is so.
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it isn't so after {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// A server that ends with its test, however that ends.
 pub struct RedisServer {
@@ -98,7 +86,7 @@ impl RedisServer {
     fn start_as(configuration: Option<&str>, settings: &[&str]) -> Option<Self> {
         match Command::new("redis-server").arg("--version").output() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                eprintln!("skipped: Redis isn't installed (apt install redis-server)");
+                skipped::report("Redis isn't installed (apt install redis-server)");
                 return None;
             }
             other => drop(other.unwrap()),

@@ -1,8 +1,8 @@
 //! A master, its replica, and three sentinels that watch them.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use crate::free_port::free_port;
-use crate::redis_server::{RedisServer, wait_until};
+use crate::ports::free_port;
+use crate::redis::RedisServer;
+use crate::wait::wait_until;
 
 /// What the sentinels call the master.
 pub const NAME: &str = "live";

@@ -1,9 +1,5 @@
 //! A PostgreSQL server of a test's own: a data directory under the temporary one, a socket in it, and a proxy before it that
-//! cuts and freezes connections. Used by the tests of several crates; it needs nothing but std.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by it, and says why it is skipped")]
-
-pub mod proxy;
+//! cuts and freezes connections.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -16,7 +12,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::skipped;
+use crate::wait::PATIENCE;
+
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// A server that ends with its test, however that ends.
@@ -50,7 +48,7 @@ impl PostgresServer {
     /// A folder without a server in it.
     fn prepare(settings: Vec<String>) -> Option<Self> {
         let Some(programs) = programs() else {
-            eprintln!("skipped: PostgreSQL isn't installed (apt install postgresql)");
+            skipped::report("PostgreSQL isn't installed (apt install postgresql)");
             return None;
         };
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -1,12 +1,4 @@
-//! A NATS server of a test's own: a folder under the temporary one, a free port. Used by the tests of several crates and by
-//! campaigns; it needs nothing but std, and what `cargo xtask services` has built.
-#![allow(dead_code, unreachable_pub, unused_imports, missing_docs, reason = "each test takes of it what it needs")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by it, and says why it is skipped"
-)]
+//! A NATS server of a test's own: a folder under the temporary one, a free port. It needs what `cargo xtask services` has built.
 
 mod client;
 
@@ -18,10 +10,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::free_port::free_address;
+use crate::ports::free_address;
+use crate::skipped;
+use crate::tools::tool;
+use crate::wait::PATIENCE;
 pub use client::{Client, Message};
 
-const PATIENCE: Duration = Duration::from_mins(1);
 /// Room for the largest event and its headers.
 pub const ROOMY: &str = "max_payload: 2MB\n";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -44,13 +38,13 @@ impl NatsServer {
 
     /// The same with a configuration of its own beside its address and its folder.
     pub fn start_with(configuration: &str) -> Option<Self> {
-        Self::start_from(program(), configuration)
+        Self::start_from(tool("nats/nats-server"), configuration)
     }
 
     /// The same of a program that stands there.
     pub fn start_from(program: PathBuf, configuration: &str) -> Option<Self> {
         if !program.is_file() {
-            eprintln!("skipped: NATS isn't there (cargo xtask services builds it)");
+            skipped::report("NATS isn't there (cargo xtask services builds it)");
             return None;
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -130,10 +124,4 @@ impl Drop for NatsServer {
         drop(self.watcher.stdin.take());
         let _ = self.watcher.wait();
     }
-}
-
-/// Where `cargo xtask services` puts it, as tests of crates know it.
-fn program() -> PathBuf {
-    let target = Path::new(option_env!("CARGO_TARGET_TMPDIR").unwrap_or_default()).parent().unwrap();
-    target.join("tools/nats/nats-server")
 }

@@ -1,8 +1,8 @@
 //! A cluster of three masters with a replica each.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
-use crate::free_port::free_port;
-use crate::redis_server::{RedisServer, Value, wait_until};
+use crate::ports::free_port;
+use crate::redis::{RedisServer, Value};
+use crate::wait::wait_until;
 
 const MASTERS: usize = 3;
 const LAST_SLOT: u16 = 16_383;

@@ -1,6 +1,4 @@
 //! Ports for servers that tests, benchmarks and campaigns start. Used by several crates; it needs nothing but std.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each takes of it what it needs")]
-#![allow(clippy::panic, reason = "where no port is free nothing can be tested")]
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};

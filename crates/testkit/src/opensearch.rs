@@ -1,12 +1,4 @@
-//! An OpenSearch server of a test's own: a folder under the temporary one, a free port. Used by the tests of several crates and by
-//! campaigns; it needs nothing but std, a Java runtime, and what `cargo xtask services` has fetched.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test takes of it what it needs")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by it, and says why it is skipped"
-)]
+//! An OpenSearch server of a test's own: a folder under the temporary one, a free port. It needs a Java runtime, what `cargo xtask services` has fetched.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -16,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::skipped;
+use crate::tools::tool;
 
 /// A Java program that begins on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -33,6 +28,8 @@ public class Run { public static void main(String[] arguments) throws Exception 
     Thread.sleep(Long.MAX_VALUE);
 } }
 "#;
+/// The folder of its programs.
+const JARS: &str = "opensearch/lib";
 /// What the log says when the server is there, with its address behind.
 const LISTENS: &str = "HttpServerTransport] publish_address {";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -59,12 +56,12 @@ pub struct Answer {
 impl OpenSearch {
     /// A running server; `None`, and a message, where it wasn't fetched.
     pub fn start() -> Option<Self> {
-        Self::start_from(jars(), SMALL)
+        Self::start_from(tool(JARS), SMALL)
     }
 
     /// The same with ingest pipelines.
     pub fn start_with_ingest() -> Option<Self> {
-        Self::start_as(jars(), SMALL, true)
+        Self::start_as(tool(JARS), SMALL, true)
     }
 
     /// The same from a folder with its programs, and with options of Java.
@@ -75,7 +72,7 @@ impl OpenSearch {
     fn start_as(jars: PathBuf, options: &'static [&'static str], has_ingest: bool) -> Option<Self> {
         let java = Command::new("java").arg("-version").stderr(Stdio::null()).status();
         if !jars.is_dir() || java.is_err() {
-            eprintln!("skipped: OpenSearch isn't there (cargo xtask services fetches it)");
+            skipped::report("OpenSearch isn't there (cargo xtask services fetches it)");
             return None;
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -174,11 +171,6 @@ impl Drop for OpenSearch {
         drop(self.watcher.stdin.take());
         let _ = self.watcher.wait();
     }
-}
-
-/// Where `cargo xtask services` puts them, as tests of crates know it.
-fn jars() -> PathBuf {
-    Path::new(option_env!("CARGO_TARGET_TMPDIR").unwrap_or_default()).parent().unwrap().join("tools/opensearch/lib")
 }
 
 /// A base whose next port nobody has, another one for each process and server.

@@ -1,0 +1,21 @@
+//! What tests, benchmarks and campaigns start: servers of stores and proxies before them, each on free ports and in a
+//! folder of its own, which end with the test however that ends. It needs nothing but std, and isn't shipped.
+#![allow(missing_docs, reason = "names of servers and of what they answer say it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by it, and says why it is skipped"
+)]
+
+pub mod etcd;
+pub mod nats;
+pub mod opensearch;
+pub mod ports;
+pub mod postgres;
+pub mod proxy;
+pub mod redis;
+pub mod skipped;
+pub mod swift;
+pub mod tools;
+pub mod wait;
