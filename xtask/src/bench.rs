@@ -118,7 +118,7 @@ const READY_LIMIT: Duration = Duration::from_secs(20);
 /// Runs one benchmark; fails where a figure is short of its bar.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup {
-        binary: workspace::server_binary(arguments.binary.as_deref(), "release")?,
+        binary: workspace::release_binary(arguments.binary.as_deref())?,
         rounds: arguments.rounds.max(1),
         duration: Duration::from_secs(arguments.seconds),
         folder: workspace::scratch_directory("bench")?,

@@ -127,7 +127,7 @@ fn short_with_sqlite3(run: impl FnOnce(Option<PathBuf>) -> Result<()>) -> Result
         println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
         return Ok(());
     }
-    run(Some(workspace::server_binary(None, "dev")?))
+    run(Some(workspace::tested_binary(None)?))
 }
 
 /// A seed that nobody has chosen. It is printed, so that the run can be repeated.

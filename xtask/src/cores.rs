@@ -39,7 +39,7 @@ mod tests {
     fn each_side_has_a_core_and_afterwards_all_are_there_again() {
         let before = sched_getaffinity(None).unwrap();
         if before.count() < 2 {
-            println!("skipped: one core");
+            testkit::skipped::report("one core");
             return;
         }
         let cores_of = |side| on_core_of(side, || Ok(sched_getaffinity(None)?)).unwrap();

@@ -40,7 +40,7 @@ fn has(programs: &[&str], purpose: &str) -> bool {
 
 /// Runs `forebay check`, with the tokens of a deployment.
 fn configurations(deploy: &Path, scratch: &Path) -> Result<()> {
-    let binary = workspace::server_binary(None, "dev")?;
+    let binary = workspace::tested_binary(None)?;
     let tokens = scratch.join("tokens.json");
     for (name, scopes) in [("gateways", "deliver"), ("operator", "admin,read"), ("shop", "ingest")] {
         let mut new = Command::new(&binary);

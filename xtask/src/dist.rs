@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn units_are_rated_well() {
         if !has_program("systemd-analyze") {
-            eprintln!("skipped: systemd-analyze is missing");
+            testkit::skipped::report("systemd-analyze is missing");
             return;
         }
         for name in UNITS {

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 
-use crate::free_port::free_port;
 use crate::http::{self, Connection};
 use crate::metrics;
 use crate::server::{Launch, Role};
@@ -24,6 +23,7 @@ use crate::two_services::{Sink, gateway_config, writer_config};
 use crate::workspace;
 use layout::{GATEWAYS, Ports, WRITERS};
 use state::{Kind, Member, State};
+use testkit::ports::free_port;
 
 /// Options of `cargo xtask lab`.
 #[derive(clap::Args)]
@@ -73,7 +73,7 @@ pub(crate) fn short() -> Result<()> {
         println!("left out: HAProxy or PostgreSQL is missing, which `cargo xtask services` installs");
         return Ok(());
     }
-    let binary = workspace::server_binary(None, "dev")?;
+    let binary = workspace::tested_binary(None)?;
     let lab = Lab { folder: workspace::target_directory()?.join(format!("lab-{}", std::process::id())) };
     let is_free = |ports: &Ports| ports.all().all(|address| refuse_used(address).is_ok());
     let ports = std::iter::repeat_with(|| Ports::from(free_port())).find(is_free).context("no ports are free")?;
@@ -95,7 +95,7 @@ pub(crate) fn short() -> Result<()> {
 fn binary(given: Option<&Path>) -> Result<PathBuf> {
     let built = workspace::target_directory()?.join("release").join("forebay");
     let found = given.or_else(|| built.is_file().then_some(&*built));
-    workspace::server_binary(found, "release")
+    workspace::tested_binary(found)
 }
 
 /// Where its files are.

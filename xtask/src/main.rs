@@ -12,8 +12,6 @@ mod deployments;
 mod dist;
 mod docker;
 mod duckdb;
-#[path = "../../crates/sink/tests/free_port/mod.rs"]
-mod free_port;
 mod http;
 mod image;
 mod kubernetes_schema;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::free_port::free_address;
 use crate::http::Connection;
 use crate::metrics;
+use testkit::ports::free_address;
 
 /// What a process of the server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::free_port::free_address;
+use testkit::ports::free_address;
 
 /// An answer takes so many times as long.
 const SLOWER: u32 = 10;

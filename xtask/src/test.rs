@@ -13,8 +13,8 @@ const THREADS: &str = "3";
 pub(crate) const STEPS: &[Step] = &[
     ("tests", || run(cargo().arg("test").args(TESTED).env("RUST_TEST_THREADS", THREADS))),
     ("power cuts without checksums are noticed", || {
-        let test = ["test", "--package", "journal", "--features", "mutant-no-checksum", "--test", "power_cuts"];
-        run(cargo().args(test).args(["--", "checksum_mutant"]))
+        let test = ["--features", "journal/mutant-no-checksum", "--test", "power_cuts", "--", "checksum_mutant"];
+        run(cargo().arg("test").args(TESTED).args(test))
     }),
     ("short campaign: power cuts", campaign::power_cuts::short),
     ("short campaign: kills", campaign::kills::short),

@@ -62,20 +62,31 @@ pub(crate) fn create_folder_of(path: &Path) -> Result<()> {
 }
 
 /// The packages and features that all tests are built with.
-pub(crate) const TESTED: &[&str] = &["--workspace", "--features", "sink/conformance"];
+pub(crate) const TESTED: &[&str] = &["--workspace", "--exclude", "bench", "--features", "sink/conformance"];
+/// The test of the binary, for which cargo builds it.
+const END_TO_END: &str = "it";
 
-/// The server to be measured: `given`, or the workspace's own, built with `profile`.
-pub(crate) fn server_binary(given: Option<&Path>, profile: &str) -> Result<PathBuf> {
+/// The server of a campaign: `given`, or the one that the tests were built with.
+pub(crate) fn tested_binary(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = given {
-        return path.canonicalize().with_context(|| format!("finding the server {}", path.display()));
+        return existing(path);
     }
-    let mut build = cargo();
-    build.args(["build", "--profile", profile]);
-    // With the features of the tests, which have built it then.
-    build.args(if profile == "dev" { TESTED } else { &["--package", "forebay"] });
-    run(build.args(["--bin", "forebay"]))?;
-    let folder = if profile == "dev" { "debug" } else { profile };
-    Ok(target_directory()?.join(folder).join("forebay"))
+    // `cargo build` would build half of the workspace again: it doesn't know the features that tests add to dependencies.
+    run(cargo().args(["test", "--quiet", "--no-run"]).args(TESTED).args(["--test", END_TO_END]))?;
+    Ok(target_directory()?.join("debug").join("forebay"))
+}
+
+/// The server to be measured: `given`, or a release build.
+pub(crate) fn release_binary(given: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = given {
+        return existing(path);
+    }
+    run(cargo().args(["build", "--release", "--package", "forebay", "--bin", "forebay"]))?;
+    Ok(target_directory()?.join("release").join("forebay"))
+}
+
+fn existing(server: &Path) -> Result<PathBuf> {
+    server.canonicalize().with_context(|| format!("finding the server {}", server.display()))
 }
 
 /// Whether a program of this name stands in the `PATH`.

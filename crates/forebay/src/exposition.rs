@@ -225,7 +225,7 @@ forebay_commit_size_bytes_count 0
         let mut command = Command::new("promtool");
         command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let Ok(mut child) = command.spawn() else {
-            println!("skipped: promtool is not installed");
+            testkit::skipped::report("promtool is not installed");
             return None;
         };
         child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();

@@ -166,12 +166,12 @@ fn compare_pages(found: &[Value], expected: &[String]) {
 #[test]
 fn every_group_of_every_window_is_what_sql_computes() {
     let Some(file) = records() else {
-        println!("skipped: FOREBAY_TEST_RECORDS names no folder with access.ndjson");
+        testkit::skipped::report("FOREBAY_TEST_RECORDS names no folder with access.ndjson");
         return;
     };
     for (window, seconds) in [("1m", 60), ("1h", 3_600), ("1day", 86_400), ("30days", 30 * 86_400)] {
         if compare(&file, window, seconds).is_none() {
-            println!("skipped: sqlite3 is not there");
+            testkit::skipped::report("sqlite3 is not there");
             return;
         }
     }

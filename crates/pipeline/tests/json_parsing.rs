@@ -30,7 +30,10 @@ fn texts() -> Option<BTreeMap<String, Vec<u8>>> {
     let data = data.map_or_else(|| Path::new(WORKSPACE).join("../shared/data"), PathBuf::from);
     let folder = data.join("json_parsing");
     if !folder.is_dir() {
-        println!("skipped: {} is not there; FOREBAY_TEST_RECORDS names the folder of the records", folder.display());
+        testkit::skipped::report(&format!(
+            "{} is not there; FOREBAY_TEST_RECORDS names the folder of the records",
+            folder.display()
+        ));
         return None;
     }
     let text = |entry: std::io::Result<std::fs::DirEntry>| {

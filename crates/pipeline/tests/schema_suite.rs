@@ -121,7 +121,10 @@ fn run(path: &Path, draft: &str, documents: &Documents, tally: &mut Tally) {
 fn the_official_suite_is_passed() {
     let folder = folder();
     if !folder.join("tests").is_dir() {
-        println!("skipped: the suite isn't in {}; `cargo xtask services` fetches it", folder.display());
+        testkit::skipped::report(&format!(
+            "the suite isn't in {}; `cargo xtask services` fetches it",
+            folder.display()
+        ));
         return;
     }
     let documents = remotes(&folder);

@@ -11,12 +11,12 @@ use anyhow::{Context, Result, bail};
 use super::report::{Bar, Row, median};
 use super::{READY_LIMIT, Setup};
 use crate::ab;
-use crate::free_port::free_address;
 use crate::metrics;
 use crate::server::Process;
 use crate::two_services::{Pair, Sink};
 use crate::workspace::{self, has_program, root};
 use crate::wrk::{self, Load};
+use testkit::ports::free_address;
 
 const DISCARDED: Sink<'_> = Sink { name: "none", settings: "kind = \"null\"\n" };
 /// The peer's program, within the repository.

@@ -8,11 +8,11 @@ use anyhow::{Result, bail};
 
 use super::report::{Bar, Row, median};
 use super::{NULL_SINK, READY_LIMIT, Setup};
-use crate::free_port::free_address;
 use crate::metrics;
 use crate::server::{Process, Server};
 use crate::workspace;
 use crate::wrk::{self, Load};
+use testkit::ports::free_address;
 
 /// What one load showed.
 struct Measured {

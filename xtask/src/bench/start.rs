@@ -8,12 +8,12 @@ use anyhow::{Result, bail};
 use super::batch::{self, Until};
 use super::report::{Bar, Row, median};
 use super::{NULL_SINK, READY_LIMIT, Setup};
-use crate::free_port::free_address;
 use crate::metrics;
 use crate::reference::check_loop::Piece;
 use crate::server::{Launch, Role};
 use crate::two_services::{Sink, gateway_config, writer_config};
 use crate::workspace;
+use testkit::ports::free_address;
 
 const STARTS: u32 = 20;
 const KILLS: u32 = 5;

@@ -53,7 +53,7 @@ pub(crate) fn short() -> Result<()> {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("batches: {} copies, {} kills, --seed {seed}", options.copies, options.kills);
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let records = records(options.file.as_deref())?;
     let launch = Launch::new(&binary, &folder, None)?;

@@ -47,7 +47,7 @@ const PATIENCE: Duration = Duration::from_mins(3);
 pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     let records = records(options.file.as_deref())?;
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let started = SERVERS.iter().map(|offer| offer.start(Purpose::Content)).collect::<Result<Vec<_>>>()?;
     let mut places: Vec<Place> = started.into_iter().flatten().collect();

@@ -58,13 +58,13 @@ pub(crate) fn short() -> Result<()> {
         println!("left out: to mount a small disk it must be run by root");
         return Ok(());
     }
-    let binary = workspace::server_binary(None, "dev")?;
+    let binary = workspace::tested_binary(None)?;
     cycles_of(&Options { cycles: 3, connections: 16, seed: Some(1), binary: None }, &binary)?;
     small::run(&binary, small::DISKS[0])
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     for disk in small::DISKS {
         small::run(&binary, disk)?;
     }

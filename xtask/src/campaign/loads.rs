@@ -55,7 +55,7 @@ pub(crate) fn short() -> Result<()> {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("load: {} copies, {} kills of client and server each, --seed {seed}", options.copies, options.kills);
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let records = records(options.file.as_deref())?;
     let file = packed(&folder, &records, options.copies)?;

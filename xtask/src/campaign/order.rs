@@ -30,11 +30,11 @@ pub(crate) fn short() -> Result<()> {
         println!("left out: it needs strace, which `cargo xtask services` installs");
         return Ok(());
     }
-    run(&Options { binary: Some(workspace::server_binary(None, "dev")?) })
+    run(&Options { binary: Some(workspace::tested_binary(None)?) })
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let trace = folder.join("trace");
     let launch = Launch::new(&binary, &folder, None)?;

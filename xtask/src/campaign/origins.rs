@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("origins: {} gateways, {} rounds, --seed {seed}", options.origins, options.rounds);
     raise_file_limit()?;
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let idle_timeout = format!("idle_timeout = \"{}s\"\n", IDLE.as_secs());
     let postgres = Kind { store: RemoteStore::Postgres, settings: &idle_timeout, idle_connections_max: 1 };

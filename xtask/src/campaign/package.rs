@@ -19,12 +19,12 @@ use super::kills::oracle::Oracle;
 use super::kills::{acknowledged_while, judge_rows};
 use super::{any_seed, short_with_sqlite3};
 use crate::dist::{Compression, Release, VERSION};
-use crate::free_port::free_address;
 use crate::http::Connection;
 use crate::random::Random;
 use crate::{metrics, workspace};
 use in_flight::{IS_SUCH, InFlight};
 use machine::Machine;
+use testkit::ports::free_address;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -72,7 +72,7 @@ pub(crate) fn short() -> Result<()> {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("package: {} upgrades, {} connections, --seed {seed}", options.upgrades, options.connections);
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     archive::run_twice(&binary, &folder.join("dist"))?;
     let [place, share] = ["machine", "share"].map(|name| folder.join(name));

@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 
 use super::any_seed;
-use crate::workspace::{self, cargo};
+use crate::workspace::{self, TESTED, cargo};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -16,6 +16,9 @@ pub(crate) struct Options {
     seed: Option<u64>,
 }
 
+/// The tests of the journal and of the event log, by their test targets.
+const JOURNAL: &str = "power_cuts";
+const EVENT_LOG: &str = "duplicates";
 /// The test that reads the two variables.
 const TEST: &str = "power_cuts";
 const STATES: &str = "FOREBAY_POWER_CUT_STATES";
@@ -23,27 +26,28 @@ const SEED: &str = "FOREBAY_SEED";
 
 /// As many states as a CI run owes, from a fixed seed, in what the tests have built anyway.
 pub(crate) fn short() -> Result<()> {
-    run_tests(20_000, 1, "dev")
+    run_tests(20_000, 1)
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    run_tests(options.states, options.seed.unwrap_or_else(any_seed), "tooling")
+    run_tests(options.states, options.seed.unwrap_or_else(any_seed))
 }
 
-fn run_tests(states: u64, seed: u64, profile: &str) -> Result<()> {
+fn run_tests(states: u64, seed: u64) -> Result<()> {
     println!("power cuts: {states} states, --seed {seed}");
-    run_test("journal", states, seed, profile)?;
-    run_test("eventlog", states / 10, seed, profile)
+    run_test(JOURNAL, states, seed)?;
+    run_test(EVENT_LOG, states / 10, seed)
 }
 
-fn run_test(package: &str, states: u64, seed: u64, profile: &str) -> Result<()> {
+fn run_test(target: &str, states: u64, seed: u64) -> Result<()> {
     let mut command = cargo();
-    command.args(["test", "--quiet", "--profile", profile, "--package", package, TEST, "--", "--nocapture"]);
+    // With the features of all packages, so that nothing is built again.
+    command.args(["test", "--quiet"]).args(TESTED).args(["--test", target, TEST, "--", "--nocapture"]);
     command.env(STATES, states.to_string()).env(SEED, seed.to_string());
     let printed = workspace::output(&mut command)?;
     print!("{printed}");
     if tests_passed(&printed) == 0 {
-        bail!("no test of package {package} is called `{TEST}`: nothing was checked");
+        bail!("no test of {target} is called `{TEST}`: nothing was checked");
     }
     Ok(())
 }

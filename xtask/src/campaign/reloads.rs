@@ -54,7 +54,7 @@ pub(crate) fn short() -> Result<()> {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("reloads: {} of them, {} connections, --seed {seed}", options.reloads, options.connections);
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let launch = Launch::new(&binary, &folder, Some(&Plan::everything().text()))?;
     std::fs::create_dir_all(launch.data.join("folder")).context("making what is no database")?;

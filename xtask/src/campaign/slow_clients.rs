@@ -69,7 +69,7 @@ const STRETCHES: u32 = 5;
 /// A few hundred clients on the server that the tests were built with. Only those with the shortest deadlines come to it, and
 /// how quick the others are says nothing on a machine that does much else.
 pub(crate) fn short() -> Result<()> {
-    let binary = Some(workspace::server_binary(None, "dev")?);
+    let binary = Some(workspace::tested_binary(None)?);
     let options = Options { clients: 400, stay: 13, come: 2, connects: 20_000, rate: 200, measured: 2, binary };
     try_server(&options).map(|_| ())
 }
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn try_server(options: &Options) -> Result<f64> {
     raise_file_limit(options.clients)?;
     println!("slow clients: {} at a time for {} s, {} connects", options.clients, options.stay, options.connects);
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("slow-clients")?;
     let config = "[types.\"*\"]\nroutes = [\"nothing\"]\n\n[sinks.nothing]\nkind = \"null\"\n";
     let launch = Launch::new(&binary, &folder, Some(config))?;

@@ -60,7 +60,7 @@ const DRAIN_LEAST: f64 = 0.5;
 const RETRIES_MOST: f64 = 0.2;
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let (down, others) = start_stores(&options.store)?;
     let mut stand = Stand::start(&binary, &folder, down, others)?;

@@ -45,7 +45,7 @@ pub(crate) fn short<S: Store>() -> Result<()> {
         println!("left out: {} is missing, which `cargo xtask services` installs", S::NAME);
         return Ok(());
     };
-    let binary = Some(workspace::server_binary(None, "dev")?);
+    let binary = Some(workspace::tested_binary(None)?);
     kill_again_and_again(store, &Options { rounds: 3, connections: 16, seed: Some(1), binary })
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn run<S: Store>(options: &Options) -> Result<()> {
 fn kill_again_and_again<S: Store>(mut store: S, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("kills of {}: {} rounds, {} connections, --seed {seed}", S::NAME, options.rounds, options.connections);
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let configuration = format!("[types.\"*\"]\nroutes = [\"store\"]\n\n[sinks.store]\n{}", store.sink());
     let launch = Launch::new(&binary, &folder, Some(&configuration))?;

@@ -36,7 +36,7 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 pub(crate) fn run(options: &Options) -> Result<()> {
     let file = options.file.clone().map_or_else(given_records, Ok)?;
     let records = records(Some(&file))?;
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let started = SERVERS.iter().map(|offer| offer.start(Purpose::Content)).collect::<Result<Vec<_>>>()?;
     let mut places: Vec<Place> = started.into_iter().flatten().collect();

@@ -59,7 +59,7 @@ pub(crate) fn short() -> Result<()> {
         println!("left out: PostgreSQL is missing, which `cargo xtask services` installs");
         return Ok(());
     };
-    let binary = Some(workspace::server_binary(None, "dev")?);
+    let binary = Some(workspace::tested_binary(None)?);
     let drained = Duration::from_mins(2).as_secs();
     break_again_and_again(
         store,
@@ -78,7 +78,7 @@ fn break_again_and_again(mut store: Postgres, options: &Options) -> Result<()> {
     println!(
         "two services: {faults} faults, {gateway_kills} kills of gateways, {connections} connections, --seed {seed}"
     );
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let mut site = Site::start(&binary, &folder, &store.sink())?;
     let clients = Clients::start(site.intakes(), connections, seed)?;

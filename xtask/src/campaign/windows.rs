@@ -85,7 +85,7 @@ pub(crate) fn short() -> Result<()> {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("windows: {} rounds, {} connections, --seed {seed}", options.rounds, options.connections);
-    let binary = workspace::server_binary(options.binary.as_deref(), "release")?;
+    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let launch = Launch::new(&binary, &folder, Some(CONFIG))?;
     let world = Arc::new(World {

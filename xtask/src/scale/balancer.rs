@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::free_port::free_address;
 use crate::server::Process;
 use crate::workspace;
+use testkit::ports::free_address;
 
 const READY_LIMIT: Duration = Duration::from_secs(10);
 

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::docker::{self, Docker};
-use crate::free_port::free_address;
 use crate::http::Connection;
 use crate::{image, workspace};
+use testkit::ports::free_address;
 
 /// The user of the image.
 pub(super) const USER: u32 = 65532;

@@ -108,7 +108,7 @@ pub(crate) fn short() -> Result<()> {
         }
     };
     let setup = Setup {
-        binary: workspace::server_binary(None, "dev")?,
+        binary: workspace::tested_binary(None)?,
         rounds: 1,
         folder: workspace::scratch_directory("image")?,
     };

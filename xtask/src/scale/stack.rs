@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::docker::{self, Docker, Image};
-use crate::free_port::free_port;
 use crate::http::{self, Connection};
 use crate::{image, workspace};
+use testkit::ports::free_port;
 
 const NAME: &str = "forebay";
 /// The target image of the rolling update: the same image with another name.

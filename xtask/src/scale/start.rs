@@ -80,7 +80,7 @@ fn check(site: &Site, container: &Container) -> Result<()> {
 
 /// Checks that a new named volume belongs to the image's user, also with a read-only root.
 fn fresh_volume(site: &Site) -> Result<()> {
-    let address = crate::free_port::free_address();
+    let address = testkit::ports::free_address();
     let mut run = site.docker.command();
     run.args(["run", "--detach", "--name", "fresh", "--network", "host", "--read-only", "--cap-drop", "ALL"]);
     run.args(["--volume", "fresh:/data", "--env", "FOREBAY_GATEWAY_ADMIN=127.0.0.1:0"]);

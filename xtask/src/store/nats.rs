@@ -7,10 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::Store;
-use server::NatsServer;
-
-#[path = "../../../crates/sink/tests/nats_server/mod.rs"]
-mod server;
+use testkit::nats::{NatsServer, ROOMY};
 
 /// The stream that events become messages of, and their subjects.
 const STREAM: &str = "EVENTS";
@@ -23,7 +20,7 @@ impl Store for Nats {
     const NAME: &'static str = "NATS";
 
     fn start() -> Result<Option<Self>> {
-        Ok(NatsServer::start_from(crate::nats::program()?, server::ROOMY).map(Self))
+        Ok(NatsServer::start_from(crate::nats::program()?, ROOMY).map(Self))
     }
 
     fn sink(&self) -> String {

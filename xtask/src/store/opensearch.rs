@@ -13,10 +13,7 @@ use serde_json::value::RawValue;
 
 use super::{BulkLoaded, Store};
 use crate::opensearch::programs;
-use server::{OpenSearch as Node, SMALL, try_ask};
-
-#[path = "../../../crates/sink/tests/opensearch_server/mod.rs"]
-mod server;
+use testkit::opensearch::{OpenSearch as Node, SMALL, try_ask};
 
 /// Of a server that is to be filled: compiled as it would be in earnest, with memory enough for what is on its way.
 const LARGE: &[&str] = &["-Xms1g", "-Xmx1g"];

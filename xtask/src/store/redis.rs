@@ -10,11 +10,8 @@ use anyhow::{Context, Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BulkLoaded, Shared, Store};
-use crate::free_port::free_port;
-use server::{RedisServer, Value};
-
-#[path = "../../../crates/sink/tests/redis_server/mod.rs"]
-mod server;
+use testkit::ports::free_port;
+use testkit::redis::{RedisServer, Value};
 
 /// Entries that are read at a time.
 const PAGE: &str = "10000";

@@ -14,10 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BulkLoaded, Store};
 use crate::workspace::has_program;
-use server::{Client, KEY, Part, SwiftServer, USER};
-
-#[path = "../../../crates/sink/tests/swift_server/mod.rs"]
-mod server;
+use testkit::swift::{Client, KEY, Part, SwiftServer, USER};
 
 /// What the sink stores in.
 const CONTAINER: &str = "events";

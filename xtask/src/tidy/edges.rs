@@ -26,7 +26,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("writer", &["access", "clock", "event", "sink", "tls"]),
     ("load", &["clock", "event", "pipeline", "tls"]),
-    ("xtask", &["event", "load", "sink"]),
+    ("testkit", &[]),
+    ("xtask", &["event", "load", "sink", "testkit"]),
 ];
 
 /// Crates of others that some of ours may not use, and why.

@@ -269,11 +269,11 @@ fn by_sql(file: &Path) -> Option<Rows> {
 #[test]
 fn the_results_of_real_records_are_those_of_sql_over_the_raw_file() {
     let Some(file) = records() else {
-        println!("skipped: FOREBAY_TEST_RECORDS names no folder with access.ndjson");
+        testkit::skipped::report("FOREBAY_TEST_RECORDS names no folder with access.ndjson");
         return;
     };
     let Some(wanted) = by_sql(&file) else {
-        println!("skipped: sqlite3 is not there");
+        testkit::skipped::report("sqlite3 is not there");
         return;
     };
     let stand = Stand::new(&config(&MINUTES.replace("lateness = \"1m\"", "lateness = \"1h\"")));

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::postgres_server::PostgresServer;
-use crate::postgres_server::proxy::Proxy;
 use crate::support::{Folder, Server, exchange, forebay, wait_until};
+use testkit::postgres::PostgresServer;
+use testkit::proxy::Proxy;
 
 /// A store behind the program.
 struct Store<'a> {
@@ -179,7 +179,7 @@ fn a_backup_goes_on_with_postgres() {
 
 /// A stream, which has each event once by the cursor alone.
 fn with_redis(work: impl Fn(&Store<'_>)) {
-    use crate::redis_server::RedisServer;
+    use testkit::redis::RedisServer;
     let Some(redis) = RedisServer::start() else { return };
     let proxy = Proxy::start(&redis.socket());
     let numbers = || {
@@ -201,7 +201,7 @@ fn a_backup_goes_on_with_redis() {
 }
 
 fn with_nats(work: impl Fn(&Store<'_>)) {
-    use crate::nats_server::NatsServer;
+    use testkit::nats::NatsServer;
     let Some(nats) = NatsServer::start() else { return };
     let numbers = || {
         let messages = nats.client().messages("EVENTS", "events.access");
@@ -266,7 +266,7 @@ fn a_backup_goes_on_with_a_directory_of_files() {
 
 /// Objects of Swift, behind whose listing both may be.
 fn with_swift(work: impl Fn(&Store<'_>)) {
-    use crate::swift_server::{KEY, SwiftServer, USER};
+    use testkit::swift::{KEY, SwiftServer, USER};
     let Some(swift) = SwiftServer::start() else { return };
     let numbers = || {
         swift.update_listings();
@@ -295,7 +295,7 @@ fn a_backup_goes_on_with_swift() {
 }
 
 fn with_elasticsearch(work: impl Fn(&Store<'_>)) {
-    use crate::opensearch_server::OpenSearch;
+    use testkit::opensearch::OpenSearch;
     let Some(opensearch) = OpenSearch::start() else { return };
     let numbers = || {
         opensearch.done("POST", "/access-*/_refresh", "");

@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::free_port::free_address;
 use crate::support::{Folder, Running, Server, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
+use testkit::ports::free_address;
 
 const DRAINED: &str = "everything is stored: ";
 

@@ -27,7 +27,7 @@ fn packages() -> PathBuf {
 pub(crate) fn is_there() -> bool {
     let is_there = packages().is_dir();
     if !is_there {
-        eprintln!("skipped: DuckDB isn't there (cargo xtask services fetches it)");
+        testkit::skipped::report("DuckDB isn't there (cargo xtask services fetches it)");
     }
     is_there
 }

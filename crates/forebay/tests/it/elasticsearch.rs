@@ -7,9 +7,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::opensearch_server::OpenSearch;
-use crate::postgres_server::proxy::Proxy;
 use crate::support::{Folder, Server, exchange, forebay};
+use testkit::opensearch::OpenSearch;
+use testkit::proxy::Proxy;
 
 const TEMPLATE: &str = r#"{
     "index_patterns": ["access-*"],

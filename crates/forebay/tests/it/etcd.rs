@@ -3,14 +3,14 @@
 
 use std::time::{Duration, Instant};
 
-use crate::etcd_server::EtcdServer;
-use crate::free_port::free_address;
 use crate::marks::{expect_refusal, two_databases};
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, forebay, wait_until};
 use crate::tls::Pair;
 use crate::two_services::BackEnd;
 use crate::upstreams::{FrontEnd, NULL, warehouse, writer_on};
+use testkit::etcd::EtcdServer;
+use testkit::ports::free_address;
+use testkit::postgres::PostgresServer;
 
 const LEASE: Duration = Duration::from_secs(3);
 /// Longer than any test.
@@ -232,7 +232,8 @@ fn a_user_with_a_password_may_use_the_prefix_only_also_after_etcd_forgot_the_tok
 
 #[test]
 fn etcd_with_tls_is_trusted_by_its_authority_only() {
-    let Some(etcd) = EtcdServer::start_with(Some(Pair::new())) else { return };
+    let pair = Pair::new();
+    let Some(etcd) = EtcdServer::start_with(Some((&pair.certificate, &pair.key))) else { return };
     let folder = Folder::new();
     let ca = format!("ca = \"{}\"", etcd.certificate());
     let _one = writer(&folder, "one", &etcd, &ca, NULL);

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use crate::free_port::free_address;
 use crate::support::{Folder, Server, forebay};
 use crate::two_services::BackEnd;
+use testkit::ports::free_address;
 
 /// Runs `forebay health`; returns its exit code and its error output.
 fn health(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {

@@ -26,10 +26,6 @@ mod duckdb;
 mod elasticsearch;
 #[cfg(feature = "postgres")]
 mod etcd;
-#[cfg(feature = "postgres")]
-mod etcd_server;
-#[path = "../../../sink/tests/free_port/mod.rs"]
-mod free_port;
 mod hard_payloads;
 mod health;
 mod load;
@@ -47,36 +43,16 @@ mod memory_limit;
 mod mended;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod nats;
-#[cfg(all(feature = "nats", feature = "postgres"))]
-#[path = "../../../sink/tests/nats_server/mod.rs"]
-mod nats_server;
 #[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
 mod objects_back;
-#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
-#[path = "../../../sink/tests/opensearch_server/mod.rs"]
-mod opensearch_server;
 mod output;
 mod parquet;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "postgres")]
-#[path = "../../../sink/tests/postgres_server/mod.rs"]
-mod postgres_server;
 mod proxies;
 mod read_back;
 #[cfg(all(feature = "postgres", feature = "redis"))]
 mod redis;
-#[cfg(all(feature = "postgres", feature = "redis"))]
-#[path = "../../../sink/tests/redis_server/clustered.rs"]
-#[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
-mod redis_clustered;
-#[cfg(all(feature = "postgres", feature = "redis"))]
-#[path = "../../../sink/tests/redis_server/mod.rs"]
-mod redis_server;
-#[cfg(all(feature = "postgres", feature = "redis"))]
-#[path = "../../../sink/tests/redis_server/watched.rs"]
-#[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
-mod redis_watched;
 mod reload;
 mod roles;
 mod schemas;
@@ -88,9 +64,6 @@ mod stop_times;
 mod support;
 #[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
 mod swift;
-#[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
-#[path = "../../../sink/tests/swift_server/mod.rs"]
-mod swift_server;
 mod tls;
 mod tokens;
 mod transforms;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::free_port::free_address;
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
+use testkit::ports::free_address;
+use testkit::postgres::PostgresServer;
 
 /// A writer of a table of PostgreSQL, with more settings of its sink.
 fn writer(folder: &Folder, name: &str, listen: &str, url: &str, settings: &str) -> BackEnd {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, wait_until};
+use testkit::postgres::PostgresServer;
 
 const MIB: usize = 1024 * 1024;
 /// How long clients post. `FOREBAY_MEMORY_SECONDS` takes longer.
@@ -41,7 +41,7 @@ impl Group {
                 return Some(group);
             }
         }
-        println!("skipped: no control group with a memory limit can be made here");
+        testkit::skipped::report("no control group with a memory limit can be made here");
         None
     }
 

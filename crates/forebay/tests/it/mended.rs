@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::opensearch_server::OpenSearch;
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, forebay};
+use testkit::opensearch::OpenSearch;
+use testkit::postgres::PostgresServer;
 
 const EVENTS: usize = 1_000;
 /// Those whose kind is `even`, and who are replayed first.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::nats_server::{NatsServer, ROOMY};
-use crate::postgres_server::proxy::Proxy;
 use crate::support::{Folder, Server, wait_until};
 use crate::tls::Pair;
+use testkit::nats::{NatsServer, ROOMY};
+use testkit::proxy::Proxy;
 
 fn start(folder: &Folder, url: &str, settings: &str) -> Server {
     let configuration = format!(

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use crate::support::{Folder, HANGS, Server, wait_until};
-use crate::swift_server::{KEY, Part, SwiftServer, USER};
+use testkit::swift::{KEY, Part, SwiftServer, USER};
 
 /// An answer: status, head, body.
 struct Said {

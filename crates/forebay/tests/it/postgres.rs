@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, exchange, wait_until};
+use testkit::postgres::PostgresServer;
 
 fn start(folder: &Folder, postgres: &PostgresServer) -> Server {
     start_on(folder, &postgres.url(), "")

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::free_port::free_address;
 use crate::support::{Folder, Running, Server, exchange, wait_until};
+use testkit::ports::free_address;
 
 /// The address of a client that is neither a proxy nor a gateway.
 const CLIENT: &str = "127.0.0.9";
@@ -37,7 +37,7 @@ impl Kind {
     #[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
     fn start(self, folder: &Folder, gateways: [SocketAddr; 2]) -> Option<Proxy> {
         if Command::new(self.program()).arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-            println!("skipped: there is no {}; `cargo xtask services` installs it", self.program());
+            testkit::skipped::report(&format!("there is no {}; `cargo xtask services` installs it", self.program()));
             return None;
         }
         let address = free_address();

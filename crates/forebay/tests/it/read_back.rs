@@ -106,7 +106,7 @@ fn what_was_posted_is_read_back_byte_for_byte() {
 #[test]
 fn real_records_are_read_back() {
     let Some(records) = std::env::var_os("FOREBAY_TEST_RECORDS") else {
-        println!("skipped: FOREBAY_TEST_RECORDS names no folder");
+        testkit::skipped::report("FOREBAY_TEST_RECORDS names no folder");
         return;
     };
     let text = std::fs::read_to_string(std::path::Path::new(&records).join("access.ndjson")).unwrap();

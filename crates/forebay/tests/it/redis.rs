@@ -4,13 +4,13 @@ mod replays;
 
 use std::path::Path;
 
-use crate::free_port::free_port;
-use crate::postgres_server::proxy::Proxy;
-use crate::redis_clustered::Cluster;
-use crate::redis_server::{RedisServer, Value};
-use crate::redis_watched::{NAME, Watched};
 use crate::support::{Folder, Server, wait_until};
 use crate::tls::Pair;
+use testkit::ports::free_port;
+use testkit::proxy::Proxy;
+use testkit::redis::cluster::Cluster;
+use testkit::redis::sentinels::{NAME, Watched};
+use testkit::redis::{RedisServer, Value};
 
 fn start(folder: &Folder, url: &str, settings: &str) -> Server {
     let configuration =

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::free_port::free_address;
-#[cfg(feature = "postgres")]
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
+use testkit::ports::free_address;
+#[cfg(feature = "postgres")]
+use testkit::postgres::PostgresServer;
 
 /// Runs a command to its end, and gives its exit code and all that it prints.
 fn run(variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {

@@ -6,9 +6,9 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::free_port::free_address;
 use crate::support::{Folder, HANGS, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::BackEnd;
+use testkit::ports::free_address;
 
 #[test]
 fn what_is_posted_is_stored_once_through_a_kill_and_a_stop() {

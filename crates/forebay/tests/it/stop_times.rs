@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::free_port::free_address;
 use crate::support::{Folder, HANGS, Server, exchange, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
+use testkit::ports::free_address;
 
 /// The whole response to a GET on a connection of its own.
 fn get(address: SocketAddr, path: &str) -> String {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::free_port::free_address;
+use testkit::ports::free_address;
 
 /// What takes longer than this hangs. It says nothing about speed: a test that waits fails instead of waiting for ever,
 /// and shows what it saw last.

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::directory::{Known, codings, random, read};
-use crate::postgres_server::proxy::Proxy;
 use crate::support::{Folder, Server, wait_until};
-use crate::swift_server::{KEY, Part, SwiftServer, USER};
+use testkit::proxy::Proxy;
+use testkit::swift::{KEY, Part, SwiftServer, USER};
 
 /// Many small objects, so that kills meet them being written.
 const RULES: &str =

@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::free_port::free_address;
 use crate::support::{Folder, Running, Server, after, exchange, forebay, payloads, wait_until};
+use testkit::ports::free_address;
 
 /// A writer; killed when it is dropped.
 pub(crate) struct BackEnd {

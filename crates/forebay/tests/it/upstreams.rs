@@ -5,12 +5,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::free_port::free_address;
-use crate::postgres_server::PostgresServer;
-use crate::postgres_server::proxy::Proxy;
 use crate::support::{Folder, Server, exchange, payloads, wait_until};
 use crate::tls::Pair;
 use crate::two_services::{BackEnd, gateway};
+use testkit::ports::free_address;
+use testkit::postgres::PostgresServer;
+use testkit::proxy::Proxy;
 
 pub(crate) const NULL: &str = "[sinks.warehouse]\nkind = \"null\"\n";
 

@@ -15,7 +15,10 @@ fn folder() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("skipped: {} is not there; FOREBAY_DATA names the folder of the records", folder.display());
+    testkit::skipped::report(&format!(
+        "{} is not there; FOREBAY_DATA names the folder of the records",
+        folder.display()
+    ));
     None
 }
 

@@ -12,8 +12,6 @@ mod cors;
 mod duplicates;
 mod events;
 mod fairness;
-#[path = "../../../sink/tests/free_port/mod.rs"]
-mod free_port;
 mod json_parsing;
 mod pages;
 mod probes;

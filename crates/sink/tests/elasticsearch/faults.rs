@@ -6,8 +6,8 @@ use std::time::Duration;
 use sink::{Report, SinkError};
 
 use crate::events::{deliver, plain};
-use crate::opensearch_server::OpenSearch;
 use crate::stand::{Stand, server, set_up};
+use testkit::opensearch::OpenSearch;
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_ELASTICSEARCH_CUTS=all` each byte is.
 const CUT_STEP: usize = 29;

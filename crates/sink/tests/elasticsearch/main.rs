@@ -7,14 +7,7 @@ mod documents;
 #[path = "../postgres/events.rs"]
 mod events;
 mod faults;
-#[path = "../free_port/mod.rs"]
-mod free_port;
 mod gate;
-#[path = "../opensearch_server/mod.rs"]
-mod opensearch_server;
-#[path = "../postgres_server/proxy.rs"]
-#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
-mod proxy;
 mod reading;
 mod refusals;
 mod rolled;

@@ -11,9 +11,9 @@ use sink::{Report, Sink, SinkConfig, SinkError};
 use tokio::sync::Notify;
 
 use crate::events::{id, plain};
-use crate::free_port::free_address;
 use crate::stand::config;
 use crate::stand_in::{ABOUT, Request, StandIn, outcomes};
+use testkit::ports::free_address;
 
 fn sink(config: ElasticsearchConfig) -> Sink {
     Sink::new(SinkConfig::Elasticsearch(config))

@@ -6,9 +6,9 @@ use sink::{Batch, Record, Report, Sink, SinkConfig};
 
 use crate::events::{batch_named, batch_of, deliver, id, plain};
 use crate::gate::Gate;
-use crate::opensearch_server::OpenSearch;
 use crate::stand::{Stand, config, server};
 use crate::stand_in::{ABOUT, StandIn, outcomes};
+use testkit::opensearch::OpenSearch;
 
 /// The day on which the events of these tests were received.
 const DAY: &str = "2035-10-07";

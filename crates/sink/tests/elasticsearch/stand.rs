@@ -9,8 +9,8 @@ use serde_json::Value;
 use sink::elasticsearch::{Conflict, ElasticsearchConfig, Shape, Target};
 use sink::{Sink, SinkConfig};
 
-use crate::opensearch_server::OpenSearch;
-use crate::proxy::Proxy;
+use testkit::opensearch::OpenSearch;
+use testkit::proxy::Proxy;
 
 /// What indices of the tests are like: nothing is made of what stands in documents, so that any payload can.
 const TEMPLATE: &str = r#"{

@@ -5,9 +5,9 @@ use sink::Sink;
 use sink::conformance::{Subject, check, sequences};
 use sink::remote::RemoteStore;
 
-use crate::proxy::Hindrance;
 use crate::stand::{Stand, server};
 use crate::through_writer::{Offers, Through};
+use testkit::proxy::Hindrance;
 
 /// Random sequences.
 const SEQUENCES: u32 = 48;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use sink::{Cursor, SinkError};
 
 use crate::events::{deliver, lane, plain};
-use crate::nats_server::NatsServer;
 use crate::stand::{Stand, server};
+use testkit::nats::NatsServer;
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_NATS_CUTS=all` each byte is.
 const CUT_STEP: usize = 61;

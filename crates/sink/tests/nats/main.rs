@@ -5,13 +5,6 @@ mod conformance;
 #[path = "../postgres/events.rs"]
 mod events;
 mod faults;
-#[path = "../free_port/mod.rs"]
-mod free_port;
-#[path = "../nats_server/mod.rs"]
-mod nats_server;
-#[path = "../postgres_server/proxy.rs"]
-#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
-mod proxy;
 mod refusals;
 mod stand;
 mod streams;

@@ -3,8 +3,8 @@
 use sink::{Report, SinkError};
 
 use crate::events::{batch, deliver, plain};
-use crate::nats_server::{NatsServer, ROOMY};
 use crate::stand::{Stand, server};
+use testkit::nats::{NatsServer, ROOMY};
 
 /// A pair of keys in NATS' own documentation.
 const SEED: &str = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";

@@ -8,8 +8,8 @@ use event::EventId;
 use sink::nats::{Creation, NatsConfig};
 use sink::{Sink, SinkConfig};
 
-use crate::nats_server::NatsServer;
-use crate::proxy::Proxy;
+use testkit::nats::NatsServer;
+use testkit::proxy::Proxy;
 
 /// The server, if NATS was built.
 pub(crate) fn server() -> Option<&'static NatsServer> {
@@ -56,7 +56,7 @@ impl<'a> Stand<'a> {
     /// The messages of events, with ids and payloads, in the stream's order.
     pub(crate) fn messages(&self) -> Vec<(EventId, Vec<u8>)> {
         let messages = self.server.client().messages(&self.stream, &format!("{}.>", self.stream));
-        let row = |message: crate::nats_server::Message| {
+        let row = |message: testkit::nats::Message| {
             let id = message.header("Nats-Msg-Id").unwrap();
             // A result's has its revision behind it.
             (id[..36].parse().unwrap(), message.payload)

@@ -5,8 +5,8 @@ use sink::nats::{Creation, NatsConfig};
 use sink::{Cursor, Record, Report, Sink, SinkConfig, Write};
 
 use crate::events::{batch_named, batch_of, deliver, id, lane, plain};
-use crate::nats_server::{NatsServer, ROOMY};
 use crate::stand::{Stand, server};
+use testkit::nats::{NatsServer, ROOMY};
 
 #[tokio::test]
 async fn a_message_is_the_payload_and_says_which_event_it_is() {

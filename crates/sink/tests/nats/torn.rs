@@ -7,8 +7,8 @@ use event::Lane;
 use sink::{Batch, Cursor, Report, Sink, SinkError};
 
 use crate::events::{batch, deliver, id, lane};
-use crate::nats_server::{NatsServer, ROOMY};
 use crate::stand::Stand;
+use testkit::nats::{NatsServer, ROOMY};
 
 /// Bytes that the account may store.
 const ACCOUNT_BYTES: usize = 256 * 1024;

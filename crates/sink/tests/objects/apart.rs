@@ -12,7 +12,7 @@ use sink::{Codec, Refusal, Report, SinkError};
 use crate::events::{batch, deliver};
 use crate::lines;
 use crate::stand::{BOTH, OF_LINES, Protocol, Stand, server};
-use crate::swift_server::{Part, SwiftServer};
+use testkit::swift::{Part, SwiftServer};
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_SWIFT_CUTS=all` each byte is.
 const CUT_STEP: usize = 97;

@@ -4,8 +4,8 @@ use event::EventId;
 use sink::conformance::{Subject, check, sequences};
 use sink::{Codec, Sink};
 
-use crate::proxy::Hindrance;
 use crate::stand::{Protocol, Stand, server};
+use testkit::proxy::Hindrance;
 
 /// Random sequences for each protocol.
 const SEQUENCES: u32 = 6;

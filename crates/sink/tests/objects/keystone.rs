@@ -11,7 +11,7 @@ use sink::{Sink, SinkConfig};
 use crate::events::{deliver, plain};
 use crate::stand::{Protocol, Stand, server};
 use crate::stand_in::{Asked, StandIn};
-use crate::swift_server::SwiftServer;
+use testkit::swift::SwiftServer;
 
 fn keystone(server: &'static SwiftServer, bad_tokens: usize) -> (StandIn, Arc<AtomicUsize>) {
     let given = Arc::<AtomicUsize>::default();

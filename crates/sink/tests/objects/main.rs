@@ -10,19 +10,12 @@ mod conformance;
 #[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
 mod events;
 mod faults;
-#[path = "../free_port/mod.rs"]
-mod free_port;
 mod keystone;
 mod lines;
-#[path = "../postgres_server/proxy.rs"]
-#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
-mod proxy;
 mod reads;
 mod rejections;
 mod stand;
 mod stand_in;
-#[path = "../swift_server/mod.rs"]
-mod swift_server;
 #[path = "../through_writer/mod.rs"]
 mod through_writer;
 mod through_writers;

@@ -4,8 +4,8 @@ use sink::object::over_http::swift::Auth;
 use sink::{Report, Sink, SinkConfig, SinkError};
 
 use crate::events::{deliver, plain};
-use crate::free_port::free_address;
 use crate::stand::{BOTH, Protocol, Stand, server, tempauth};
+use testkit::ports::free_address;
 
 fn misconfigured(answer: &Result<Report, SinkError>) -> &str {
     let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{answer:?}") };

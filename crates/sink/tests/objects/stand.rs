@@ -13,8 +13,8 @@ use sink::object::over_http::swift::{Auth, SwiftConfig};
 use sink::{Codec, ObjectRules, ObjectStore, Prefix, Sink, SinkConfig};
 
 use crate::lines;
-use crate::proxy::Proxy;
-use crate::swift_server::{KEY, SwiftServer, USER};
+use testkit::proxy::Proxy;
+use testkit::swift::{KEY, SwiftServer, USER};
 
 /// The server, if Swift is installed.
 pub(crate) fn server() -> Option<&'static SwiftServer> {

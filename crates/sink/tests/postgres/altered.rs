@@ -4,8 +4,8 @@ use sink::postgres::{Column, Kind, Layout, Partition, PayloadKind};
 use sink::{Batch, Record, Report, Sink, SinkError, TableName, Write};
 
 use crate::events::{RECEIVED_AT, batch, batch_of, deliver, plain};
-use crate::postgres_server::PostgresServer;
 use crate::stand::{Stand, client, server};
+use testkit::postgres::PostgresServer;
 
 const DAY: i64 = 24 * 3_600_000_000;
 

@@ -8,10 +8,10 @@ use sink::postgres::{Partition, PayloadKind};
 use sink::remote::RemoteStore;
 use tokio_postgres::Client;
 
-use crate::postgres_server::PostgresServer;
-use crate::postgres_server::proxy::Hindrance;
 use crate::stand::{Stand, client, server};
 use crate::through_writer::{Offers, Through};
+use testkit::postgres::PostgresServer;
+use testkit::proxy::Hindrance;
 
 /// Random sequences for each kind of payload.
 const SEQUENCES: u32 = 24;

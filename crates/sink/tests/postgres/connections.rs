@@ -8,8 +8,8 @@ use sink::postgres::{Connections, PayloadKind};
 use sink::{Report, SinkError};
 
 use crate::events::{deliver, plain};
-use crate::postgres_server::PostgresServer;
 use crate::stand::{Stand, client, server};
+use testkit::postgres::PostgresServer;
 
 /// As long as a slow machine may take to show what must come.
 const PATIENCE: Duration = Duration::from_mins(1);

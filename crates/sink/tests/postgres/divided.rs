@@ -4,8 +4,8 @@ use sink::postgres::{Conflict, Partition, PayloadKind};
 use sink::{Batch, Cursor, Record, Report, SinkError, Write};
 
 use crate::events::{RECEIVED_AT, batch_of, deliver, id, lane, plain};
-use crate::postgres_server::PostgresServer;
 use crate::stand::{Stand, client, server};
+use testkit::postgres::PostgresServer;
 
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;

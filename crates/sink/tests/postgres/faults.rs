@@ -6,9 +6,9 @@ use sink::postgres::PayloadKind;
 use sink::{Cursor, Report, Sink, SinkError};
 
 use crate::events::{deliver, lane, plain};
-use crate::free_port::free_address;
-use crate::postgres_server::PostgresServer;
 use crate::stand::{Stand, client, server};
+use testkit::ports::free_address;
+use testkit::postgres::PostgresServer;
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_POSTGRES_CUTS=all` each byte is.
 const CUT_STEP: usize = 29;

@@ -7,12 +7,8 @@ mod connections;
 mod divided;
 mod events;
 mod faults;
-#[path = "../free_port/mod.rs"]
-mod free_port;
 mod poisoned;
 mod pooled;
-#[path = "../postgres_server/mod.rs"]
-mod postgres_server;
 mod reading;
 mod rows;
 mod stand;

@@ -6,8 +6,8 @@ use sink::postgres::PayloadKind;
 use sink::{Batch, Refusal, Report, Sink, SinkError};
 
 use crate::events::{batch, plain};
-use crate::postgres_server::PostgresServer;
 use crate::stand::{Stand, client, server};
+use testkit::postgres::PostgresServer;
 
 const BAD: &str = r#"{"a": "bad"}"#;
 

@@ -12,9 +12,9 @@ use sink::postgres::{PayloadKind, Pooler};
 use sink::{Report, SinkError};
 
 use crate::events::plain;
-use crate::free_port::free_port;
-use crate::postgres_server::PostgresServer;
 use crate::stand::{Stand, server};
+use testkit::ports::free_port;
+use testkit::postgres::PostgresServer;
 
 /// A PgBouncer before a server.
 struct Pool {
@@ -28,7 +28,7 @@ impl Pool {
     fn start(server: &PostgresServer, mode: &str, size: usize) -> Option<Self> {
         let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| fs::exists(path).unwrap());
         let Some(program) = program else {
-            eprintln!("skipped: PgBouncer isn't installed (apt install pgbouncer)");
+            testkit::skipped::report("PgBouncer isn't installed (apt install pgbouncer)");
             return None;
         };
         let port = free_port();
@@ -43,7 +43,7 @@ impl Pool {
         );
         fs::write(&settings, text).unwrap();
         let mut pool = Command::new(program);
-        if let Some((user, group)) = crate::postgres_server::account() {
+        if let Some((user, group)) = testkit::postgres::account() {
             pool.uid(user).gid(group);
         }
         let process = pool.arg("-q").arg(settings).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

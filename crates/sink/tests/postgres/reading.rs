@@ -9,8 +9,8 @@ use sink::postgres::{Conflict, Partition, PayloadKind};
 use tokio_postgres::Client;
 
 use crate::events::{batch, batch_of, deliver, id};
-use crate::postgres_server::PostgresServer;
 use crate::stand::{Stand, client, server};
+use testkit::postgres::PostgresServer;
 
 const DAY: i64 = 86_400_000_000;
 

@@ -9,8 +9,8 @@ use sink::postgres::{Conflict, Connections, Layout, Partition, PayloadKind, Post
 use sink::{Sink, SinkConfig};
 use tokio_postgres::{Client, NoTls};
 
-use crate::postgres_server::PostgresServer;
-use crate::postgres_server::proxy::Proxy;
+use testkit::postgres::PostgresServer;
+use testkit::proxy::Proxy;
 
 /// The server, if PostgreSQL is installed.
 pub(crate) fn server() -> Option<&'static PostgresServer> {

@@ -9,10 +9,10 @@ use sink::redis::{Deployment, RedisConfig, Server, Structure};
 use sink::{Batch, Cursor, Record, Sink, SinkConfig, SinkError};
 
 use crate::events::{batch_of, bring_to, lane};
-use crate::proxy::{Hindrance, Proxy};
-use crate::redis_clustered::Cluster;
-use crate::redis_server::{RedisServer, Value};
 use crate::stand::{STREAM, Stand, server, until};
+use testkit::proxy::{Hindrance, Proxy};
+use testkit::redis::cluster::Cluster;
+use testkit::redis::{RedisServer, Value};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};

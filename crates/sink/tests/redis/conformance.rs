@@ -6,10 +6,10 @@ use sink::conformance::{Subject, check, sequences};
 use sink::redis::Structure;
 use sink::remote::RemoteStore;
 
-use crate::proxy::Hindrance;
-use crate::redis_server::Value;
 use crate::stand::{STREAM, Stand, server};
 use crate::through_writer::{Offers, Through};
+use testkit::proxy::Hindrance;
+use testkit::redis::Value;
 
 /// Random sequences for each structure.
 const SEQUENCES: u32 = 48;

@@ -6,8 +6,8 @@ use sink::redis::Structure;
 use sink::{Cursor, Report, SinkError};
 
 use crate::events::{batch, deliver, lane, plain};
-use crate::redis_server::RedisServer;
 use crate::stand::{STREAM, Stand, server};
+use testkit::redis::RedisServer;
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_REDIS_CUTS=all` each byte is.
 const CUT_STEP: usize = 29;

@@ -6,19 +6,6 @@ mod conformance;
 #[path = "../postgres/events.rs"]
 mod events;
 mod faults;
-#[path = "../free_port/mod.rs"]
-mod free_port;
-#[path = "../postgres_server/proxy.rs"]
-#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
-mod proxy;
-#[path = "../redis_server/clustered.rs"]
-#[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
-mod redis_clustered;
-#[path = "../redis_server/mod.rs"]
-mod redis_server;
-#[path = "../redis_server/watched.rs"]
-#[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
-mod redis_watched;
 mod stand;
 mod structures;
 #[path = "../through_writer/mod.rs"]

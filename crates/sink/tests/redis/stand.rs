@@ -8,8 +8,8 @@ use event::EventId;
 use sink::redis::{Deployment, RedisConfig, Structure};
 use sink::{Sink, SinkConfig};
 
-use crate::proxy::Proxy;
-use crate::redis_server::{RedisServer, Value};
+use testkit::proxy::Proxy;
+use testkit::redis::{RedisServer, Value};
 
 /// The server, if Redis is installed.
 pub(crate) fn server() -> Option<&'static RedisServer> {

@@ -6,8 +6,8 @@ use sink::redis::{RedisConfig, Structure};
 use sink::{Batch, Record, Report, Sink, SinkConfig, SinkError, Write};
 
 use crate::events::{id, lane};
-use crate::redis_server::{RedisServer, Value};
 use crate::stand::{STREAM, Stand, server};
+use testkit::redis::{RedisServer, Value};
 
 /// What an event is, beside its place.
 struct Event {
@@ -149,7 +149,7 @@ async fn messages_reach_who_is_listening() {
     listener.ask(&["SUBSCRIBE", &stand.key]);
     assert_eq!(write(&stand.sink(), 0, 1, &plain(2)).await, Ok(Report::Stored));
     for payload in ["1", "2"] {
-        assert_eq!(texts(listener.next()), ["message", &stand.key, payload]);
+        assert_eq!(texts(listener.next_push()), ["message", &stand.key, payload]);
     }
     assert_eq!(server.ask(&["EXISTS", &stand.key]).number(), 0);
 }

@@ -7,9 +7,10 @@ use sink::redis::{Deployment, RedisConfig, Sentinel};
 use sink::{Cursor, Sink, SinkConfig, SinkError};
 
 use crate::events::{batch, bring_to, lane, plain};
-use crate::redis_server::{RedisServer, wait_until};
-use crate::redis_watched::{NAME, Watched};
 use crate::stand::{STREAM, entries, until};
+use testkit::redis::RedisServer;
+use testkit::redis::sentinels::{NAME, Watched};
+use testkit::wait::wait_until;
 
 const KEY: &str = "events";
 

@@ -15,11 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use writer::{Offered, Writer};
 
-#[path = "../postgres_server/proxy.rs"]
-#[allow(clippy::duplicate_mod, reason = "programs name their own proxy by other paths")]
-mod proxy;
-
-use proxy::Proxy;
+use testkit::proxy::{self, Proxy};
 
 /// Places at which the proxy cuts a writer's answer, and bytes between them.
 const CUTS: usize = 6;

@@ -8,9 +8,9 @@ use sink::{Report, Sink, SinkError};
 use tokio::time::Instant;
 
 use crate::events::plain;
-use crate::free_port::free_address;
 use crate::stand_in::{Answer, StandIn};
 use crate::{config, sink};
+use testkit::ports::free_address;
 
 fn answer(status: u16) -> Answer {
     (status, Vec::new(), b"some words".to_vec())

@@ -4,8 +4,8 @@ use event::EventId;
 use sink::Sink;
 use sink::conformance::{Subject, check, sequences};
 
-use crate::proxy::{Hindrance, Proxy};
 use crate::receiver::Receiver;
+use testkit::proxy::{Hindrance, Proxy};
 
 const SEQUENCES: u32 = 24;
 /// Places at which the proxy cuts: behind so many times so many bytes of answers.

@@ -7,11 +7,6 @@ mod conformance;
 #[path = "../postgres/events.rs"]
 #[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
 mod events;
-#[path = "../free_port/mod.rs"]
-mod free_port;
-#[path = "../postgres_server/proxy.rs"]
-#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
-mod proxy;
 mod receiver;
 mod signatures;
 #[path = "../objects/stand_in.rs"]

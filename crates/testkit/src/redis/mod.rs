@@ -224,7 +224,7 @@ impl Client {
     }
 
     /// What comes without being asked for.
-    pub fn next(&mut self) -> Value {
+    pub fn next_push(&mut self) -> Value {
         self.answer().unwrap()
     }
 

@@ -95,7 +95,13 @@ impl Client {
 }
 
 /// One request on a connection of its own; `None` where no whole answer comes.
-pub fn exchange(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Said> {
+pub(super) fn exchange(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Option<Said> {
     let mut stream = TcpStream::connect(address).ok()?;
     let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
     headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));

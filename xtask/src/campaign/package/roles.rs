@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::machine::Machine;
 use super::wait;
-use crate::free_port::free_address;
 use crate::http::{self, Connection};
+use testkit::ports::free_address;
 
 const EXAMPLES: &str = "/usr/share/doc/forebay/examples";
 const DATABASE: &str = "/var/lib/forebay-writer/events.db";

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::opensearch_server::OpenSearch;
 use crate::support::{Folder, Server, forebay};
+use testkit::opensearch::OpenSearch;
 
 /// Fails on the document with the number 5000, and drops those with a negative number.
 const PIPELINE: &str = r#"{"processors": [

@@ -10,9 +10,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::{documents, post, start};
-use crate::opensearch_server::OpenSearch;
 use crate::support::{Folder, wait_until};
 use crate::tls::Pair;
+use testkit::opensearch::OpenSearch;
 
 type Secured = StreamOwned<ServerConnection, TcpStream>;
 

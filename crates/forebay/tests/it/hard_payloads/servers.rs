@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{EVENTS, Fate, Fates, TAKES_ALL, each_meets_its_fate, payloads_of_lines};
-use crate::opensearch_server::OpenSearch;
-use crate::postgres_server::PostgresServer;
-use crate::postgres_server::proxy::Proxy;
-use crate::redis_server::RedisServer;
 use crate::support::{Folder, Server};
-use crate::swift_server::{KEY, SwiftServer, USER};
+use testkit::opensearch::OpenSearch;
+use testkit::postgres::PostgresServer;
+use testkit::proxy::Proxy;
+use testkit::redis::RedisServer;
+use testkit::swift::{KEY, SwiftServer, USER};
 
 /// Two of its types of payload, each in a table with a constraint.
 fn in_postgres(payload_type: &str, rule: &str, fates: &Fates) {

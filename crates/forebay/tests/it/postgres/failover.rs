@@ -1,8 +1,8 @@
 //! A standby takes over from a server that was killed: nothing is lost or doubled, whether it had everything or not.
 
 use super::{post, start_on};
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, forebay, wait_until};
+use testkit::postgres::PostgresServer;
 
 /// A server that can be followed; slow disks are not what these tests are about.
 fn primary() -> Option<PostgresServer> {

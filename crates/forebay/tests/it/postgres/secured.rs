@@ -1,10 +1,10 @@
 //! A PostgreSQL server that takes nothing but TLS, with a certificate of the test's own.
 
 use super::{post, start_on};
-use crate::free_port::free_port;
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, wait_until};
 use crate::tls::Pair;
+use testkit::ports::free_port;
+use testkit::postgres::PostgresServer;
 
 #[test]
 fn rows_come_over_tls_from_a_server_that_is_trusted_and_over_nothing_else() {

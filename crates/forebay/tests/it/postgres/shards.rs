@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, exchange, wait_until};
+use testkit::postgres::PostgresServer;
 
 /// The sink's own database, and that of the tenants `acme` and 7.
 fn configuration(common: &PostgresServer, shard: Option<&PostgresServer>) -> String {

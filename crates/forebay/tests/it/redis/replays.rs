@@ -1,9 +1,9 @@
 //! Replays of dead letters into a stream, which knows no ids: answers that are cut at many places, and a Forebay that is killed behind
 //! some of them. Whatever was stored isn't stored again.
 
-use crate::postgres_server::proxy::Proxy;
-use crate::redis_server::RedisServer;
 use crate::support::{Folder, Server, forebay, wait_until};
+use testkit::proxy::Proxy;
+use testkit::redis::RedisServer;
 
 const LETTERS: usize = 120;
 /// Where answers are cut: the server's answers before the effect of a replay of two letters have more bytes than the first, and those up to

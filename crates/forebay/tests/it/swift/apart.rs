@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::{Folder, Server, forebay};
-use crate::swift_server::SwiftServer;
+use testkit::swift::SwiftServer;
 
 const PAGE: &str = include_str!("../../../../../docs/objects.md");
 const CONTAINER: &str = "shots";

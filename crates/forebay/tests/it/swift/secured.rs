@@ -4,10 +4,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use super::{s3, start, swift};
-use crate::free_port::free_address;
 use crate::support::{Folder, wait_until};
-use crate::swift_server::SwiftServer;
 use crate::tls::Pair;
+use testkit::ports::free_address;
+use testkit::swift::SwiftServer;
 
 /// nginx, which is ended when this is dropped.
 struct Front {
@@ -23,7 +23,7 @@ impl Front {
     fn start(swift: SocketAddr) -> Option<Self> {
         let mut version = Command::new("nginx");
         if version.arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-            eprintln!("skipped: there is no nginx; `cargo xtask services` installs it");
+            testkit::skipped::report("there is no nginx; `cargo xtask services` installs it");
             return None;
         }
         let (folder, pair) = (Folder::new(), Pair::new());

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::free_port::free_address;
 use crate::stand::LOOK_EVERY;
+use testkit::ports::free_address;
 
 /// What takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ impl Kind {
     /// Starts it; `None`, with a message, where it isn't installed.
     pub(super) fn start(self, gateway: SocketAddr) -> Option<Proxy> {
         if Command::new(self.program()).arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-            println!("skipped: there is no {}; `cargo xtask services` installs it", self.program());
+            testkit::skipped::report(&format!("there is no {}; `cargo xtask services` installs it", self.program()));
             return None;
         }
         let started = (0..STARTS_MAX).find_map(|_| self.try_start(gateway));
