@@ -9,21 +9,24 @@ use crate::workspace;
 
 /// Requests, and how many of them are in flight at a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    pub(crate) requests: u64,
-    pub(crate) connections: u32,
+pub struct Load {
+    /// Requests in all.
+    pub requests: u64,
+    /// Requests in flight at a time.
+    pub connections: u32,
 }
 
 /// What `ab` saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Report {
-    pub(crate) requests_per_second: f64,
+pub struct Report {
+    /// The rate that `ab` prints.
+    pub requests_per_second: f64,
     /// Requests without an answer, or with another status than 2xx.
-    pub(crate) failed: u64,
+    pub failed: u64,
 }
 
 /// Posts the body in `file` with kept connections. Answers may differ in their lengths.
-pub(crate) fn run(url: &str, load: Load, file: &Path) -> Result<Report> {
+pub fn run(url: &str, load: Load, file: &Path) -> Result<Report> {
     let mut command = Command::new("ab");
     command.args(["-q", "-k", "-l", "-n", &load.requests.to_string(), "-c", &load.connections.to_string(), "-p"]);
     command.arg(file).args(["-T", "application/json", url]);

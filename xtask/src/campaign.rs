@@ -4,15 +4,15 @@
 //! To add a campaign: a file with its options, a `run` and a `short`, a row in [`Campaign`], and the short form
 //! in the steps of `cargo xtask test`.
 
+pub(crate) mod aggregate_crash;
 pub(crate) mod batches;
+pub(crate) mod cross_shard_duplicates;
 pub(crate) mod duplicates;
 mod four_stores;
+pub(crate) mod fsync_order;
 pub(crate) mod full_disk;
 pub(crate) mod kills;
-pub(crate) mod leaning;
 pub(crate) mod loads;
-pub(crate) mod order;
-mod origins;
 pub(crate) mod package;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
@@ -23,13 +23,13 @@ mod store_down;
 pub(crate) mod store_kills;
 mod stores;
 pub(crate) mod two_services;
-pub(crate) mod windows;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::benchmarks::{Passed, run_bench};
 use crate::store::{Nats, OpenSearch, Postgres, Redis, Swift};
 use crate::workspace;
 
@@ -49,7 +49,7 @@ enum Campaign {
     /// Batches with keys, with SIGKILLs on the way: every record is stored as often as it was sent.
     Batches(batches::Options),
     /// Batches that share ids with a large one of another shard, with SIGKILLs: what was acknowledged is stored once.
-    Leaning(leaning::Options),
+    Leaning(cross_shard_duplicates::Options),
     /// `forebay load` of a packed file, with SIGKILLs of client and server: every line is stored once.
     Loads(loads::Options),
     /// SIGKILLs of PostgreSQL while clients send: each acknowledged event is a row, once.
@@ -74,9 +74,9 @@ enum Campaign {
     /// Configurations that are read again under load, some of them wrong.
     Reloads(reloads::Options),
     /// SIGKILLs in the middle of windows: the results of aggregates are those of SQL over the events.
-    Windows(windows::Options),
+    Windows(aggregate_crash::Options),
     /// The system calls of a POST: the fdatasync ends before the answer.
-    Order(order::Options),
+    Order(fsync_order::Options),
     /// A file of records into all stores at once: each holds every event once, byte for byte.
     Stores(stores::Options),
     /// Records through two writers into PostgreSQL, Redis, OpenSearch and Swift, with a SIGKILL of each writer: each holds every event once.
@@ -84,7 +84,7 @@ enum Campaign {
     /// Faults of three writers and SIGKILLs of two gateways before PostgreSQL: each acknowledged event is a row, once.
     TwoServices(two_services::Options),
     /// A thousand gateways through one writer: its connections to the store, its memory, and each event stored once.
-    Origins(origins::Options),
+    Origins(Passed),
     /// The Debian package on a machine with systemd: installed, upgraded under load, removed, purged.
     Package(package::Options),
     /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::PowerCuts(options) => power_cuts::run(options),
         Campaign::Kills(options) => kills::run(options),
         Campaign::Batches(options) => batches::run(options),
-        Campaign::Leaning(options) => leaning::run(options),
+        Campaign::Leaning(options) => cross_shard_duplicates::run(options),
         Campaign::Loads(options) => loads::run(options),
         Campaign::PostgresKills(options) => store_kills::run::<Postgres>(options),
         Campaign::NatsKills(options) => store_kills::run::<Nats>(options),
@@ -109,12 +109,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::SlowClients(options) => slow_clients::run(options),
         Campaign::Stops(options) => stops::run(options),
         Campaign::Reloads(options) => reloads::run(options),
-        Campaign::Windows(options) => windows::run(options),
-        Campaign::Order(options) => order::run(options),
+        Campaign::Windows(options) => aggregate_crash::run(options),
+        Campaign::Order(options) => fsync_order::run(options),
         Campaign::Stores(options) => stores::run(options),
         Campaign::FourStores(options) => four_stores::run(options),
         Campaign::TwoServices(options) => two_services::run(options),
-        Campaign::Origins(options) => origins::run(options),
+        Campaign::Origins(passed) => run_bench("origins", passed),
         Campaign::Package(options) => package::run(options),
         Campaign::StoreDown(options) => store_down::run(options),
     }
@@ -124,14 +124,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// missing.
 fn short_with_sqlite3(run: impl FnOnce(Option<PathBuf>) -> Result<()>) -> Result<()> {
     if !workspace::has_program("sqlite3") {
-        println!("left out: it reads what is stored with sqlite3, which `cargo xtask services` installs");
+        workspace::skipped("it reads what is stored with sqlite3, which `cargo xtask services` installs")?;
         return Ok(());
     }
     run(Some(workspace::tested_binary(None)?))
 }
 
 /// A seed that nobody has chosen. It is printed, so that the run can be repeated.
-fn any_seed() -> u64 {
+pub fn any_seed() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     now.as_secs() ^ u64::from(now.subsec_nanos()) << 32
 }

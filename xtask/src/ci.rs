@@ -23,9 +23,9 @@ const STEPS: &[Step] = &[
     }),
 ];
 
-/// Runs every step; the last are those of `cargo xtask test`.
+/// Runs every step; the last are those of `cargo xtask test`, with the slower campaigns.
 pub(crate) fn run_ci() -> Result<()> {
-    workspace::run_steps(&[STEPS, test::STEPS].concat())
+    workspace::run_steps(&[STEPS, test::STEPS, test::SLOW_STEPS].concat())
 }
 
 /// Licences, bans and sources of everything in the lock file. The advisory database isn't asked: it changes by

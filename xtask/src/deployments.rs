@@ -30,12 +30,12 @@ pub(crate) fn check() -> Result<()> {
 }
 
 /// Whether the programs are installed. If one is missing, prints the check that is skipped.
-fn has(programs: &[&str], purpose: &str) -> bool {
+fn has(programs: &[&str], purpose: &str) -> Result<bool> {
     let missing = programs.iter().find(|program| !has_program(program));
     if let Some(missing) = missing {
-        println!("left out: {purpose}: {missing} is missing, which `cargo xtask services` installs");
+        workspace::skipped(&format!("{purpose}: {missing} is missing, which `cargo xtask services` installs"))?;
     }
-    missing.is_none()
+    Ok(missing.is_none())
 }
 
 /// Runs `forebay check`, with the tokens of a deployment.
@@ -65,7 +65,7 @@ fn configurations(deploy: &Path, scratch: &Path) -> Result<()> {
 }
 
 fn compose(deploy: &Path) -> Result<()> {
-    if !has(&["docker-compose"], "the files of Compose and Swarm") {
+    if !has(&["docker-compose"], "the files of Compose and Swarm")? {
         return Ok(());
     }
     for file in ["compose/compose.yaml", "swarm/stack.yaml"] {
@@ -77,7 +77,7 @@ fn compose(deploy: &Path) -> Result<()> {
 
 fn kubernetes(folder: &Path, scratch: &Path) -> Result<()> {
     if !kubernetes_schema::PACKAGE.is_there() {
-        println!("left out: Kubernetes: its schemas are missing, which `cargo xtask services` fetches");
+        workspace::skipped("Kubernetes: its schemas are missing, which `cargo xtask services` fetches")?;
         return Ok(());
     }
     let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
@@ -92,13 +92,13 @@ fn kubernetes(folder: &Path, scratch: &Path) -> Result<()> {
         fs::write(&made, output(Command::new("kubectl").arg("kustomize").arg(folder))?)?;
         files.push(made);
     } else {
-        println!("left out: kustomize: there is no kubectl");
+        workspace::skipped("kustomize: there is no kubectl")?;
     }
     kubernetes_schema::check(&files)
 }
 
 fn prometheus(folder: &Path) -> Result<()> {
-    if !has(&["promtool"], "alert rules") {
+    if !has(&["promtool"], "alert rules")? {
         return Ok(());
     }
     run(Command::new("promtool").args(["check", "config", "--syntax-only"]).arg(folder.join("prometheus.yml")))?;
@@ -106,7 +106,7 @@ fn prometheus(folder: &Path) -> Result<()> {
 }
 
 fn proxies(deploy: &Path, scratch: &Path) -> Result<()> {
-    if !has(&["haproxy", "nginx"], "the files of the proxies") {
+    if !has(&["haproxy", "nginx"], "the files of the proxies")? {
         return Ok(());
     }
     let mut haproxy = Command::new("haproxy");

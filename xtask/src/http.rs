@@ -9,19 +9,22 @@ use std::time::Duration;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection on which requests follow each other.
-pub(crate) struct Connection {
+pub struct Connection {
     stream: BufReader<TcpStream>,
 }
 
 /// What came back.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: Vec<u8>,
+pub struct Answer {
+    /// The code.
+    pub status: u16,
+    /// Everything after the head.
+    pub body: Vec<u8>,
 }
 
 impl Connection {
-    pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
+    /// Connects.
+    pub fn open(server: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&server, ANSWER_TIMEOUT)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
@@ -31,7 +34,7 @@ impl Connection {
 
     /// Sends a request that [`post`] made, and reads its answer. An answer that has begun and isn't whole is
     /// [`io::ErrorKind::InvalidData`]; whatever else fails, nothing was answered.
-    pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<Answer> {
+    pub fn send(&mut self, request: &[u8]) -> io::Result<Answer> {
         self.stream.get_mut().write_all(request)?;
         let is_over = loop {
             match self.stream.fill_buf() {
@@ -47,17 +50,18 @@ impl Connection {
     }
 
     /// Sends the beginning of a request; [`Self::send`] sends the rest.
-    pub(crate) fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
     }
 
-    pub(crate) fn get(&mut self, path: &str) -> io::Result<Answer> {
+    /// Sends a GET and reads its response.
+    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
     }
 }
 
 /// A POST as bytes. `headers` are whole lines without their ends.
-pub(crate) fn post(path: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
+pub fn post(path: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());
     for header in headers {
         let _ = write!(head, "{header}\r\n");

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// A lab of its own: an event goes in at HAProxy and is in PostgreSQL, and afterwards no process and no file is left.
 pub(crate) fn short() -> Result<()> {
     if !workspace::has_program("haproxy") || !Postgres::is_installed() {
-        println!("left out: HAProxy or PostgreSQL is missing, which `cargo xtask services` installs");
+        workspace::skipped("HAProxy or PostgreSQL is missing, which `cargo xtask services` installs")?;
         return Ok(());
     }
     let binary = workspace::tested_binary(None)?;

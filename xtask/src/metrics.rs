@@ -1,20 +1,20 @@
 //! Reads what the server's admin port says in the classic text format.
 
 /// The sum over all series of a metric, 0 where there is none.
-pub(crate) fn sum(text: &str, name: &str) -> f64 {
+pub fn sum(text: &str, name: &str) -> f64 {
     let series = text.lines().filter_map(|line| line.strip_prefix(name));
     let values = series.filter(|rest| rest.starts_with(['{', ' '])).filter_map(|rest| rest.rsplit(' ').next());
     values.filter_map(|value| value.parse::<f64>().ok()).sum()
 }
 
 /// The sum over those series of a metric that have this label, as `type="access"`; 0 where there is none.
-pub(crate) fn sum_with(text: &str, name: &str, label: &str) -> f64 {
+pub fn sum_with(text: &str, name: &str, label: &str) -> f64 {
     let own = text.lines().filter(|line| line.contains(label)).collect::<Vec<_>>().join("\n");
     sum(&own, name)
 }
 
 /// Whether a metric has a series at all.
-pub(crate) fn has(text: &str, name: &str) -> bool {
+pub fn has(text: &str, name: &str) -> bool {
     text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])))
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use load::generator::{Generator, Kind};
+use generator::{Generator, Kind};
 
 use crate::http::{self, Connection};
 
@@ -18,11 +18,11 @@ const WAITING: Duration = Duration::from_secs(2);
 const CONNECTIONS: std::ops::RangeInclusive<u32> = 8..=400;
 
 /// A server is told to wait nearly as long as a client does: what takes longer counts with this.
-pub(crate) const PATIENT: &str = "[gateway]\nack_timeout = \"25s\"\n";
+pub const PATIENT: &str = "[gateway]\nack_timeout = \"25s\"\n";
 
 /// When a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// Its events are durable.
     Durable,
     /// Its events are in their stores.
@@ -30,7 +30,7 @@ pub(crate) enum Answer {
 }
 
 /// A load.
-pub(crate) struct OpenLoop {
+pub struct OpenLoop {
     server: SocketAddr,
     requests: Vec<Vec<u8>>,
     pause: Duration,
@@ -39,16 +39,16 @@ pub(crate) struct OpenLoop {
 
 /// One request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// When it should have been sent, from the load's beginning.
-    pub(crate) due: Duration,
+    pub due: Duration,
     /// From then on until it was answered.
-    pub(crate) latency: Duration,
+    pub latency: Duration,
 }
 
 impl OpenLoop {
     /// Batches of so many access records of this type, together `events_per_second`.
-    pub(crate) fn new(server: SocketAddr, of: &str, events: u32, events_per_second: f64, answer: Answer) -> Self {
+    pub fn new(server: SocketAddr, of: &str, events: u32, events_per_second: f64, answer: Answer) -> Self {
         let mut headers = vec!["Content-Type: application/x-ndjson"];
         if answer == Answer::Stored {
             headers.push("Forebay-Ack: stored");
@@ -64,13 +64,13 @@ impl OpenLoop {
     }
 
     /// The same, and it ends by itself after so long.
-    pub(crate) fn lasting(self, duration: Duration) -> Self {
+    pub fn lasting(self, duration: Duration) -> Self {
         Self { duration, ..self }
     }
 
     /// Sends until the time is over, or `over` is set. Requests that aren't stored within the server's `ack_timeout` count with
     /// what that took; any other answer but 200 is an error.
-    pub(crate) fn run(&self, over: &AtomicBool) -> Result<Vec<Sample>> {
+    pub fn run(&self, over: &AtomicBool) -> Result<Vec<Sample>> {
         let shared =
             Shared { load: self, begun: Instant::now(), next: AtomicU32::new(0), over, failed: AtomicBool::new(false) };
         let connections = (WAITING.as_nanos() / self.pause.as_nanos().max(1)).try_into().unwrap_or(u32::MAX);
@@ -141,7 +141,7 @@ fn send_one(server: SocketAddr, connection: &mut Option<Connection>, request: &[
 }
 
 /// The latency that this share of the requests didn't exceed, in milliseconds; not a number where there are none.
-pub(crate) fn percentile(samples: &[Sample], hundredths: usize) -> f64 {
+pub fn percentile(samples: &[Sample], hundredths: usize) -> f64 {
     let mut latencies: Vec<Duration> = samples.iter().map(|sample| sample.latency).collect();
     latencies.sort_unstable();
     let at = (latencies.len() * hundredths).div_ceil(100).saturating_sub(1);

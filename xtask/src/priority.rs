@@ -9,7 +9,7 @@ use crate::workspace;
 
 /// Lets the calling thread run only where a core has nothing else to do (`SCHED_IDLE`, sched(7)). Processes that it starts
 /// have it alike. One that is merely nice keeps a core for milliseconds once it has it.
-pub(crate) fn come_last() -> Result<()> {
+pub fn come_last() -> Result<()> {
     let thread = gettid().as_raw_nonzero().to_string();
     workspace::run(Command::new("chrt").args(["--idle", "--pid", "0", &thread])).context("lowering a client's priority")
 }

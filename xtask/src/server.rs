@@ -13,9 +13,12 @@ use crate::http::Connection;
 use crate::metrics;
 use testkit::ports::free_address;
 
+/// A configuration whose events are delivered and discarded.
+pub const NULL_SINK: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
+
 /// What a process of the server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// Everything in one process.
     Serve,
     /// The front-end of two services.
@@ -26,33 +29,33 @@ pub(crate) enum Role {
 
 /// How a server is started; a server started again has the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Launch {
+pub struct Launch {
     program: PathBuf,
     role: Role,
     config: Option<PathBuf>,
     /// The data directory.
-    pub(crate) data: PathBuf,
+    pub data: PathBuf,
     log: PathBuf,
     /// The intake port; a writer's port for gateways.
-    pub(crate) intake: SocketAddr,
+    pub intake: SocketAddr,
     /// The admin port.
-    pub(crate) admin: SocketAddr,
+    pub admin: SocketAddr,
 }
 
 /// A process that is killed when the value is dropped.
-pub(crate) struct Process(Child);
+pub struct Process(Child);
 
 /// A running server.
-pub(crate) struct Server {
+pub struct Server {
     launch: Launch,
     /// The process, for what `/proc` says of it.
-    pub(crate) process: Process,
+    pub process: Process,
     started: Instant,
 }
 
 impl Role {
     /// How the command line calls it.
-    pub(crate) const fn subcommand(self) -> &'static str {
+    pub const fn subcommand(self) -> &'static str {
         match self {
             Self::Serve => "serve",
             Self::Gateway => "gateway",
@@ -63,12 +66,12 @@ impl Role {
 
 impl Launch {
     /// A server with its data in `folder/data`. Without a configuration it stores in SQLite.
-    pub(crate) fn new(program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
+    pub fn new(program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
         Self::of_role(Role::Serve, program, folder, config)
     }
 
     /// The same for a process of any role. `folder` exists.
-    pub(crate) fn of_role(role: Role, program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
+    pub fn of_role(role: Role, program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
         let data = folder.join("data");
         let config_path = folder.join("forebay.toml");
         if let Some(text) = config {
@@ -81,7 +84,7 @@ impl Launch {
     }
 
     /// Starts the process; it isn't ready yet. Its log goes to `server.log` in the folder, added to.
-    pub(crate) fn start(&self) -> Result<Server> {
+    pub fn start(&self) -> Result<Server> {
         let log = File::options().create(true).append(true).open(&self.log);
         let log = log.with_context(|| format!("opening {}", self.log.display()))?;
         let mut command = self.command();
@@ -92,7 +95,7 @@ impl Launch {
     }
 
     /// The program with its arguments.
-    pub(crate) fn command(&self) -> Command {
+    pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.arg(self.role.subcommand()).arg("--data").arg(&self.data);
         command.args(["--listen", &self.intake.to_string(), "--admin", &self.admin.to_string()]);
@@ -103,7 +106,7 @@ impl Launch {
     }
 
     /// Writes the configuration anew; the server has it when it is told to read it.
-    pub(crate) fn write_config(&self, text: &str) -> Result<()> {
+    pub fn write_config(&self, text: &str) -> Result<()> {
         let path = self.config.as_ref().context("a server without a configuration")?;
         std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }
@@ -117,7 +120,7 @@ impl Launch {
 
 impl Server {
     /// Waits until `/readyz` answers 200, and says how long that took from the start of the process.
-    pub(crate) fn wait_ready(&mut self, limit: Duration) -> Result<Duration> {
+    pub fn wait_ready(&mut self, limit: Duration) -> Result<Duration> {
         loop {
             let ready = Connection::open(self.launch.intake).and_then(|mut connection| connection.get("/readyz"));
             let elapsed = self.started.elapsed();
@@ -135,12 +138,12 @@ impl Server {
     }
 
     /// What `/metrics` of the admin port says.
-    pub(crate) fn metrics(&self) -> Result<String> {
+    pub fn metrics(&self) -> Result<String> {
         Ok(String::from_utf8(self.admin_get("/metrics")?)?)
     }
 
     /// What the admin port answers to a GET.
-    pub(crate) fn admin_get(&self, path: &str) -> Result<Vec<u8>> {
+    pub fn admin_get(&self, path: &str) -> Result<Vec<u8>> {
         let answer = Connection::open(self.launch.admin).and_then(|mut connection| connection.get(path));
         let answer = answer.with_context(|| format!("asking the admin port for {path}"))?;
         if answer.status != 200 {
@@ -150,7 +153,7 @@ impl Server {
     }
 
     /// Events that are not in their store yet.
-    pub(crate) fn pending(&self) -> Result<f64> {
+    pub fn pending(&self) -> Result<f64> {
         const PENDING: &str = "forebay_events_pending";
         let text = self.metrics()?;
         if !metrics::has(&text, PENDING) {
@@ -160,7 +163,7 @@ impl Server {
     }
 
     /// Waits until nothing is pending. It gives up when the figure hasn't fallen for a minute.
-    pub(crate) fn wait_stored(&self) -> Result<()> {
+    pub fn wait_stored(&self) -> Result<()> {
         let mut least = f64::INFINITY;
         let mut fell = Instant::now();
         loop {
@@ -179,23 +182,23 @@ impl Server {
     }
 
     /// Ends it as a power button would: nothing is said to the process.
-    pub(crate) fn kill(mut self) -> Result<()> {
+    pub fn kill(mut self) -> Result<()> {
         self.process.end()
     }
 
     /// Has it read its configuration again (SIGHUP).
-    pub(crate) fn hang_up(&self) -> Result<()> {
+    pub fn hang_up(&self) -> Result<()> {
         self.signal(Signal::HUP)
     }
 
     /// Sends a signal to the process.
-    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+    pub fn signal(&self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.process.0.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
         kill_process(pid, signal).context("sending a signal")
     }
 
     /// Asks it to stop (SIGTERM), and waits for its end.
-    pub(crate) fn stop(mut self) -> Result<()> {
+    pub fn stop(mut self) -> Result<()> {
         let limit = Duration::from_secs(30);
         self.signal(Signal::TERM)?;
         let asked = Instant::now();
@@ -211,23 +214,24 @@ impl Server {
 }
 
 impl Process {
-    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+    /// Starts a program.
+    pub fn start(command: &mut Command) -> Result<Self> {
         let program = command.get_program().to_string_lossy().into_owned();
         Ok(Self(command.spawn().with_context(|| format!("starting {program}"))?))
     }
 
     /// The process's number.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.0.id()
     }
 
     /// How it ended, if it has.
-    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.0.try_wait().context("looking after a process")
     }
 
     /// Waits until it has ended with success.
-    pub(crate) fn wait_success(mut self, limit: Duration) -> Result<()> {
+    pub fn wait_success(mut self, limit: Duration) -> Result<()> {
         let begun = Instant::now();
         loop {
             match self.ended()? {
@@ -245,30 +249,30 @@ impl Process {
     }
 
     /// User and system time of all its threads, also of those that have ended.
-    pub(crate) fn cpu(&self) -> Result<Duration> {
+    pub fn cpu(&self) -> Result<Duration> {
         ticks_of_fields(&self.proc_file("stat")?, 13).map(ticks).context("/proc/…/stat has no times")
     }
 
     /// Bytes in memory: now, and at most so far.
-    pub(crate) fn memory(&self) -> Result<Memory> {
+    pub fn memory(&self) -> Result<Memory> {
         let status = self.proc_file("status")?;
         let field = |name| status_bytes(&status, name).with_context(|| format!("/proc/…/status has no {name}"));
         Ok(Memory { now: field("VmRSS:")?, most: field("VmHWM:")? })
     }
 
     /// Resident bytes that belong to the process alone: neither its program nor files that it has mapped.
-    pub(crate) fn anonymous_memory(&self) -> Result<u64> {
+    pub fn anonymous_memory(&self) -> Result<u64> {
         status_bytes(&self.proc_file("status")?, "RssAnon:").context("/proc/…/status has no RssAnon")
     }
 
     /// Open file descriptors.
-    pub(crate) fn descriptors(&self) -> Result<usize> {
+    pub fn descriptors(&self) -> Result<usize> {
         let path = format!("/proc/{}/fd", self.0.id());
         Ok(std::fs::read_dir(&path).with_context(|| format!("reading {path}"))?.count())
     }
 
     /// The most memory is counted anew from here on.
-    pub(crate) fn forget_peak(&self) -> Result<()> {
+    pub fn forget_peak(&self) -> Result<()> {
         let path = format!("/proc/{}/clear_refs", self.0.id());
         std::fs::write(&path, "5").with_context(|| format!("writing {path}"))
     }
@@ -287,13 +291,15 @@ impl Drop for Process {
 
 /// Resident bytes of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
-    pub(crate) now: u64,
-    pub(crate) most: u64,
+pub struct Memory {
+    /// Resident bytes.
+    pub now: u64,
+    /// The most that were resident at a time.
+    pub most: u64,
 }
 
 /// User and system time of all children that have ended and were waited for.
-pub(crate) fn children_cpu() -> Result<Duration> {
+pub fn children_cpu() -> Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
     ticks_of_fields(&stat, 15).map(ticks).context("/proc/self/stat has no times of children")
 }

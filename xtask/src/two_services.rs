@@ -15,9 +15,11 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 
 /// A sink: its name, and its settings as the writer has them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sink<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) settings: &'a str,
+pub struct Sink<'a> {
+    /// What both configurations call it.
+    pub name: &'a str,
+    /// The table of the writer, without its first line.
+    pub settings: &'a str,
 }
 
 impl<'a> Sink<'a> {
@@ -29,13 +31,13 @@ impl<'a> Sink<'a> {
 }
 
 /// The upstream of all writers, as a part of a gateway's configuration.
-pub(crate) fn upstream(writers: &[SocketAddr]) -> String {
+pub fn upstream(writers: &[SocketAddr]) -> String {
     let servers: Vec<String> = writers.iter().map(|writer| format!("http://{writer}")).collect();
     format!("[upstreams.back]\nservers = {servers:?}\n\n")
 }
 
 /// A gateway that sends every event to each of these sinks, through the writers.
-pub(crate) fn gateway_config(writers: &[SocketAddr], sinks: &[Sink<'_>]) -> Result<String> {
+pub fn gateway_config(writers: &[SocketAddr], sinks: &[Sink<'_>]) -> Result<String> {
     let routes: Vec<&str> = sinks.iter().map(|sink| sink.name).collect();
     let mut config = format!("{}[types.\"*\"]\nroutes = {routes:?}\n\n", upstream(writers));
     for sink in sinks {
@@ -45,7 +47,7 @@ pub(crate) fn gateway_config(writers: &[SocketAddr], sinks: &[Sink<'_>]) -> Resu
 }
 
 /// A sink as the gateway has it.
-pub(crate) fn remote_sink(sink: &Sink<'_>) -> Result<String> {
+pub fn remote_sink(sink: &Sink<'_>) -> Result<String> {
     let (name, kind) = (sink.name, sink.kind()?);
     // A gateway makes the objects itself, so that it has the settings that say how.
     let of_objects = ["codec", "format", "object", "envelope", "max_bytes", "max_records", "max_age"];
@@ -58,7 +60,7 @@ pub(crate) fn remote_sink(sink: &Sink<'_>) -> Result<String> {
 }
 
 /// A writer that offers these sinks.
-pub(crate) fn writer_config(sinks: &[Sink<'_>]) -> String {
+pub fn writer_config(sinks: &[Sink<'_>]) -> String {
     let mut config = String::new();
     for Sink { name, settings } in sinks {
         // A text takes whatever is written.
@@ -68,16 +70,18 @@ pub(crate) fn writer_config(sinks: &[Sink<'_>]) -> String {
 }
 
 /// A gateway and the writer behind it.
-pub(crate) struct Pair {
+pub struct Pair {
     /// How the gateway was started: its addresses.
-    pub(crate) launch: Launch,
-    pub(crate) gateway: Server,
-    pub(crate) writer: Server,
+    pub launch: Launch,
+    /// The front-end.
+    pub gateway: Server,
+    /// The back-end.
+    pub writer: Server,
 }
 
 impl Pair {
     /// Starts both with empty directories within `folder`, the writer first.
-    pub(crate) fn start(binary: &Path, folder: &Path, sink: Sink<'_>) -> Result<Self> {
+    pub fn start(binary: &Path, folder: &Path, sink: Sink<'_>) -> Result<Self> {
         let launch = |role: Role, config: &str| {
             let folder = folder.join(role.subcommand());
             workspace::empty_directory(&folder)?;
@@ -90,24 +94,24 @@ impl Pair {
     }
 
     /// User and system time of both.
-    pub(crate) fn cpu(&self) -> Result<Duration> {
+    pub fn cpu(&self) -> Result<Duration> {
         Ok(self.gateway.process.cpu()? + self.writer.process.cpu()?)
     }
 
     /// Resident bytes of both.
-    pub(crate) fn memory(&self) -> Result<u64> {
+    pub fn memory(&self) -> Result<u64> {
         Ok(self.gateway.process.memory()?.now + self.writer.process.memory()?.now)
     }
 
     /// Stops both in an orderly way.
-    pub(crate) fn stop(self) -> Result<()> {
+    pub fn stop(self) -> Result<()> {
         self.gateway.stop().context("stopping the gateway")?;
         self.writer.stop().context("stopping the writer")
     }
 }
 
 /// A process of this kind, once it is ready.
-pub(crate) fn ready(launch: &Launch) -> Result<Server> {
+pub fn ready(launch: &Launch) -> Result<Server> {
     let mut server = launch.start()?;
     server.wait_ready(READY_LIMIT)?;
     Ok(server)

@@ -1,47 +1,52 @@
 //! Where the workspace is, what it consists of, and how its commands are run.
 
+use std::collections::BTreeSet;
 use std::env;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use testkit::skipped::LIST;
 
 /// The workspace's root directory.
-pub(crate) fn root() -> Result<PathBuf> {
+pub fn root() -> Result<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     Ok(own.parent().context("xtask stands in the workspace's root")?.to_path_buf())
 }
 
 /// `cargo`, the one that runs this program where there is one.
-pub(crate) fn cargo() -> Command {
+pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 /// What `cargo metadata` says of the workspace's own packages.
-pub(crate) fn metadata() -> Result<Value> {
+pub fn metadata() -> Result<Value> {
     let mut command = cargo();
     command.args(["metadata", "--no-deps", "--format-version", "1"]);
     serde_json::from_str(&output(&mut command)?).context("cargo metadata printed no JSON")
 }
 
 /// Where cargo puts what it builds.
-pub(crate) fn target_directory() -> Result<PathBuf> {
+pub fn target_directory() -> Result<PathBuf> {
     let metadata = metadata()?;
     let path = metadata["target_directory"].as_str().context("cargo metadata names no target_directory")?;
     Ok(PathBuf::from(path))
 }
 
 /// A new empty directory under `target/`, so that it is on the disk of the workspace.
-pub(crate) fn scratch_directory(purpose: &str) -> Result<PathBuf> {
+pub fn scratch_directory(purpose: &str) -> Result<PathBuf> {
     let path = target_directory()?.join(purpose).join(std::process::id().to_string());
     empty_directory(&path)?;
     Ok(path)
 }
 
 /// Makes `path` an empty directory.
-pub(crate) fn empty_directory(path: &Path) -> Result<()> {
+pub fn empty_directory(path: &Path) -> Result<()> {
     if path.exists() {
         std::fs::remove_dir_all(path).with_context(|| format!("removing {}", path.display()))?;
     }
@@ -49,25 +54,33 @@ pub(crate) fn empty_directory(path: &Path) -> Result<()> {
 }
 
 /// Copies a file, and creates the folder of the copy.
-pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
     create_folder_of(to)?;
     std::fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
     Ok(())
 }
 
+/// Compresses a file as a log rotation does, and returns its new path.
+pub fn gzip(file: &Path) -> Result<PathBuf> {
+    run(Command::new("gzip").args(["--fast", "--force"]).arg(file))?;
+    let mut name = file.as_os_str().to_owned();
+    name.push(".gz");
+    Ok(name.into())
+}
+
 /// Creates the folder of a file.
-pub(crate) fn create_folder_of(path: &Path) -> Result<()> {
+pub fn create_folder_of(path: &Path) -> Result<()> {
     let folder = path.parent().context("a file is in a folder")?;
     std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))
 }
 
 /// The packages and features that all tests are built with.
-pub(crate) const TESTED: &[&str] = &["--workspace", "--exclude", "bench", "--features", "sink/conformance"];
+pub const TESTED: &[&str] = &["--workspace", "--exclude", "bench", "--features", "sink/conformance"];
 /// The test of the binary, for which cargo builds it.
 const END_TO_END: &str = "it";
 
 /// The server of a campaign: `given`, or the one that the tests were built with.
-pub(crate) fn tested_binary(given: Option<&Path>) -> Result<PathBuf> {
+pub fn tested_binary(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = given {
         return existing(path);
     }
@@ -77,7 +90,7 @@ pub(crate) fn tested_binary(given: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// The server to be measured: `given`, or a release build.
-pub(crate) fn release_binary(given: Option<&Path>) -> Result<PathBuf> {
+pub fn release_binary(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = given {
         return existing(path);
     }
@@ -90,12 +103,12 @@ fn existing(server: &Path) -> Result<PathBuf> {
 }
 
 /// Whether a program of this name stands in the `PATH`.
-pub(crate) fn has_program(name: &str) -> bool {
+pub fn has_program(name: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(name).is_file()))
 }
 
 /// Runs a command in the workspace's root with its output shown.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut Command) -> Result<()> {
     let shown = describe(command);
     let status = command.current_dir(root()?).status().with_context(|| format!("starting `{shown}`"))?;
     if !status.success() {
@@ -105,7 +118,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 }
 
 /// Runs a command in the workspace's root and returns what it printed.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
+pub fn output(command: &mut Command) -> Result<String> {
     let shown = describe(command);
     let output = command.current_dir(root()?).stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("starting `{shown}`"))?;
@@ -120,19 +133,51 @@ fn describe(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// One named part of a longer run.
-pub(crate) type Step = (&'static str, fn() -> Result<()>);
+/// `cargo test` of what all tests are built with. Tests that are skipped are listed.
+pub fn cargo_test() -> Result<Command> {
+    let mut command = cargo();
+    command.arg("test").args(TESTED).env(LIST, skipped_list()?);
+    Ok(command)
+}
 
-/// Runs the steps one after the other, the first failure ends it. The closing lines name each with its time.
-pub(crate) fn run_steps(steps: &[Step]) -> Result<()> {
-    let begun = Instant::now();
+/// The step that runs.
+static STEP: Mutex<&str> = Mutex::new("campaign");
+
+/// Where skipped tests are listed.
+pub(crate) fn skipped_list() -> Result<PathBuf> {
+    Ok(target_directory()?.join("skipped-tests"))
+}
+
+/// Reports that a part of a campaign is skipped, and why.
+pub fn skipped(reason: &str) -> Result<()> {
+    testkit::skipped::report(&format!("{reason}"));
+    let path = skipped_list()?;
+    let list = File::options().create(true).append(true).open(&path);
+    let step = *STEP.lock().unwrap_or_else(PoisonError::into_inner);
+    list.and_then(|mut list| writeln!(list, "{step}: {reason}")).with_context(|| format!("writing {}", path.display()))
+}
+
+/// One named part of a longer run.
+pub type Step = (&'static str, fn() -> Result<()>);
+
+/// Runs the steps one after the other, the first failure ends it. The closing lines name each with its time, and what was skipped.
+pub fn run_steps(steps: &[Step]) -> Result<()> {
+    let (begun, list) = (Instant::now(), skipped_list()?);
+    if list.exists() {
+        std::fs::remove_file(&list).with_context(|| format!("removing {}", list.display()))?;
+    }
     let mut closing = Vec::new();
     for (name, step) in steps {
         println!("── {name}");
+        *STEP.lock().unwrap_or_else(PoisonError::into_inner) = name;
         let step_begun = Instant::now();
         step().with_context(|| format!("{name} (after {:.0} s)", begun.elapsed().as_secs_f64()))?;
         closing.push(format!("   ok {:>5.0} s  {name}", step_begun.elapsed().as_secs_f64()));
     }
     println!("── all passed in {:.0} s\n{}", begun.elapsed().as_secs_f64(), closing.join("\n"));
+    let skipped = std::fs::read_to_string(&list).unwrap_or_default();
+    let skipped: BTreeSet<&str> = skipped.lines().collect();
+    println!("── skipped: {}", skipped.len());
+    skipped.iter().for_each(|line| println!("   {line}"));
     Ok(())
 }

@@ -11,32 +11,36 @@ use anyhow::{Context, Result, bail};
 use crate::workspace;
 
 /// A status document of a job, 114 bytes: what the loops and the server are sent alike.
-pub(crate) const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd0e6b7a38','status':'Success: process exited with code 0.'}"}"#;
+pub const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd0e6b7a38','status':'Success: process exited with code 0.'}"}"#;
 
 /// How much load.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    pub(crate) connections: u32,
-    pub(crate) duration: Duration,
+pub struct Load {
+    /// Connections, each with one request at a time.
+    pub connections: u32,
+    /// How long it sends.
+    pub duration: Duration,
     /// Each request has an Idempotency-Key of its own.
-    pub(crate) is_keyed: bool,
+    pub is_keyed: bool,
 }
 
 /// What `wrk` saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Report {
-    pub(crate) requests: u64,
-    pub(crate) requests_per_second: f64,
+pub struct Report {
+    /// Answered requests.
+    pub requests: u64,
+    /// The rate that `wrk` prints.
+    pub requests_per_second: f64,
 }
 
 /// Runs `wrk` with one thread against a server. An answer other than 200, or a broken connection, is an error:
 /// a server that refuses is quick.
-pub(crate) fn run(server: SocketAddr, load: Load, folder: &Path) -> Result<Report> {
+pub fn run(server: SocketAddr, load: Load, folder: &Path) -> Result<Report> {
     run_on(&format!("http://{server}/ingest/event"), load, folder)
 }
 
 /// The same against any URL.
-pub(crate) fn run_on(url: &str, load: Load, folder: &Path) -> Result<Report> {
+pub fn run_on(url: &str, load: Load, folder: &Path) -> Result<Report> {
     let script = folder.join("post.lua");
     std::fs::write(&script, script_text(load.is_keyed)).with_context(|| format!("writing {}", script.display()))?;
     let mut command = wrk(load.connections, load.duration);
@@ -45,7 +49,7 @@ pub(crate) fn run_on(url: &str, load: Load, folder: &Path) -> Result<Report> {
 }
 
 /// GETs of a URL.
-pub(crate) fn get(url: &str, connections: u32, duration: Duration) -> Result<Report> {
+pub fn get(url: &str, connections: u32, duration: Duration) -> Result<Report> {
     report(wrk(connections, duration).arg(url))
 }
 

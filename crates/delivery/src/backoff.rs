@@ -2,24 +2,26 @@
 
 use std::time::Duration;
 
+use random::Random;
+
 const FIRST: Duration = Duration::from_millis(100);
 
 /// The pauses of one lane.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    random: u64,
+    random: Random,
     ceiling: Duration,
     max: Duration,
 }
 
 impl Backoff {
     pub(crate) const fn new(seed: u64, max: Duration) -> Self {
-        Self { random: seed, ceiling: FIRST, max }
+        Self { random: Random::new(seed), ceiling: FIRST, max }
     }
 
     /// Another one with pauses of its own.
     pub(crate) const fn another(&mut self) -> Self {
-        Self::new(self.next_random(), self.max)
+        Self::new(self.random.number(), self.max)
     }
 
     /// Something went well: the next pause is short again.
@@ -32,17 +34,8 @@ impl Backoff {
         let ceiling = self.ceiling.min(self.max);
         self.ceiling = (self.ceiling * 2).min(self.max);
         // 32 random bits as a fraction.
-        let fraction = f64::from(u32::try_from(self.next_random() >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX);
+        let fraction = f64::from(u32::try_from(self.random.number() >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX);
         ceiling.mul_f64(fraction)
-    }
-
-    /// SplitMix64 (Steele, Lea, Flood 2014).
-    const fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }
 

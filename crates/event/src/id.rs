@@ -8,6 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use random::Random;
 use sha2::{Digest, Sha256};
 
 use crate::TypeName;
@@ -146,7 +147,8 @@ pub struct IdGenerator {
     milliseconds: u64,
     request: u64,
     node: u32,
-    random: u64,
+    /// Numbers that keep generators apart; ids are no secrets.
+    random: Random,
 }
 
 /// The bits of the last four bytes that number the records of a request; those above are the generator's own.
@@ -162,8 +164,8 @@ impl IdGenerator {
     /// `seed` must be random: two generators with the same seed could make the same ids.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut ids = Self { milliseconds: 0, request: 0, node: 0, random: seed };
-        let bytes = ids.next_random().to_le_bytes();
+        let mut ids = Self { milliseconds: 0, request: 0, node: 0, random: Random::new(seed) };
+        let bytes = ids.random.number().to_le_bytes();
         ids.node = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) << NUMBER_BITS;
         ids
     }
@@ -173,7 +175,7 @@ impl IdGenerator {
     pub fn request(&mut self, unix_milliseconds: u64) -> EventId {
         if unix_milliseconds > self.milliseconds {
             self.milliseconds = unix_milliseconds;
-            self.request = self.next_random() & REQUEST_START_MASK;
+            self.request = self.random.number() & REQUEST_START_MASK;
         } else {
             self.request += 1;
             if self.request >> REQUEST_BITS != 0 {
@@ -188,15 +190,6 @@ impl IdGenerator {
         bytes[..8].copy_from_slice(&high.to_be_bytes());
         bytes[8..].copy_from_slice(&low.to_be_bytes());
         EventId(with_version(bytes, 7))
-    }
-
-    /// SplitMix64 (Steele, Lea, Flood 2014): enough to keep generators apart; ids are no secrets.
-    fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
     }
 }
 

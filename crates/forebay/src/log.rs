@@ -78,7 +78,7 @@ pub(crate) fn dropped() -> u64 {
     WRITER.dropped().get()
 }
 
-/// From now on a thread writes the log, and nothing else waits for stderr. Panics are logged the same way.
+/// From now on a thread writes the log, and nothing else waits for stderr. Panics are logged the same way, and end the process.
 pub(crate) fn start_thread() {
     let notice = |dropped| {
         let message = format!("{dropped} lines of the log were dropped: stderr took no more. Keep its reader running.");
@@ -90,6 +90,7 @@ pub(crate) fn start_thread() {
         let message = format!("thread {} {panic}", thread.name().unwrap_or("without a name"));
         put(line(Level::Error, &message, is_json()), true);
         flush();
+        std::process::abort();
     }));
 }
 

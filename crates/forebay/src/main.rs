@@ -72,6 +72,7 @@ use crate::config::Environment;
 use crate::role::{Role, RoleError};
 
 fn main() -> ExitCode {
+    abort_on_panic();
     allocator::configure();
     file_size::outlive_limit();
     let environment = Environment::of_process();
@@ -103,6 +104,15 @@ fn main() -> ExitCode {
         Command::Completions { shell } => exit(generated_help::print_completions(shell)),
         Command::Man { directory } => exit(generated_help::write_manual(&directory)),
     }
+}
+
+/// Decision 005: a panic ends the process, also in builds whose panics unwind.
+fn abort_on_panic() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        std::process::abort();
+    }));
 }
 
 /// A role that can't be taken on is a mistake in the configuration.

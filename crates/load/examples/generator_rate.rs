@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use load::generator::{Generator, Kind};
+use generator::{Generator, Kind};
 
 const RECORDS: u32 = 300_000;
 

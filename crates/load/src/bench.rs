@@ -16,8 +16,8 @@ use std::time::Duration;
 pub use report::Report;
 pub use verify::Verdict;
 
-use crate::generator::Kind;
 use crate::{Server, Target};
+use generator::Kind;
 use payload::Payloads;
 use run::Run;
 use verify::Verifier;

@@ -1,14 +1,16 @@
 //! What tests, benchmarks and campaigns start: servers of stores and proxies before them, each on free ports and in a
-//! folder of its own, which end with the test however that ends. It needs nothing but std, and isn't shipped.
+//! folder of its own, which end with the test however that ends. It needs nothing but std and crate `random`, and isn't shipped.
 #![allow(missing_docs, reason = "names of servers and of what they answer say it")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stderr,
+    clippy::print_stdout,
     reason = "a test fails by it, and says why it is skipped"
 )]
 
 pub mod etcd;
+pub mod fuzz;
 pub mod nats;
 pub mod opensearch;
 pub mod ports;

@@ -9,15 +9,15 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use load::generator::{Generator, Kind};
+use generator::{Generator, Kind};
 
 use super::sent::Sent;
 use super::{any_seed, short_with_sqlite3};
 use crate::http::{self, Connection};
 use crate::metrics;
-use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::workspace;
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

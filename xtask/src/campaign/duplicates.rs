@@ -14,9 +14,9 @@ use super::kills::clients::Shared;
 use super::{any_seed, short_with_sqlite3};
 use crate::http;
 use crate::metrics;
-use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::workspace;
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

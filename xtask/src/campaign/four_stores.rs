@@ -15,11 +15,11 @@ use super::loads::packed;
 use super::sent::Sent;
 use super::stores::{check_ledger, check_place};
 use crate::metrics;
-use crate::random::Random;
 use crate::server::{Launch, Process, Role, Server};
 use crate::store::{Place, Purpose, SERVERS};
 use crate::two_services::{Sink, ready, remote_sink, upstream, writer_config};
 use crate::workspace;
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

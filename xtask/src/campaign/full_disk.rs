@@ -19,9 +19,9 @@ use super::any_seed;
 use super::kills::clients::{self, Shared};
 use super::kills::judge;
 use super::kills::oracle::{Acknowledged, Oracle};
-use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::workspace;
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -51,11 +51,11 @@ const ANSWERS: usize = 200;
 pub(crate) fn short() -> Result<()> {
     let missing = ["sqlite3", "mount", "umount"].into_iter().find(|program| !workspace::has_program(program));
     if let Some(program) = missing {
-        println!("left out: it needs {program}");
+        workspace::skipped(&format!("it needs {program}"))?;
         return Ok(());
     }
     if !rustix::process::geteuid().is_root() {
-        println!("left out: to mount a small disk it must be run by root");
+        workspace::skipped("to mount a small disk it must be run by root")?;
         return Ok(());
     }
     let binary = workspace::tested_binary(None)?;

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::{any_seed, short_with_sqlite3};
-use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::workspace;
 use clients::Shared;
 use oracle::{Account, Acknowledged, Oracle};
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

@@ -12,11 +12,11 @@ use anyhow::{Context, Result, bail};
 
 use super::batches::{Ledger, check, records};
 use super::{any_seed, short_with_sqlite3};
-use crate::bench::client::gzip;
 use crate::metrics;
-use crate::random::Random;
 use crate::server::{Launch, Process, Server};
 use crate::workspace;
+use crate::workspace::gzip;
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

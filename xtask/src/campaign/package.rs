@@ -20,10 +20,10 @@ use super::kills::{acknowledged_while, judge_rows};
 use super::{any_seed, short_with_sqlite3};
 use crate::dist::{Compression, Release, VERSION};
 use crate::http::Connection;
-use crate::random::Random;
 use crate::{metrics, workspace};
 use in_flight::{IS_SUCH, InFlight};
 use machine::Machine;
+use random::Random;
 use testkit::ports::free_address;
 
 #[derive(clap::Args)]
@@ -63,7 +63,7 @@ const OWN_LINE: &str = "# of this machine\n";
 /// Two upgrades of a package with the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
     if let Some(obstacle) = Machine::obstacle() {
-        println!("left out: a machine with systemd to install the package on: {obstacle}");
+        workspace::skipped(&format!("a machine with systemd to install the package on: {obstacle}"))?;
         return Ok(());
     }
     short_with_sqlite3(|binary| run(&Options { upgrades: 2, connections: 32, seed: Some(1), binary }))

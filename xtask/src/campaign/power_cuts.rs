@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 
 use super::any_seed;
-use crate::workspace::{self, TESTED, cargo};
+use crate::workspace::{self, cargo_test};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -40,9 +40,9 @@ fn run_tests(states: u64, seed: u64) -> Result<()> {
 }
 
 fn run_test(target: &str, states: u64, seed: u64) -> Result<()> {
-    let mut command = cargo();
     // With the features of all packages, so that nothing is built again.
-    command.args(["test", "--quiet"]).args(TESTED).args(["--test", target, TEST, "--", "--nocapture"]);
+    let mut command = cargo_test()?;
+    command.args(["--quiet", "--test", target, TEST, "--", "--nocapture"]);
     command.env(STATES, states.to_string()).env(SEED, seed.to_string());
     let printed = workspace::output(&mut command)?;
     print!("{printed}");

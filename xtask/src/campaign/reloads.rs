@@ -16,10 +16,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::{any_seed, short_with_sqlite3};
 use crate::http::{self, Connection};
 use crate::metrics;
-use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::workspace;
 use plan::{Plan, Wrong};
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

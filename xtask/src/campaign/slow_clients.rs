@@ -16,9 +16,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
-use crate::bench::report::median;
-use crate::bench_report::latency_ms;
+use crate::latency::latency_ms;
 use crate::metrics;
+use crate::report::median;
 use crate::server::{Launch, Server};
 use crate::workspace;
 use crowd::{Borne, Crowd};

@@ -11,9 +11,9 @@ use super::kills::clients::Shared;
 use super::kills::oracle::Oracle;
 use super::kills::{judge, send_while};
 use super::{any_seed, short_with_sqlite3};
-use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::workspace;
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::bench::report::{self, Bar, Row};
 use crate::metrics;
 use crate::open_loop::{Answer, OpenLoop, PATIENT, Sample};
+use crate::report::{self, Bar, Row};
 use crate::server::{Launch, Server};
 use crate::store::{Place, Purpose, SERVERS};
 use crate::workspace;

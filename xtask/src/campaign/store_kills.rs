@@ -11,10 +11,10 @@ use super::any_seed;
 use super::kills::clients::Shared;
 use super::kills::oracle::Oracle;
 use super::kills::{judge_rows, send_while};
-use crate::random::Random;
 use crate::server::{Launch, Server};
 use crate::store::Store;
 use crate::workspace;
+use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(150);
 /// A few kills with the server that the tests were built with.
 pub(crate) fn short<S: Store>() -> Result<()> {
     let Some(store) = S::start()? else {
-        println!("left out: {} is missing, which `cargo xtask services` installs", S::NAME);
+        workspace::skipped(&format!("{} is missing, which `cargo xtask services` installs", S::NAME))?;
         return Ok(());
     };
     let binary = Some(workspace::tested_binary(None)?);

@@ -56,7 +56,7 @@ const NAME: &str = "warehouse";
 /// depend on the machine's speed.
 pub(crate) fn short() -> Result<()> {
     let Some(store) = Postgres::start()? else {
-        println!("left out: PostgreSQL is missing, which `cargo xtask services` installs");
+        workspace::skipped("PostgreSQL is missing, which `cargo xtask services` installs")?;
         return Ok(());
     };
     let binary = Some(workspace::tested_binary(None)?);

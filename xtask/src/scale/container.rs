@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::benchmarks::bench_binary;
 use crate::docker::{self, Docker};
 use crate::http::Connection;
 use crate::{image, workspace};
@@ -36,14 +37,15 @@ pub(super) struct Container {
 
 impl Site {
     pub(super) fn start(binary: &Path) -> Result<Self> {
-        Self::on(Docker::start()?, binary)
+        let site = Self::on(Docker::start()?, binary)?;
+        site.docker.image_of_program(REFERENCE, &bench_binary()?, &[])?;
+        Ok(site)
     }
 
-    /// The images on this daemon.
+    /// The server's image on this daemon, without that of the reference loops.
     pub(super) fn on(docker: Docker, binary: &Path) -> Result<Self> {
         let tag = image::default_tag();
         image::build(binary, &tag, &mut docker.command())?;
-        docker.image_of_program(REFERENCE, &std::env::current_exe()?, &[])?;
         Ok(Self { docker, tag })
     }
 

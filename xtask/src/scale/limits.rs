@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 
 use super::Setup;
 use super::container::Site;
-use crate::bench::NULL_SINK;
-use crate::bench::report::{Bar, Row};
+use crate::report::{Bar, Row};
+use crate::server::NULL_SINK;
 use crate::workspace;
 use crate::wrk::{self, Load};
 

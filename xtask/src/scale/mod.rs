@@ -20,9 +20,9 @@ use clap::Subcommand;
 
 use container::Site;
 
-use crate::bench::report::{self, Row, median};
 use crate::campaign::package;
 use crate::docker::Docker;
+use crate::report::{self, Row, median};
 use crate::static_build;
 use crate::workspace::{self, TESTED, cargo};
 
@@ -96,22 +96,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// printed and not judged: it has libraries that the real one doesn't need, and a test doesn't depend on the machine's speed.
 pub(crate) fn short() -> Result<()> {
     if let Some(missing) = Docker::missing() {
-        println!("left out: {missing}");
+        workspace::skipped(missing)?;
         return Ok(());
     }
     // A machine may forbid what a daemon needs, such as control groups.
     let docker = match Docker::start() {
         Ok(docker) => docker,
         Err(error) => {
-            println!("left out: no Docker daemon can be started here: {error:#}");
+            workspace::skipped(&format!("no Docker daemon can be started here: {error:#}"))?;
             return Ok(());
         }
     };
-    let setup = Setup {
-        binary: workspace::tested_binary(None)?,
-        rounds: 1,
-        folder: workspace::scratch_directory("image")?,
-    };
+    let setup =
+        Setup { binary: workspace::tested_binary(None)?, rounds: 1, folder: workspace::scratch_directory("image")? };
     let rows = Site::on(docker, &setup.binary).and_then(|site| start::run_on(&setup, &site));
     std::fs::remove_dir_all(&setup.folder)?;
     rows?.iter().for_each(|row| println!("{}: {:.1} {}", row.what, row.measured, row.unit));

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 
 use super::Setup;
 use super::traffic::{Sent, Traffic, expect_none_doubled, ranges, stored};
-use crate::bench::report::{Bar, Row};
+use crate::report::{Bar, Row};
 use crate::server::{Launch, Role, Server};
 use crate::store::{Postgres, Store};
 use crate::two_services::{Sink, gateway_config, ready, writer_config};

@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use super::Setup;
 use super::container::Site;
 use super::table::Table;
-use crate::bench::NULL_SINK;
-use crate::bench::report::{Bar, Row};
-use crate::bench_report::latency_ms;
 use crate::docker;
+use crate::latency::latency_ms;
+use crate::report::{Bar, Row};
+use crate::server::NULL_SINK;
 
 const PER_SECOND: &str = "1000";
 const DURATION: Duration = Duration::from_secs(10);

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 
 use super::Setup;
 use super::container::{Container, Site, USER};
-use crate::bench::report::{Bar, Row, median};
 use crate::http::{self, Connection};
+use crate::report::{Bar, Row, median};
 use crate::{docker, image};
 
 const HEALTH_LIMIT: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use super::stack::Stack;
 use super::table::Table;
 use super::traffic::{Traffic, expect_none_doubled, ranges, stored};
 use crate::ab;
-use crate::bench::report::{Bar, Row};
+use crate::report::{Bar, Row};
 use crate::wrk::{self, Load};
 
 const PER_SECOND: u32 = 1_000;

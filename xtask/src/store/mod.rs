@@ -13,15 +13,15 @@ use std::path::Path;
 
 use anyhow::Result;
 
-pub(crate) use nats::Nats;
-pub(crate) use opensearch::OpenSearch;
-pub(crate) use place::{Place, Purpose, SERVERS};
-pub(crate) use postgres::Postgres;
-pub(crate) use redis::Redis;
-pub(crate) use swift::Swift;
+pub use nats::Nats;
+pub use opensearch::OpenSearch;
+pub use place::{Place, Purpose, SERVERS};
+pub use postgres::Postgres;
+pub use redis::Redis;
+pub use swift::Swift;
 
 /// A store that campaigns deliver into. It ends, and its files go, when it is dropped.
-pub(crate) trait Store: Sized {
+pub trait Store: Sized {
     /// What people call it.
     const NAME: &'static str;
 
@@ -50,7 +50,7 @@ pub(crate) trait Store: Sized {
 }
 
 /// A store whose sinks share connections and keep cursors.
-pub(crate) trait Shared: Store {
+pub trait Shared: Store {
     /// Connections to it now, without those of this program.
     fn connections(&self) -> Result<usize>;
 
@@ -59,7 +59,7 @@ pub(crate) trait Shared: Store {
 }
 
 /// A store that has a tool of its own to be filled with.
-pub(crate) trait BulkLoaded: Store {
+pub trait BulkLoaded: Store {
     /// What the tool is called.
     const TOOL: &'static str;
     /// The share of the tool's rate that a server reaches.

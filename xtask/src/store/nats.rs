@@ -14,7 +14,7 @@ const STREAM: &str = "EVENTS";
 const SUBJECTS: &str = "events.>";
 
 /// A server.
-pub(crate) struct Nats(NatsServer);
+pub struct Nats(NatsServer);
 
 impl Store for Nats {
     const NAME: &'static str = "NATS";

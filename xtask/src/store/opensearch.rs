@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use load::generator::{Generator, Kind};
+use generator::{Generator, Kind};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -42,7 +42,7 @@ const WARM_REQUESTS: usize = 40;
 const WARM_DOCUMENTS: usize = 2_500;
 
 /// A server, and how many events it was last known to have taken.
-pub(crate) struct OpenSearch {
+pub struct OpenSearch {
     node: Node,
     stored: u64,
 }

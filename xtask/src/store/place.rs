@@ -6,14 +6,15 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::{BulkLoaded, OpenSearch, Postgres, Redis, Store, Swift};
+use crate::workspace;
 
 /// Each store that has a server.
-pub(crate) const SERVERS: &[Offer] =
+pub const SERVERS: &[Offer] =
     &[Offer::of::<Postgres>(), Offer::of::<Redis>(), Offer::of::<OpenSearch>(), Offer::of::<Swift>()];
 
 /// What a store is started for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// What is stored is looked at: each payload stays as it came.
     Content,
     /// What is stored is counted and timed: the server is set up to be filled, and events don't wait for long.
@@ -21,7 +22,7 @@ pub(crate) enum Purpose {
 }
 
 /// A store that can be started.
-pub(crate) struct Offer {
+pub struct Offer {
     name: &'static str,
     start: fn(Purpose) -> Result<Option<Place>>,
 }
@@ -32,15 +33,15 @@ impl Offer {
     }
 
     /// What people call the store.
-    pub(crate) const fn name(&self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         self.name
     }
 
     /// A running server with nothing in it; none, and a message, where the program is missing and it isn't to be measured.
-    pub(crate) fn start(&self, purpose: Purpose) -> Result<Option<Place>> {
+    pub fn start(&self, purpose: Purpose) -> Result<Option<Place>> {
         let place = (self.start)(purpose).with_context(|| format!("starting {}", self.name))?;
         if place.is_none() {
-            println!("left out: {} is missing, which `cargo xtask services` installs", self.name);
+            workspace::skipped(&format!("{} is missing, which `cargo xtask services` installs", self.name))?;
         }
         Ok(place)
     }
@@ -55,37 +56,37 @@ fn start<S: BulkLoaded + 'static>(purpose: Purpose) -> Result<Option<Place>> {
 }
 
 /// A running store, and a type of event and a sink that are named after it.
-pub(crate) struct Place {
+pub struct Place {
     /// What people call it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The settings of its sink.
-    pub(crate) sink: String,
+    pub sink: String,
     store: Box<dyn AnyStore>,
 }
 
 impl Place {
     /// The name of its type and of its sink.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         self.name.to_lowercase()
     }
 
     /// Starts it over its data, and waits until it answers.
-    pub(crate) fn run(&mut self) -> Result<()> {
+    pub fn run(&mut self) -> Result<()> {
         self.store.run().with_context(|| format!("starting {}", self.name))
     }
 
     /// SIGKILLs all of its processes.
-    pub(crate) fn kill(&mut self) -> Result<()> {
+    pub fn kill(&mut self) -> Result<()> {
         self.store.kill().with_context(|| format!("killing {}", self.name))
     }
 
     /// Hands out what is stored, as [`Store::read_payloads`] does.
-    pub(crate) fn read(&mut self, folder: &Path, read: &mut dyn FnMut(&mut dyn BufRead) -> Result<()>) -> Result<()> {
+    pub fn read(&mut self, folder: &Path, read: &mut dyn FnMut(&mut dyn BufRead) -> Result<()>) -> Result<()> {
         self.store.read(folder, read).with_context(|| format!("reading what {} holds", self.name))
     }
 
     /// How many different ids it shows, as [`Store::ids`] says.
-    pub(crate) fn ids(&mut self) -> Result<Option<u64>> {
+    pub fn ids(&mut self) -> Result<Option<u64>> {
         self.store.ids().with_context(|| format!("counting the ids in {}", self.name))
     }
 }

@@ -28,7 +28,7 @@ const LARGE: &[&str] = &["max_wal_size=4GB", "shared_buffers=256MB"];
 const STORED: &str = "select coalesce(sum(position), 0)::bigint from forebay_cursors";
 
 /// A server that ends, and whose files go, when the value is dropped.
-pub(crate) struct Postgres {
+pub struct Postgres {
     folder: PathBuf,
     programs: PathBuf,
     account: Option<(u32, u32)>,
@@ -66,12 +66,12 @@ impl Postgres {
     }
 
     /// Whether its programs are there.
-    pub(crate) fn is_installed() -> bool {
+    pub fn is_installed() -> bool {
         programs().is_some()
     }
 
     /// Lets the server live on behind this process: its id, and the folder with its data and its socket.
-    pub(crate) fn leave_running(mut self) -> Result<(u32, PathBuf)> {
+    pub fn leave_running(mut self) -> Result<(u32, PathBuf)> {
         let process = self.process.take().context("PostgreSQL isn't running")?;
         // An empty path is none that a drop would remove.
         Ok((process.id(), std::mem::take(&mut self.folder)))

@@ -21,7 +21,7 @@ const KEY: &str = "events";
 const PIPED: &str = "piped";
 
 /// A server and the port that it listens on.
-pub(crate) struct Redis {
+pub struct Redis {
     server: RedisServer,
     port: u16,
 }

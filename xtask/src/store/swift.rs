@@ -28,7 +28,7 @@ const ASKED_EACH: Duration = Duration::from_millis(50);
 const MEGABYTE: f64 = 1e6;
 
 /// The servers, and what is known of them.
-pub(crate) struct Swift {
+pub struct Swift {
     server: SwiftServer,
     /// Whoever asks has a token that ends with the servers.
     client: Option<Client>,

@@ -8,14 +8,16 @@ use super::Finding;
 /// Each crate with those of ours that it may use. Tests may use more: dev-dependencies are free.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("clock", &[]),
-    ("event", &[]),
+    ("random", &[]),
+    ("event", &["random"]),
+    ("generator", &["random"]),
     ("access", &["event"]),
-    ("journal", &["event"]),
+    ("journal", &["event", "random"]),
     ("eventlog", &["clock", "event", "journal"]),
     ("pipeline", &["event"]),
     ("tls", &["clock"]),
     ("sink", &["clock", "event", "pipeline", "tls"]),
-    ("delivery", &["event", "eventlog", "pipeline", "sink"]),
+    ("delivery", &["event", "eventlog", "pipeline", "random", "sink"]),
     ("gateway", &["access", "clock", "event", "pipeline", "eventlog", "tls"]),
     (
         "forebay",
@@ -25,9 +27,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("writer", &["access", "clock", "event", "sink", "tls"]),
-    ("load", &["clock", "event", "pipeline", "tls"]),
-    ("testkit", &[]),
-    ("xtask", &["event", "load", "sink", "testkit"]),
+    ("load", &["clock", "event", "generator", "pipeline", "tls"]),
+    ("testkit", &["random"]),
+    ("xtask", &["generator", "random", "testkit"]),
+    ("bench", &["event", "generator", "random", "sink", "testkit", "xtask"]),
 ];
 
 /// Crates of others that some of ours may not use, and why.

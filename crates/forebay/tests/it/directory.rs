@@ -12,6 +12,8 @@ use std::time::Duration;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use random::Random;
+
 use crate::duckdb;
 use crate::support::{Folder, HANGS, Server, wait_until};
 
@@ -209,14 +211,6 @@ fn memory_does_not_depend_on_the_size_of_a_file() {
     }
 }
 
-/// SplitMix64: the same kills for the same seed, as far as the machine lets them be.
-pub(crate) fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 /// What clients know: which numbers were acknowledged.
 #[derive(Default)]
 pub(crate) struct Known {
@@ -254,7 +248,7 @@ fn try_post(address: SocketAddr, body: &str) -> io::Result<String> {
 
 #[test]
 fn kills_while_files_are_written_leave_every_acknowledged_event_in_one_file() {
-    let mut seed = 7;
+    let mut random = Random::new(7);
     let folder = Folder::new();
     // Many files, so that kills meet them being written.
     let settings = |codec: &str| format!("codec = \"{codec}\"\nmax_records = 40\nmax_age = \"1s\"\n");
@@ -270,7 +264,7 @@ fn kills_while_files_are_written_leave_every_acknowledged_event_in_one_file() {
             .collect();
         let wanted = known.acknowledged.lock().unwrap().len() + 200;
         assert!(wait_until(|| known.acknowledged.lock().unwrap().len() >= wanted));
-        std::thread::sleep(Duration::from_micros(random(&mut seed) % 60_000));
+        std::thread::sleep(Duration::from_micros(random.below(60_000)));
         drop(server);
         known.stop.store(true, Ordering::Relaxed);
         clients.into_iter().for_each(|client| client.join().unwrap());

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::directory::{Known, codings, random, read};
+use random::Random;
+
+use crate::directory::{Known, codings, read};
 use crate::support::{Folder, Server, wait_until};
 use testkit::proxy::Proxy;
 use testkit::swift::{KEY, Part, SwiftServer, USER};
@@ -47,7 +49,7 @@ fn fetch(swift: &SwiftServer, folder: &Path) {
 }
 
 fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftServer, killed: &[Part]) {
-    let mut seed = 7;
+    let mut random = Random::new(7);
     let folder = Folder::new();
     let known = Arc::new(Known::default());
     for (round, coding) in codings().iter().cycle().take(6).enumerate() {
@@ -65,7 +67,7 @@ fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftS
         server.wait("forebay_events_stored_total{", |stored| stored > 0);
         let part = killed[round % killed.len()];
         swift.kill_part(part);
-        std::thread::sleep(Duration::from_micros(random(&mut seed) % 60_000));
+        std::thread::sleep(Duration::from_micros(random.below(60_000)));
         drop(server);
         known.stop.store(true, Ordering::Relaxed);
         clients.into_iter().for_each(|client| client.join().unwrap());

@@ -254,5 +254,7 @@ fn expects_continue(fields: &Fields<'_>, is_http_11: bool) -> Result<bool, Refus
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 #[path = "head/tests.rs"]
 mod tests;

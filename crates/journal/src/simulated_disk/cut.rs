@@ -1,7 +1,7 @@
 //! Which of the unsynced changes a power cut keeps. Even chances alone would hardly ever make the nasty cases (a
 //! block without its first sector, a new file without the old one's end), so that each cut has a style.
 
-use super::random::Random;
+use random::Random;
 
 /// How a power cut chooses what survives of the changes that weren't synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

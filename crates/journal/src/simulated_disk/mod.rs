@@ -29,7 +29,6 @@ mod faults;
 mod file;
 mod inspect;
 mod names;
-mod random;
 mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

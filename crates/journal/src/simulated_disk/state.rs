@@ -12,7 +12,7 @@ use super::cut::{CutStyle, FileCut};
 use super::faults::{Failure, Faults};
 use super::file::File;
 use super::names::{FileId, Names};
-use super::random::Random;
+use random::Random;
 
 /// The largest file: enough for any test, and small enough that an offset gone wild doesn't take all memory.
 const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -8,6 +8,7 @@
 #[path = "../campaign/events.rs"]
 mod events;
 mod files;
+mod fuzz;
 mod judge;
 mod log;
 

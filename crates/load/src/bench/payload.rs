@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 
 use super::{BenchError, BenchOptions, Events};
-use crate::generator::Generator;
+use generator::Generator;
 
 /// Gives events one after the other.
 pub(super) enum Payloads {

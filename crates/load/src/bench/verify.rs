@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 
 use super::BenchError;
-use crate::generator::{Generator, Kind};
+use generator::{Generator, Kind};
 
 /// Delivery that stores nothing for so long has nothing more to store.
 const QUIET_MAX: Duration = Duration::from_secs(30);

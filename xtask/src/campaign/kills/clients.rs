@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::oracle::{Acknowledged, Event};
 use crate::http::{self, Connection};
-use crate::random::Random;
+use random::Random;
 
 /// What a client waits before it asks a full disk again.
 const DISK_FULL_PAUSE: Duration = Duration::from_millis(20);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::random::Random;
+use random::Random;
 
 /// One event: which client sent it, and its number among that client's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ impl Event {
         let Self { client, number } = self;
         let mut random = Random::new(seed ^ (u64::from(client) << 32 | u64::from(number)));
         let words = random.below(24);
-        let text: String = (0..words).map(|_| format!("{:016x}", random.next())).collect();
+        let text: String = (0..words).map(|_| format!("{:016x}", random.number())).collect();
         format!("{{\"client\":{client},\"number\":{number},\"text\":\"{text}\"}}")
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::random::Random;
+use random::Random;
 
 /// A type that is always there, and always goes to the first table.
 pub(super) const KEPT: &str = "kept";

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::GATEWAYS;
 use crate::campaign::kills::clients::{Shared, join, send, start};
 use crate::campaign::kills::oracle::{Acknowledged, Event};
-use crate::random::Random;
+use random::Random;
 
 /// One event in so many goes through both gateways.
 const BOTH: u64 = 4;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::{GATEWAYS, WRITERS};
-use crate::random::Random;
+use random::Random;
 
 /// What happens to a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

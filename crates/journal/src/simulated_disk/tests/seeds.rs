@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::super::random::Random;
 use super::super::{CutStyle, SimulatedDisk};
 use super::{SEEDS, disk_with, files};
 use crate::disk::Disk;
+use random::Random;
 
 /// A life of 60 operations and a few power cuts, chosen by `work`; all errors are part of it.
 fn live(disk: &SimulatedDisk, work: u64) {

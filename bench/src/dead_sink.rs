@@ -1,0 +1,223 @@
+//! A dead sink beside two healthy ones: what the healthy ones' clients notice of it, while its backlog grows and when it
+//! is full. The same load goes to a server with three healthy sinks, in turn.
+
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
+
+use super::{READY_LIMIT, Setup};
+use xtask::http::{self, Connection};
+use xtask::latency::latency_ms;
+use xtask::report::{Bar, Row};
+use xtask::server::{Launch, Server};
+use xtask::workspace;
+
+/// Each has a type and a sink of its own name; the last is the one that dies.
+const NAMES: [&str; 3] = ["one", "two", "three"];
+const DEAD: &str = NAMES[2];
+/// The share of the peak at which latency is measured.
+const NORMAL: f64 = 0.25;
+const CONNECTIONS: u32 = 64;
+/// Turns whose medians count; more than elsewhere, and shorter, as each figure is a percentile: a moment in which the machine
+/// stands still spoils the turn in which it falls, and should spoil few.
+const TURNS_MIN: u32 = 25;
+const TURN_MAX: Duration = Duration::from_secs(2);
+/// So little that the dead sink is beyond it by the time that it holds.
+const FULL_BACKLOG: &str = "1MiB";
+/// How much longer a client of a healthy sink may wait.
+const LATENCY_MOST: f64 = 1.1;
+
+pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
+    let turns = setup.rounds.max(TURNS_MIN);
+    let healthy = Beside::start(setup, "healthy", false)?;
+    let dead = Beside::start(setup, "dead", true)?;
+    let peak = healthy.peak(setup)?;
+    healthy.server.wait_stored()?;
+    let rate = peak * NORMAL;
+    println!("peak {peak:.0} events/s; {rate:.0}/s of them in turn on both servers");
+    let mut rows = Vec::new();
+
+    let growing = in_turn(setup, &healthy, &dead, rate, turns)?;
+    refuse_refusals(&growing, "while the backlog grows")?;
+    rows.extend(growing.rows("backlog grows"));
+
+    dead.launch.write_config(&config(Some(FULL_BACKLOG)))?;
+    dead.server.hang_up()?;
+    dead.wait_full()?;
+    let full = in_turn(setup, &healthy, &dead, rate, turns)?;
+    rows.extend(full.rows("backlog full"));
+    rows.push(share("backlog full: healthy types' requests refused", full.refused(false), Bar::AtMost(0.0)));
+    rows.push(share("backlog full: its own type's requests refused", full.refused(true), Bar::AtLeast(1.0)));
+
+    healthy.server.wait_stored()?;
+    healthy.server.stop()?;
+    dead.server.kill()?;
+    Ok(rows)
+}
+
+fn share(what: &str, measured: f64, bar: Bar) -> Row {
+    Row { what: what.to_owned(), measured, unit: "", reference: None, bar }
+}
+
+/// A type and a SQLite file for each name.
+fn config(backlog: Option<&str>) -> String {
+    let limit = backlog.map_or_else(String::new, |bytes| format!("max_backlog = \"{bytes}\"\n"));
+    let of = |name: &&str| {
+        let limit = if *name == DEAD { limit.as_str() } else { "" };
+        format!(
+            "[types.{name}]\nroutes = [\"{name}\"]\n[sinks.{name}]\nkind = \"sqlite\"\npath = \"{name}.db\"\n{limit}"
+        )
+    };
+    NAMES.iter().map(of).collect()
+}
+
+/// One of the two servers.
+struct Beside {
+    launch: Launch,
+    server: Server,
+}
+
+impl Beside {
+    fn start(setup: &Setup, name: &str, is_dead: bool) -> Result<Self> {
+        let folder = setup.folder.join(name);
+        workspace::empty_directory(&folder)?;
+        let launch = Launch::new(&setup.binary, &folder, Some(&config(None)))?;
+        if is_dead {
+            // A directory in the place of its database.
+            let blocker = launch.data.join(format!("{DEAD}.db")).join("in-the-way");
+            std::fs::create_dir_all(&blocker).with_context(|| format!("making {}", blocker.display()))?;
+        }
+        let mut server = launch.start()?;
+        server.wait_ready(READY_LIMIT)?;
+        Ok(Self { launch, server })
+    }
+
+    /// Events a second of all types together.
+    fn peak(&self, setup: &Setup) -> Result<f64> {
+        let loads = load(setup, self.launch.intake, None, setup.duration)?;
+        Ok(loads.iter().map(|load| load.events_per_second).sum())
+    }
+
+    /// Waits until the dead sink's type is refused.
+    fn wait_full(&self) -> Result<()> {
+        let begun = Instant::now();
+        let request = http::post(&format!("/ingest/event/{DEAD}"), &[], b"1");
+        while Connection::open(self.launch.intake)?.send(&request)?.status != 503 {
+            if begun.elapsed() > READY_LIMIT {
+                bail!("events for the dead sink are taken though more than {FULL_BACKLOG} waits for it");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+/// What one load on one type showed.
+struct Measured {
+    events_per_second: f64,
+    requests: f64,
+    refused: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+}
+
+/// All types at once, each with a client of its own.
+fn load(setup: &Setup, server: SocketAddr, rate: Option<f64>, duration: Duration) -> Result<Vec<Measured>> {
+    let clients: Vec<Child> =
+        NAMES.iter().map(|name| start_client(setup, server, name, rate, duration)).collect::<Result<_>>()?;
+    clients.into_iter().map(measured).collect()
+}
+
+fn start_client(setup: &Setup, server: SocketAddr, name: &str, rate: Option<f64>, duration: Duration) -> Result<Child> {
+    let mut command = Command::new(&setup.binary);
+    command.args(["bench", "--kind", "job", "--json", "--type", name, "--url", &format!("http://{server}")]);
+    command.args(["--connections", &CONNECTIONS.to_string(), "--duration", &format!("{}s", duration.as_secs())]);
+    if let Some(rate) = rate {
+        command.args(["--rate", &format!("{:.0}", rate / NAMES.len() as f64)]);
+    }
+    command.stdout(Stdio::piped()).spawn().context("starting bench")
+}
+
+fn measured(client: Child) -> Result<Measured> {
+    // It exits with 3 where something was refused, which is what the dead sink's type is there for.
+    let output = client.wait_with_output().context("waiting for bench")?;
+    let report: Value = serde_json::from_slice(&output.stdout).context("reading what bench prints")?;
+    let number = |name: &str| report[name].as_f64().ok_or_else(|| anyhow!("bench prints no {name}"));
+    let answers = report["answers"].as_object().context("bench prints the answers")?;
+    if let Some((status, count)) = answers.iter().find(|(status, _)| !matches!(status.as_str(), "200" | "503")) {
+        bail!("{count} requests were answered {status}");
+    }
+    Ok(Measured {
+        events_per_second: number("events_per_second")?,
+        requests: number("requests")?,
+        refused: answers.get("503").and_then(Value::as_f64).unwrap_or(0.0),
+        p50_ms: latency_ms(&report, "p50")?,
+        p99_ms: latency_ms(&report, "p99")?,
+    })
+}
+
+/// A turn: the server with the dead sink, and the healthy one.
+struct Turn {
+    dead: Vec<Measured>,
+    healthy: Vec<Measured>,
+}
+
+struct Turns(Vec<Turn>);
+
+/// Which of them is first changes from turn to turn. The first turn, in which files grow, isn't counted.
+fn in_turn(setup: &Setup, healthy: &Beside, dead: &Beside, rate: f64, turns: u32) -> Result<Turns> {
+    let turn = setup.duration.min(TURN_MAX);
+    let measure = |beside: &Beside| load(setup, beside.launch.intake, Some(rate), turn);
+    let mut measured = Vec::new();
+    for number in 0..=turns {
+        let turn = if number % 2 == 0 {
+            let healthy = measure(healthy)?;
+            Turn { dead: measure(dead)?, healthy }
+        } else {
+            let dead = measure(dead)?;
+            Turn { dead, healthy: measure(healthy)? }
+        };
+        healthy.server.wait_stored()?;
+        if number > 0 {
+            measured.push(turn);
+        }
+    }
+    Ok(Turns(measured))
+}
+
+fn refuse_refusals(turns: &Turns, when: &str) -> Result<()> {
+    if turns.refused(true) + turns.refused(false) > 0.0 {
+        bail!("requests were refused {when}");
+    }
+    Ok(())
+}
+
+impl Turns {
+    fn rows(&self, when: &str) -> [Row; 2] {
+        [("p50", Self::p50 as fn(&Measured) -> f64), ("p99", Self::p99)].map(|(name, of)| {
+            let of_healthy = |load: &[Measured]| load.iter().take(NAMES.len() - 1).map(of).sum::<f64>() / 2.0;
+            let pairs: Vec<_> = self.0.iter().map(|turn| (of_healthy(&turn.dead), of_healthy(&turn.healthy))).collect();
+            let what = format!("{when}: {name} of the healthy types, against three healthy sinks");
+            Row::in_turn(&what, "ms", &pairs, Bar::AtMost(LATENCY_MOST))
+        })
+    }
+
+    fn p50(load: &Measured) -> f64 {
+        load.p50_ms
+    }
+
+    fn p99(load: &Measured) -> f64 {
+        load.p99_ms
+    }
+
+    /// The share of the requests to the server with the dead sink that were refused: those of its type, or the others.
+    fn refused(&self, of_dead: bool) -> f64 {
+        let loads = self.0.iter().flat_map(|turn| turn.dead.iter().zip(NAMES));
+        let chosen: Vec<_> = loads.filter(|(_, name)| (*name == DEAD) == of_dead).map(|(load, _)| load).collect();
+        let sum = |of: fn(&Measured) -> f64| chosen.iter().map(|load| of(load)).sum::<f64>();
+        sum(|load| load.refused) / sum(|load| load.requests)
+    }
+}

@@ -1,0 +1,182 @@
+//! `cargo xtask bench`, `cargo xtask reference` and `cargo xtask campaign origins`: the server and a reference loop, measured in turn in
+//! one run, each figure with its bar.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
+
+mod batch;
+mod client;
+mod cores;
+mod dead_sink;
+mod drain;
+mod hop;
+mod hop_memory;
+mod many_groups;
+mod many_types;
+mod memory;
+mod mixed_load;
+mod origins;
+mod overload;
+mod records;
+mod reference;
+mod single;
+mod start;
+mod steps;
+mod stores;
+mod sustained;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use xtask::server::Launch;
+use xtask::store::{OpenSearch, Postgres, Redis, Swift};
+use xtask::{report, workspace};
+
+/// What `cargo xtask` passes on.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Measures the server against its bars and the reference loops.
+    Bench(Arguments),
+    /// The loops that benchmarks are compared with.
+    Reference(reference::Arguments),
+    /// A thousand gateways through one writer: its connections to the store, its memory, and each event stored once.
+    Origins(origins::Options),
+}
+
+/// Options of `cargo xtask bench`.
+#[derive(clap::Args)]
+struct Arguments {
+    /// A server to measure; without it the workspace's own is built.
+    #[arg(long, global = true)]
+    binary: Option<PathBuf>,
+    /// How often server and reference are measured in turn; the medians count. `single-*` take many short turns of as
+    /// much time together.
+    #[arg(long, global = true, default_value_t = 3)]
+    rounds: u32,
+    /// How long each load lasts.
+    #[arg(long, global = true, default_value_t = 5)]
+    seconds: u64,
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// One event a POST into the null sink, 256 connections and 1, against `reference http-durable`.
+    SingleNull,
+    /// One event a POST into SQLite, 256 connections, against `reference http-durable`.
+    SingleSqlite,
+    /// One event a POST, each with an Idempotency-Key of its own, into the null sink, against `reference http-durable`.
+    SingleKeyed,
+    /// NDJSON in batches of 1 MiB into the null sink, against `reference check-loop`.
+    BatchNull(batch::Options),
+    /// Events accepted and stored in SQLite, against `sqlite3 .import` of the same rows.
+    SqliteSustained(sustained::Options),
+    /// A journaled backlog drained into PostgreSQL, against `\\copy` of the same rows.
+    Postgres(drain::Options),
+    /// A journaled backlog drained into a stream of Redis, against `redis-cli --pipe` of the same entries.
+    Redis(drain::Options),
+    /// A journaled backlog drained into an index of OpenSearch, against two `curl _bulk` side by side with the same documents.
+    Opensearch(drain::Options),
+    /// A journaled backlog drained into objects of Swift, against `swift upload` of the same objects.
+    Swift(drain::Options),
+    /// A gateway with a writer behind it (`null`), against the same two services in Go that make nothing durable.
+    Hop,
+    /// 1,000 events a second through a gateway and a writer into PostgreSQL: processor time, memory, and whether it grows.
+    HopMemory(hop_memory::Options),
+    /// Resident bytes: idle, busy, with a backlog that can't be stored, with idle connections.
+    Memory(memory::Options),
+    /// `load` and `bench`: lines a second, `--match` against ripgrep, rate and CPU against wrk.
+    Client(client::Options),
+    /// Ten times what the server can take: what it takes then, its memory, and how it is afterwards.
+    Overload(overload::Options),
+    /// One dead sink beside two healthy ones: latency of the healthy types against three healthy sinks, and who is refused.
+    DeadSink,
+    /// 2,000 small events a second beside 1 MiB ones whose steps take half a core, against the small ones alone.
+    Beside,
+    /// 10,000 types with schemas and steps: how long until the server is ready.
+    ManyTypes(many_types::Options),
+    /// A million groups in one window: memory against the budget, and how long other aggregates wait.
+    ManyGroups(many_groups::Options),
+    /// CPU that a schema and five steps take for an event.
+    Steps(steps::Options),
+    /// The size of the binary, and the time until an empty directory is served.
+    Start,
+    /// All stores at once, each offered a part of its rate: time until events are stored against each alone, and with one stopped.
+    Stores(stores::Options),
+}
+
+/// What every benchmark is given.
+struct Setup {
+    binary: PathBuf,
+    rounds: u32,
+    duration: Duration,
+    /// On the disk of the workspace; removed at the end.
+    folder: PathBuf,
+}
+
+impl Setup {
+    /// A server with an empty data directory; what an earlier one left is removed.
+    fn fresh_server(&self, config: Option<&str>) -> Result<Launch> {
+        let folder = self.folder.join("server");
+        workspace::empty_directory(&folder)?;
+        Launch::new(&self.binary, &folder, config)
+    }
+}
+
+/// No start takes longer, unless something is wrong.
+const READY_LIMIT: Duration = Duration::from_secs(20);
+
+/// Runs one benchmark; fails where a figure is short of its bar.
+fn run(arguments: &Arguments) -> Result<()> {
+    let setup = Setup {
+        binary: workspace::release_binary(arguments.binary.as_deref())?,
+        rounds: arguments.rounds.max(1),
+        duration: Duration::from_secs(arguments.seconds),
+        folder: workspace::scratch_directory("bench")?,
+    };
+    let rows = match &arguments.bench {
+        Bench::SingleNull => single::into_null(&setup),
+        Bench::SingleSqlite => single::into_sqlite(&setup),
+        Bench::SingleKeyed => single::keyed(&setup),
+        Bench::BatchNull(options) => batch::into_null(&setup, options),
+        Bench::SqliteSustained(options) => sustained::run(&setup, options),
+        Bench::Postgres(options) => drain::run::<Postgres>(&setup, options),
+        Bench::Redis(options) => drain::run::<Redis>(&setup, options),
+        Bench::Opensearch(options) => drain::run::<OpenSearch>(&setup, options),
+        Bench::Swift(options) => drain::run::<Swift>(&setup, options),
+        Bench::Hop => hop::run(&setup),
+        Bench::HopMemory(options) => hop_memory::run(&setup, options),
+        Bench::Memory(options) => memory::run(&setup, options),
+        Bench::Client(options) => client::run(&setup, options),
+        Bench::Overload(options) => overload::run(&setup, options),
+        Bench::DeadSink => dead_sink::run(&setup),
+        Bench::Beside => mixed_load::run(&setup),
+        Bench::ManyTypes(options) => many_types::run(&setup, options),
+        Bench::ManyGroups(options) => many_groups::run(&setup, options),
+        Bench::Steps(options) => steps::run(&setup, options),
+        Bench::Start => start::run(&setup),
+        Bench::Stores(options) => stores::run(&setup, options),
+    };
+    std::fs::remove_dir_all(&setup.folder)?;
+    report::print(&rows?)
+}
+
+fn main() -> ExitCode {
+    let done = match Task::parse() {
+        Task::Bench(arguments) => run(&arguments),
+        Task::Reference(arguments) => reference::run(&arguments),
+        Task::Origins(options) => origins::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Resident bytes of the server in the states that matter.
+
+use std::net::SocketAddr;
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::batch::{self, Until};
+use super::{READY_LIMIT, Setup};
+use crate::reference::check_loop::pieces;
+use xtask::http::Connection;
+use xtask::report::{Bar, Row};
+use xtask::server::{Launch, Server};
+use xtask::wrk::{self, Load};
+
+#[derive(clap::Args)]
+pub(super) struct Options {
+    /// Events that wait for a sink that fails; 0 leaves this part out.
+    #[arg(long, default_value_t = 10_000_000)]
+    backlog: u64,
+    /// Connections that send nothing more after their first request.
+    #[arg(long, default_value_t = 8_000)]
+    idle: u32,
+}
+
+const BUSY_CONNECTIONS: u32 = 1_000;
+/// What a process has when nothing happens: long enough for the work of a start to be over.
+const SETTLE: Duration = Duration::from_secs(1);
+
+pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
+    raise_file_limit()?;
+    let mut rows = idle_and_busy(setup)?;
+    rows.push(idle_connections(setup, options.idle)?);
+    if options.backlog > 0 {
+        rows.push(busy_with_backlog(setup, options.backlog)?);
+    }
+    Ok(rows)
+}
+
+fn idle_and_busy(setup: &Setup) -> Result<Vec<Row>> {
+    let launch = setup.fresh_server(None)?;
+    let server = start(&launch)?;
+    sleep(SETTLE);
+    let idle = server.process.memory()?.now;
+    let busy = busy(setup, &launch, &server)?;
+    server.wait_stored()?;
+    server.stop()?;
+    Ok(vec![row("idle", idle, 8.0), row("1,000 busy connections", busy, 32.0)])
+}
+
+/// The sink fails since a directory stands where its database should.
+fn busy_with_backlog(setup: &Setup, backlog: u64) -> Result<Row> {
+    let launch = setup.fresh_server(None)?;
+    let blocker = launch.data.join("events.db").join("in-the-way");
+    std::fs::create_dir_all(&blocker).with_context(|| format!("making {}", blocker.display()))?;
+    let server = start(&launch)?;
+    let line = b"{\"job\":\"7f03a1c2e994\",\"status\":\"Success: process exited with code 0.\",\"attempt\":1}\n";
+    let batches = batch::batches(&pieces(line));
+    let sent = batch::send(launch.intake, &batches, 1, Until::Sent(backlog))?;
+    let busy = busy(setup, &launch, &server)?;
+    let pending = server.pending()?;
+    if pending < sent.events {
+        bail!("{pending} events are pending, though {} were sent to a sink that can't store", sent.events);
+    }
+    server.stop()?;
+    Ok(row(&format!("1,000 busy connections, sink failing, backlog {pending:.0}"), busy, 32.0))
+}
+
+fn busy(setup: &Setup, launch: &Launch, server: &Server) -> Result<u64> {
+    server.process.forget_peak()?;
+    let load = Load { connections: BUSY_CONNECTIONS, duration: setup.duration, is_keyed: false };
+    wrk::run(launch.intake, load, &setup.folder)?;
+    Ok(server.process.memory()?.most)
+}
+
+fn idle_connections(setup: &Setup, count: u32) -> Result<Row> {
+    let launch = setup.fresh_server(None)?;
+    let server = start(&launch)?;
+    sleep(SETTLE);
+    let before = server.process.memory()?.now;
+    let connections = open_idle(launch.intake, count)?;
+    sleep(SETTLE);
+    let after = server.process.memory()?.now;
+    drop(connections);
+    server.stop()?;
+    let each = (after as f64 - before as f64) / f64::from(count) / 1024.0;
+    Ok(Row {
+        what: format!("{count} idle connections, each"),
+        measured: each,
+        unit: "KiB",
+        reference: None,
+        bar: Bar::AtMost(12.0),
+    })
+}
+
+fn open_idle(server: SocketAddr, count: u32) -> Result<Vec<Connection>> {
+    let open = |number| {
+        let mut connection = Connection::open(server).with_context(|| format!("opening connection {number}"))?;
+        let answer = connection.get("/healthz").with_context(|| format!("asking on connection {number}"))?;
+        match answer.status {
+            200 => Ok(connection),
+            status => bail!("/healthz answered {status} on connection {number}"),
+        }
+    };
+    (1..=count).map(open).collect()
+}
+
+fn start(launch: &Launch) -> Result<Server> {
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+    Ok(server)
+}
+
+fn row(what: &str, bytes: u64, most: f64) -> Row {
+    Row { what: what.to_owned(), measured: bytes as f64 / 1e6, unit: "MB", reference: None, bar: Bar::AtMost(most) }
+}
+
+/// Both ends of every connection need a descriptor: ours here, and the server inherits the limit.
+fn raise_file_limit() -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).context("raising the limit of open files")
+}

@@ -1,0 +1,251 @@
+//! Small events on a fixed schedule, with and without 1 MiB ones beside them whose steps take half a core: what the clients
+//! of the small ones notice of the large.
+
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
+
+use super::{READY_LIMIT, Setup};
+use xtask::http::{self, Connection};
+use xtask::latency::latency_ms;
+use xtask::priority::come_last;
+use xtask::report::{Bar, Row, median};
+use xtask::server::Server;
+
+/// Large events are searched, hashed and made several of.
+const CONFIG: &str = r#"
+[types.small]
+routes = ["none"]
+
+[types.large]
+transform = [
+  { redact = "/text", what = ["email", "ipv4"] },
+  { extract = "/text", pattern = 'took (?<ms>[0-9]+) ms; $' },
+  { hash = "/text", to = "/digest" },
+  { drop = "/text" },
+  { explode = "/rows" },
+  { lower = "/rows/host" },
+  { set = "/slow", to = "rows.ms > 900" },
+]
+routes = ["none"]
+
+[sinks.none]
+kind = "null"
+"#;
+const SMALL_PER_SECOND: u32 = 2_000;
+const CONNECTIONS: u32 = 32;
+/// What the large ones are to take of a core, and at least take where the figure says anything.
+const CORES: f64 = 0.5;
+const CORES_LEAST: f64 = 0.45;
+/// What a payload may have at most; the text is what the rows leave.
+const LARGE_BYTES: usize = 1024 * 1024;
+const ROWS: usize = 2_000;
+/// Turns whose medians count; more than elsewhere, as each figure is a percentile.
+const TURNS_MIN: u32 = 9;
+/// How much longer a client of a small event may wait.
+const LATENCY_MOST: f64 = 2.0;
+
+pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
+    let launch = setup.fresh_server(Some(CONFIG))?;
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+    let large = Large { server: launch.intake, request: http::post("/ingest/event/large", &[], large().as_bytes()) };
+    let mut bench = Bench { setup, server: &server, large, per_second: 1.0 };
+    bench.calibrate()?;
+    let mut turns = Vec::new();
+    // The first turn, in which files grow, isn't counted.
+    for number in 0..=setup.rounds.max(TURNS_MIN) {
+        let turn = bench.turn(number.is_multiple_of(2))?;
+        println!("turn {number}: {turn}");
+        if number > 0 {
+            turns.push(turn);
+        }
+    }
+    server.stop()?;
+    Ok(rows(&turns))
+}
+
+fn rows(turns: &[Turn]) -> Vec<Row> {
+    let pairs: Vec<_> = turns.iter().map(|turn| (turn.with.p99_ms, turn.alone.p99_ms)).collect();
+    let middle: Vec<_> = turns.iter().map(|turn| (turn.with.p50_ms, turn.alone.p50_ms)).collect();
+    let cores = Row {
+        what: "large events' part of a core".into(),
+        measured: median(turns.iter().map(|turn| turn.cores).collect()),
+        unit: "",
+        reference: None,
+        bar: Bar::AtLeast(CORES_LEAST),
+    };
+    vec![
+        cores,
+        Row::in_turn("p50 of 2,000 small/s beside large ones, against alone", "ms", &middle, Bar::AtMost(LATENCY_MOST)),
+        Row::in_turn("p99 of 2,000 small/s beside large ones, against alone", "ms", &pairs, Bar::AtMost(LATENCY_MOST)),
+    ]
+}
+
+/// Both loads on one server.
+struct Bench<'s> {
+    setup: &'s Setup,
+    server: &'s Server,
+    large: Large,
+    /// Large events.
+    per_second: f64,
+}
+
+impl Bench<'_> {
+    /// Finds out how many large events a second take half a core.
+    fn calibrate(&mut self) -> Result<()> {
+        self.per_second = 10.0;
+        for _ in 0..3 {
+            let before = self.server.process.cpu()?;
+            let begun = Instant::now();
+            let over = AtomicBool::new(false);
+            let large = &self.large;
+            thread::scope(|scope| -> Result<()> {
+                let sender = scope.spawn(|| large.send(self.per_second, &over));
+                thread::sleep(self.setup.duration.min(Duration::from_secs(2)));
+                over.store(true, Ordering::Relaxed);
+                join(sender)
+            })?;
+            self.adjust((self.server.process.cpu()? - before).as_secs_f64() / begun.elapsed().as_secs_f64());
+        }
+        println!("{:.1} large events a second take half a core", self.per_second);
+        Ok(())
+    }
+
+    fn adjust(&mut self, cores: f64) {
+        self.per_second = (self.per_second * CORES / cores.max(0.05)).clamp(1.0, 200.0);
+    }
+
+    /// Small events alone, and beside large ones. Which comes first changes from turn to turn.
+    fn turn(&mut self, alone_first: bool) -> Result<Turn> {
+        let (alone, with) = if alone_first {
+            let alone = self.small()?;
+            (alone, self.small_beside_large()?)
+        } else {
+            let with = self.small_beside_large()?;
+            (self.small()?, with)
+        };
+        let cores = with.cores - alone.cores;
+        self.adjust(cores);
+        Ok(Turn { alone, with, cores })
+    }
+
+    fn small_beside_large(&self) -> Result<Measured> {
+        let over = AtomicBool::new(false);
+        let large = &self.large;
+        thread::scope(|scope| {
+            let sender = scope.spawn(|| large.send(self.per_second, &over));
+            let measured = self.small();
+            over.store(true, Ordering::Relaxed);
+            join(sender)?;
+            measured
+        })
+    }
+
+    fn small(&self) -> Result<Measured> {
+        let before = self.server.process.cpu()?;
+        let begun = Instant::now();
+        let (p50_ms, p99_ms) = self.small_latency()?;
+        let cores = (self.server.process.cpu()? - before).as_secs_f64() / begun.elapsed().as_secs_f64();
+        Ok(Measured { p50_ms, p99_ms, cores })
+    }
+
+    fn small_latency(&self) -> Result<(f64, f64)> {
+        let mut command = Command::new(&self.setup.binary);
+        command.args(["bench", "--kind", "job", "--type", "small", "--json"]);
+        command.args(["--url", &format!("http://{}", self.large.server), "--connections", &CONNECTIONS.to_string()]);
+        command.args(["--rate", &SMALL_PER_SECOND.to_string()]);
+        command.args(["--duration", &format!("{}s", self.setup.duration.as_secs())]);
+        let output = command.stderr(Stdio::inherit()).output().context("starting forebay bench")?;
+        let report: Value = serde_json::from_slice(&output.stdout).context("reading what bench prints")?;
+        if !output.status.success() {
+            bail!("small events weren't all answered 200: {report}");
+        }
+        Ok((latency_ms(&report, "p50")?, latency_ms(&report, "p99")?))
+    }
+}
+
+fn join(sender: thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
+    sender.join().map_err(|_| anyhow!("the client of large events panicked"))?
+}
+
+/// The client of the large events.
+struct Large {
+    server: SocketAddr,
+    request: Vec<u8>,
+}
+
+impl Large {
+    /// Sends at a fixed rate, until it is over. Where the server takes longer it has none in hand but one.
+    fn send(&self, per_second: f64, over: &AtomicBool) -> Result<()> {
+        come_last()?;
+        let mut connection = Connection::open(self.server)?;
+        let mut due = Instant::now();
+        while !over.load(Ordering::Relaxed) {
+            let answer = connection.send(&self.request).context("sending a large event")?;
+            if answer.status != 200 {
+                bail!("a large event was answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body));
+            }
+            due = (due + Duration::from_secs_f64(1.0 / per_second)).max(Instant::now() - Duration::from_millis(200));
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        Ok(())
+    }
+}
+
+/// 1 MiB: rows, and a text of log lines.
+fn large() -> String {
+    let row = |number: usize| {
+        format!("{{\"id\":{number},\"host\":\"WEB-{:02}.example.org\",\"ms\":{}}}", number % 40, number * 37 % 1000)
+    };
+    let rows = (0..ROWS).map(row).collect::<Vec<_>>().join(",");
+    let mut text = String::new();
+    let mut number = 0_u64;
+    while rows.len() + text.len() < LARGE_BYTES - 200 {
+        let (first, last) = (number * 7919 % 256, number % 256);
+        text.push_str(&format!("request {number} of 192.0.{first}.{last} by user{number}@example.org took 17 ms; "));
+        number += 1;
+    }
+    format!("{{\"rows\":[{rows}],\"text\":\"{text}\"}}")
+}
+
+/// What one load of small events showed.
+struct Measured {
+    p50_ms: f64,
+    p99_ms: f64,
+    /// What the server took meanwhile, in all.
+    cores: f64,
+}
+
+struct Turn {
+    alone: Measured,
+    with: Measured,
+    /// What the large events took.
+    cores: f64,
+}
+
+impl std::fmt::Display for Turn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { alone, with, cores } = self;
+        let of = |measured: &Measured| format!("p50 {:.2}, p99 {:.2} ms", measured.p50_ms, measured.p99_ms);
+        write!(f, "alone {}; beside large ones {}; these took {cores:.2} of a core", of(alone), of(with))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_event_is_json_of_nearly_a_mebibyte() {
+        let payload = large();
+        let value: Value = serde_json::from_str(&payload).unwrap();
+        assert_eq!(value["rows"].as_array().unwrap().len(), ROWS);
+        assert!((LARGE_BYTES * 99 / 100..=LARGE_BYTES).contains(&payload.len()), "{}", payload.len());
+    }
+}

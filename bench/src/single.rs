@@ -1,0 +1,159 @@
+//! One event a POST: the server and the ceiling of durable HTTP intake in turn.
+
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::{READY_LIMIT, Setup};
+use testkit::ports::free_address;
+use xtask::metrics;
+use xtask::report::{Bar, Row, median};
+use xtask::server::NULL_SINK;
+use xtask::server::{Process, Server};
+use xtask::workspace;
+use xtask::wrk::{self, Load};
+
+/// What one load showed.
+struct Measured {
+    requests_per_second: f64,
+    /// User and system microseconds of a request, all that follows from it included.
+    cpu: f64,
+}
+
+/// A turn: the ceiling, and the server right after it.
+struct Turn {
+    reference: Measured,
+    server: Measured,
+    /// Share of the accepted events that wasn't stored yet when the load ended.
+    pending: f64,
+}
+
+/// How long each load of a turn lasts: so short that the machine is about as fast for both.
+const TURN: Duration = Duration::from_secs(2);
+const TURNS_MIN: u64 = 3;
+
+pub(super) fn into_null(setup: &Setup) -> Result<Vec<Row>> {
+    let many = in_turn(setup, 256, Some(NULL_SINK), false)?;
+    let one = in_turn(setup, 1, Some(NULL_SINK), false)?;
+    let cpu: Vec<_> = many.iter().map(|turn| (turn.server.cpu, turn.reference.cpu)).collect();
+    Ok(vec![
+        rate_row("null, 256 connections", &many, 0.75),
+        Row::in_turn("null, 256 connections, CPU", "µs/request", &cpu, Bar::AtMost(1.6)),
+        rate_row("null, 1 connection", &one, 0.75),
+    ])
+}
+
+pub(super) fn into_sqlite(setup: &Setup) -> Result<Vec<Row>> {
+    let turns = in_turn(setup, 256, None, false)?;
+    let pending = Row {
+        what: "SQLite, pending of accepted when the load ends".into(),
+        measured: median(turns.iter().map(|turn| turn.pending).collect()),
+        unit: "",
+        reference: None,
+        bar: Bar::AtMost(0.2),
+    };
+    Ok(vec![rate_row("SQLite, 256 connections", &turns, 0.5), pending])
+}
+
+/// Each request with a key of its own: the load generator works more for each, for the ceiling as for the server.
+pub(super) fn keyed(setup: &Setup) -> Result<Vec<Row>> {
+    let turns = in_turn(setup, 256, Some(NULL_SINK), true)?;
+    Ok(vec![rate_row("null, 256 connections, a key for each request", &turns, 0.65)])
+}
+
+fn rate_row(what: &str, turns: &[Turn], least: f64) -> Row {
+    let rates = |turn: &Turn| (turn.server.requests_per_second, turn.reference.requests_per_second);
+    Row::in_turn(what, "requests/s", &turns.iter().map(rates).collect::<Vec<_>>(), Bar::AtLeast(least))
+}
+
+/// Both run all the time, and are loaded in turn. The first turn, in which files grow, isn't counted.
+fn in_turn(setup: &Setup, connections: u32, config: Option<&str>, is_keyed: bool) -> Result<Vec<Turn>> {
+    let turns = (u64::from(setup.rounds) * setup.duration.as_secs()).div_ceil(TURN.as_secs()).max(TURNS_MIN);
+    let load = Load { connections, duration: TURN, is_keyed };
+    let (address, reference) = start_reference(setup)?;
+    let launch = setup.fresh_server(config)?;
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+    let mut measured = Vec::new();
+    for turn in 0..=turns {
+        let reference = measure_reference(setup, load, address, &reference)?;
+        let (server, pending) = measure_server(setup, load, launch.intake, &server)?;
+        let figures =
+            |Measured { requests_per_second, cpu }: &Measured| format!("{requests_per_second:.0}/s, {cpu:.1} µs CPU");
+        println!(
+            "{connections} connections, turn {turn}: ceiling {}; server {}",
+            figures(&reference),
+            figures(&server)
+        );
+        if turn > 0 {
+            measured.push(Turn { reference, server, pending });
+        }
+    }
+    server.stop()?;
+    Ok(measured)
+}
+
+fn start_reference(setup: &Setup) -> Result<(SocketAddr, Process)> {
+    let folder = setup.folder.join("reference");
+    workspace::empty_directory(&folder)?;
+    let address = free_address();
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["reference", "http-durable", "--port", &address.port().to_string(), "--directory"]).arg(&folder);
+    let process = Process::start(&mut command)?;
+    let begun = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        if begun.elapsed() > READY_LIMIT {
+            bail!("the reference doesn't listen on {address}");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok((address, process))
+}
+
+fn measure_reference(setup: &Setup, load: Load, address: SocketAddr, process: &Process) -> Result<Measured> {
+    let before = process.cpu()?;
+    let report = wrk::run(address, load, &setup.folder)?;
+    let cpu = cpu_per_request(process.cpu()? - before, report);
+    Ok(Measured { requests_per_second: report.requests_per_second, cpu })
+}
+
+fn measure_server(setup: &Setup, load: Load, intake: SocketAddr, server: &Server) -> Result<(Measured, f64)> {
+    const ACCEPTED: &str = "forebay_events_accepted_total";
+    let accepted_before = metrics::sum(&server.metrics()?, ACCEPTED);
+    let before = server.process.cpu()?;
+    let report = wrk::run(intake, load, &setup.folder)?;
+    let text = server.metrics()?;
+    let accepted = metrics::sum(&text, ACCEPTED) - accepted_before;
+    let pending = metrics::sum(&text, "forebay_events_pending") / accepted;
+    if !is_accepted_figure_plausible(accepted, report.requests) {
+        bail!("wrk counted {} answers, but the server accepted {accepted} events", report.requests);
+    }
+    server.wait_stored()?;
+    let cpu = cpu_per_request(server.process.cpu()? - before, report);
+    Ok((Measured { requests_per_second: report.requests_per_second, cpu }, pending))
+}
+
+/// wrk doesn't count the requests that are on their way when its time is over, the server does.
+fn is_accepted_figure_plausible(accepted: f64, requests: u64) -> bool {
+    let requests = requests as f64;
+    accepted >= requests && accepted <= requests * 1.05 + 1_000.0
+}
+
+fn cpu_per_request(cpu: Duration, report: wrk::Report) -> f64 {
+    cpu.as_secs_f64() * 1e6 / report.requests as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_answers_without_accepting_is_noticed() {
+        assert!(is_accepted_figure_plausible(100_256.0, 100_000));
+        assert!(!is_accepted_figure_plausible(99_999.0, 100_000));
+        assert!(!is_accepted_figure_plausible(0.0, 100_000));
+        assert!(!is_accepted_figure_plausible(200_000.0, 100_000));
+    }
+}

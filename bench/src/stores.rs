@@ -1,0 +1,205 @@
+//! All stores at once, each with a type of its own that is offered a part of what the store takes alone: how long events take until they are
+//! stored, against the same offer to that store alone, and with one of the stores stopped.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::batch::{self, Until};
+use super::records::Records;
+use super::{READY_LIMIT, Setup};
+use crate::reference::check_loop::Piece;
+use xtask::metrics;
+use xtask::open_loop::{Answer, OpenLoop, PATIENT, percentile};
+use xtask::report::{Bar, Row};
+use xtask::server::{Launch, Server};
+use xtask::store::{Place, Purpose, SERVERS};
+
+#[derive(clap::Args)]
+pub(super) struct Options {
+    #[command(flatten)]
+    records: Records,
+    /// The part of its rate alone that each store is offered.
+    #[arg(long, default_value_t = 0.15)]
+    offered: f64,
+    /// Connections that send batches side by side where a rate is found.
+    #[arg(long, default_value_t = 4)]
+    connections: u32,
+    /// Only these stores, by their names in lower case.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+}
+
+/// An offer is made of so many requests a second at most: enough for a percentile, and few enough for one client.
+const REQUESTS_PER_SECOND: f64 = 200.0;
+/// Events that a request may have.
+const EVENTS: [u32; 12] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000];
+/// A store's rate is that at which so much of a load was stored: the last events of an object wait for their time.
+const STORED: f64 = 0.9;
+/// How much longer an event may take beside the others than alone, and when another store is stopped than beside it.
+const BESIDE_MOST: f64 = 2.0;
+const STOPPED_MOST: f64 = 1.2;
+/// What doesn't move for so long doesn't move any more.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
+    let pieces = options.records.pieces()?;
+    let mut stand = Stand::start(setup, &options.only)?;
+    for number in 0..stand.places.len() {
+        stand.find_rate(number, options, &pieces)?;
+    }
+    let mut turns = Vec::new();
+    for number in 0..=setup.rounds {
+        let turn = stand.turn(usize::try_from(number)? % stand.places.len())?;
+        println!("turn {number}: {turn:?}");
+        // In the first one files grow, and stores warm up.
+        if number > 0 {
+            turns.push(turn);
+        }
+    }
+    stand.server.wait_stored()?;
+    stand.server.stop()?;
+    Ok(rows(&stand.places, &turns))
+}
+
+/// The server and the stores.
+struct Stand {
+    places: Vec<Place>,
+    launch: Launch,
+    server: Server,
+    duration: Duration,
+    /// Events a second that each store is offered.
+    offers: Vec<f64>,
+}
+
+/// 99th percentiles of the time until stored, in milliseconds, by store.
+#[derive(Debug)]
+struct Turn {
+    alone: Vec<f64>,
+    beside: Vec<f64>,
+    stopped: usize,
+    /// Without that of the stopped store.
+    others: BTreeMap<usize, f64>,
+}
+
+impl Stand {
+    fn start(setup: &Setup, only: &[String]) -> Result<Self> {
+        let wanted = |name: &str| only.is_empty() || only.contains(&name.to_lowercase());
+        let offers = SERVERS.iter().filter(|offer| wanted(offer.name()));
+        let started = offers.map(|offer| offer.start(Purpose::Rate)).collect::<Result<Vec<_>>>()?;
+        let places: Vec<Place> = started.into_iter().flatten().collect();
+        if places.len() < 2 {
+            bail!("{} stores: there is nobody beside anybody", places.len());
+        }
+        let launch = setup.fresh_server(Some(&configuration(&places)))?;
+        let mut server = launch.start()?;
+        server.wait_ready(READY_LIMIT)?;
+        Ok(Self { places, launch, server, duration: setup.duration, offers: Vec::new() })
+    }
+
+    /// What a store takes alone, as fast as it can: from the first request until most of what was sent is stored.
+    fn find_rate(&mut self, number: usize, options: &Options, pieces: &[Piece]) -> Result<()> {
+        let label = self.places[number].label();
+        let begun = Instant::now();
+        let batches = batch::batches_of_type(&label, pieces);
+        let sent = batch::send(self.launch.intake, &batches, options.connections, Until::Elapsed(self.duration))?;
+        let left = loop {
+            let left = metrics::sum_with(&self.server.metrics()?, "forebay_events_pending", &type_label(&label));
+            if left <= sent.events * (1.0 - STORED) {
+                break left;
+            }
+            if begun.elapsed() > self.duration + PATIENCE {
+                bail!("{left} of {} events aren't in {label} after {PATIENCE:?}", sent.events);
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let rate = (sent.events - left) / begun.elapsed().as_secs_f64();
+        let offer = rate * options.offered;
+        println!("{label} alone takes {rate:.0} events/s; it is offered {offer:.0}/s");
+        self.offers.push(offer);
+        self.server.wait_stored()
+    }
+
+    fn turn(&mut self, stopped: usize) -> Result<Turn> {
+        let all: Vec<usize> = (0..self.places.len()).collect();
+        let mut alone = Vec::new();
+        for number in &all {
+            alone.extend(self.load(&[*number], None)?.into_values());
+        }
+        let beside = self.load(&all, None)?.into_values().collect();
+        self.places[stopped].kill()?;
+        let others = self.load(&all, Some(stopped))?;
+        self.places[stopped].run()?;
+        self.server.wait_stored()?;
+        Ok(Turn { alone, beside, stopped, others })
+    }
+
+    /// Offers these stores their part at the same time. A stopped one has its events too, whose clients don't wait for it.
+    fn load(&self, numbers: &[usize], stopped: Option<usize>) -> Result<BTreeMap<usize, f64>> {
+        let never = AtomicBool::new(false);
+        let measured = thread::scope(|scope| {
+            let load = |number: usize| {
+                let load = self.offer(number, if stopped == Some(number) { Answer::Durable } else { Answer::Stored });
+                let never = &never;
+                (number, scope.spawn(move || load.run(never)))
+            };
+            let loads: Vec<_> = numbers.iter().map(|number| load(*number)).collect();
+            let join = |(number, load): (usize, thread::ScopedJoinHandle<'_, _>)| {
+                let samples: Result<Vec<_>> = load.join().map_err(|_| anyhow!("a load panicked"))?;
+                Ok((number, percentile(&samples.with_context(|| self.places[number].name)?, 99)))
+            };
+            loads.into_iter().map(join).collect::<Result<BTreeMap<_, _>>>()
+        })?;
+        if stopped.is_none() {
+            self.server.wait_stored()?;
+        }
+        Ok(measured.into_iter().filter(|(number, _)| Some(*number) != stopped).collect())
+    }
+
+    fn offer(&self, number: usize, answer: Answer) -> OpenLoop {
+        let (rate, label) = (self.offers[number], self.places[number].label());
+        let wanted = rate / REQUESTS_PER_SECOND;
+        let events = EVENTS.into_iter().find(|events| f64::from(*events) >= wanted).unwrap_or(EVENTS[EVENTS.len() - 1]);
+        OpenLoop::new(self.launch.intake, &label, events, rate, answer).lasting(self.duration)
+    }
+}
+
+/// A type for each store, with a route to it alone.
+fn configuration(places: &[Place]) -> String {
+    let of = |place: &Place| {
+        let (label, sink) = (place.label(), &place.sink);
+        format!("[types.{label}]\nroutes = [\"{label}\"]\n[sinks.{label}]\n{sink}\n")
+    };
+    let sections: String = places.iter().map(of).collect();
+    format!("{PATIENT}{sections}")
+}
+
+fn type_label(label: &str) -> String {
+    format!("type=\"{label}\"")
+}
+
+fn rows(places: &[Place], turns: &[Turn]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (number, place) in places.iter().enumerate() {
+        let pairs: Vec<_> = turns.iter().map(|turn| (turn.beside[number], turn.alone[number])).collect();
+        let what = format!("{}: p99 until stored beside the others, against alone", place.name);
+        rows.push(Row::in_turn(&what, "ms", &pairs, Bar::AtMost(BESIDE_MOST)));
+    }
+    for (number, place) in places.iter().enumerate() {
+        let pair = |turn: &Turn| turn.others.get(&number).map(|others| (*others, turn.beside[number]));
+        let pairs: Vec<_> = turns.iter().filter_map(pair).collect();
+        let mut stopped: Vec<&str> = turns.iter().map(|turn| places[turn.stopped].name).collect();
+        stopped.retain(|name| *name != place.name);
+        stopped.sort_unstable();
+        stopped.dedup();
+        if !pairs.is_empty() {
+            let what =
+                format!("{}: p99 until stored while {} is stopped, against before", place.name, stopped.join(" or "));
+            rows.push(Row::in_turn(&what, "ms", &pairs, Bar::AtMost(STOPPED_MOST)));
+        }
+    }
+    rows
+}

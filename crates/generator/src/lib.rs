@@ -1,0 +1,69 @@
+//! Realistic records from a seed, for demos, tests and benchmarks that have no records of their own.
+//!
+//! A record depends on kind, seed and number alone, so a run can be repeated, cut and gone on with. Each
+//! record carries its number, so no two of a seed are alike and a verifier can tell which are missing.
+
+mod access;
+mod job;
+mod multilingual;
+mod nested;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use random::Random;
+use writer::Writer;
+
+/// The kinds of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A web server's access log: flat, about 335 bytes.
+    Access,
+    /// The end of a job: one short string, 114 bytes.
+    JobStatus,
+    /// A server's state: objects and arrays within each other, mostly numbers, about 5 kB.
+    Nested,
+    /// A post with answers: many scripts, emoji, escapes, 1 to 4 kB.
+    Multilingual,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Access, Self::JobStatus, Self::Nested, Self::Multilingual];
+}
+
+/// Makes the records of one kind and seed, one after the other.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    kind: Kind,
+    seed: u64,
+    number: u64,
+}
+
+impl Generator {
+    /// A generator whose first record is number 0.
+    #[must_use]
+    pub const fn new(kind: Kind, seed: u64) -> Self {
+        Self::starting_at(kind, seed, 0)
+    }
+
+    /// A generator whose first record is `number`.
+    #[must_use]
+    pub const fn starting_at(kind: Kind, seed: u64, number: u64) -> Self {
+        Self { kind, seed, number }
+    }
+
+    /// Appends the next record to `into`: a JSON object without line breaks, and a `\n`.
+    pub fn next_line(&mut self, into: &mut Vec<u8>) {
+        let mut random = Random::stream(self.seed, self.number);
+        let mut out = Writer(into);
+        match self.kind {
+            Kind::Access => access::write(&mut out, &mut random, self.number),
+            Kind::JobStatus => job::write(&mut out, &mut random, self.seed, self.number),
+            Kind::Nested => nested::write(&mut out, &mut random, self.number),
+            Kind::Multilingual => multilingual::write(&mut out, &mut random, self.number),
+        }
+        out.text("\n");
+        self.number = self.number.wrapping_add(1);
+    }
+}

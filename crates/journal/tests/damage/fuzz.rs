@@ -1,0 +1,60 @@
+//! Segments with any damage: a start is possible, and no event is delivered that wasn't written.
+
+use std::path::Path;
+
+use journal::{Disk, Inspected, Reader, Stretch, inspect_shard, open_shard};
+use testkit::fuzz::{Corpus, run};
+
+use super::events::Event;
+use super::log::{Log, SHARD, Setting, options};
+
+/// What stands at the beginning of files and blocks, with numbers that lie at boundaries.
+const TOKENS: &[&[u8]] =
+    &[&[0; 8], &[0xff; 8], &[0; 4096], &[1, 0, 0, 0, 0, 0, 0, 0], &[0, 16, 0, 0], &[0xff, 0xff, 0xff, 0x7f]];
+
+#[test]
+fn fuzz_recovery() {
+    let logs = [Log::new(Setting::Followed), Log::new(Setting::Sealed), Log::new(Setting::Unsealed)];
+    let contents = logs.each_ref().map(|log| log.disk.content(log.path()).unwrap());
+    let samples = contents.each_ref().map(Vec::as_slice);
+    run("recovery", Corpus { samples: &samples, tokens: TOKENS }, |bytes| {
+        logs.each_ref().map(|log| {
+            let disk = log.disk.fork(bytes.len() as u64);
+            let file = disk.open(&log.path()).unwrap();
+            file.set_length(bytes.len() as u64).unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+            drop(file);
+            recovered(log, &disk)
+        })
+    });
+}
+
+/// The letters of what is found, in their order.
+fn recovered(log: &Log, disk: &journal::simulated_disk::SimulatedDisk) -> Vec<char> {
+    let options = options(disk, 2);
+    let mut letters = Vec::new();
+    inspect_shard(&options.disk, Path::new(SHARD), &mut |item| match item {
+        Inspected::Finding(finding) => letters.push(finding.letter),
+        Inspected::Damaged(damaged) | Inspected::Torn(damaged) => letters.push(damaged.finding().letter),
+        Inspected::Segment(_) | Inspected::Block { .. } => {}
+    })
+    .unwrap();
+    let shard = open_shard(&options).unwrap_or_else(|error| panic!("a start must be possible: {error}"));
+    let mut reader = Reader::new(shard.segments.clone(), 1);
+    while let Some(stretch) = reader.read(shard.durable).unwrap() {
+        let check = |sequence: u64, event: Event| {
+            let written = log.events.get(&sequence);
+            assert_eq!(written, Some(&event), "event {sequence} was never written like this");
+        };
+        match stretch {
+            Stretch::Block(block) => block.records().for_each(|(s, record)| check(s, Event::of(&record))),
+            Stretch::Damaged(damaged) => {
+                damaged.survivors().iter().for_each(|(s, record)| check(*s, Event::of(record)));
+                letters.push(damaged.finding().letter);
+            }
+        }
+    }
+    letters.sort_unstable();
+    letters.dedup();
+    letters
+}

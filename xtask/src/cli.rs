@@ -1,0 +1,73 @@
+//! The commands of `cargo xtask`.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::benchmarks::{Passed, run_bench};
+use crate::{campaign, ci, deployments, dist, fuzz, image, lab, scale, services, test, tidy};
+
+/// Forebay's tooling.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Everything that CI checks: format, lints, tidy, licences, documentation, tests, short campaigns.
+    Ci,
+    /// All tests and the short campaigns.
+    Test(test::Arguments),
+    /// Checks the files in `deploy/` with the programs that read them, and starts nothing.
+    Deployments,
+    /// The project's own rules: crate edges, bans, file length, links.
+    Tidy(tidy::Arguments),
+    /// Installs the programs that benchmarks and campaigns use, with apt.
+    Services(services::Arguments),
+    /// Builds an archive and a Debian package with the static binary, in target/dist.
+    Dist(dist::Arguments),
+    /// The loops that benchmarks are held against.
+    Reference(Passed),
+    /// Measures the server against its bars and the reference loops.
+    Bench(Passed),
+    /// Mutates real inputs for some minutes: request heads, segments, expressions, schemas, steps.
+    Fuzz(fuzz::Arguments),
+    /// Looks for lost or doubled events over many seeded failures.
+    Campaign(campaign::Arguments),
+    /// Measures many gateways and writers: load balancers, containers, cut networks, and the tables of the articles.
+    Scale(scale::Arguments),
+    /// Builds the container image from a binary of this machine.
+    Image(image::Arguments),
+    /// Two gateways, three writers, PostgreSQL and HAProxy on this machine, to try things out with.
+    Lab(lab::Arguments),
+}
+
+/// Runs the command of the process's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Task::Ci => ci::run_ci(),
+        Task::Test(arguments) => test::run_tests(&arguments),
+        Task::Deployments => deployments::check(),
+        Task::Tidy(arguments) => tidy::run(&arguments),
+        Task::Services(arguments) => services::install(&arguments),
+        Task::Dist(arguments) => dist::run(&arguments),
+        Task::Reference(passed) => run_bench("reference", &passed),
+        Task::Bench(passed) => run_bench("bench", &passed),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Campaign(arguments) => campaign::run(&arguments),
+        Task::Scale(arguments) => scale::run(&arguments),
+        Task::Image(arguments) => image::run_command(&arguments),
+        Task::Lab(arguments) => lab::run(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
