@@ -1,6 +1,10 @@
 //! Numbers and strings as they are written in an expression.
 
-use super::token::TokenKind;
+/// A number that was read.
+pub(super) enum NumberToken {
+    Int(i128),
+    Double(f64),
+}
 
 pub(super) fn begins_number(text: &str) -> bool {
     let mut bytes = text.bytes();
@@ -29,18 +33,18 @@ pub(super) fn number_length(text: &str) -> usize {
 }
 
 /// `12`, `0x1f`, `12u`, `1.5`, `.5`, `1e9`.
-pub(super) fn number(text: &str) -> Result<TokenKind<'static>, &'static str> {
+pub(super) fn number(text: &str) -> Result<NumberToken, &'static str> {
     const NO_NUMBER: &str = "this is no number";
     const TOO_LONG: &str = "an integer has at most 38 digits; with `.0` it is a double";
     let is_hex = text.starts_with("0x") || text.starts_with("0X");
     let digits = text.strip_suffix(['u', 'U']).unwrap_or(text);
     let (digits, radix) = if is_hex { (&digits[2..], 16) } else { (digits, 10) };
     if !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix)) {
-        return i128::from_str_radix(digits, radix).map(TokenKind::Int).map_err(|_| TOO_LONG);
+        return i128::from_str_radix(digits, radix).map(NumberToken::Int).map_err(|_| TOO_LONG);
     }
     let is_decimal = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
     match text.parse::<f64>() {
-        Ok(number) if is_decimal && number.is_finite() => Ok(TokenKind::Double(number)),
+        Ok(number) if is_decimal && number.is_finite() => Ok(NumberToken::Double(number)),
         Ok(_) if is_decimal => Err("this number is too large for a double"),
         _ => Err(NO_NUMBER),
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::InvalidExpression;
-use super::literal;
+use super::literal::{self, NumberToken};
 
 /// A part of the text that means something, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +61,11 @@ fn token(text: &str, at: usize) -> Result<(TokenKind<'_>, usize), InvalidExpress
     let Some(first) = rest.chars().next() else { return Ok((TokenKind::End, 0)) };
     if literal::begins_number(rest) {
         let length = literal::number_length(rest);
-        let kind = literal::number(&rest[..length]).map_err(|message| fail(at..at + length, message.into()))?;
+        let number = literal::number(&rest[..length]).map_err(|message| fail(at..at + length, message.into()))?;
+        let kind = match number {
+            NumberToken::Int(number) => TokenKind::Int(number),
+            NumberToken::Double(number) => TokenKind::Double(number),
+        };
         return Ok((kind, length));
     }
     if let Some(string) = literal::begin_string(rest) {

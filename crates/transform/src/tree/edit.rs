@@ -2,7 +2,7 @@
 
 use event::limits::JSON_DEPTH_MAX;
 
-use super::{EditError, Found, Node, NodeId, Shape, Span, Tag, Tree, text};
+use super::{EditError, Found, Node, NodeId, Shape, Span, Tree, text};
 use json::JsonPointer;
 use json::pointer::PointerStep;
 use json::too_deep;
@@ -77,23 +77,6 @@ impl Tree {
         way.iter().try_fold(NodeId::ROOT, |at, step| self.part(at, step))
     }
 
-    /// Says of all that is around a part that it was changed, down to the last of the way.
-    pub(super) fn make_stale(&mut self, way: &[PointerStep]) {
-        let mut at = NodeId::ROOT;
-        self.make_one_stale(at);
-        for step in way {
-            let Some(next) = self.part(at, step) else { return };
-            self.make_one_stale(next);
-            at = next;
-        }
-    }
-
-    /// Says of an array or object that its parts were changed.
-    pub(super) fn make_one_stale(&mut self, id: NodeId) {
-        self.node_mut(id).stale = true;
-        self.has_stale_parts |= id != NodeId::ROOT;
-    }
-
     /// Takes away what stands at the pointer, with all members of that name; the whole document can't be taken away.
     pub(in super::super) fn remove(&mut self, pointer: &JsonPointer) {
         let Some((last, way)) = pointer.steps().split_last() else { return };
@@ -164,11 +147,6 @@ impl Tree {
             self.open(id);
         }
         Ok(id)
-    }
-
-    pub(super) fn remove_members(&mut self, of: NodeId, name: &str, but: Option<NodeId>) {
-        let tag = Tag::of(name.as_bytes());
-        self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(id, name, tag));
     }
 }
 

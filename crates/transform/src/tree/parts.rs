@@ -6,6 +6,7 @@
 use super::{BYTES_PER_PART, EditError, Found, Node, NodeId, Shape, Span, Tree, offset, text};
 use event::limits::TRANSFORM_BYTES_MAX;
 use json::ValueView;
+use json::pointer::PointerStep;
 use json::scan;
 
 /// What tells most names apart, so that few are compared.
@@ -239,6 +240,29 @@ impl Tree {
         }
         parts.count -= 1;
         self.make_one_stale(of);
+    }
+
+    /// Takes out the members of a name, but one.
+    pub(super) fn remove_members(&mut self, of: NodeId, name: &str, but: Option<NodeId>) {
+        let tag = Tag::of(name.as_bytes());
+        self.retain(of, |tree, _, id| Some(id) == but || !tree.has_name(id, name, tag));
+    }
+
+    /// Says of all that is around a part that it was changed, down to the last of the way.
+    pub(super) fn make_stale(&mut self, way: &[PointerStep]) {
+        let mut at = NodeId::ROOT;
+        self.make_one_stale(at);
+        for step in way {
+            let Some(next) = self.part(at, step) else { return };
+            self.make_one_stale(next);
+            at = next;
+        }
+    }
+
+    /// Says of an array or object that its parts were changed.
+    pub(super) fn make_one_stale(&mut self, id: NodeId) {
+        self.node_mut(id).stale = true;
+        self.has_stale_parts |= id != NodeId::ROOT;
     }
 }
 
