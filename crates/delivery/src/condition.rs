@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use event::limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
-use pipeline::expression::{Expression, InvalidExpression};
+use expression::{Expression, InvalidExpression};
 
 /// A condition on an event's payload, compiled. Cheap to clone; two are the same if their texts are.
 #[derive(Clone, Debug)]

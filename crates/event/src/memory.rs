@@ -34,7 +34,7 @@ const READS_BYTES_MIN: usize = 4 * EVENT_BYTES_MAX + 64 * KIB;
 
 /// What a configuration runs, as far as it takes memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct MemoryParts {
     /// Shards.
     pub shards: usize,
     /// Sinks.
@@ -137,14 +137,14 @@ impl Budgets {
     ///
     /// # Errors
     /// Even the smallest come to more: how many bytes they are.
-    pub fn within(bytes: usize, parts: &Parts) -> Result<Self, usize> {
+    pub fn within(bytes: usize, parts: &MemoryParts) -> Result<Self, usize> {
         let fits = |steps: &usize| Self::scaled(*steps).sum(parts) <= bytes;
         (0..=STEPS).rev().find(fits).map(Self::scaled).ok_or_else(|| Self::LEAST.sum(parts))
     }
 
     /// What all parts take together, each term at its most.
     #[must_use]
-    pub const fn sum(&self, parts: &Parts) -> usize {
+    pub const fn sum(&self, parts: &MemoryParts) -> usize {
         let connections = match parts.connections {
             Some(connections) => connections,
             None => self.connections,
@@ -190,7 +190,7 @@ impl Budgets {
 }
 
 /// One shard with one sink.
-const ONE: Parts = Parts {
+const ONE: MemoryParts = MemoryParts {
     shards: 1,
     sinks: 1,
     object_sinks: 0,
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn budgets_fit_what_there_is_and_are_whole_where_there_is_enough() {
-        let parts = Parts { shards: 3, sinks: 4, object_sinks: 1, aggregates: 2, has_object_cache: true, ..ONE };
+        let parts = MemoryParts { shards: 3, sinks: 4, object_sinks: 1, aggregates: 2, has_object_cache: true, ..ONE };
         let enough = Budgets::FULL.sum(&parts);
         assert_eq!(Budgets::within(enough, &parts), Ok(Budgets::FULL));
         assert_eq!(Budgets::within(usize::MAX, &parts), Ok(Budgets::FULL));
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_is_set_leaves_less_to_the_rest() {
-        let set = Parts { fixed_bytes: 100 * MIB, connections: Some(10_000), ..ONE };
+        let set = MemoryParts { fixed_bytes: 100 * MIB, connections: Some(10_000), ..ONE };
         let [without, with] = [ONE, set].map(|parts| Budgets::within(300 * MIB, &parts).unwrap());
         assert!(with.in_flight_bytes < without.in_flight_bytes);
         assert!(with.sum(&set) <= 300 * MIB);

@@ -149,7 +149,7 @@ pub enum ReadError {
 pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Page, ReadError>> + Send + 'a>>;
 
 /// Whom a gateway asks for events.
-pub trait Reader: Send + Sync {
+pub trait StoreReader: Send + Sync {
     /// The sink's name in the configuration.
     fn name(&self) -> &Arc<str>;
 

@@ -1,14 +1,12 @@
 //! Times as people write them (RFC 3339) and as events have them: microseconds since 1970, UTC.
 
-use crate::calendar::{date_of, day_number, days_in};
+use crate::calendar::{Civil, SECOND, second_of_day};
 
 const WANTED: &str = "wanted a time such as 2026-11-21T13:00:00Z or 2026-11-21T14:00:00+01:00";
 /// The beginning of the year 0 and the end of the year 9999.
 const FIRST: i64 = -62_167_219_200 * SECOND;
 const LAST: i64 = 253_402_300_800 * SECOND - 1;
-const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
-const DAY: i64 = 24 * 60 * MINUTE;
 /// Bytes of a time as it is written.
 const TEXT_BYTES: usize = 27;
 
@@ -27,12 +25,8 @@ fn local_time(text: &str) -> Option<i64> {
     let [year, month, day] = numbers(date, b'-', [4, 2, 2])?;
     let (time, fraction) = time.strip_prefix(['T', 't', ' '])?.split_at_checked(8)?;
     let [hour, minute, second] = numbers(time, b':', [2, 2, 2])?;
-    let is_date = (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
-    if !is_date || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let seconds = hour * 3600 + minute * 60 + second.min(59);
-    Some(day_number(year, month, day) * DAY + seconds * SECOND + microseconds(fraction)?)
+    let civil = Civil::new(year, month, day, second_of_day(hour, minute, second)?)?;
+    Some(civil.time() + microseconds(fraction)?)
 }
 
 /// Numbers of so many digits each, with a byte between them.
@@ -89,12 +83,10 @@ pub fn format(microseconds: i64) -> String {
 /// The same without memory of its own, for who writes many: ASCII letters.
 #[must_use]
 pub fn text(microseconds: i64) -> [u8; TEXT_BYTES] {
-    let time = microseconds.clamp(FIRST, LAST);
-    let ((year, month, day), of_day) = (date_of(time.div_euclid(DAY)), time.rem_euclid(DAY));
-    let (minutes, of_minute) = (of_day / MINUTE, of_day % MINUTE);
-    let (hour, minute, second, rest) = (minutes / 60, minutes % 60, of_minute / SECOND, of_minute % SECOND);
+    let civil = Civil::of(microseconds.clamp(FIRST, LAST));
+    let (Civil { year, month, day, microsecond, .. }, (hour, minute, second)) = (civil, civil.clock());
     let mut text: [u8; TEXT_BYTES] = *b"0000-00-00T00:00:00.000000Z";
-    for (end, number) in [(4, year), (7, month), (10, day), (13, hour), (16, minute), (19, second), (26, rest)] {
+    for (end, number) in [(4, year), (7, month), (10, day), (13, hour), (16, minute), (19, second), (26, microsecond)] {
         put_before(&mut text[..end], number);
     }
     text
@@ -161,6 +153,7 @@ mod tests {
 
     #[test]
     fn every_day_is_read_as_it_is_written() {
+        const DAY: i64 = 24 * 60 * MINUTE;
         let days = (FIRST / DAY..=LAST / DAY).step_by(17).chain([-1, 0, 59, 60, 11_016, 11_017]);
         for day in days {
             let time = day * DAY + 47 * MINUTE + 3;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::num::NonZeroUsize;
 
-use event::memory::{Budgets, MEMORY_RESERVE_BYTES, Parts};
+use event::memory::{Budgets, MEMORY_RESERVE_BYTES, MemoryParts};
 use sink::Codec;
 
 use crate::config::{AggregateConfig, Configuration, SinkConfig};
@@ -96,7 +96,7 @@ fn resident() -> Option<usize> {
     line.trim().trim_end_matches("kB").trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
-fn parts(configuration: &Configuration, shards: usize) -> Parts {
+fn parts(configuration: &Configuration, shards: usize) -> MemoryParts {
     let types = configuration.types.values().chain(&configuration.other_types);
     let aggregates: Vec<&AggregateConfig> = types.flat_map(|of| &of.aggregates).collect();
     let own = aggregates.iter().filter(|aggregate| aggregate.rules.has_own_memory());
@@ -106,7 +106,7 @@ fn parts(configuration: &Configuration, shards: usize) -> Parts {
     let letters = usize::try_from(letters).unwrap_or(usize::MAX).saturating_mul(event::memory::DEAD_LETTER_BYTES);
     let fixed =
         own.clone().map(|aggregate| aggregate.rules.memory_bytes()).chain(sinks().map(|sink| of_store(&sink.store)));
-    Parts {
+    MemoryParts {
         shards,
         sinks: configuration.sinks.len(),
         object_sinks: sinks().filter(|sink| keeps_objects(&sink.store)).count(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use delivery::{LaneBoard, SinkSetup};
-use event::read::{Query, ReadError, Reader, Reading};
+use event::read::{Query, ReadError, Reading, StoreReader};
 use sink::Sink;
 
 use crate::log;
@@ -25,7 +25,7 @@ impl SinkReader {
     }
 }
 
-impl Reader for SinkReader {
+impl StoreReader for SinkReader {
     fn name(&self) -> &Arc<str> {
         &self.name
     }

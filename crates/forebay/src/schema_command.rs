@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use pipeline::json;
-use pipeline::schema::{Samples, Schema, differences};
+use schema::Schema;
+use schema_tools::{Samples, differences};
 use serde_json::value::RawValue;
 
 use crate::cli::{SchemaCommand, SchemaDiff, SchemaInfer};

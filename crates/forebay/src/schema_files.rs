@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use event::limits::{SCHEMA_BYTES_MAX, SCHEMA_DOCUMENTS_MAX};
 use event::percent;
-use pipeline::schema::{Documents, InvalidSchema, Options, Schema};
+use schema::{Documents, InvalidSchema, Schema, SchemaOptions};
+use schema_tools::misspelt_keyword;
 use serde::Deserialize;
 
 use crate::folder_files::Folder;
@@ -71,8 +72,8 @@ impl<'f> SchemaFolder<'f> {
         let mut documents = Documents::new();
         let mut texts = BTreeMap::from([(name.clone(), (self.shown(path), text.clone()))]);
         loop {
-            let options = Options { documents: &documents, formats };
-            let mut mistakes = match Schema::compile(&name, &text, &options) {
+            let options = SchemaOptions { documents: &documents, formats };
+            let mut mistakes = match Schema::compile_with_remarks(&name, &text, &options, misspelt_keyword) {
                 Ok(schema) => {
                     if named.own.is_empty() {
                         self.common.borrow_mut().extend(documents.clone());
@@ -107,7 +108,8 @@ impl<'f> SchemaFolder<'f> {
     /// Compiles a schema that refers to nothing but what others have referred to.
     fn with_common(&self, name: &str, text: &str, formats: bool) -> Option<Compiled> {
         let common = self.common.borrow();
-        let schema = Schema::compile(name, text, &Options { documents: &common, formats }).ok()?;
+        let options = SchemaOptions { documents: &common, formats };
+        let schema = Schema::compile_with_remarks(name, text, &options, misspelt_keyword).ok()?;
         let referred_to = |name: &str| common.get(name).map(|text| (name.to_owned(), text.clone()));
         let documents = schema.documents().filter_map(referred_to).collect();
         Some(Compiled { schema, documents })

@@ -8,9 +8,9 @@ use std::time::Duration;
 use delivery::LaneBoard;
 use event::TypeName;
 use gateway::{Around, End, Rehearsal, Rehearsed, Rejection, TakenEvent, TypeFinder, TypeRules};
-use pipeline::transform::{Did, Filtered, Traced};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use transform::{Did, Filtered, Traced};
 
 use crate::config::{Configuration, Route, TypeConfig};
 use crate::wiring;

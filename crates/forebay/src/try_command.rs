@@ -8,7 +8,7 @@ use event::TypeName;
 use event::limits::EVENT_BYTES_MAX;
 use eventlog::unix_microseconds;
 use gateway::{Around, End, Rehearsed, TakenEvent};
-use pipeline::transform::{Did, Filtered, Traced};
+use transform::{Did, Filtered, Traced};
 
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::TryFlags;

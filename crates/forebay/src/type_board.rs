@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::TypeName;
 use gateway::{TextRule, TypeFinder};
-use pipeline::schema::Schema;
-use pipeline::storable::Flaws;
+use json::store_compat::Incompatibilities;
+use schema::Schema;
 use serde::Serialize;
 
 use crate::config::{Configuration, Route, SinkName, TypeConfig, TypeSchema};
@@ -142,7 +142,7 @@ impl TextJson {
     const fn of(rule: TextRule) -> Self {
         match rule {
             TextRule { repair: true, .. } => Self::Repair,
-            TextRule { flaws: Flaws::NONE, .. } => Self::Any,
+            TextRule { flaws: Incompatibilities::NONE, .. } => Self::Any,
             TextRule { .. } => Self::Refuse,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
 use event::memory::Budgets;
-use event::read::Reader;
+use event::read::StoreReader;
 use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
 use sink::Sink;
 
@@ -115,7 +115,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
     let readers = SinkReader::of_all(sinks, lanes);
     let reader = |name: &config::SinkName| {
         let reader = readers.iter().find(|reader| *reader.name() == *name.as_arc())?;
-        Some(reader.clone() as Arc<dyn Reader>)
+        Some(reader.clone() as Arc<dyn StoreReader>)
     };
     let rules = |config: &TypeConfig| TypeRules {
         id: config.id.clone(),

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use event::{EventId, Position};
 use http::StatusCode;
-use pipeline::transform::Filtered;
 use serde::Serialize;
+use transform::Filtered;
 
 use crate::code::Code;
 use crate::encoder::Encoder;
@@ -66,9 +66,9 @@ impl Refusal {
     }
 }
 
-impl From<pipeline::Refusal> for Refusal {
-    fn from(refusal: pipeline::Refusal) -> Self {
-        let pipeline::Refusal { line, pointer, code, detail, offset } = refusal;
+impl From<json::RecordRejection> for Refusal {
+    fn from(refusal: json::RecordRejection) -> Self {
+        let json::RecordRejection { line, pointer, code, detail, offset } = refusal;
         Self { line, pointer: pointer.map(Into::into), code: code.into(), retry: None, detail, offset, step: None }
     }
 }

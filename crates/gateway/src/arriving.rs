@@ -1,6 +1,6 @@
 //! A batch while its body arrives: body and records are never held together.
 
-use pipeline::batch::{Form, Item, Splitter};
+use json::batch::{Form, Item, Splitter};
 
 use crate::admission::Permit;
 use crate::beside;

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use pipeline::transform::{Outcome, Scratch, Several};
-use pipeline::{Values, transform};
+use json::ValueIndex;
+use transform::{Scratch, Several, TransformOutcome};
 
 use crate::admission::Permit;
 use crate::code::Code;
@@ -81,9 +81,9 @@ pub(crate) async fn take<'w>(
         }
     };
     let outcome = match &made {
-        One::Unchanged => Outcome::Unchanged,
-        One::Changed(changed) => Outcome::Changed(changed),
-        One::Filtered(by) => Outcome::Filtered(*by),
+        One::Unchanged => TransformOutcome::Unchanged,
+        One::Changed(changed) => TransformOutcome::Changed(changed),
+        One::Filtered(by) => TransformOutcome::Filtered(*by),
     };
     stepped::conclude(worker, wishes, envelope, stepped, (outcome, &payload, &|| content))
 }
@@ -157,7 +157,7 @@ fn examine(
 ) -> Result<Examined, Refused> {
     let payload = known.rules.texts.payload(bytes)?;
     let payload = &*payload;
-    let mut values = Values::default();
+    let mut values = ValueIndex::default();
     let Ok(checked) = known.check_payload(payload, &mut values, &mut Work::beside()) else {
         return Err(Problem::boxed(Code::Overload, "the event wasn't checked in time; send it again later"));
     };
@@ -171,13 +171,13 @@ fn examine(
     };
     let (mut windows, mut scratch) = (steps.windows(refused_commits), Scratch::default());
     let made = match steps.run(read, (envelope, known, || key), &mut windows, &mut scratch)? {
-        Outcome::Unchanged => Made::One(match known.storable(payload)? {
+        TransformOutcome::Unchanged => Made::One(match known.storable(payload)? {
             Cow::Borrowed(_) => One::Unchanged,
             Cow::Owned(repaired) => One::Changed(repaired),
         }),
-        Outcome::Changed(changed) => Made::One(One::Changed(known.storable(changed)?.into_owned())),
-        Outcome::Filtered(by) => Made::One(One::Filtered(by)),
-        Outcome::Several(several) => Made::Several(several),
+        TransformOutcome::Changed(changed) => Made::One(One::Changed(known.storable(changed)?.into_owned())),
+        TransformOutcome::Filtered(by) => Made::One(One::Filtered(by)),
+        TransformOutcome::Several(several) => Made::Several(several),
     };
     Ok(Examined { payload: payload.to_owned(), made, windows })
 }

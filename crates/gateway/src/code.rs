@@ -2,7 +2,7 @@
 //! place that maps the two.
 
 use http::StatusCode;
-use pipeline::RefusalCode;
+use json::RejectionCode;
 
 /// The stable name of a reason. Clients match on [`Code::as_str`]: a name is never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,15 +280,15 @@ impl Code {
     }
 }
 
-impl From<RefusalCode> for Code {
-    fn from(code: RefusalCode) -> Self {
+impl From<RejectionCode> for Code {
+    fn from(code: RejectionCode) -> Self {
         match code {
-            RefusalCode::Json => Self::Json,
-            RefusalCode::Utf8 => Self::Utf8,
-            RefusalCode::Depth => Self::Depth,
-            RefusalCode::Surrogate => Self::Surrogate,
-            RefusalCode::TooLarge => Self::TooLarge,
-            RefusalCode::TooManyRecords => Self::TooManyRecords,
+            RejectionCode::Json => Self::Json,
+            RejectionCode::Utf8 => Self::Utf8,
+            RejectionCode::Depth => Self::Depth,
+            RejectionCode::Surrogate => Self::Surrogate,
+            RejectionCode::TooLarge => Self::TooLarge,
+            RejectionCode::TooManyRecords => Self::TooManyRecords,
         }
     }
 }
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn records_are_refused_by_the_same_names() {
-        for code in RefusalCode::ALL {
+        for code in RejectionCode::ALL {
             assert_eq!(Code::from(code).as_str(), code.as_str());
         }
     }

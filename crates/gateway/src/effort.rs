@@ -4,8 +4,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pipeline::View;
-use pipeline::schema::{Fault, Schema, Violations};
+use json::ValueView;
+use schema::{Fault, Schema, Violations};
 
 /// Work that takes more is done beside the shard: others wait for a shard that long at most, half a millisecond about.
 pub(crate) const INLINE_OPERATIONS: usize = 100_000;
@@ -120,7 +120,7 @@ impl Work {
     ///
     /// # Errors
     /// They didn't suffice. Within: what is wrong with the payload.
-    pub(crate) fn check(&mut self, schema: &Schema, payload: View<'_>) -> Result<Result<(), Violations>, Much> {
+    pub(crate) fn check(&mut self, schema: &Schema, payload: ValueView<'_>) -> Result<Result<(), Violations>, Much> {
         let given = self.left.map_or(usize::MAX, |left| left / SCHEMA_STEP);
         let mut steps = given;
         let checked = match schema.check_within(payload, &mut steps) {
@@ -167,8 +167,8 @@ fn is_much(bytes: usize, operations_of_thousand: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use pipeline::Values;
-    use pipeline::schema::{Documents, Options};
+    use json::ValueIndex;
+    use schema::{Documents, SchemaOptions};
 
     use super::*;
 
@@ -194,10 +194,10 @@ mod tests {
         let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
         let definitions: String = (0..14).map(doubled).collect();
         let text = format!(r##"{{"properties":{{"a":{{"$ref":"#/$defs/0"}}}},"$defs":{{{definitions}"14":false}}}}"##);
-        let options = Options { documents: &Documents::new(), formats: false };
+        let options = SchemaOptions { documents: &Documents::new(), formats: false };
         let schema = Schema::compile("costly", &text, &options).unwrap();
         let check = |payload, mut work: Work| {
-            let mut values = Values::default();
+            let mut values = ValueIndex::default();
             (work.check(&schema, values.read(payload)).map(|checked| checked.is_ok()), work)
         };
         let (checked, work) = check("{}", Work::inline());

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{Batch, ContentHash, Given, Line, Own, Record};
-use pipeline::batch::{Form, Item};
-use pipeline::json;
-use pipeline::pointer::{JsonPointer, scalar_text};
-use pipeline::{RefusalCode, Values};
+use json::JsonPointer;
+use json::batch::{Form, Item};
+use json::text::scalar_text;
+use json::{RejectionCode, ValueIndex};
 
 use crate::ack::Ack;
 use crate::answer::Refusal;
@@ -185,7 +185,7 @@ pub(crate) struct Encoder {
     form: Form,
     begins_with: Option<u8>,
     stepping: Stepping,
-    values: Values,
+    values: ValueIndex,
     /// What may be spent on records where it is now.
     work: Work,
     put_off: PutOff,
@@ -234,7 +234,7 @@ impl Encoder {
             form: Form::Detect,
             begins_with: None,
             stepping: Stepping::default(),
-            values: Values::default(),
+            values: ValueIndex::default(),
             work: Work::inline(),
             put_off: PutOff::default(),
             refused_commits: 0,
@@ -286,7 +286,7 @@ impl Encoder {
         let Item { line, ordinal, record, raw } = item;
         let result = match record {
             Ok(payload) => self.add((payload, payload.as_bytes()), (*line, *ordinal), None),
-            Err(refusal) if refusal.code == RefusalCode::Surrogate && self.types.table().repairs => {
+            Err(refusal) if refusal.code == RejectionCode::Surrogate && self.types.table().repairs => {
                 let came = (&*json::mend(raw), raw.trim_ascii());
                 self.add(came, (*line, *ordinal), Some(Problem::of_refusal(refusal.clone())))
             }
@@ -345,7 +345,7 @@ impl Encoder {
     }
 
     /// Adds what was sent if it is what its type's schema wants.
-    fn add_checked(&mut self, sent: &Sent<'_>, payload: &str, values: &mut Values) -> Result<(), Stop> {
+    fn add_checked(&mut self, sent: &Sent<'_>, payload: &str, values: &mut ValueIndex) -> Result<(), Stop> {
         let known = self.types.get(sent.slot);
         let payload = known.check_payload(payload, values, &mut self.work)??;
         if known.rules.steps.is_some() {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, KeyedIds, Position};
 use eventlog::{AppendError, Record, Taken};
-use pipeline::Values;
-use pipeline::json::{self, JsonErrorKind};
+use json::JsonErrorKind;
+use json::ValueIndex;
 
 use crate::code::Code;
 use crate::effort::{self, Much, Work};
@@ -133,7 +133,7 @@ fn append_checked<'w>(
     wishes: &Wishes,
     envelope: &Envelope,
     (slot, payload, bytes): (Slot, &str, &[u8]),
-    (values, work): (&mut Values, &mut Work),
+    (values, work): (&mut ValueIndex, &mut Work),
 ) -> Result<Came<'w>, Refused> {
     let types = worker.types();
     let known = types.get(slot);

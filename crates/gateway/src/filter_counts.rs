@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use event::TypeName;
 use eventlog::{Accepted, FilterStep};
-use pipeline::transform::Filtered;
+use transform::Filtered;
 
 use crate::type_table::GatewayTypes;
 

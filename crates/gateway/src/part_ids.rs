@@ -1,8 +1,8 @@
 //! The ids of the events that `explode` makes of one.
 
 use event::{EventId, KeyedIds, TypeName};
-use pipeline::pointer::JsonPointer;
-use pipeline::transform::{Element, Part};
+use json::JsonPointer;
+use transform::{Element, Part};
 
 use crate::encoder::id_at;
 use crate::problem::Problem;

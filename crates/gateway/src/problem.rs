@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use event::TypeName;
 use http::StatusCode;
-use pipeline::batch::BodyError;
-use pipeline::json::JsonError;
-use pipeline::pointer::JsonPointer;
-use pipeline::schema::{Violation, Violations};
-use pipeline::storable::Flaw;
-use pipeline::transform::StepError;
+use json::JsonError;
+use json::JsonPointer;
+use json::batch::BatchError;
+use json::store_compat::Incompatibility;
+use schema::{Violation, Violations};
 use serde::Serialize;
+use transform::StepError;
 
 use crate::code::Code;
 use crate::http1::response::Response;
@@ -133,12 +133,12 @@ impl Problem {
 
     pub(crate) fn of_json(error: JsonError) -> Refused {
         let JsonError { offset, kind, detail } = error;
-        let code = pipeline::RefusalCode::from(kind).into();
+        let code = json::RejectionCode::from(kind).into();
         Box::new(Self { offset: Some(offset), ..Self::new(code, detail) })
     }
 
     /// A record of a batch isn't taken as it is.
-    pub(crate) fn of_refusal(refusal: pipeline::Refusal) -> Self {
+    pub(crate) fn of_refusal(refusal: json::RecordRejection) -> Self {
         Self { offset: refusal.offset, ..Self::new(refusal.code.into(), refusal.detail) }
     }
 
@@ -165,9 +165,9 @@ impl Problem {
     }
 
     /// There is something in a payload that a store of its type can't take.
-    pub(crate) fn of_flaw(type_name: &TypeName, flaw: Flaw) -> Self {
+    pub(crate) fn of_flaw(type_name: &TypeName, flaw: Incompatibility) -> Self {
         let detail = format!("the payload has {flaw}, which isn't taken for type {type_name}");
-        let Flaw { offset, pointer, .. } = flaw;
+        let Incompatibility { offset, pointer, .. } = flaw;
         Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(Code::Unstorable, detail) }
     }
 
@@ -177,9 +177,9 @@ impl Problem {
         Self::new(Code::Time, detail).with_pointer(pointer.as_str())
     }
 
-    pub(crate) fn of_body(error: BodyError) -> Refused {
+    pub(crate) fn of_body(error: BatchError) -> Refused {
         match error {
-            BodyError::NotJson(error) => Self::of_json(error),
+            BatchError::NotJson(error) => Self::of_json(error),
             other => Self::boxed(other.code().into(), other.to_string()),
         }
     }

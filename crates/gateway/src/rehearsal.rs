@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use event::limits::TRACED_STEPS_MAX;
 use event::{EventId, KeyedIds, TypeName};
-use pipeline::schema::Violation;
-use pipeline::transform::{Context, Filtered, Outcome, Part, Scratch, Several, Traced, Windows};
+use schema::Violation;
 use serde::{Serialize, Serializer};
+use transform::{Context, Filtered, Part, Scratch, Several, Traced, TransformOutcome, Windows};
 
 use crate::encoder::id_at;
 use crate::part_ids::{PartIds, id_steps};
@@ -189,10 +189,10 @@ impl Rehearsal {
         };
         let outcome = steps.transform().trace(payload, &context, &mut self.windows, &mut self.scratch, &clock, each);
         Ok(match outcome.map_err(Problem::of_step)? {
-            Outcome::Unchanged => Made::One(payload.to_owned()),
-            Outcome::Changed(changed) => Made::One(changed.to_owned()),
-            Outcome::Filtered(by) => Made::Nothing(by),
-            Outcome::Several(several) => Made::Several(several),
+            TransformOutcome::Unchanged => Made::One(payload.to_owned()),
+            TransformOutcome::Changed(changed) => Made::One(changed.to_owned()),
+            TransformOutcome::Filtered(by) => Made::Nothing(by),
+            TransformOutcome::Several(several) => Made::Several(several),
         })
     }
 

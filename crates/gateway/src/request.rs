@@ -1,7 +1,7 @@
 //! What a request's head says about its events.
 
 use event::limits::KEY_BYTES_MAX;
-use pipeline::batch::Form;
+use json::batch::Form;
 
 use crate::ack::Ack;
 use crate::code::Code;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use eventlog::{AppendError, Given, Record, Taken};
-use pipeline::View;
-use pipeline::transform::{Filtered, Outcome, Several, Windows};
+use json::ValueView;
+use transform::{Filtered, Several, TransformOutcome, Windows};
 
 use crate::ack::Ack;
 use crate::acknowledgement::{self, SingleEvent};
@@ -51,7 +51,7 @@ pub(crate) fn append<'w>(
     wishes: &Wishes,
     envelope: &Envelope,
     slot: Slot,
-    (steps, payload, bytes): (&TypeSteps, View<'_>, &[u8]),
+    (steps, payload, bytes): (&TypeSteps, ValueView<'_>, &[u8]),
     work: &mut Work,
 ) -> Result<Came<'w>, Refused> {
     let refused_commits = worker.refused_commits();
@@ -74,16 +74,18 @@ pub(crate) fn conclude<'w>(
     wishes: &Wishes,
     envelope: &Envelope,
     mut stepped: Stepped,
-    (outcome, payload, content): (Outcome<'_>, &str, &dyn Fn() -> u64),
+    (outcome, payload, content): (TransformOutcome<'_>, &str, &dyn Fn() -> u64),
 ) -> Result<Done<'w>, Refused> {
     let Stepped { slot, refused_commits, .. } = stepped;
     let payload = match outcome {
-        Outcome::Unchanged => payload,
-        Outcome::Changed(changed) => changed,
-        Outcome::Filtered(by) => {
+        TransformOutcome::Unchanged => payload,
+        TransformOutcome::Changed(changed) => changed,
+        TransformOutcome::Filtered(by) => {
             return Ok(Done::Otherwise(Otherwise::Filtered { by, slot, refused_commits }));
         }
-        Outcome::Several(several) => return become_several(worker, wishes, envelope, stepped, (&several, content())),
+        TransformOutcome::Several(several) => {
+            return become_several(worker, wishes, envelope, stepped, (&several, content()));
+        }
     };
     let types = worker.types();
     let known = types.get(slot);

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use event::TypeName;
-use pipeline::json::{self, JsonErrorKind};
-use pipeline::storable::{self, Flaws};
+use json::JsonErrorKind;
+use json::store_compat;
+use json::store_compat::Incompatibilities;
 
 use crate::problem::Problem;
 
@@ -12,7 +13,7 @@ use crate::problem::Problem;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextRule {
     /// What isn't to be in them.
-    pub flaws: Flaws,
+    pub flaws: Incompatibilities,
     /// Whether it is repaired; else such payloads are refused.
     pub repair: bool,
 }
@@ -40,9 +41,9 @@ impl TextRule {
             return Ok(Cow::Borrowed(payload));
         }
         if repair {
-            return Ok(storable::repair(payload, flaws).map_or(Cow::Borrowed(payload), Cow::Owned));
+            return Ok(store_compat::repair(payload, flaws).map_or(Cow::Borrowed(payload), Cow::Owned));
         }
-        match storable::find(payload, flaws) {
+        match store_compat::find(payload, flaws) {
             Some(flaw) => Err(Problem::of_flaw(name, flaw)),
             None => Ok(Cow::Borrowed(payload)),
         }

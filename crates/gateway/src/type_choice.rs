@@ -2,15 +2,15 @@
 
 use event::TypeName;
 use event::limits::EXPRESSION_STEPS_MAX;
-use pipeline::choice::Choice;
-use pipeline::expression::Expression;
+use expression::Expression;
+use expression::first_match::FirstMatch;
 
 use crate::effort::{Much, Work};
 
 /// Rules in their order: each a condition, and the type of the events on which it is the first that is true.
 #[derive(Clone, Debug, Default)]
 pub struct TypeChoice {
-    choice: Choice,
+    choice: FirstMatch,
     types: Vec<TypeName>,
     /// The conditions as they are written.
     written: Vec<String>,
@@ -28,7 +28,7 @@ impl TypeChoice {
     pub fn new(rules: impl IntoIterator<Item = (TypeName, Expression)>) -> Self {
         let (types, conditions): (Vec<_>, Vec<_>) = rules.into_iter().unzip();
         let written = conditions.iter().map(ToString::to_string).collect();
-        Self { choice: Choice::new(conditions), types, written }
+        Self { choice: FirstMatch::new(conditions), types, written }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use event::limits::TRANSFORM_WORK_MAX;
-use pipeline::View;
-use pipeline::transform::{Context, Filtered, Outcome, Scratch, Transform, Windows};
+use json::ValueView;
+use transform::{Context, Filtered, Scratch, Transform, TransformOutcome, Windows};
 
 use crate::code::Code;
 use crate::effort::{Effort, Work};
@@ -14,7 +14,7 @@ use crate::type_table::Known;
 
 /// What came of a payload that was to be no burden to its shard.
 pub(crate) enum Ran<'s> {
-    Done(Outcome<'s>),
+    Done(TransformOutcome<'s>),
     /// It is one: it takes more operations than others should wait for.
     Stopped,
 }
@@ -82,11 +82,11 @@ impl TypeSteps {
     /// A step refuses it.
     pub(crate) fn run<'s>(
         &self,
-        payload: View<'_>,
+        payload: ValueView<'_>,
         around: (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,
-    ) -> Result<Outcome<'s>, Refused> {
+    ) -> Result<TransformOutcome<'s>, Refused> {
         match self.run_with(TRANSFORM_WORK_MAX, payload, around, windows, scratch).1? {
             Ran::Done(outcome) => Ok(outcome),
             // With all operations that there may be nothing is stopped that isn't refused.
@@ -98,7 +98,7 @@ impl TypeSteps {
     pub(crate) fn run_within<'s>(
         &self,
         work: &mut Work,
-        payload: View<'_>,
+        payload: ValueView<'_>,
         around: (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,
@@ -119,7 +119,7 @@ impl TypeSteps {
     fn run_with<'s>(
         &self,
         most: usize,
-        payload: View<'_>,
+        payload: ValueView<'_>,
         (envelope, known, key): (&Envelope, &Known, impl FnOnce() -> Vec<u8>),
         windows: &mut Windows,
         scratch: &'s mut Scratch,

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use event::TypeName;
 use event::limits::OPEN_TYPES_MAX;
-use event::read::Reader;
+use event::read::StoreReader;
 use eventlog::{Gate, TypeId, Types};
-use pipeline::pointer::JsonPointer;
-use pipeline::schema::Schema;
-use pipeline::{TimeRule, Values, View};
+use json::JsonPointer;
+use json::{ValueIndex, ValueView};
+use schema::Schema;
+use timestamp::TimeRule;
 
 use crate::code::Code;
 use crate::effort::{self, Much, Work};
@@ -39,7 +40,7 @@ pub struct TypeRules {
     /// Whether they are answered when they are stored, where a client asks for nothing else.
     pub ack_stored: bool,
     /// Whom to ask for events that are stored, if anybody.
-    pub reader: Option<Arc<dyn Reader>>,
+    pub reader: Option<Arc<dyn StoreReader>>,
 }
 
 impl fmt::Debug for TypeRules {
@@ -182,10 +183,10 @@ impl Known {
     pub(crate) fn check_payload<'p>(
         &self,
         payload: &'p str,
-        values: &'p mut Values,
+        values: &'p mut ValueIndex,
         work: &mut Work,
-    ) -> Result<Result<View<'p>, Problem>, Much> {
-        let Some(schema) = &self.rules.schema else { return Ok(Ok(View::unread(payload))) };
+    ) -> Result<Result<ValueView<'p>, Problem>, Much> {
+        let Some(schema) = &self.rules.schema else { return Ok(Ok(ValueView::unread(payload))) };
         let read = values.read(payload);
         let checked = work.check(schema, read)?;
         Ok(checked.map(|()| read).map_err(|violations| Problem::of_schema(&self.name, violations)))
@@ -415,7 +416,7 @@ impl TypeTable {
     ///
     /// # Errors
     /// The type isn't taken, or its events can't be read back.
-    pub(crate) fn reader_of(&self, name: &TypeName) -> Result<Arc<dyn Reader>, Problem> {
+    pub(crate) fn reader_of(&self, name: &TypeName) -> Result<Arc<dyn StoreReader>, Problem> {
         let posted = self.named.get(name).map(Arc::as_ref).or_else(|| self.results.get(name));
         let rules = posted.or(self.open.as_deref()).ok_or_else(|| unknown_type(name))?;
         rules.reader.clone().ok_or_else(|| {
@@ -424,8 +425,8 @@ impl TypeTable {
     }
 
     /// Whom to ask for events of all types, each once.
-    pub(crate) fn readers(&self) -> Vec<Arc<dyn Reader>> {
-        let mut readers: Vec<Arc<dyn Reader>> = Vec::new();
+    pub(crate) fn readers(&self) -> Vec<Arc<dyn StoreReader>> {
+        let mut readers: Vec<Arc<dyn StoreReader>> = Vec::new();
         let all = self.named.values().chain(&self.open).map(Arc::as_ref).chain(self.results.values());
         for reader in all.filter_map(|rules| rules.reader.as_ref()) {
             if !readers.iter().any(|known| known.name() == reader.name()) {

@@ -16,13 +16,13 @@ use event::limits::{HEADER_BYTES_MAX, SPARE_RECORDS_MAX};
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Outcomes, Records, Shard};
 use http::StatusCode;
-use pipeline::Values;
-use pipeline::transform::Scratch;
+use json::ValueIndex;
 use tls::ServerTls;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
+use transform::Scratch;
 
 use crate::admission::Permit;
 use crate::batch_room::Waiting;
@@ -82,7 +82,7 @@ pub(crate) struct Worker {
     scratch: RefCell<Box<[u8]>>,
     write_buffer: RefCell<Vec<u8>>,
     step_buffers: RefCell<Scratch>,
-    values: RefCell<Values>,
+    values: RefCell<ValueIndex>,
     beside: FairTurns,
     decoded: RefCell<Vec<u8>>,
     spare_buffers: RefCell<Vec<Vec<u8>>>,
@@ -353,7 +353,7 @@ impl Worker {
     }
 
     /// Where the values of payloads are read to. It is never held over an await.
-    pub(crate) fn values(&self) -> RefMut<'_, Values> {
+    pub(crate) fn values(&self) -> RefMut<'_, ValueIndex> {
         self.values.borrow_mut()
     }
 

@@ -20,7 +20,7 @@ fn every_record_is_json_on_one_line() {
     for kind in Kind::ALL {
         for number in [0, u64::from(u32::MAX), u64::MAX / 16] {
             for line in lines(&mut Generator::starting_at(kind, 7, number), 500) {
-                assert_eq!(pipeline::json::check(line.as_bytes()), Ok(line.as_str()), "{kind:?}");
+                assert_eq!(json::check(line.as_bytes()), Ok(line.as_str()), "{kind:?}");
                 assert!(line.starts_with('{') && !line.contains(['\n', '\r']), "{kind:?} {line}");
             }
         }

@@ -36,7 +36,7 @@ pub use edit::{Edit, InvalidEdit};
 pub use filter::{InvalidFilter, LineFilter};
 pub use input::Input;
 
-use pipeline::expression::Expression;
+use expression::Expression;
 
 use crate::{Server, Target};
 use batch::Batch;

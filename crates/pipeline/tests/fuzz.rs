@@ -1,10 +1,10 @@
 //! Any expression, schema and steps on any JSON: nothing panics, and what comes out is JSON. An input is a line of rules and a document.
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
-use pipeline::expression::Expression;
-use pipeline::schema::{Documents, Options, Schema};
-use pipeline::transform::{Context, Outcome, Scratch, StepSpec, Tables, Transform};
-use pipeline::{Values, json};
+use expression::Expression;
+use schema::{Documents, Schema, SchemaOptions};
+use transform::{Context, Scratch, StepSpec, Tables, Transform, TransformOutcome};
+use json::ValueIndex;
 use testkit::fuzz::{Corpus, run};
 
 /// Pieces of JSON, which documents, schemas and steps are made of.
@@ -134,10 +134,10 @@ fn fuzz_schema() {
         b"\"$id\":\"y\"",
     ];
     let tokens = [tokens, JSON].concat();
-    let (documents, mut values) = (Documents::new(), Values::default());
+    let (documents, mut values) = (Documents::new(), ValueIndex::default());
     run("schema", Corpus { samples, tokens: &tokens }, |input| {
         let (text, document) = parts(input)?;
-        let options = Options { documents: &documents, formats: true };
+        let options = SchemaOptions { documents: &documents, formats: true };
         let schema = match Schema::compile("fuzz", text, &options) {
             Ok(schema) => schema,
             Err(mistakes) => return Some(Err(mistakes.len())),
@@ -193,13 +193,13 @@ fn fuzz_steps() {
         let mut windows = transform.windows(1);
         let is_json = |text: &str| assert_eq!(json::check(text.as_bytes()), Ok(text), "{input:?}");
         Some(match transform.run(document, &Context::UNKNOWN, &mut windows, &mut scratch) {
-            Ok(Outcome::Unchanged) => Ok(0),
-            Ok(Outcome::Changed(changed)) => {
+            Ok(TransformOutcome::Unchanged) => Ok(0),
+            Ok(TransformOutcome::Changed(changed)) => {
                 is_json(changed);
                 Ok(magnitude(changed) + 1)
             }
-            Ok(Outcome::Filtered(_)) => Ok(100),
-            Ok(Outcome::Several(several)) => {
+            Ok(TransformOutcome::Filtered(_)) => Ok(100),
+            Ok(TransformOutcome::Several(several)) => {
                 several.events.iter().for_each(|part| is_json(&part.payload));
                 Ok(101)
             }

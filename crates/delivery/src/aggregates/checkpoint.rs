@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use aggregate::{AggregateRules, Fold};
 use event::Position;
 use eventlog::SharedDisk;
 use eventlog::{Reserve, StateFile};
-use pipeline::aggregate::{Fold, Rules};
 
 /// The form of what stands before the fold's own state. Another one is not read.
 const VERSION: u8 = 1;
@@ -46,7 +46,7 @@ impl CheckpointFile {
         folder: &Path,
         name: &str,
         reserve: Arc<Reserve>,
-        rules: &Rules,
+        rules: &AggregateRules,
     ) -> io::Result<(Self, Found)> {
         let (file, state) = StateFile::open(disk, folder, name)?;
         let damaged = (!state.damaged.is_empty()).then(|| "its files are damaged".to_owned());
@@ -99,7 +99,7 @@ fn by_shard(positions: impl Iterator<Item = Position>) -> Vec<u64> {
     by_shard
 }
 
-fn decode(rules: &Rules, content: &[u8]) -> Result<Checkpoint, String> {
+fn decode(rules: &AggregateRules, content: &[u8]) -> Result<Checkpoint, String> {
     let (header, state) = content.split_first_chunk::<HEADER_BYTES>().ok_or("its file is too short")?;
     let [version, mark @ ..] = *header;
     if version != VERSION {

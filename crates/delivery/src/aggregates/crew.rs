@@ -7,9 +7,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregate::Fold;
 use event::{Origin, Position, TypeName};
 use eventlog::{DataDirectory, EventLog, Reserve, Shard, SharedDisk, make_directory};
-use pipeline::aggregate::Fold;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use aggregate::LeftOut;
 use event::TypeName;
-use pipeline::aggregate::LeftOut;
 
 /// The messages, one for each reason. `of` is the type of the events, `name` that of the results.
 pub(super) fn messages(of: &TypeName, name: &TypeName, left_out: LeftOut) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! An aggregate as delivery is told of it.
 
+use aggregate::AggregateRules;
 use event::TypeName;
-use pipeline::aggregate::Rules;
 
 /// An aggregate to fold.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub struct AggregateSetup {
     /// The type of the events.
     pub of: TypeName,
     /// What is made of them, and the type of the results.
-    pub rules: Rules,
+    pub rules: AggregateRules,
 }
 
 impl AggregateSetup {

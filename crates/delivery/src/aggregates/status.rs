@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aggregate::{Fold, FoldCounts};
 use event::TypeName;
 use event::cells::Counter;
 use eventlog::EventLog;
-use pipeline::aggregate::{Counts, Fold};
 
 /// How an aggregate stands at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct AggregateFigures {
     /// What became of its events. Saved with its state: a crash changes nothing in them.
-    pub counts: Counts,
+    pub counts: FoldCounts,
     /// Windows that may still change.
     pub windows: usize,
     /// Groups of all of them.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregate::{Fold, LeftOut, WindowResult};
 use event::{Position, TypeName};
 use eventlog::{Append, AppendError, EventLog, Record, Records, Shard, TypeId};
-use pipeline::aggregate::{Fold, LeftOut, WindowResult};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use aggregate::{AggregateRules, Definition, Emit, Fold};
 use event::{EventId, Position};
 use eventlog::Reader;
-use pipeline::aggregate::{Definition, Emit, Fold, Rules};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -34,7 +34,7 @@ fn definition() -> Definition {
 }
 
 fn setup(of: &str, aggregate: &str, definition: &Definition) -> AggregateSetup {
-    let rules = Rules::new(name(&format!("{of}.{aggregate}")), definition).unwrap();
+    let rules = AggregateRules::new(name(&format!("{of}.{aggregate}")), definition).unwrap();
     AggregateSetup { of: name(of), rules }
 }
 

@@ -64,7 +64,7 @@ pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: 
 /// Gives the letters of one event the payload that is sent. What it must be for a store only a replay can tell.
 async fn edit(request: &mut Request<Incoming>, admin: &Admin, filter: &DeadFilter) -> Result<Answer, Answer> {
     let (bytes, _place) = admin.payloads.read(request).await?;
-    let payload = pipeline::json::check(&bytes).map_err(|error| {
+    let payload = ::json::check(&bytes).map_err(|error| {
         problem(StatusCode::UNPROCESSABLE_ENTITY, "json", format!("the payload is no event: {error}"))
     })?;
     let action = DeadAction::Edit(payload.as_bytes().into());

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use expression::Expression;
 use load::Target;
 use load::loader::{BATCH_BYTES, BATCH_BYTES_MAX, Edit, LineFilter};
-use pipeline::expression::Expression;
 
 use super::{CaFlag, TokenFlag};
 

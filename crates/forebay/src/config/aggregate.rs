@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use aggregate::{AggregateRules, Definition, Emit, Late, TimeBasis};
 use event::TypeName;
-use pipeline::TimeRule;
-use pipeline::aggregate::{Definition, Emit, Late, Rules, TimeBasis};
-use pipeline::schema::Reach;
+use schema_tools::Reachability;
+use timestamp::TimeRule;
 
 use super::event_type::first_readable;
 use super::reach;
@@ -31,7 +31,7 @@ pub(crate) struct AggregateConfig {
     /// As it is written.
     pub(crate) window: String,
     /// What is made of the events, and the type of the results.
-    pub(crate) rules: Rules,
+    pub(crate) rules: AggregateRules,
     /// The sinks that store the results: at least one, each once.
     pub(crate) routes: Vec<Route>,
     /// The sink that results are read back from: one of them, if any can be read.
@@ -52,7 +52,7 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
-    (time, mut reach): (Option<&TimeRule>, Option<&mut Reach<'_>>),
+    (time, mut reach): (Option<&TimeRule>, Option<&mut Reachability<'_>>),
 ) -> Vec<(AggregateConfig, Spot)> {
     let tables = reader.table(section, TABLE);
     let tables = reader.tables(&tables);
@@ -68,7 +68,7 @@ pub(super) fn read(
 }
 
 /// Warns of groups and measures of what no event can have.
-fn warn(reader: &mut Reader<'_>, section: &Section<'_>, rules: &Rules, reach: &mut Reach<'_>) {
+fn warn(reader: &mut Reader<'_>, section: &Section<'_>, rules: &AggregateRules, reach: &mut Reachability<'_>) {
     for (setting, pointer) in rules.places() {
         let (key, inner) = parts(&setting);
         let name = if key == "measures" { format!(".{}", inner.unwrap_or_default()) } else { String::new() };
@@ -107,7 +107,7 @@ fn read_one(
         is_sound = false;
     }
     let of_results = name.clone().unwrap_or_else(|| TypeName::new("unnamed").expect("it follows the grammar"));
-    match Rules::new(of_results, &definition) {
+    match AggregateRules::new(of_results, &definition) {
         Ok(_) if !is_sound || name.is_none() => None,
         Ok(rules) => {
             Some(AggregateConfig { window: definition.window, rules, read: first_readable(&routes, sinks), routes })

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use pipeline::expression::InvalidExpression;
+use expression::InvalidExpression;
 use toml::de::DeTable;
 
 use super::reader::Reader;

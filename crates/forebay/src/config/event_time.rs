@@ -1,7 +1,7 @@
 //! `time` of a type: how the time of an event is read, and what becomes of an event whose time cannot be read.
 
-use pipeline::TimeRule;
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
+use timestamp::TimeRule;
 
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;

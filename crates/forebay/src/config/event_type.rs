@@ -5,10 +5,10 @@ use std::path::Path;
 
 use event::TypeName;
 use gateway::TextRule;
-use pipeline::TimeRule;
-use pipeline::pointer::JsonPointer;
-use pipeline::schema::Reach;
-use pipeline::storable::Flaws;
+use json::JsonPointer;
+use json::store_compat::Incompatibilities;
+use schema_tools::Reachability;
+use timestamp::TimeRule;
 
 use super::aggregate::{self, AggregateConfig};
 use super::event_time;
@@ -140,7 +140,7 @@ fn read_one(
     let transform = transform::read(reader, section, lookup);
     // What steps with mistakes would make isn't known.
     let is_whole = transform.is_some() == section.get("transform").is_some();
-    let mut reach = schema.as_ref().filter(|_| is_whole).map(|schema| Reach::new(&schema.compiled));
+    let mut reach = schema.as_ref().filter(|_| is_whole).map(|schema| Reachability::new(&schema.compiled));
     if let Some(reach) = &mut reach {
         transform.iter().for_each(|transform| transform::warn(reader, section, transform, reach));
         // These are looked up in what comes out of the steps.
@@ -203,25 +203,25 @@ fn warn_of_objects(reader: &mut Reader<'_>, section: &Section<'_>, (routes, sink
 /// What is done about texts that not every store can take.
 fn text(text: &str) -> Result<TextRule, Wrong> {
     match text {
-        "any" => Ok(TextRule { flaws: Flaws::NONE, repair: false }),
-        "refuse" => Ok(TextRule { flaws: Flaws::ALL, repair: false }),
-        "repair" => Ok(TextRule { flaws: Flaws::ALL, repair: true }),
+        "any" => Ok(TextRule { flaws: Incompatibilities::NONE, repair: false }),
+        "refuse" => Ok(TextRule { flaws: Incompatibilities::ALL, repair: false }),
+        "repair" => Ok(TextRule { flaws: Incompatibilities::ALL, repair: true }),
         _ => Err(Wrong::new("is not what can be done", "wanted \"any\", \"refuse\" or \"repair\"")),
     }
 }
 
 /// What the stores can't take that the events go to, and that get what is made of them.
-fn flaws(routes: &[Route], aggregates: &[AggregateConfig], sinks: &Sinks) -> Flaws {
+fn flaws(routes: &[Route], aggregates: &[AggregateConfig], sinks: &Sinks) -> Incompatibilities {
     let routes = routes.iter().chain(aggregates.iter().flat_map(|aggregate| &aggregate.routes));
     let stores = routes.filter_map(|route| sinks.valid.get(&route.to));
-    stores.fold(Flaws::NONE, |flaws, settings| flaws | settings.store.cannot_take())
+    stores.fold(Incompatibilities::NONE, |flaws, settings| flaws | settings.store.cannot_take())
 }
 
 fn read_aggregates(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
-    events: (Option<&TimeRule>, Option<&mut Reach<'_>>),
+    events: (Option<&TimeRule>, Option<&mut Reachability<'_>>),
 ) -> (Vec<AggregateConfig>, Vec<Spot>) {
     if section.name() != OTHERS {
         return aggregate::read(reader, section, sinks, events).into_iter().unzip();

@@ -8,7 +8,7 @@ use access::{Demand, Scope, Scopes};
 use event::limits;
 use event::memory::Budgets;
 use ipnet::IpNet;
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 
 use super::Inputs;
 use super::naming::{self, Naming};

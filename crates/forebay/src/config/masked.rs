@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use pipeline::transform::knows_key;
+use transform::knows_key;
 
 use super::environment::{FILE, PREFIX};
 use super::{sink, tables};

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use event::TypeName;
-use pipeline::expression::Expression;
-use pipeline::schema::Reach;
+use expression::Expression;
+use schema_tools::Reachability;
 use toml::de::DeValue;
 
 use super::conditional::{self, Form, Worded};
@@ -99,7 +99,7 @@ fn rule(
 fn warn(reader: &mut Reader<'_>, of: &TypeName, when: &Worded<Expression>, types: &Types) {
     let config = types.named.get(of).or(types.others.as_ref());
     if let Some(schema) = config.and_then(|config| config.schema.as_ref()) {
-        reach::condition(reader, when, when.condition.needed(), &mut Reach::new(&schema.compiled));
+        reach::condition(reader, when, when.condition.needed(), &mut Reachability::new(&schema.compiled));
     }
 }
 

@@ -4,8 +4,8 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use pipeline::pointer::JsonPointer;
-use pipeline::schema::{Reach, Unreachable};
+use json::JsonPointer;
+use schema_tools::{Reachability, Unreachable};
 
 use super::conditional::Worded;
 use super::reader::Reader;
@@ -17,7 +17,7 @@ pub(super) fn pointer(
     reader: &mut Reader<'_>,
     section: &Section<'_>,
     (key, found): (&str, Option<&Found<JsonPointer>>),
-    reach: &mut Reach<'_>,
+    reach: &mut Reachability<'_>,
 ) {
     if let Some(found) = found {
         place(reader, &section.key_path(key), (found.spot.clone(), &found.value), reach);
@@ -29,7 +29,7 @@ pub(super) fn condition<T>(
     reader: &mut Reader<'_>,
     condition: &Worded<T>,
     places: Vec<(Range<usize>, JsonPointer)>,
-    reach: &mut Reach<'_>,
+    reach: &mut Reachability<'_>,
 ) {
     let Worded { path, text, .. } = condition;
     for (place, pointer) in places {
@@ -46,7 +46,7 @@ pub(super) fn place(
     reader: &mut Reader<'_>,
     setting: &dyn Display,
     (spot, pointer): (Spot, &JsonPointer),
-    reach: &mut Reach<'_>,
+    reach: &mut Reachability<'_>,
 ) {
     if let Err(Unreachable { why, nearest }) = reach.find(pointer) {
         let help = nearest.map(|nearest| format!("did you mean `{nearest}`?"));

@@ -5,7 +5,7 @@ use std::path::Path;
 use ::sink::redis::{
     Address, Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure,
 };
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 
 use super::pointer;
 use super::reader::{self, Reader, Wrong};

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use delivery::Condition;
-use pipeline::schema::Reach;
+use schema_tools::Reachability;
 use toml::de::DeValue;
 
 use super::conditional::{self, Form, Worded};
@@ -62,7 +62,7 @@ pub(super) fn written(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<
 }
 
 /// Warns of conditions that look at what no event can have.
-pub(super) fn warn(reader: &mut Reader<'_>, routes: &[Found<Written>], reach: &mut Reach<'_>) {
+pub(super) fn warn(reader: &mut Reader<'_>, routes: &[Found<Written>], reach: &mut Reachability<'_>) {
     for when in routes.iter().filter_map(|route| route.value.when.as_ref()) {
         reach::condition(reader, when, when.condition.expression().places(), reach);
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pipeline::schema::{Documents, InvalidSchema, Schema};
+use schema::{Documents, InvalidSchema, Schema};
 
 use super::file;
 use super::reader::Reader;
@@ -89,7 +89,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut
 
 /// Warns of names that are nearly keywords: the standard allows them.
 fn warn_of_slips(reader: &mut Reader<'_>, found: &Found<PathBuf>, schema: &Schema, documents: &Documents, path: &Path) {
-    for InvalidSchema { document, span, message, .. } in schema.slips() {
+    for InvalidSchema { document, span, message, .. } in schema.remarks() {
         let (name, text) = match documents.get(document) {
             Some(text) => (document.clone(), text.as_str()),
             None => (path.display().to_string(), schema.text()),

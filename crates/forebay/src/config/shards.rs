@@ -10,7 +10,7 @@ use std::path::Path;
 use ::sink::postgres::PostgresConfig;
 use ::sink::remote::RemoteConfig;
 use delivery::Condition;
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
@@ -198,7 +198,7 @@ fn narrowed(route: &Route, by: &str) -> Result<Condition, String> {
         Some(when) if when.to_string().contains("//") => format!("{by} && ({when}\n)"),
         Some(when) => format!("{by} && ({when})"),
     };
-    text.parse().map_err(|invalid: pipeline::expression::InvalidExpression| invalid.message().to_string())
+    text.parse().map_err(|invalid: expression::InvalidExpression| invalid.message().to_string())
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
 use ::sink::webhook::WebhookConfig;
 use ::sink::{DirectoryConfig, SqliteConfig, TableName};
 use delivery::Begin;
-use pipeline::storable::Flaws;
+use json::store_compat::Incompatibilities;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
@@ -192,36 +192,36 @@ impl SinkConfig {
     }
 
     /// What of JSON it can't store: types with a route to it refuse that before they are answered, unless they say otherwise.
-    pub(crate) fn cannot_take(&self) -> Flaws {
+    pub(crate) fn cannot_take(&self) -> Incompatibilities {
         match self {
-            Self::Null | Self::Sqlite(_) | Self::Directory(_) | Self::RemoteObjects(_) => Flaws::NONE,
+            Self::Null | Self::Sqlite(_) | Self::Directory(_) | Self::RemoteObjects(_) => Incompatibilities::NONE,
             // Where the gateway's table doesn't say how the writer stores, what one of the ways can't take.
             Self::Remote(config) => match config.store {
-                RemoteStore::Postgres if parts::keeps_escapes(&config.parts) => Flaws::NONE,
-                RemoteStore::Postgres => Flaws::NUL,
-                RemoteStore::Elasticsearch => Flaws::DUPLICATE_KEYS,
-                _ => Flaws::NONE,
+                RemoteStore::Postgres if parts::keeps_escapes(&config.parts) => Incompatibilities::NONE,
+                RemoteStore::Postgres => Incompatibilities::NUL,
+                RemoteStore::Elasticsearch => Incompatibilities::DUPLICATE_KEYS,
+                _ => Incompatibilities::NONE,
             },
             #[cfg(feature = "nats")]
-            Self::Nats(_) => Flaws::NONE,
+            Self::Nats(_) => Incompatibilities::NONE,
             #[cfg(feature = "redis")]
-            Self::Redis(_) => Flaws::NONE,
+            Self::Redis(_) => Incompatibilities::NONE,
             // It refuses documents with members of one name.
             #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(_) => Flaws::DUPLICATE_KEYS,
+            Self::Elasticsearch(_) => Incompatibilities::DUPLICATE_KEYS,
             #[cfg(feature = "swift")]
-            Self::Swift(_) => Flaws::NONE,
+            Self::Swift(_) => Incompatibilities::NONE,
             #[cfg(feature = "s3")]
-            Self::S3(_) => Flaws::NONE,
+            Self::S3(_) => Incompatibilities::NONE,
             #[cfg(feature = "webhook")]
-            Self::Webhook(_) => Flaws::NONE,
+            Self::Webhook(_) => Incompatibilities::NONE,
             // Neither jsonb nor text has it, and only payloads that are text byte for byte keep it as an escape.
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => {
                 if config.keeps_escapes() {
-                    Flaws::NONE
+                    Incompatibilities::NONE
                 } else {
-                    Flaws::NUL
+                    Incompatibilities::NUL
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use event::limits::TABLE_BYTES_MAX;
-use pipeline::transform::{InvalidTable, Tables};
+use transform::{InvalidTable, Tables};
 
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;

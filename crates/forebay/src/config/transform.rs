@@ -4,10 +4,11 @@ use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use gateway::TypeSteps;
-use pipeline::schema::Reach;
-use pipeline::transform::{self as steps, Setting, StepSpec, Transform};
+use schema_tools::Reachability;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use transform as steps;
+use transform::{Setting, StepSpec, Transform};
 
 use super::reach;
 use super::reader::Reader;
@@ -123,9 +124,16 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
 }
 
 /// Warns of steps that look at what no event can have, and follows what they do.
-pub(super) fn warn(reader: &mut Reader<'_>, section: &Section<'_>, transform: &TypeTransform, reach: &mut Reach<'_>) {
+pub(super) fn warn(
+    reader: &mut Reader<'_>,
+    section: &Section<'_>,
+    transform: &TypeTransform,
+    reach: &mut Reachability<'_>,
+) {
     let name = section.key_path("transform");
-    for steps::Mistake { step, at, message, help } in transform.steps.transform().unreachable(reach) {
+    for steps::StepDiagnostic { step, at, message, help } in
+        schema_tools::unreachable_steps(transform.steps.transform(), reach)
+    {
         let Some((spot, value)) = section.get("transform") else { return };
         let element = value.as_array().and_then(|elements| elements.get(step - 1));
         let place = element.and_then(|element| Some((element, element.get_ref().as_table()?)));
@@ -192,20 +200,20 @@ fn place_of(
     reader: &Reader<'_>,
     section: &Section<'_>,
     (element, entries): (&Spanned<DeValue<'_>>, &DeTable<'_>),
-    part: &steps::Spot,
+    part: &steps::StepLocation,
 ) -> Spot {
     let entry = part.key().and_then(|key| entries.get_key_value(key));
     let Some((key, value)) = entry else { return section.spot_of(element) };
     let whole = section.spot_of(value);
     match part {
-        steps::Spot::Step => section.spot_of(element),
-        steps::Spot::Key(_) => section.spot_of(key),
-        steps::Spot::Value(_) => whole,
-        steps::Spot::Element(_, number) => {
+        steps::StepLocation::Step => section.spot_of(element),
+        steps::StepLocation::Key(_) => section.spot_of(key),
+        steps::StepLocation::Value(_) => whole,
+        steps::StepLocation::Element(_, number) => {
             let element = value.get_ref().as_array().and_then(|elements| elements.get(*number));
             element.map_or(whole, |element| section.spot_of(element))
         }
-        steps::Spot::Within(_, range) => match value.get_ref().as_str() {
+        steps::StepLocation::Within(_, range) => match value.get_ref().as_str() {
             Some(text) => reader.within(&whole, text, range.clone()),
             None => whole,
         },

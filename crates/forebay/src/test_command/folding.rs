@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use aggregate::{AggregateRules, Fold, WindowResult};
 use event::{Origin, Position, TypeName};
-use pipeline::aggregate::{Fold, Rules, WindowResult};
 
 /// Where the events of a case stand.
 const ORIGIN: Origin = Origin([0; 16]);
@@ -31,8 +31,8 @@ struct Folded {
 
 impl Folding {
     /// Those of `of`, before anything has come.
-    pub(super) fn new<'r>(of: &str, rules: impl Iterator<Item = &'r Rules>) -> Self {
-        let folded = |rules: &Rules| Folded {
+    pub(super) fn new<'r>(of: &str, rules: impl Iterator<Item = &'r AggregateRules>) -> Self {
+        let folded = |rules: &AggregateRules| Folded {
             name: own_name(of, rules.name()).to_owned(),
             fold: Fold::new(rules.clone(), ORIGIN, &[SHARD]),
             sequence: 0,
@@ -149,13 +149,13 @@ fn is_state(text: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use pipeline::aggregate::Definition;
+    use aggregate::Definition;
 
     use super::*;
 
     const SECOND: i64 = 1_000_000;
 
-    fn rules(window: &str, change: impl FnOnce(&mut Definition)) -> Rules {
+    fn rules(window: &str, change: impl FnOnce(&mut Definition)) -> AggregateRules {
         let mut definition = Definition {
             window: window.into(),
             measures: vec![("n".into(), "count".into()), ("v".into(), "last:/v".into())],
@@ -163,10 +163,10 @@ mod tests {
             ..Definition::default()
         };
         change(&mut definition);
-        Rules::new(TypeName::new("a.b").unwrap(), &definition).unwrap()
+        AggregateRules::new(TypeName::new("a.b").unwrap(), &definition).unwrap()
     }
 
-    fn results(rules: &Rules, events: &[(i64, &str)], until: i64) -> Vec<String> {
+    fn results(rules: &AggregateRules, events: &[(i64, &str)], until: i64) -> Vec<String> {
         let mut folding = Folding::new("a", [rules].into_iter());
         for (received, payload) in events {
             folding.run_to(received * SECOND);

@@ -1,8 +1,8 @@
 //! Records of a batch that are more work than the shard's other requests should wait for: they are put off until a thread beside
 //! it takes them.
 
-use pipeline::Refusal;
-use pipeline::batch::Item;
+use json::RecordRejection;
+use json::batch::Item;
 
 use super::Encoder;
 use crate::effort::Work;
@@ -22,7 +22,7 @@ struct Record {
     ordinal: u32,
     /// Where its bytes end.
     end: usize,
-    fault: Option<Box<Refusal>>,
+    fault: Option<Box<RecordRejection>>,
 }
 
 impl PutOff {
@@ -88,8 +88,8 @@ mod tests {
 
     use event::{EventId, Origin, TypeName};
     use eventlog::ContentHash;
-    use pipeline::batch::{Form, Splitter};
-    use pipeline::transform::{StepSpec, Tables, Transform};
+    use json::batch::{Form, Splitter};
+    use transform::{StepSpec, Tables, Transform};
 
     use super::super::{Envelope, Ids, type_of};
     use super::*;

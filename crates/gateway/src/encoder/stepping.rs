@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use event::limits::{BATCH_RECORDS_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
 use event::{EventId, KeyedIds, TypeName, id};
-use pipeline::View;
-use pipeline::transform::{Filtered, Outcome, Scratch, Several, Windows};
+use json::ValueView;
+use transform::{Filtered, Scratch, Several, TransformOutcome, Windows};
 
 use super::{Encoder, Ids, Sent, SentBytes, Stop};
 use crate::code::Code;
@@ -56,11 +56,11 @@ impl Stepping {
 }
 
 impl Leaning {
-    fn of(slot: Slot, outcome: &Outcome<'_>) -> Self {
+    fn of(slot: Slot, outcome: &TransformOutcome<'_>) -> Self {
         let (filtered, is_whole) = match outcome {
-            Outcome::Filtered(by) => (vec![*by], true),
-            Outcome::Several(several) => (several.filtered.clone(), several.events.is_empty()),
-            Outcome::Unchanged | Outcome::Changed(_) => (Vec::new(), false),
+            TransformOutcome::Filtered(by) => (vec![*by], true),
+            TransformOutcome::Several(several) => (several.filtered.clone(), several.events.is_empty()),
+            TransformOutcome::Unchanged | TransformOutcome::Changed(_) => (Vec::new(), false),
         };
         Self { slot, filtered, is_whole }
     }
@@ -68,7 +68,7 @@ impl Leaning {
 
 impl Encoder {
     /// Takes a record through the steps of its type.
-    pub(super) fn step(&mut self, sent: &Sent<'_>, payload: View<'_>) -> Result<(), Stop> {
+    pub(super) fn step(&mut self, sent: &Sent<'_>, payload: ValueView<'_>) -> Result<(), Stop> {
         let Some(steps) = self.types.get(sent.slot).rules.steps.clone() else { return Ok(()) };
         let at = self.stepping.windows.iter().position(|(slot, _)| *slot == sent.slot).unwrap_or_else(|| {
             self.stepping.windows.push((sent.slot, steps.windows(self.refused_commits)));
@@ -103,16 +103,16 @@ impl Encoder {
         result
     }
 
-    fn take_outcome(&mut self, sent: &Sent<'_>, payload: &str, outcome: Outcome<'_>) -> Result<(), Problem> {
+    fn take_outcome(&mut self, sent: &Sent<'_>, payload: &str, outcome: TransformOutcome<'_>) -> Result<(), Problem> {
         match outcome {
-            Outcome::Unchanged => self.put_with_room(sent, payload),
-            Outcome::Changed(changed) => self.put_with_room(sent, changed),
-            Outcome::Filtered(by) => {
+            TransformOutcome::Unchanged => self.put_with_room(sent, payload),
+            TransformOutcome::Changed(changed) => self.put_with_room(sent, changed),
+            TransformOutcome::Filtered(by) => {
                 self.stepping.take_out(sent.slot, by);
                 self.filtered += 1;
                 Ok(())
             }
-            Outcome::Several(several) => self.put_several(sent, &several),
+            TransformOutcome::Several(several) => self.put_several(sent, &several),
         }
     }
 

@@ -6,7 +6,6 @@ use event::read::StoredEvent;
 use event::{EventId, Position, rfc3339};
 use eventlog::Refusals;
 use http::StatusCode;
-use pipeline::json;
 use serde::Serialize;
 
 use crate::acknowledgement::{self, Letter, names};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use event::read::{Query, Reader, Wanted};
+use event::read::{Query, StoreReader, Wanted};
 use event::{EventId, Position};
 
 use super::parameters::Parameters;
@@ -22,7 +22,7 @@ pub(crate) struct EventRequest {
     id: EventId,
     /// Where its client was told that it stands.
     position: Option<Position>,
-    readers: Vec<Arc<dyn Reader>>,
+    readers: Vec<Arc<dyn StoreReader>>,
 }
 
 impl EventRequest {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
-use event::read::{Bookmark, Filter, Page, Query, Reader, Wanted};
+use event::read::{Bookmark, Filter, Page, Query, StoreReader, Wanted};
 use event::{EventId, KeyedIds, Position, TypeName, rfc3339};
 
 use super::cursor::Belonging;
@@ -32,7 +32,7 @@ struct Choice {
     /// What the key of these events is remembered by: as that of a single event, and as that of a batch of one type or of several, whole
     /// or in part.
     key: Option<[EventId; 5]>,
-    reader: Arc<dyn Reader>,
+    reader: Arc<dyn StoreReader>,
 }
 
 impl Choice {
@@ -122,7 +122,7 @@ fn limit(text: &str) -> Result<usize, String> {
 }
 
 /// Pages go through one sink: there is no order over several.
-fn the_only_reader(types: &TypeTable) -> Result<Arc<dyn Reader>, Refused> {
+fn the_only_reader(types: &TypeTable) -> Result<Arc<dyn StoreReader>, Refused> {
     let mut readers = types.readers();
     match (readers.pop(), readers.is_empty()) {
         (Some(only), true) => Ok(only),

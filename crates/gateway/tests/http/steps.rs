@@ -7,9 +7,9 @@ use event::{KeyedIds, TypeName};
 use eventlog::Stretch;
 use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules, TypeSteps};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
-use pipeline::schema::{Documents, Options, Schema};
-use pipeline::transform::{StepSpec, Tables, Transform};
+use schema::{Documents, Schema, SchemaOptions};
 use serde_json::json;
+use transform::{StepSpec, Tables, Transform};
 
 const ACCEPT: &str = "Accept: application/json\r\n";
 const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";
@@ -29,7 +29,7 @@ fn stand(rules: TypeRules) -> Stand {
     Stand::with(types(rules), GatewayOptions::default())
 }
 
-fn id_at(pointer: &str) -> Option<pipeline::pointer::JsonPointer> {
+fn id_at(pointer: &str) -> Option<::json::JsonPointer> {
     Some(pointer.parse().unwrap())
 }
 
@@ -92,7 +92,7 @@ fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
 #[test]
 fn the_schema_is_asked_before_the_steps() {
     let documents = Documents::new();
-    let options = Options { documents: &documents, formats: false };
+    let options = SchemaOptions { documents: &documents, formats: false };
     let schema = Schema::compile("t.json", r#"{"required": ["n"]}"#, &options).unwrap();
     let stand = stand(TypeRules { schema: Some(Arc::new(schema)), ..rules(r#"[{"drop": "/n"}]"#) });
     assert_eq!(stand.post("/ingest/event/t", "", r#"{"n":1}"#).status, 200);

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use event::limits::EVENT_BYTES_MAX;
 use gateway::{GatewayOptions, GatewayTypes, TextRule, TypeSteps};
-use pipeline::storable::Flaws;
-use pipeline::transform::{StepSpec, Tables, Transform};
+use json::store_compat::Incompatibilities;
+use transform::{StepSpec, Tables, Transform};
 
 use crate::stand::{Stand, named_types};
 
 const FLAWED: &str = r#"{"a":1,"b":"x\u0000","a":2}"#;
 const REPAIRED: &str = r#"{"b":"x\ufffd","a":2}"#;
 
-fn stand(flaws: Flaws, repair: bool) -> Stand {
+fn stand(flaws: Incompatibilities, repair: bool) -> Stand {
     stand_with(flaws, repair, "[]")
 }
 
-fn stand_with(flaws: Flaws, repair: bool, steps: &str) -> Stand {
+fn stand_with(flaws: Incompatibilities, repair: bool, steps: &str) -> Stand {
     let specs: Vec<StepSpec> = serde_json::from_str(steps).unwrap();
     let steps = (!specs.is_empty()).then(|| Transform::compile(&specs, &Tables::default()).unwrap());
     let steps = steps.map(|steps| Arc::new(TypeSteps::new(steps, 7)));
@@ -30,7 +30,7 @@ fn stand_with(flaws: Flaws, repair: bool, steps: &str) -> Stand {
 
 #[test]
 fn what_a_store_can_not_take_is_refused_with_its_place() {
-    let stand = stand(Flaws::ALL, false);
+    let stand = stand(Incompatibilities::ALL, false);
     let answer = stand.post("/ingest/event/a", "", FLAWED);
     assert_eq!((answer.status, answer.code().as_str()), (422, "unstorable"));
     assert_eq!((answer.json()["pointer"].clone(), answer.json()["offset"].clone()), ("/b".into(), 13.into()));
@@ -48,7 +48,7 @@ fn what_a_store_can_not_take_is_refused_with_its_place() {
 
 #[test]
 fn only_what_is_looked_for_is_refused() {
-    let stand = stand(Flaws::NUL, false);
+    let stand = stand(Incompatibilities::NUL, false);
     assert_eq!(stand.post("/ingest/event/a", "", r#"{"a":1,"a":2}"#).status, 200);
     assert_eq!(stand.post("/ingest/event/a", "", r#""\\u0000""#).status, 200);
     assert_eq!(stand.post("/ingest/event/a", "", r#""\u0000""#).status, 422);
@@ -56,7 +56,7 @@ fn only_what_is_looked_for_is_refused() {
 
 #[test]
 fn what_is_repaired_is_stored_like_that_and_all_else_as_it_came() {
-    let stand = stand(Flaws::ALL, true);
+    let stand = stand(Incompatibilities::ALL, true);
     let sound = r#"{ "n" : 1.50e0, "s":"\u00e9\\u0000" }"#;
     for payload in [FLAWED, sound] {
         assert_eq!(stand.post("/ingest/event/a", "", payload).status, 200);
@@ -71,7 +71,7 @@ fn what_is_repaired_is_stored_like_that_and_all_else_as_it_came() {
 
 #[test]
 fn halves_of_surrogate_pairs_are_repaired_for_no_other_type() {
-    let stand = stand(Flaws::ALL, true);
+    let stand = stand(Incompatibilities::ALL, true);
     let payload = r#" {"a":"\ud800x\udc00\ud83d\ude00","b":"\ud800"} "#;
     let mended = r#"{"a":"\ufffdx\ufffd\ud83d\ude00","b":"\ufffd"}"#;
     assert_eq!(stand.post("/ingest/event/a", "", payload).status, 200);
@@ -90,14 +90,14 @@ fn halves_of_surrogate_pairs_are_repaired_for_no_other_type() {
 #[test]
 fn what_steps_make_is_looked_at_and_not_what_they_take_away() {
     let steps = r#"[{"drop": "/x"}, {"explode": "/items", "when": "items != null"}]"#;
-    let refusing = stand_with(Flaws::ALL, false, steps);
+    let refusing = stand_with(Incompatibilities::ALL, false, steps);
     assert_eq!(refusing.post("/ingest/event/a", "", r#"{"x":"\u0000","y":1}"#).status, 200);
     for body in [r#"{"y":"\u0000"}"#, r#"{"items":[1,"\u0000"]}"#] {
         assert_eq!(refusing.post("/ingest/event/a", "", body).status, 422, "{body}");
         assert_eq!(refusing.post("/ingest/batch/a", "", body).status, 422, "{body}");
     }
     assert_eq!(refusing.payloads(), [r#"{"y":1}"#]);
-    let repairing = stand_with(Flaws::ALL, true, steps);
+    let repairing = stand_with(Incompatibilities::ALL, true, steps);
     assert_eq!(repairing.post("/ingest/event/a", "", r#"{"items":[1,"\u0000"]}"#).status, 200);
     assert_eq!(repairing.post("/ingest/batch/a", "", r#"{"x":1,"y":"\u0000"}"#).status, 200);
     assert_eq!(repairing.payloads(), [r#"{"items":1}"#, r#"{"items":"\ufffd"}"#, r#"{"y":"\ufffd"}"#]);

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use pipeline::json;
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 use serde_json::value::RawValue;
 
 /// What is done with what stands at a pointer.
@@ -36,7 +35,7 @@ pub enum InvalidEdit {
     NoValue,
     /// The pointer is wrong.
     #[error(transparent)]
-    Pointer(#[from] pipeline::pointer::InvalidPointer),
+    Pointer(#[from] json::InvalidPointer),
     /// The value is no JSON.
     #[error("what is set must be JSON: {0}")]
     Json(json::JsonError),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
-use pipeline::json;
 
 use super::LoadError;
 use super::state::Entry;

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
+use expression::Expression;
+use json::RecordRejection;
 use memchr::memchr;
-use pipeline::expression::Expression;
-use pipeline::{Refusal, json};
 
 use super::filter::LineFilter;
 
@@ -82,7 +82,7 @@ impl Selection {
             },
             Err(error) => {
                 let detail = error.to_string();
-                Verdict::Undecided(Undecided { code: Refusal::of_json(0, error).code.as_str(), detail })
+                Verdict::Undecided(Undecided { code: RecordRejection::of_json(0, error).code.as_str(), detail })
             }
         }
     }

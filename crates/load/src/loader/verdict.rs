@@ -1,6 +1,6 @@
 //! What the server says of a batch.
 
-use pipeline::batch::{Form, Splitter};
+use json::batch::{Form, Splitter};
 use serde::Deserialize;
 
 /// The answer to a batch that was taken, at least as a whole.
@@ -110,7 +110,7 @@ impl Verdict {
     /// the server's own check.
     fn complete(&mut self, body: &[u8]) {
         let mut found = Vec::new();
-        let mut note = |item: pipeline::batch::Item<'_>| {
+        let mut note = |item: json::batch::Item<'_>| {
             if let Err(refusal) = item.record {
                 let (code, detail) = (refusal.code.as_str().to_owned(), refusal.detail.into_owned());
                 found.push(RefusedLine { line: refusal.line as usize, code, detail, retry: None });

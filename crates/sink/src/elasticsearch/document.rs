@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::LazyLock;
 
 use event::rfc3339;
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 
 use super::config::Shape;
 use crate::{Record, envelope};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 use tokio_postgres::config::{Host, TargetSessionAttrs};
 
 use super::kind::Kind;

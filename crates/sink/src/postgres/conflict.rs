@@ -3,7 +3,7 @@
 use super::config::Conflict;
 use super::kind::Kind;
 use super::table::{Content, Field, Table};
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 
 /// Adds what `rows` gives by the table's rule, and returns the ids that have come into effect. `rows` has the columns of
 /// the table, and `forebay_n` by which of several with one id the first is known.

@@ -151,7 +151,7 @@ impl Kind {
 
 /// A value's text: a string's own, any other as it was written.
 fn text(raw: &str) -> Result<std::borrow::Cow<'_, str>, String> {
-    match pipeline::pointer::scalar_text(raw) {
+    match json::text::scalar_text(raw) {
         Some(text) => Ok(text),
         None if raw.starts_with('"') => Err("can't hold a lone surrogate".to_owned()),
         None => Ok(raw.into()),

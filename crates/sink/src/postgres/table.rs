@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::kind::Kind;
 use super::session::Talk;
 use super::storing::STORED_IN;
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 
 /// What a column holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

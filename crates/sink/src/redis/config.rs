@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use pipeline::pointer::JsonPointer;
+use json::JsonPointer;
 
 use super::address::Address;
 use super::deployment::{Deployment, Sentinel};

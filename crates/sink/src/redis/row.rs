@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use pipeline::pointer::{JsonPointer, scalar_text};
+use json::JsonPointer;
+use json::text::scalar_text;
 
 use super::config::{RedisConfig, Structure};
 use crate::{Record, Write};

@@ -8,7 +8,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use http::HeaderValue;
-use pipeline::pointer::{JsonPointer, scalar_text};
+use json::JsonPointer;
+use json::text::scalar_text;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinHandle;
 

@@ -1,0 +1,259 @@
+//! The groups of one window: within their part of the memory, and what of them waits to be given out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use event::Origin;
+
+use super::codec::{Damaged, Reader, Writer};
+use super::group::{Group, Key, Taken};
+use super::result::{self, Place, WindowResult};
+use super::rules::AggregateRules;
+
+/// How far a pass over all groups has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Sweep {
+    /// There is none.
+    #[default]
+    Idle,
+    /// It begins.
+    Begun,
+    /// Up to this group all are given out.
+    After(Key),
+}
+
+/// The groups.
+///
+/// Where they take too much memory, those go into the overflow group that are last in the order of keys, and with them all
+/// that come later in this order. So those that stay are complete, and which ones these are depends on what the events are and not on
+/// the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Pane {
+    groups: BTreeMap<Key, Group>,
+    /// What the groups cost, without the overflow group.
+    bytes: usize,
+    /// The first key for which there was no room.
+    full_from: Option<Key>,
+    /// Whether the window has ended: from then on each change of a group is given out.
+    pub(super) closed: bool,
+    sweep: Sweep,
+    /// Groups that changed behind the sweep of a closed window.
+    changed: BTreeSet<Key>,
+    /// Groups that were given out before they went into the overflow group.
+    withdrawn: BTreeSet<Key>,
+}
+
+/// What taking an event came to, for the counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    /// Values that no measure could use.
+    pub(super) unused: u64,
+    /// Whether the event went to the overflow group.
+    pub(super) overflowed: bool,
+}
+
+impl Pane {
+    pub(super) fn new(closed: bool) -> Self {
+        Self { closed, ..Self::default() }
+    }
+
+    pub(super) fn take(&mut self, rules: &AggregateRules, key: &Key, taken: &Taken<'_>) -> Outcome {
+        let has_room = self.full_from.as_ref().is_none_or(|full_from| key < full_from);
+        if key.is_overflow() || !has_room {
+            let unused = self.overflow(rules).take(rules, taken);
+            self.note(&Key::overflow());
+            return Outcome { unused, overflowed: true };
+        }
+        let unused = self.take_in_group(rules, key, taken);
+        self.note(key);
+        while self.bytes > rules.window_bytes {
+            self.evict(rules);
+        }
+        Outcome { unused, overflowed: false }
+    }
+
+    fn take_in_group(&mut self, rules: &AggregateRules, key: &Key, taken: &Taken<'_>) -> u64 {
+        if let Some(group) = self.groups.get_mut(key) {
+            let before = group.bytes(key);
+            let unused = group.take(rules, taken);
+            self.bytes += group.bytes(key) - before;
+            return unused;
+        }
+        let mut group = Group::new(rules);
+        let unused = group.take(rules, taken);
+        self.bytes += group.bytes(key);
+        self.groups.insert(key.clone(), group);
+        unused
+    }
+
+    fn overflow(&mut self, rules: &AggregateRules) -> &mut Group {
+        self.groups.entry(Key::overflow()).or_insert_with(|| Group::new(rules))
+    }
+
+    /// Moves the last group into the overflow group.
+    fn evict(&mut self, rules: &AggregateRules) {
+        let last = self.groups.range(..Key::overflow()).next_back().map(|(key, _)| key.clone());
+        let Some((key, group)) = last.and_then(|key| self.groups.remove_entry(&key)) else {
+            self.bytes = 0;
+            return;
+        };
+        self.bytes -= group.bytes(&key);
+        self.overflow(rules).merge(&group);
+        self.note(&Key::overflow());
+        self.changed.remove(&key);
+        if group.emitted > 0 {
+            self.withdrawn.insert(key.clone());
+        }
+        self.full_from = Some(key);
+    }
+
+    /// Remembers that a group of a closed window changed, unless the sweep comes to it yet.
+    fn note(&mut self, key: &Key) {
+        let is_behind = match &self.sweep {
+            Sweep::Idle => true,
+            Sweep::Begun => false,
+            Sweep::After(last) => key <= last,
+        };
+        if self.closed && is_behind && !self.changed.contains(key) {
+            self.changed.insert(key.clone());
+        }
+    }
+
+    /// Gives out all groups that changed since they were given out, from the first one on.
+    pub(super) fn begin_sweep(&mut self) {
+        self.sweep = Sweep::Begun;
+        self.changed.clear();
+    }
+
+    /// Whether there is something to give out.
+    pub(super) fn is_due(&self) -> bool {
+        self.sweep != Sweep::Idle || !self.changed.is_empty() || !self.withdrawn.is_empty()
+    }
+
+    /// Gives out what is due, up to `most` results in all.
+    pub(super) fn emit(
+        &mut self,
+        rules: &AggregateRules,
+        origin: Origin,
+        place: Place,
+        most: usize,
+        out: &mut Vec<WindowResult>,
+    ) {
+        while out.len() < most
+            && let Some(key) = self.withdrawn.pop_first()
+        {
+            out.push(result::withdrawn(rules, origin, place, &key));
+        }
+        self.emit_sweep(rules, origin, place, most, out);
+        while out.len() < most
+            && let Some(key) = self.changed.pop_first()
+        {
+            if let Some(group) = self.groups.get_mut(&key) {
+                emit_group(rules, origin, place, &key, group, out);
+            }
+        }
+    }
+
+    fn emit_sweep(
+        &mut self,
+        rules: &AggregateRules,
+        origin: Origin,
+        place: Place,
+        most: usize,
+        out: &mut Vec<WindowResult>,
+    ) {
+        let after = match &self.sweep {
+            Sweep::Idle => return,
+            Sweep::Begun => Bound::Unbounded,
+            Sweep::After(key) => Bound::Excluded(key),
+        };
+        let mut last = None;
+        for (key, group) in self.groups.range_mut::<Key, _>((after, Bound::Unbounded)) {
+            if out.len() >= most {
+                // Nothing is due behind the last one: groups that didn't change are passed over with it.
+                self.sweep = last.map_or_else(|| self.sweep.clone(), |key: &Key| Sweep::After(key.clone()));
+                return;
+            }
+            emit_group(rules, origin, place, key, group, out);
+            last = Some(key);
+        }
+        self.sweep = Sweep::Idle;
+    }
+
+    /// Bytes that the groups take, the overflow group and what waits included.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let overflow = Key::overflow();
+        let waiting = (self.changed.len() + self.withdrawn.len()) * 2 * size_of::<Key>();
+        size_of::<Self>() + self.bytes + waiting + self.groups.get(&overflow).map_or(0, |group| group.bytes(&overflow))
+    }
+
+    pub(super) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    pub(super) fn save(&self, out: &mut Writer) {
+        out.flag(self.closed);
+        out.option(self.full_from.as_ref(), |out, key| key.save(out));
+        out.byte(match self.sweep {
+            Sweep::Idle => 0,
+            Sweep::Begun => 1,
+            Sweep::After(_) => 2,
+        });
+        if let Sweep::After(key) = &self.sweep {
+            key.save(out);
+        }
+        for keys in [&self.changed, &self.withdrawn] {
+            out.count(keys.len());
+            keys.iter().for_each(|key| key.save(out));
+        }
+        out.count(self.groups.len());
+        for (key, group) in &self.groups {
+            key.save(out);
+            out.unsigned(group.emitted);
+            group.save(out);
+        }
+    }
+
+    pub(super) fn restore(rules: &AggregateRules, from: &mut Reader<'_>) -> Result<Self, Damaged> {
+        let closed = from.flag()?;
+        let full_from = from.option(Key::restore)?;
+        let sweep = match from.byte()? {
+            0 => Sweep::Idle,
+            1 => Sweep::Begun,
+            2 => Sweep::After(Key::restore(from)?),
+            _ => return Err(Damaged),
+        };
+        let mut pane = Self { closed, full_from, sweep, ..Self::default() };
+        for keys in [&mut pane.changed, &mut pane.withdrawn] {
+            for _ in 0..from.count()? {
+                keys.insert(Key::restore(from)?);
+            }
+        }
+        for _ in 0..from.count()? {
+            let key = Key::restore(from)?;
+            let emitted = from.unsigned()?;
+            let mut group = Group::restore(rules, from)?;
+            group.emitted = emitted;
+            if !key.is_overflow() {
+                pane.bytes += group.bytes(&key);
+            }
+            pane.groups.insert(key, group);
+        }
+        Ok(pane)
+    }
+}
+
+/// Gives a group out, if it changed since it was given out.
+fn emit_group(
+    rules: &AggregateRules,
+    origin: Origin,
+    place: Place,
+    key: &Key,
+    group: &mut Group,
+    out: &mut Vec<WindowResult>,
+) {
+    if group.count > group.emitted {
+        out.push(result::of_group(rules, origin, place, key, group));
+        group.emitted = group.count;
+    }
+}

@@ -1,0 +1,183 @@
+//! What an aggregate gives out: an event for each group of a window.
+
+use event::{EventId, Origin, rfc3339};
+use sha2::{Digest, Sha256};
+
+use super::accumulator::Accumulator;
+use super::codec::Writer;
+use super::group::{Group, Key};
+use super::measure::Read;
+use super::number::Number;
+use super::rules::AggregateRules;
+
+/// The revision of a result that is taken back: above that of any other, and exact in any reader of JSON.
+pub const WITHDRAWN: u64 = (1 << 53) - 1;
+
+/// A result, to be stored in the place of one with the same id and a lower revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowResult {
+    /// The same for each revision: made of aggregate, origin, window and group.
+    pub id: EventId,
+    /// How many events are in it, or [`WITHDRAWN`].
+    pub revision: u64,
+    /// The window's end: the event's time.
+    pub time: i64,
+    /// The event's payload, as JSON.
+    pub payload: String,
+}
+
+/// Which window a result is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    /// 0 for the window itself, else the part of what came later.
+    pub(super) part: u32,
+}
+
+/// The result of a group as it stands.
+pub(super) fn of_group(rules: &AggregateRules, origin: Origin, place: Place, key: &Key, group: &Group) -> WindowResult {
+    let mut payload = head(rules, place, key);
+    write_measures(rules, key, group, (place.end - place.start) as f64 / 1e6, &mut payload);
+    finish(rules, origin, place, key, group.count, payload)
+}
+
+/// Each measure, and the state if it is asked for.
+pub(super) fn write_measures(rules: &AggregateRules, key: &Key, group: &Group, seconds: f64, payload: &mut String) {
+    for named in &rules.measures {
+        payload.push(',');
+        payload.push_str(&serde_json::Value::from(named.name.as_str()).to_string());
+        payload.push(':');
+        write_measure(named.read, named.slot, group, seconds, payload);
+    }
+    if rules.state {
+        let mut out = Writer::default();
+        out.raw(&rules.fingerprint.to_le_bytes());
+        key.save(&mut out);
+        group.save(&mut out);
+        payload.push_str(",\"state\":\"");
+        write_hex(&out.into_bytes(), payload);
+        payload.push('"');
+    }
+}
+
+/// Appends a measure's result as JSON: null where no value was of use. `seconds` is the length of the window.
+fn write_measure(read: Read, slot: Option<usize>, group: &Group, seconds: f64, out: &mut String) {
+    let accumulator = slot.map(|slot| group.accumulator(slot));
+    match (read, accumulator) {
+        (Read::Count, None) => integer(group.count, out),
+        (Read::Rate, None) => double(Some(group.count as f64 / seconds), out),
+        (Read::Count, Some(Accumulator::Present(count))) => integer(*count, out),
+        (Read::Distinct, Some(Accumulator::Distinct(distinct))) => integer(distinct.estimate(), out),
+        (Read::Rate, Some(Accumulator::Sum(sum))) => {
+            double(sum.total().map(|total| total.to_double() / seconds), out);
+        }
+        (Read::Mean, Some(Accumulator::Sum(sum))) => double(sum.mean(), out),
+        (Read::Sum, Some(Accumulator::Sum(sum))) => number(sum.total(), out),
+        (_, Some(Accumulator::Least(kept) | Accumulator::Greatest(kept))) => number(*kept, out),
+        (_, Some(Accumulator::Sample(_, Some(sample)))) => out.push_str(sample.value()),
+        (Read::Quantile(of_one), Some(Accumulator::Quantiles(quantiles))) => double(quantiles.quantile(of_one), out),
+        (Read::Top(most), Some(Accumulator::Top(capacity, top))) => {
+            let (found, error) = top.read(most, *capacity);
+            out.push('[');
+            for (place, frequent) in found.iter().enumerate() {
+                out.push_str(if place == 0 { "{\"value\":" } else { ",{\"value\":" });
+                out.push_str(&frequent.value);
+                out.push_str(",\"count\":");
+                integer(frequent.count, out);
+                if error > 0 {
+                    out.push_str(",\"error\":");
+                    integer(error, out);
+                }
+                out.push('}');
+            }
+            out.push(']');
+        }
+        _ => out.push_str("null"),
+    }
+}
+
+fn integer(count: u64, out: &mut String) {
+    number(Some(Number::Int(count.into())), out);
+}
+
+fn double(value: Option<f64>, out: &mut String) {
+    number(value.map(Number::Double), out);
+}
+
+fn number(value: Option<Number>, out: &mut String) {
+    match value {
+        Some(number) => number.write(out),
+        None => out.push_str("null"),
+    }
+}
+
+/// Takes back what was given out for a group that went into the overflow group later.
+pub(super) fn withdrawn(rules: &AggregateRules, origin: Origin, place: Place, key: &Key) -> WindowResult {
+    let payload = head(rules, place, key) + ",\"withdrawn\":true";
+    finish(rules, origin, place, key, WITHDRAWN, payload)
+}
+
+/// The window and the group, without the closing brace.
+fn head(rules: &AggregateRules, place: Place, key: &Key) -> String {
+    let (start, end) = (rfc3339::format(place.start), rfc3339::format(place.end));
+    let mut payload = format!("{{\"window\":{{\"start\":\"{start}\",\"end\":\"{end}\"}},\"group\":");
+    key.write(&rules.group_by, &mut payload);
+    if key.is_overflow() {
+        payload.push_str(",\"overflow\":true");
+    }
+    if place.part > 0 {
+        payload.push_str(&format!(",\"part\":{}", place.part));
+    }
+    payload
+}
+
+fn finish(
+    rules: &AggregateRules,
+    origin: Origin,
+    place: Place,
+    key: &Key,
+    revision: u64,
+    mut payload: String,
+) -> WindowResult {
+    payload.push_str(&format!(",\"origin\":\"{origin}\",\"revision\":{revision}}}"));
+    WindowResult { id: id(rules, origin, place, key), revision, time: place.end, payload }
+}
+
+/// A UUIDv8 that begins with the window's start, so that the results of a window stand side by side in a store's index.
+/// The other 74 bits are a hash: among a million groups of a window, two have the same one once in 10^10 windows.
+fn id(rules: &AggregateRules, origin: Origin, place: Place, key: &Key) -> EventId {
+    let mut hash = Sha256::new();
+    for part in [rules.name.as_str(), key.text()] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.update([u8::from(key.is_overflow())]);
+    hash.update(origin.0);
+    hash.update(place.start.to_le_bytes());
+    hash.update(place.end.to_le_bytes());
+    hash.update(place.part.to_le_bytes());
+    let digest = hash.finalize();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    let milliseconds = (place.start / 1_000).max(0).cast_unsigned().to_be_bytes();
+    bytes[..6].copy_from_slice(&milliseconds[2..]);
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    EventId(bytes)
+}
+
+fn write_hex(bytes: &[u8], out: &mut String) {
+    for byte in bytes {
+        let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0');
+        out.extend([digit(byte >> 4), digit(byte & 15)]);
+    }
+}
+
+/// Bytes that [`write_hex`] wrote.
+pub(super) fn read_hex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?, 16).ok())
+        .collect()
+}

@@ -1,0 +1,228 @@
+//! Sessions: the events of a group that follow each other within a gap. A session is given out when it is over, and then
+//! once: until then a late event may still join two of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use event::Origin;
+
+use super::codec::{Damaged, Reader, Writer};
+use super::counts::FoldCounts;
+use super::group::{Group, Key, Taken};
+use super::result::{self, Place, WindowResult};
+use super::rules::AggregateRules;
+
+/// One session: it holds the times from its first event until a gap after its last one.
+#[derive(Debug)]
+struct Session {
+    start: i64,
+    last: i64,
+    group: Group,
+}
+
+/// The sessions of a group, by time, with a gap at least between each other.
+#[derive(Debug, Default)]
+struct Timeline {
+    sessions: Vec<Session>,
+    /// The time for which it stands in the queue: not after the end of its first session.
+    due: i64,
+}
+
+/// All that aren't over.
+///
+/// Where they take too much memory, those of the last group in the order of keys go into the overflow group's, and with them
+/// all that come later in this order, until half of the memory is free again.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    gap: i64,
+    timelines: BTreeMap<Key, Timeline>,
+    /// Groups by when their first session may end. An entry for another time than the group's own is of the past.
+    queue: BTreeSet<(i64, Key)>,
+    bytes: usize,
+    full_from: Option<Key>,
+}
+
+/// What a session costs: as if it were its group's only one, with a place in the map and in the queue.
+fn bytes(key: &Key, session: &Session) -> usize {
+    const PLACES: usize = 2 * (size_of::<Timeline>() + size_of::<Session>() + size_of::<(i64, Key)>()) + 64;
+    session.group.bytes(key) + PLACES + key.text().len()
+}
+
+impl Sessions {
+    pub(super) fn new(gap: i64) -> Self {
+        Self { gap, timelines: BTreeMap::new(), queue: BTreeSet::new(), bytes: 0, full_from: None }
+    }
+
+    /// Takes an event, unless it is older than the watermark of its shard.
+    pub(super) fn take(
+        &mut self,
+        rules: &AggregateRules,
+        key: &Key,
+        taken: &Taken<'_>,
+        watermark: Option<i64>,
+        counts: &mut FoldCounts,
+    ) {
+        if watermark.is_some_and(|watermark| taken.time < watermark) {
+            counts.late += 1;
+            return;
+        }
+        let mut group = Group::new(rules);
+        counts.unused += group.take(rules, taken);
+        let session = Session { start: taken.time, last: taken.time, group };
+        let has_room = self.full_from.as_ref().is_none_or(|full_from| key < full_from);
+        if key.is_overflow() || !has_room {
+            counts.overflowed += 1;
+            self.join(&Key::overflow(), session);
+            return;
+        }
+        self.join(key, session);
+        while self.bytes > rules.window_bytes && self.evict() {}
+    }
+
+    /// Adds a session to those of a group: all that are less than a gap from each other become one.
+    fn join(&mut self, key: &Key, mut session: Session) {
+        if !self.timelines.contains_key(key) {
+            self.timelines.insert(key.clone(), Timeline { sessions: Vec::new(), due: i64::MAX });
+        }
+        let Some(timeline) = self.timelines.get_mut(key) else { return };
+        let from = timeline.sessions.partition_point(|other| other.last + self.gap <= session.start);
+        let to = timeline.sessions.partition_point(|other| other.start < session.last + self.gap);
+        let before: usize = timeline.sessions[from..to].iter().map(|other| bytes(key, other)).sum();
+        for other in timeline.sessions.drain(from..to) {
+            session.start = session.start.min(other.start);
+            session.last = session.last.max(other.last);
+            let mut merged = other.group;
+            merged.merge(&session.group);
+            session.group = merged;
+        }
+        let (after, end) = (bytes(key, &session), session.last + self.gap);
+        timeline.sessions.insert(from, session);
+        if end < timeline.due {
+            timeline.due = end;
+            self.queue.insert((end, key.clone()));
+        }
+        if !key.is_overflow() {
+            self.bytes = self.bytes + after - before;
+        }
+    }
+
+    /// Moves the sessions of the last group into the overflow group; false where there is none.
+    fn evict(&mut self) -> bool {
+        let last = self.timelines.range(..Key::overflow()).next_back().map(|(key, _)| key.clone());
+        let Some((key, timeline)) = last.and_then(|key| self.timelines.remove_entry(&key)) else { return false };
+        self.bytes -= timeline.sessions.iter().map(|session| bytes(&key, session)).sum::<usize>();
+        timeline.sessions.into_iter().for_each(|session| self.join(&Key::overflow(), session));
+        self.queue.remove(&(timeline.due, key.clone()));
+        self.full_from = Some(key);
+        true
+    }
+
+    /// Gives out the sessions that are over, those of a group together.
+    pub(super) fn emit(
+        &mut self,
+        rules: &AggregateRules,
+        origin: Origin,
+        watermark: Option<i64>,
+        most: usize,
+        out: &mut Vec<WindowResult>,
+    ) {
+        let watermark = watermark.unwrap_or(i64::MIN);
+        while out.len() < most && self.queue.first().is_some_and(|(due, _)| *due <= watermark) {
+            if let Some((due, key)) = self.queue.pop_first() {
+                self.emit_of(rules, origin, watermark, due, &key, out);
+            }
+        }
+        if self.bytes < rules.window_bytes / 2 {
+            self.full_from = None;
+        }
+    }
+
+    fn emit_of(
+        &mut self,
+        rules: &AggregateRules,
+        origin: Origin,
+        watermark: i64,
+        due: i64,
+        key: &Key,
+        out: &mut Vec<WindowResult>,
+    ) {
+        let Some(timeline) = self.timelines.get_mut(key).filter(|timeline| timeline.due == due) else { return };
+        let over = timeline.sessions.partition_point(|session| session.last + self.gap <= watermark);
+        for session in timeline.sessions.drain(..over) {
+            let place = Place { start: session.start, end: session.last + self.gap, part: 0 };
+            out.push(result::of_group(rules, origin, place, key, &session.group));
+            if !key.is_overflow() {
+                self.bytes -= bytes(key, &session);
+            }
+        }
+        match timeline.sessions.first() {
+            None => {
+                self.timelines.remove(key);
+            }
+            Some(first) => {
+                timeline.due = first.last + self.gap;
+                self.queue.insert((timeline.due, key.clone()));
+            }
+        }
+    }
+
+    /// The least watermark at which something would happen.
+    pub(super) fn next(&self) -> Option<i64> {
+        self.queue.first().map(|(due, _)| *due)
+    }
+
+    /// The watermark at which all open sessions end.
+    pub(super) fn last(&self) -> Option<i64> {
+        let sessions = self.timelines.values().filter_map(|timeline| timeline.sessions.last());
+        sessions.map(|session| session.last + self.gap).max()
+    }
+
+    pub(super) fn groups(&self) -> usize {
+        self.timelines.values().map(|timeline| timeline.sessions.len()).sum()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        let overflow = Key::overflow();
+        let others = self.timelines.get(&overflow).into_iter().flat_map(|timeline| &timeline.sessions);
+        size_of::<Self>() + self.bytes + others.map(|session| bytes(&overflow, session)).sum::<usize>()
+    }
+
+    pub(super) fn save(&self, out: &mut Writer) {
+        out.option(self.full_from.as_ref(), |out, key| key.save(out));
+        out.count(self.timelines.len());
+        for (key, timeline) in &self.timelines {
+            key.save(out);
+            out.signed(timeline.due);
+            out.count(timeline.sessions.len());
+            for session in &timeline.sessions {
+                out.signed(session.start);
+                out.signed(session.last);
+                session.group.save(out);
+            }
+        }
+    }
+
+    pub(super) fn restore(gap: i64, rules: &AggregateRules, from: &mut Reader<'_>) -> Result<Self, Damaged> {
+        let mut sessions = Self::new(gap);
+        sessions.full_from = from.option(Key::restore)?;
+        for _ in 0..from.count()? {
+            let key = Key::restore(from)?;
+            let mut timeline = Timeline { due: from.time()?, sessions: Vec::new() };
+            for _ in 0..from.count()? {
+                let (start, last) = (from.time()?, from.time()?);
+                let group = Group::restore(rules, from)?;
+                let follows = timeline.sessions.last().is_none_or(|before| before.last + gap <= start);
+                if start > last || !follows {
+                    return Err(Damaged);
+                }
+                let session = Session { start, last, group };
+                if !key.is_overflow() {
+                    sessions.bytes += bytes(&key, &session);
+                }
+                timeline.sessions.push(session);
+            }
+            sessions.queue.insert((timeline.due, key.clone()));
+            sessions.timelines.insert(key, timeline);
+        }
+        Ok(sessions)
+    }
+}

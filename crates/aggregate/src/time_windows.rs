@@ -1,0 +1,223 @@
+//! Windows that stand fixed in time: which of them an event goes to, when they end, when nothing can come any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use event::Origin;
+
+use super::codec::{Damaged, Reader, Writer};
+use super::counts::FoldCounts;
+use super::group::{Key, Taken};
+use super::pane::Pane;
+use super::result::{Place, WindowResult};
+use super::rules::{AggregateRules, Emit, Late, PART_WINDOWS};
+use super::window::starts;
+
+/// A window, or a part of one: what came too late for the window itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct WindowKey {
+    start: i64,
+    part: u32,
+}
+
+/// The open windows.
+#[derive(Debug)]
+pub(super) struct TimeWindows {
+    size: i64,
+    hop: i64,
+    panes: BTreeMap<WindowKey, Pane>,
+    /// Those that have something to give out.
+    due: BTreeSet<WindowKey>,
+    /// The frontier at which the next one ends, or is over for good.
+    next_close: i64,
+    next_over: i64,
+}
+
+const NEVER: i64 = i64::MAX;
+
+impl TimeWindows {
+    pub(super) fn new(size: i64, hop: i64) -> Self {
+        Self { size, hop, panes: BTreeMap::new(), due: BTreeSet::new(), next_close: NEVER, next_over: NEVER }
+    }
+
+    /// Takes an event into each window that holds its time. `watermark` is that of the event's shard before the event,
+    /// `frontier` that of all shards.
+    pub(super) fn take(
+        &mut self,
+        rules: &AggregateRules,
+        key: &Key,
+        taken: &Taken<'_>,
+        watermark: Option<i64>,
+        frontier: Option<i64>,
+        counts: &mut FoldCounts,
+    ) {
+        for start in starts(self.size, self.hop, taken.time) {
+            let Some(window) = self.window_for(rules, start, watermark) else {
+                counts.late += 1;
+                continue;
+            };
+            counts.parts += u64::from(window.part > 0);
+            let (close_at, over_at) = (self.close_at(rules, window), self.over_at(rules, window));
+            let has_ended = frontier.is_some_and(|frontier| frontier >= close_at);
+            let pane = self.panes.entry(window).or_insert_with(|| Pane::new(has_ended));
+            if !pane.closed {
+                self.next_close = self.next_close.min(close_at);
+            }
+            self.next_over = self.next_over.min(over_at);
+            let outcome = pane.take(rules, key, taken);
+            counts.unused += outcome.unused;
+            counts.overflowed += u64::from(outcome.overflowed);
+            if pane.is_due() {
+                self.due.insert(window);
+            }
+        }
+    }
+
+    /// The window that begins at `start`, or where it is over for the event's shard the part that takes what comes now.
+    fn window_for(&self, rules: &AggregateRules, start: i64, watermark: Option<i64>) -> Option<WindowKey> {
+        let since_end = watermark.map(|watermark| watermark - (start + self.size)).filter(|since| *since >= 0);
+        let Some(since_end) = since_end else { return Some(WindowKey { start, part: 0 }) };
+        if rules.late == Late::Count || since_end >= PART_WINDOWS * self.hop {
+            return None;
+        }
+        let part = u32::try_from(since_end / self.part_length(rules) + 1).ok()?;
+        Some(WindowKey { start, part })
+    }
+
+    /// For how long a part takes events.
+    fn part_length(&self, rules: &AggregateRules) -> i64 {
+        rules.lateness.max(self.hop)
+    }
+
+    /// The frontier at which a window's result is given out first.
+    fn close_at(&self, rules: &AggregateRules, window: WindowKey) -> i64 {
+        match rules.emit {
+            Emit::Close if window.part == 0 => window.start + self.size,
+            _ => self.over_at(rules, window),
+        }
+    }
+
+    /// The frontier from which on no event can come to a window.
+    fn over_at(&self, rules: &AggregateRules, window: WindowKey) -> i64 {
+        window.start + self.size + i64::from(window.part) * self.part_length(rules) + rules.lateness
+    }
+
+    /// The frontier has come from one time to another.
+    pub(super) fn advance(&mut self, rules: &AggregateRules, before: Option<i64>, now: i64) {
+        if let Some(early) = rules.early
+            && before.is_some_and(|before| before.div_euclid(early) < now.div_euclid(early))
+        {
+            self.sweep_where(|_| true);
+        }
+        if now < self.next_close {
+            return;
+        }
+        let ended: BTreeSet<WindowKey> =
+            self.panes.keys().copied().filter(|window| self.close_at(rules, *window) <= now).collect();
+        self.sweep_where(|window| ended.contains(window));
+        self.panes.iter_mut().filter(|(window, _)| ended.contains(window)).for_each(|(_, pane)| pane.closed = true);
+        let open = self.panes.iter().filter(|(_, pane)| !pane.closed);
+        self.next_close = open.map(|(window, _)| self.close_at(rules, *window)).min().unwrap_or(NEVER);
+    }
+
+    /// Begins to give out of those windows that haven't ended before.
+    fn sweep_where(&mut self, is_meant: impl Fn(&WindowKey) -> bool) {
+        for (window, pane) in self.panes.iter_mut().filter(|(window, pane)| !pane.closed && is_meant(window)) {
+            pane.begin_sweep();
+            self.due.insert(*window);
+        }
+    }
+
+    /// Gives out what is due, and forgets windows that are over.
+    pub(super) fn emit(
+        &mut self,
+        rules: &AggregateRules,
+        origin: Origin,
+        frontier: Option<i64>,
+        most: usize,
+        out: &mut Vec<WindowResult>,
+    ) {
+        while out.len() < most
+            && let Some(window) = self.due.first().copied()
+        {
+            let place = Place { start: window.start, end: window.start + self.size, part: window.part };
+            let pane = self.panes.get_mut(&window);
+            let is_due = pane.is_some_and(|pane| {
+                pane.emit(rules, origin, place, most, out);
+                pane.is_due()
+            });
+            if !is_due {
+                self.due.remove(&window);
+            }
+        }
+        self.forget(rules, frontier.unwrap_or(i64::MIN));
+    }
+
+    fn forget(&mut self, rules: &AggregateRules, frontier: i64) {
+        if frontier < self.next_over {
+            return;
+        }
+        let over: Vec<WindowKey> =
+            self.panes.keys().copied().filter(|window| self.over_at(rules, *window) <= frontier).collect();
+        for window in over {
+            // What waits to be given out is forgotten after it.
+            if !self.due.contains(&window) {
+                self.panes.remove(&window);
+            }
+        }
+        self.next_over = self.panes.keys().map(|window| self.over_at(rules, *window)).min().unwrap_or(NEVER);
+    }
+
+    /// The least frontier at which something would happen.
+    pub(super) fn next(&self) -> Option<i64> {
+        Some(self.next_close.min(self.next_over)).filter(|next| *next < NEVER)
+    }
+
+    /// The frontier at which all open windows end.
+    pub(super) fn last(&self, rules: &AggregateRules) -> Option<i64> {
+        self.panes.keys().map(|window| self.over_at(rules, *window)).max()
+    }
+
+    pub(super) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    pub(super) fn windows(&self) -> usize {
+        self.panes.len()
+    }
+
+    pub(super) fn groups(&self) -> usize {
+        self.panes.values().map(Pane::groups).sum()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.panes.values().map(Pane::memory_bytes).sum()
+    }
+
+    pub(super) fn save(&self, out: &mut Writer) {
+        out.count(self.panes.len());
+        for (window, pane) in &self.panes {
+            out.signed(window.start);
+            out.unsigned(window.part.into());
+            pane.save(out);
+        }
+    }
+
+    pub(super) fn restore(size: i64, hop: i64, rules: &AggregateRules, from: &mut Reader<'_>) -> Result<Self, Damaged> {
+        let mut timed = Self::new(size, hop);
+        for _ in 0..from.count()? {
+            let start = from.time()?;
+            let part = u32::try_from(from.unsigned()?).ok().filter(|part| i64::from(*part) <= PART_WINDOWS);
+            let window = WindowKey { start, part: part.ok_or(Damaged)? };
+            let pane = Pane::restore(rules, from)?;
+            if pane.is_due() {
+                timed.due.insert(window);
+            }
+            if !pane.closed {
+                timed.next_close = timed.next_close.min(timed.close_at(rules, window));
+            }
+            timed.next_over = timed.next_over.min(timed.over_at(rules, window));
+            timed.panes.insert(window, pane);
+        }
+        Ok(timed)
+    }
+}

@@ -1,0 +1,11 @@
+//! The known word that a misspelt word probably means, for the help of an error.
+
+/// The word of `known` that a typing error turns into `word`, if one is near enough.
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    // Up to a third of the letters wrong is a typing error. More is another word.
+    let farthest = (word.chars().count() / 3).max(1);
+    let near = known.into_iter().map(|candidate| (strsim::osa_distance(word, candidate), candidate));
+    near.filter(|(distance, candidate)| *distance <= farthest && *distance < candidate.len())
+        .min()
+        .map(|(_, candidate)| candidate)
+}

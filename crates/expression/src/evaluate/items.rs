@@ -1,0 +1,85 @@
+//! What a macro goes over, one after the other.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, btree_map};
+use std::rc::Rc;
+use std::vec;
+
+use super::{BYTES_PER_STEP, Evaluated, Evaluation};
+use crate::tree::Node;
+use crate::value::{Made, Value};
+use json::parts;
+
+/// A member takes room in a map, and its place there is looked for.
+const STEPS_PER_MEMBER: usize = 4;
+
+/// The elements of a list, or the names of an object's members.
+pub(super) enum Items<'a> {
+    Array(vec::IntoIter<&'a str>),
+    Names(btree_map::IntoKeys<Cow<'a, str>, &'a str>),
+    /// A list and the number of the next element.
+    List(Rc<Vec<Value<'a>>>, usize),
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        match self {
+            Self::Array(elements) => elements.next().map(Value::Json),
+            Self::Names(names) => names.next().map(|name| Value::Made(Made::Text(name))),
+            Self::List(elements, next) => {
+                *next += 1;
+                elements.get(*next - 1).cloned()
+            }
+        }
+    }
+}
+
+impl Items<'_> {
+    /// How many there are still.
+    pub(super) fn count_left(&self) -> usize {
+        match self {
+            Self::Array(elements) => elements.len(),
+            Self::Names(names) => names.len(),
+            Self::List(elements, next) => elements.len() - next,
+        }
+    }
+}
+
+impl<'a> Evaluation<'a> {
+    /// What there is to go over; none in what is neither a list nor an object.
+    pub(super) fn items(&mut self, over: Made<'a>, node: &Node) -> Evaluated<Option<Items<'a>>> {
+        let items = match over {
+            Made::List(elements) => {
+                let bytes: usize = elements.iter().map(owned_bytes).sum();
+                self.spend(bytes / BYTES_PER_STEP, node)?;
+                Items::List(elements, 0)
+            }
+            Made::Array(json) => {
+                self.spend(json.len() / BYTES_PER_STEP, node)?;
+                Items::Array(parts::elements(json).collect::<Vec<_>>().into_iter())
+            }
+            Made::Object(json) => Items::Names(self.members(json, node)?.into_keys()),
+            _ => return Ok(None),
+        };
+        self.spend(items.count_left(), node)?;
+        Ok(Some(items))
+    }
+
+    pub(super) fn members(&mut self, json: &'a str, node: &Node) -> Evaluated<BTreeMap<Cow<'a, str>, &'a str>> {
+        // To sort them costs about as much as to read them.
+        self.spend(json.len() / BYTES_PER_STEP * 2, node)?;
+        let members = parts::members_by_name(json);
+        self.spend(members.len() * STEPS_PER_MEMBER, node)?;
+        Ok(members)
+    }
+}
+
+/// What a copy of the value copies beside itself.
+pub(super) const fn owned_bytes(value: &Value<'_>) -> usize {
+    match value {
+        Value::Made(Made::Text(Cow::Owned(text))) => text.len(),
+        _ => 0,
+    }
+}

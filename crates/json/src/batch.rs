@@ -1,0 +1,188 @@
+//! Splits the body of a batch into records and checks each, while the body arrives.
+//!
+//! Lines and elements are given to the caller as soon as their end is there, borrowed from the chunk that holds them: only
+//! one that two chunks share is copied. A fault between the elements of an array, or one that leaves doubtful where an element
+//! ends, means that none of them can be trusted: the caller forgets what it was given.
+
+mod array;
+mod boundary;
+mod form;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+use event::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
+
+use crate::{JsonError, RecordRejection, RejectionCode, first_byte};
+use array::Array;
+pub use form::Form;
+use lines::Lines;
+
+/// One record of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item<'a> {
+    /// The line or element, from 1. Blank lines count here: it is what an editor shows.
+    pub line: u32,
+    /// The record, from 1 to [`BATCH_RECORDS_MAX`]. Blank lines don't count here.
+    pub ordinal: u32,
+    /// The value without the whitespace around it, or why it isn't taken. Offsets within it count from the
+    /// start of the line or element.
+    pub record: Result<&'a str, RecordRejection>,
+    /// The bytes of the line or element as they came; none of one that is too large.
+    pub raw: &'a [u8],
+}
+
+/// Why a body as a whole isn't taken. Records that were given before count for nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// The body should be an array and isn't one. Offsets count from the start of the body.
+    #[error("the body is no JSON array: {0}")]
+    NotJson(JsonError),
+    /// The body has more records than a batch may have.
+    #[error("a batch has at most {BATCH_RECORDS_MAX} records: send the others as further batches")]
+    TooManyRecords,
+    /// The body has more bytes than a batch may have.
+    #[error("a batch has at most {BATCH_BYTES_MAX} bytes: send the rest as further batches")]
+    TooLarge,
+}
+
+impl BatchError {
+    /// The stable name of the reason.
+    #[must_use]
+    pub fn code(&self) -> RejectionCode {
+        match self {
+            Self::NotJson(error) => error.kind.into(),
+            Self::TooManyRecords => RejectionCode::TooManyRecords,
+            Self::TooLarge => RejectionCode::TooLarge,
+        }
+    }
+}
+
+/// Splits one body. [`Splitter::push`] takes its chunks in order, [`Splitter::finish`] ends it; records come out
+/// of both. After an error nothing more may be pushed: drop the splitter.
+///
+/// It holds no more than a record of full size, and of a body that may be an array or lines as much.
+#[derive(Debug)]
+pub struct Splitter {
+    form: Form,
+    state: State,
+    received: usize,
+    lines: Lines,
+}
+
+#[derive(Debug)]
+enum State {
+    /// All that came was whitespace.
+    Undecided,
+    /// The body is lines.
+    Lines,
+    /// The body is an array.
+    Array(Array),
+    /// The body may be an array or lines: what came of it, how many bytes stood before, and how far it is an array.
+    Either { body: Vec<u8>, start: usize, array: Array },
+}
+
+impl Splitter {
+    /// A splitter at the start of a body.
+    #[must_use]
+    pub fn new(form: Form) -> Self {
+        let state = if form == Form::Lines { State::Lines } else { State::Undecided };
+        Self { form, state, received: 0, lines: Lines::default() }
+    }
+
+    /// Takes the next chunk and gives the records that it completes to `sink`.
+    ///
+    /// # Errors
+    /// [`BatchError`] as soon as it is clear that the body as a whole isn't taken.
+    pub fn push(&mut self, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+        let before = self.received;
+        self.received += chunk.len();
+        if self.received > BATCH_BYTES_MAX {
+            return Err(BatchError::TooLarge);
+        }
+        self.pass(before, chunk, sink)
+    }
+
+    fn pass(&mut self, before: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+        match &mut self.state {
+            State::Undecided => self.begin(before, chunk, sink),
+            State::Lines => self.lines.push(chunk, sink),
+            State::Array(array) => array.push(chunk, sink),
+            State::Either { body, array, .. } => {
+                let (more, rest) = chunk.split_at(chunk.len().min(DETECT_BYTES - body.len()));
+                body.extend_from_slice(more);
+                match array.push(more, &mut |_| {}) {
+                    Ok(()) if rest.is_empty() => return Ok(()),
+                    Ok(()) => self.decide(Form::Array, sink)?,
+                    Err(BatchError::NotJson(_)) => self.decide(Form::Lines, sink)?,
+                    Err(error) => return Err(error),
+                }
+                self.pass(before + more.len(), rest, sink)
+            }
+        }
+    }
+
+    /// Ends the body and gives its last records to `sink`.
+    ///
+    /// # Errors
+    /// [`BatchError`] where the body as a whole isn't taken.
+    pub fn finish(mut self, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+        if let State::Either { array, .. } = &self.state {
+            let form = if array.finish().is_ok() { Form::Array } else { Form::Lines };
+            self.decide(form, sink)?;
+        }
+        match self.state {
+            State::Undecided if self.form == Form::Array => {
+                Err(BatchError::NotJson(JsonError::syntax(self.received, "the body is empty")))
+            }
+            State::Array(array) => array.finish(),
+            _ => self.lines.finish(sink),
+        }
+    }
+
+    /// The first byte of a value decides. Whitespace before it may be blank lines: they are counted.
+    fn begin(&mut self, before: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+        let Some(first) = first_byte(chunk) else {
+            return self.lines.push(chunk, sink);
+        };
+        let (blank, rest) = chunk.split_at(first);
+        let start = before + first;
+        self.lines.push(blank, sink)?;
+        self.state = match (rest[0], self.form) {
+            (b'[', Form::Array) => State::Array(Array::new(start)),
+            (b'[', _) => State::Either { body: Vec::new(), start, array: Array::new(start) },
+            (_, Form::Array) => return Err(BatchError::NotJson(JsonError::syntax(start, NOT_AN_ARRAY))),
+            _ => State::Lines,
+        };
+        self.pass(start, rest, sink)
+    }
+
+    /// What came of a body is given as lines or as an array, and so is what follows.
+    fn decide(&mut self, form: Form, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+        let State::Either { body, start, .. } = std::mem::replace(&mut self.state, State::Lines) else { return Ok(()) };
+        if form == Form::Lines {
+            return self.lines.push(&body, sink);
+        }
+        let mut array = Array::new(start);
+        array.push(&body, sink)?;
+        self.state = State::Array(array);
+        Ok(())
+    }
+}
+
+/// A body that begins with a bracket counts as an array where its sender doesn't say which of both it is, and so many bytes of
+/// it could be one: as a line they would have no end, and none that is taken.
+const DETECT_BYTES: usize = EVENT_BYTES_MAX;
+
+const NOT_AN_ARRAY: &str =
+    "the value is no array; send lines as application/x-ndjson, and a single payload to /ingest/event";
+
+fn too_large(line: u32) -> RecordRejection {
+    RecordRejection {
+        line,
+        pointer: None,
+        code: RejectionCode::TooLarge,
+        detail: format!("a record has at most {EVENT_BYTES_MAX} bytes").into(),
+        offset: Some(EVENT_BYTES_MAX),
+    }
+}

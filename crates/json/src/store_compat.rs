@@ -1,0 +1,181 @@
+//! What JSON allows and some stores can't take: the character `\u0000`, and members of one name. Such texts are found in
+//! one pass without a document, or repaired: what isn't at fault stays byte for byte.
+
+mod walk;
+
+use std::fmt;
+use std::ops::{BitOr, ControlFlow, Range};
+
+use crate::REPLACEMENT;
+use walk::{Key, Met, walk};
+
+/// The escape that stands for the character which no store but those of bytes takes.
+const NUL: &[u8] = b"\\u0000";
+
+/// What isn't to be in a payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Incompatibilities {
+    nul: bool,
+    duplicate_keys: bool,
+}
+
+impl Incompatibilities {
+    /// All texts are good.
+    pub const NONE: Self = Self { nul: false, duplicate_keys: false };
+    /// The character `\u0000`, in a string or a name.
+    pub const NUL: Self = Self { nul: true, ..Self::NONE };
+    /// Members of the same name in one object.
+    pub const DUPLICATE_KEYS: Self = Self { duplicate_keys: true, ..Self::NONE };
+    /// Whatever is known of.
+    pub const ALL: Self = Self { nul: true, duplicate_keys: true };
+
+    /// Whether nothing is looked for.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+}
+
+impl BitOr for Incompatibilities {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self { nul: self.nul || other.nul, duplicate_keys: self.duplicate_keys || other.duplicate_keys }
+    }
+}
+
+/// Which of them it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IncompatibilityKind {
+    /// The character `\u0000`.
+    Nul,
+    /// A second member of a name.
+    DuplicateKey,
+}
+
+/// A place in a payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incompatibility {
+    /// What is there.
+    pub kind: IncompatibilityKind,
+    /// The byte at which the escape, or the second name, begins: from 0.
+    pub offset: usize,
+    /// The JSON pointer to the string, or to the member; to the object, where an escape stands in a name.
+    pub pointer: String,
+}
+
+impl fmt::Display for Incompatibility {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            IncompatibilityKind::Nul => "the character \\u0000",
+            IncompatibilityKind::DuplicateKey => "a second member of the same name",
+        })
+    }
+}
+
+/// The first `\u0000`, or else the first second member of a name, in a payload that has passed [`crate::check`].
+#[must_use]
+pub fn find(json: &str, flaws: Incompatibilities) -> Option<Incompatibility> {
+    if flaws.nul
+        && let Some(offset) = escapes(json.as_bytes()).next()
+    {
+        return Some(Incompatibility {
+            kind: IncompatibilityKind::Nul,
+            offset,
+            pointer: walk::pointer_to(json, offset),
+        });
+    }
+    if !flaws.duplicate_keys {
+        return None;
+    }
+    let mut first: Option<(usize, String)> = None;
+    walk(json, &mut |met, parents| {
+        if let Met::Members(keys) = met {
+            let again = again(keys).into_iter().map(|(_, second)| second).min_by_key(|second| keys[*second].start);
+            if let Some(key) = again.map(|number| &keys[number])
+                && first.as_ref().is_none_or(|(offset, _)| key.start < *offset)
+            {
+                first = Some((key.start, walk::pointer(parents, Some(&key.name))));
+            }
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    first.map(|(offset, pointer)| Incompatibility { kind: IncompatibilityKind::DuplicateKey, offset, pointer })
+}
+
+/// The payload without these flaws: U+FFFD in the place of `\u0000`, and of members of one name the last. `None` where it has
+/// none of them. It must have passed [`crate::check`].
+#[must_use]
+pub fn repair(json: &str, flaws: Incompatibilities) -> Option<String> {
+    // Names may be the same only when they are repaired.
+    let replaced = if flaws.nul { replace(json) } else { None };
+    let text = replaced.as_deref().unwrap_or(json);
+    let cuts = if flaws.duplicate_keys { earlier_members(text) } else { Vec::new() };
+    if cuts.is_empty() { replaced } else { Some(without(text, cuts)) }
+}
+
+fn replace(json: &str) -> Option<String> {
+    let mut at = escapes(json.as_bytes()).peekable();
+    at.peek()?;
+    let mut bytes = json.as_bytes().to_vec();
+    at.for_each(|start| bytes[start..start + NUL.len()].copy_from_slice(REPLACEMENT));
+    // One escape took the place of another.
+    String::from_utf8(bytes).ok()
+}
+
+/// Where the escapes stand; `\\u0000` is none.
+fn escapes(json: &[u8]) -> impl Iterator<Item = usize> {
+    // Most payloads have not even something like it.
+    let mut from = memchr::memmem::find(json, NUL).map(|_| 0);
+    std::iter::from_fn(move || {
+        while let Some(at) = from.and_then(|from| memchr::memchr(b'\\', &json[from..]).map(|found| from + found)) {
+            from = Some(at + 2);
+            if json[at..].starts_with(NUL) {
+                return Some(at);
+            }
+        }
+        None
+    })
+}
+
+/// The members that have a later one of their name, each with the comma behind it.
+fn earlier_members(json: &str) -> Vec<Range<usize>> {
+    let mut cuts = Vec::new();
+    walk(json, &mut |met, _| {
+        if let Met::Members(keys) = met {
+            // It isn't the last: its namesake stands behind it.
+            cuts.extend(again(keys).into_iter().map(|(first, _)| keys[first].start..keys[first + 1].start));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    cuts.sort_by_key(|cut| cut.start);
+    cuts
+}
+
+/// The members of one object that have the same name: each with the next of its name, by their numbers.
+fn again(keys: &[Key<'_>]) -> Vec<(usize, usize)> {
+    let mut order: Vec<usize> = Vec::new();
+    if keys.len() > 1 {
+        order.extend(0..keys.len());
+        // However the names were chosen, this takes no more than so many comparisons.
+        order.sort_by(|one, other| keys[*one].name.cmp(&keys[*other].name));
+    }
+    let pairs = order.windows(2).filter(|pair| keys[pair[0]].name == keys[pair[1]].name);
+    pairs.map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// The text without these parts, which begin in order; one may stand in another.
+fn without(text: &str, cuts: Vec<Range<usize>>) -> String {
+    let mut rest = String::with_capacity(text.len());
+    let mut from = 0;
+    for cut in cuts.into_iter().filter(|cut| !cut.is_empty()) {
+        if cut.start >= from {
+            rest.push_str(&text[from..cut.start]);
+        }
+        from = from.max(cut.end);
+    }
+    rest + &text[from..]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+//! Tests of the whole crate against data and pages.
+
+mod json_parsing;

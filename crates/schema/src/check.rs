@@ -1,0 +1,258 @@
+//! Holds a payload against compiled rules. The first time only whether it is right is asked, and the first fault ends it; of what is
+//! wrong everything is looked for in a second time.
+
+mod applicators;
+mod array;
+mod object;
+mod scalar;
+
+use event::limits::{SCHEMA_DEPTH_MAX, SCHEMA_ERRORS_MAX, SCHEMA_STEPS_MAX};
+
+use super::error::{Fault, Violation, Violations};
+use super::ids::{ResourceId, SubschemaId};
+use super::subschema::CompiledSchema;
+use super::subschema::Subschema;
+use json::{ValueIndex, ValueKind, ValueView};
+
+/// Characters of a value that an error shows.
+const SHOWN_MAX: usize = 60;
+
+/// Takes the steps that it needs from those that there are.
+pub(super) fn check(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> Result<(), Fault> {
+    let mut quick = Check::new(compiled, view, false, steps);
+    match quick.apply_within(steps)? {
+        Ok(()) => Ok(()),
+        Err(Stop::Failed) => Err(Fault::Wrong(gather(compiled, view, steps)?)),
+        Err(Stop::TooManySteps) => Err(Fault::Wrong(too_much(view, "steps"))),
+        Err(Stop::TooDeep) => Err(Fault::Wrong(too_much(view, "schemas within each other"))),
+    }
+}
+
+impl CompiledSchema {
+    /// Whether one of its subschemas takes a value, which must have passed [`json::check`].
+    #[must_use]
+    pub fn takes(&self, id: SubschemaId, value: &str) -> bool {
+        Check::new(self, ValueIndex::default().read(value), false, &usize::MAX).apply(id, 0).is_ok()
+    }
+}
+
+/// Everything that is wrong, up to a limit.
+fn gather(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> Result<Violations, Fault> {
+    let mut thorough = Check::new(compiled, view, true, steps);
+    let stopped = thorough.apply_within(steps)?;
+    let mut violations = Violations { list: thorough.violations, is_cut: stopped.is_err() };
+    if violations.list.is_empty() {
+        // To look for all of it takes more than to find one.
+        violations = too_much(view, "steps");
+    }
+    Ok(violations)
+}
+
+/// What is said of a value on which the schema can't be checked.
+pub(super) fn too_much(view: ValueView<'_>, what: &str) -> Violations {
+    let expected = format!("a value that the schema can be checked on; this one takes too many {what}");
+    let (pointer, schema_pointer) = (String::new(), String::new());
+    Violations { list: vec![Violation { pointer, schema_pointer, expected, found: shown(view, 0) }], is_cut: false }
+}
+
+/// Why a check doesn't go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Something is wrong, or as much as is listed.
+    Failed,
+    /// It would take too many steps.
+    TooManySteps,
+    /// Too many schemas would be followed within each other.
+    TooDeep,
+}
+
+type Checked<T = ()> = Result<T, Stop>;
+
+struct Check<'s, 'd> {
+    compiled: &'s CompiledSchema,
+    view: ValueView<'d>,
+    /// Whether all that is wrong is gathered.
+    thorough: bool,
+    violations: Vec<Violation>,
+    /// Steps that are left.
+    left: usize,
+    depth: usize,
+    /// The named schemas that are being followed, the outermost first, where references depend on that.
+    scope: Vec<ResourceId>,
+    /// Whether somebody wants to know which members and elements were evaluated.
+    marking: bool,
+    /// Those of the value that is being looked at.
+    marks: Vec<usize>,
+}
+
+impl<'s, 'd> Check<'s, 'd> {
+    fn new(compiled: &'s CompiledSchema, view: ValueView<'d>, thorough: bool, steps: &usize) -> Self {
+        Self {
+            compiled,
+            view,
+            thorough,
+            violations: Vec::new(),
+            left: SCHEMA_STEPS_MAX.min(*steps),
+            depth: 0,
+            scope: Vec::new(),
+            marking: false,
+            marks: Vec::new(),
+        }
+    }
+
+    /// Holds the document against the schema, and takes what that took from `steps`.
+    ///
+    /// # Errors
+    /// There were fewer than a check may take, and they didn't suffice.
+    fn apply_within(&mut self, steps: &mut usize) -> Result<Checked, Fault> {
+        let most = self.left;
+        let checked = self.apply(SubschemaId::ROOT, 0);
+        *steps -= most - self.left;
+        if checked == Err(Stop::TooManySteps) && most < SCHEMA_STEPS_MAX { Err(Fault::OutOfSteps) } else { Ok(checked) }
+    }
+
+    /// Holds a value against rules.
+    fn apply(&mut self, id: SubschemaId, at: usize) -> Checked {
+        let rules = &self.compiled[id];
+        self.spend(1)?;
+        if self.depth >= SCHEMA_DEPTH_MAX {
+            return Err(Stop::TooDeep);
+        }
+        self.depth += 1;
+        let entered = self.enter(rules);
+        let outer = self.marking;
+        let evaluates = rules.unevaluated_items.is_some() || rules.unevaluated_properties.is_some();
+        self.marking |= evaluates;
+        let first_mark = self.marks.len();
+        let result = self
+            .keywords(rules, at)
+            .and_then(|()| if evaluates { self.unevaluated(rules, at, first_mark) } else { Ok(()) });
+        self.marking = outer;
+        if entered {
+            self.scope.pop();
+        }
+        self.depth -= 1;
+        result
+    }
+
+    fn enter(&mut self, rules: &Subschema) -> bool {
+        let is_new = self.compiled.is_dynamic && self.scope.last() != Some(&rules.resource);
+        if is_new {
+            self.scope.push(rules.resource);
+        }
+        is_new
+    }
+
+    fn keywords(&mut self, rules: &'s Subschema, at: usize) -> Checked {
+        if rules.is_false {
+            return self.fail(rules, "", at, || "no value here".to_owned());
+        }
+        let kind = self.view.kind(at);
+        if !rules.allowed.takes_all() {
+            self.kind(rules, kind, at)?;
+        }
+        if let Some(values) = &rules.values {
+            self.values(rules, values, kind, at)?;
+        }
+        match kind {
+            ValueKind::Number => rules.number.as_ref().map_or(Ok(()), |number| self.number(rules, number, at))?,
+            ValueKind::Text => rules.text.as_ref().map_or(Ok(()), |text| self.text(rules, text, at))?,
+            ValueKind::Array => rules.array.as_ref().map_or(Ok(()), |array| self.array(rules, array, at))?,
+            ValueKind::Object => rules.object.as_ref().map_or(Ok(()), |object| self.object(rules, object, at))?,
+            ValueKind::Null | ValueKind::Boolean => {}
+        }
+        rules.applied.iter().try_for_each(|applied| self.applied(rules, applied, at))
+    }
+
+    /// Holds a member or an element against rules. Whether it is evaluated is for the value that it is in.
+    fn descend(&mut self, id: SubschemaId, at: usize) -> Checked {
+        let (marking, first_mark) = (std::mem::replace(&mut self.marking, false), self.marks.len());
+        let result = self.apply(id, at);
+        self.marks.truncate(first_mark);
+        self.marking = marking;
+        result
+    }
+
+    fn mark(&mut self, at: usize) {
+        if self.marking {
+            self.marks.push(at);
+        }
+    }
+
+    /// Whether rules hold, without telling of it. Where they don't, they have evaluated nothing.
+    fn holds(&mut self, id: SubschemaId, at: usize) -> Checked<bool> {
+        self.quietly(|check| check.apply(id, at))
+    }
+
+    fn child_holds(&mut self, id: SubschemaId, at: usize) -> Checked<bool> {
+        self.quietly(|check| check.descend(id, at))
+    }
+
+    fn quietly(&mut self, look: impl FnOnce(&mut Self) -> Checked) -> Checked<bool> {
+        let (thorough, first_mark) = (std::mem::replace(&mut self.thorough, false), self.marks.len());
+        let result = look(self);
+        self.thorough = thorough;
+        match result {
+            Ok(()) => Ok(true),
+            Err(Stop::Failed) => {
+                self.marks.truncate(first_mark);
+                Ok(false)
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    fn spend(&mut self, steps: usize) -> Checked {
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(0);
+        left.map_or(Err(Stop::TooManySteps), |_| Ok(()))
+    }
+
+    /// Something is wrong.
+    fn fail(&mut self, rules: &Subschema, keyword: &str, at: usize, expected: impl FnOnce() -> String) -> Checked {
+        if !self.thorough {
+            return Err(Stop::Failed);
+        }
+        if self.violations.len() >= SCHEMA_ERRORS_MAX {
+            return Err(Stop::Failed);
+        }
+        let place = &rules.location;
+        let schema_pointer = if keyword.is_empty() { place.to_string() } else { format!("{place}/{keyword}") };
+        let violation = Violation {
+            pointer: self.view.pointer(at),
+            schema_pointer,
+            expected: expected(),
+            found: shown(self.view, at),
+        };
+        self.violations.push(violation);
+        Ok(())
+    }
+
+    fn unevaluated(&mut self, rules: &'s Subschema, at: usize, first_mark: usize) -> Checked {
+        let (id, children): (SubschemaId, Vec<usize>) =
+            match (self.view.kind(at), rules.unevaluated_items, rules.unevaluated_properties) {
+                (ValueKind::Array, Some(id), _) => (id, self.view.children(at).collect()),
+                (ValueKind::Object, _, Some(id)) => (id, self.view.members(at).map(|(_, value)| value).collect()),
+                _ => return Ok(()),
+            };
+        let mut evaluated = self.marks[first_mark..].to_vec();
+        evaluated.sort_unstable();
+        self.spend(children.len() + evaluated.len())?;
+        for child in children {
+            if evaluated.binary_search(&child).is_err() {
+                self.descend(id, child)?;
+                self.mark(child);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value as an error shows it.
+fn shown(view: ValueView<'_>, at: usize) -> String {
+    let raw = view.raw(at);
+    match raw.char_indices().nth(SHOWN_MAX) {
+        Some((cut, _)) => format!("{}…", &raw[..cut]),
+        None => raw.to_owned(),
+    }
+}

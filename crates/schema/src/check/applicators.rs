@@ -1,0 +1,71 @@
+//! Schemas that apply to the same value.
+
+use super::{Check, Checked};
+use crate::ids::SubschemaId;
+use crate::subschema::{Applicator, DynamicRef, Subschema};
+
+impl<'s> Check<'s, '_> {
+    pub(super) fn applied(&mut self, rules: &Subschema, applied: &'s Applicator, at: usize) -> Checked {
+        match applied {
+            Applicator::Ref(id) => self.apply(*id, at),
+            Applicator::DynamicRef(dynamic) => self.apply(self.target(dynamic), at),
+            Applicator::All(list) => list.iter().try_for_each(|id| self.apply(*id, at)),
+            Applicator::Any(list) => self.any(rules, list, at),
+            Applicator::One(list) => self.one(rules, list, at),
+            Applicator::Not(id) => self.not(rules, *id, at),
+            Applicator::If { condition, then, otherwise } => {
+                let next = if self.holds(*condition, at)? { then } else { otherwise };
+                next.map_or(Ok(()), |id| self.apply(id, at))
+            }
+        }
+    }
+
+    fn target(&self, dynamic: &DynamicRef) -> SubschemaId {
+        let candidate = |resource| dynamic.candidates.iter().find(|(other, _)| other == resource).map(|(_, id)| *id);
+        self.scope.iter().find_map(candidate).unwrap_or(dynamic.otherwise)
+    }
+
+    fn any(&mut self, rules: &Subschema, list: &[SubschemaId], at: usize) -> Checked {
+        let mut is_any = false;
+        for id in list {
+            is_any |= self.holds(*id, at)?;
+            if is_any && !self.marking {
+                return Ok(());
+            }
+        }
+        if is_any {
+            Ok(())
+        } else {
+            self.fail(rules, "anyOf", at, || format!("one of {} schemas to take it", list.len()))
+        }
+    }
+
+    fn one(&mut self, rules: &Subschema, list: &[SubschemaId], at: usize) -> Checked {
+        let mut first = None;
+        for (index, id) in list.iter().enumerate() {
+            if !self.holds(*id, at)? {
+                continue;
+            }
+            if let Some(first) = first.replace(index) {
+                let both = || format!("one of {} schemas to take it; numbers {first} and {index} both do", list.len());
+                return self.fail(rules, "oneOf", at, both);
+            }
+        }
+        if first.is_some() {
+            return Ok(());
+        }
+        self.fail(rules, "oneOf", at, || format!("one of {} schemas to take it; none does", list.len()))
+    }
+
+    fn not(&mut self, rules: &Subschema, id: SubschemaId, at: usize) -> Checked {
+        let (first_mark, marking) = (self.marks.len(), self.marking);
+        let holds = self.holds(id, at)?;
+        self.marks.truncate(first_mark);
+        self.marking = marking;
+        if holds {
+            self.fail(rules, "not", at, || "a value that the schema in `not` refuses".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Schemas that refer to each other without going down into the document: round in a circle they would never end, and through
+//! too many they would take too much of the stack.
+
+use event::limits::SCHEMA_CHAIN_MAX;
+
+use super::ids::SubschemaId;
+use super::subschema::{Applicator, DependentNeeds, Subschema};
+
+/// # Errors
+/// Some rules that stand in a circle or in too long a chain, and why not.
+pub(super) fn check(rules: &[Subschema]) -> Result<(), (SubschemaId, String)> {
+    let mut walk = Walk { rules, heights: vec![Height::Unknown; rules.len()] };
+    (0..rules.len()).try_for_each(|start| walk.from(SubschemaId(start)))
+}
+
+struct Walk<'r> {
+    rules: &'r [Subschema],
+    heights: Vec<Height>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Height {
+    Unknown,
+    /// It is being looked at.
+    Open,
+    /// So many schemas follow each other from here.
+    Known(usize),
+}
+
+impl Walk<'_> {
+    /// Without recursion: the chains that are looked for are just those that are too long.
+    fn from(&mut self, start: SubschemaId) -> Result<(), (SubschemaId, String)> {
+        let mut stack = vec![start];
+        while let Some(id) = stack.last().copied() {
+            let next = following(&self.rules[id.0]);
+            if self.heights[id.0] == Height::Unknown {
+                self.heights[id.0] = Height::Open;
+                for other in &next {
+                    match self.heights[other.0] {
+                        Height::Unknown => stack.push(*other),
+                        Height::Open => {
+                            return Err((
+                                *other,
+                                "the schema refers to itself without going down into the document".into(),
+                            ));
+                        }
+                        Height::Known(_) => {}
+                    }
+                }
+                continue;
+            }
+            stack.pop();
+            if self.heights[id.0] == Height::Open {
+                let below = next.iter().map(|other| match self.heights[other.0] {
+                    Height::Known(height) => height,
+                    _ => 0,
+                });
+                let height = 1 + below.max().unwrap_or(0);
+                if height > SCHEMA_CHAIN_MAX {
+                    let message = format!("more than {SCHEMA_CHAIN_MAX} schemas refer to each other in a row");
+                    return Err((id, message));
+                }
+                self.heights[id.0] = Height::Known(height);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rules that are followed for the same value. Where a dynamic reference leads is known only then: its depth is bounded there.
+fn following(rules: &Subschema) -> Vec<SubschemaId> {
+    let mut next = Vec::new();
+    for applied in &rules.applied {
+        match applied {
+            Applicator::Ref(id) | Applicator::Not(id) => next.push(*id),
+            Applicator::DynamicRef(_) => {}
+            Applicator::All(list) | Applicator::Any(list) | Applicator::One(list) => next.extend(list),
+            Applicator::If { condition, then, otherwise } => {
+                next.push(*condition);
+                next.extend(then.iter().chain(otherwise));
+            }
+        }
+    }
+    let dependents = rules.object.iter().flat_map(|object| &object.dependents);
+    next.extend(dependents.filter_map(|dependent| match dependent.needs {
+        DependentNeeds::Subschema(id) => Some(id),
+        DependentNeeds::Members(_) => None,
+    }));
+    next
+}

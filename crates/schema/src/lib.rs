@@ -1,0 +1,143 @@
+//! JSON Schema: whether a payload is what its type wants, and else all that is wrong with it.
+//!
+//! A schema is compiled once, with every document that it refers to: nothing is fetched. A check reads the payload once, converts no
+//! number, and never takes more than [`event::limits::SCHEMA_STEPS_MAX`] steps. `docs/schemas.md` says what is
+//! there, and where it differs from other validators; why this is no crate of others, `docs/decisions/011-schemas.md`.
+
+mod check;
+mod compile;
+mod cycle;
+mod draft;
+mod ecma_pattern;
+mod equal;
+mod error;
+mod format;
+mod ids;
+mod number;
+mod property_map;
+mod registry;
+mod subschema;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod uri;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use json::{ValueIndex, ValueView};
+
+pub use ecma_pattern::SchemaPattern;
+pub use error::{Fault, InvalidSchema, Violation, Violations};
+pub use format::StringFormat;
+pub use ids::{ResourceId, SubschemaId};
+pub use number::{Divisor, NumberLiteral, is_plain_number};
+pub use property_map::{Property, PropertyMap};
+pub use subschema::{
+    AllowedTypes, Applicator, ArrayRules, Bound, BoundSide, CompiledSchema, ContainsRule, CountRange, DependentNeeds,
+    DependentRule, DynamicRef, EnumValues, NumberRules, ObjectRules, StringRules, Subschema, TYPE_NAMES,
+};
+
+/// Documents by the names by which schemas may refer to them.
+pub type Documents = BTreeMap<String, String>;
+
+/// How a schema is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct SchemaOptions<'d> {
+    /// What it may refer to.
+    pub documents: &'d Documents,
+    /// Whether `format` is asserted, or says nothing.
+    pub formats: bool,
+}
+
+/// A compiled schema.
+pub struct Schema {
+    compiled: CompiledSchema,
+    text: String,
+    remarks: Vec<InvalidSchema>,
+}
+
+/// What is to be remarked on a name in a schema, if anything.
+pub type Remark = fn(name: &str) -> Option<String>;
+
+impl Schema {
+    /// Compiles a schema. `name` is what its references lead from, and what mistakes name it by.
+    ///
+    /// # Errors
+    /// Every mistake in it, up to a limit.
+    pub fn compile(name: &str, text: &str, options: &SchemaOptions<'_>) -> Result<Self, Vec<InvalidSchema>> {
+        Self::compile_with_remarks(name, text, options, |_| None)
+    }
+
+    /// The same, with remarks on names in the schema: see [`Schema::remarks`].
+    ///
+    /// # Errors
+    /// As [`Schema::compile`].
+    pub fn compile_with_remarks(
+        name: &str,
+        text: &str,
+        options: &SchemaOptions<'_>,
+        remark: Remark,
+    ) -> Result<Self, Vec<InvalidSchema>> {
+        let (compiled, remarks) = compile::compile(name, text, options, remark)?;
+        Ok(Self { compiled, text: text.to_owned(), remarks })
+    }
+
+    /// Checks a payload, which must have passed [`json::check`]: of another text anything may be said.
+    ///
+    /// # Errors
+    /// All that is wrong with it, up to a limit.
+    pub fn check(&self, payload: &str) -> Result<(), Violations> {
+        let mut values = ValueIndex::default();
+        let (view, mut steps) = (values.read(payload), usize::MAX);
+        self.check_within(view, &mut steps).map_err(|fault| match fault {
+            Fault::Wrong(violations) => violations,
+            Fault::OutOfSteps => check::too_much(view, "steps"),
+        })
+    }
+
+    /// The same of a payload whose values were read, with the steps that there are, of which it takes those that it needs: about
+    /// 20 ns each.
+    ///
+    /// # Errors
+    /// As [`Schema::check`], or these steps don't suffice, and are fewer than it may take.
+    pub fn check_within(&self, payload: ValueView<'_>, steps: &mut usize) -> Result<(), Fault> {
+        check::check(&self.compiled, payload, steps)
+    }
+
+    /// What was remarked on names in it, at most as many remarks as there may be mistakes.
+    #[must_use]
+    pub fn remarks(&self) -> &[InvalidSchema] {
+        &self.remarks
+    }
+
+    /// Its subschemas, for tools that analyse them.
+    #[must_use]
+    pub const fn compiled(&self) -> &CompiledSchema {
+        &self.compiled
+    }
+
+    /// The names of the documents that it refers to.
+    pub fn documents(&self) -> impl Iterator<Item = &str> {
+        self.compiled.documents.iter().map(String::as_str)
+    }
+
+    /// The schema as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema").field("rules", &self.compiled.subschemas.len()).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests against the pages and the official suite.
+
+mod schema_suite;
+mod schemas;

@@ -1,0 +1,20 @@
+//! Questions about schemas that no event asks: what samples have in common, what a newer schema would refuse, which places no
+//! event can have, and which keywords are misspelt.
+//!
+//! The commands and the check of a configuration use this crate. The path of an event doesn't.
+
+mod compat;
+mod equivalence;
+mod infer;
+mod member_rules;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod typos;
+mod unreachable;
+
+pub use compat::{Difference, differences};
+pub use infer::Samples;
+pub use steps::unreachable_steps;
+pub use typos::misspelt_keyword;
+pub use unreachable::{Reachability, Unreachable};

@@ -1,0 +1,331 @@
+//! What a schema never takes: members of objects that it closes, elements that it forbids, and parts of what has none.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use json::ValueKind;
+use json::pointer::PointerStep;
+use schema::CompiledSchema;
+use schema::{AllowedTypes, Applicator, ArrayRules, DependentNeeds, Subschema, SubschemaId};
+
+use crate::member_rules::member_rules;
+
+/// Why nothing stands at the end of some steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// How many of the steps lead to a value: the next one doesn't.
+    pub(super) at: usize,
+    pub(super) why: Why,
+    /// Names that can stand in the place of the step.
+    pub(super) known: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It was taken away.
+    Gone,
+    /// The value has no such part.
+    Closed,
+    /// The value has no parts: what it is, in words.
+    Kind(String),
+}
+
+/// Values and alternatives within each other that are followed: each takes stack.
+const DEPTH_MAX: usize = 300;
+
+/// Looks at rules, as long as there is something left to spend. When there isn't, everything counts as possible.
+pub(super) struct Look<'s> {
+    compiled: &'s CompiledSchema,
+    left: usize,
+    depth: usize,
+}
+
+impl<'s> Look<'s> {
+    pub(super) const fn new(compiled: &'s CompiledSchema, left: usize) -> Self {
+        Self { compiled, left, depth: 0 }
+    }
+
+    pub(super) const fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Whether it was given up: then nothing that was found is certain.
+    pub(super) const fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
+    fn spend(&mut self, count: usize) -> bool {
+        self.left = self.left.saturating_sub(count);
+        self.left > 0
+    }
+
+    /// Why a value that all of these take has nothing behind these steps, if that is certain.
+    pub(super) fn fault(&mut self, ids: &[SubschemaId], steps: &[PointerStep], at: usize) -> Option<Fault> {
+        self.fault_of(&[], ids, steps, at)
+    }
+
+    /// The same for all of `base` and `ids`, where the alternatives of `base` are looked at already.
+    fn fault_of(
+        &mut self,
+        base: &[SubschemaId],
+        ids: &[SubschemaId],
+        steps: &[PointerStep],
+        at: usize,
+    ) -> Option<Fault> {
+        let (step, rest) = steps.split_first()?;
+        if self.depth >= DEPTH_MAX {
+            self.left = 0;
+        }
+        if self.is_spent() {
+            return None;
+        }
+        self.depth += 1;
+        let all = if base.is_empty() { self.together(ids) } else { self.together(&[base, ids].concat()) };
+        let below = (self.members(&all, step), self.elements(&all, step));
+        let fault = match below {
+            (None, None) => Some(self.fault_at(&all, at)),
+            (Some(below), None) | (None, Some(below)) => self.fault_of(&[], &below, rest, at + 1),
+            (Some(member), Some(element)) => {
+                let fault = self.fault_of(&[], &member, rest, at + 1);
+                fault.filter(|_| self.fault_of(&[], &element, rest, at + 1).is_some())
+            }
+        };
+        let fault = fault.or_else(|| self.fault_of_alternatives(&all, ids, steps, at));
+        self.depth -= 1;
+        fault.filter(|_| !self.is_spent())
+    }
+
+    /// One of the alternatives holds: where none of them has such a place, there is none.
+    fn fault_of_alternatives(
+        &mut self,
+        all: &[SubschemaId],
+        ids: &[SubschemaId],
+        steps: &[PointerStep],
+        at: usize,
+    ) -> Option<Fault> {
+        let compiled = self.compiled;
+        let own = self.together(ids);
+        let applied = own.iter().flat_map(|id| &compiled[*id].applied);
+        for branches in applied.filter_map(alternatives) {
+            let mut first = None;
+            let mut known = Vec::new();
+            let has_none = branches.iter().all(|branch| {
+                if !self.spend(1) {
+                    return false;
+                }
+                let Some(fault) = self.fault_of(all, &[*branch], steps, at) else { return false };
+                known.extend(fault.known.iter().cloned());
+                first.get_or_insert(fault);
+                true
+            });
+            if let Some(fault) = first.filter(|_| has_none) {
+                return Some(Fault { known, ..fault });
+            }
+        }
+        None
+    }
+
+    /// The rules of what stands behind a step, where the value is an object, or an array, and not either.
+    pub(super) fn below(&mut self, ids: &[SubschemaId], step: &PointerStep) -> Option<Vec<SubschemaId>> {
+        let all = self.together(ids);
+        match (self.members(&all, step), self.elements(&all, step)) {
+            (Some(below), None) | (None, Some(below)) => Some(below),
+            _ => None,
+        }
+    }
+
+    pub(super) fn may_be_array(&mut self, ids: &[SubschemaId]) -> bool {
+        let all = self.together(ids);
+        self.is_spent() || self.takes(&all, ValueKind::Array)
+    }
+
+    /// These rules, and those that hold with them whatever the value is.
+    fn together(&mut self, ids: &[SubschemaId]) -> Vec<SubschemaId> {
+        // Most often it is one that holds alone.
+        if let [id] = ids
+            && self.compiled[*id].applied.is_empty()
+        {
+            return if self.spend(1) { vec![*id] } else { Vec::new() };
+        }
+        let (mut all, mut next) = (BTreeSet::new(), ids.to_vec());
+        while let Some(id) = next.pop() {
+            if !self.spend(1) {
+                break;
+            }
+            if !all.insert(id) {
+                continue;
+            }
+            for applied in &self.compiled[id].applied {
+                match applied {
+                    Applicator::Ref(other) => next.push(*other),
+                    Applicator::All(others) => next.extend(others),
+                    _ => {}
+                }
+            }
+        }
+        all.into_iter().collect()
+    }
+
+    fn takes(&mut self, all: &[SubschemaId], kind: ValueKind) -> bool {
+        let first = if kind == ValueKind::Object { '{' } else { '[' };
+        rules(self.compiled, all).all(|rules| {
+            let listed = rules.values.as_ref().map(|values| &values.others);
+            let is_listed = listed.is_none_or(|others| {
+                self.spend(others.len());
+                others.iter().any(|value| value.text().starts_with(first))
+            });
+            rules.allowed.takes(kind) && is_listed
+        })
+    }
+
+    fn is_never(&mut self, ids: &[SubschemaId]) -> bool {
+        let all = self.together(ids);
+        rules(self.compiled, &all).any(|rules| rules.is_false)
+    }
+
+    /// What the member of a name must be; nothing where there is never one.
+    fn members(&mut self, all: &[SubschemaId], step: &PointerStep) -> Option<Vec<SubschemaId>> {
+        if !self.takes(all, ValueKind::Object) {
+            return None;
+        }
+        let mut said = Vec::new();
+        for rules in rules(self.compiled, all) {
+            if let Some(object) = &rules.object {
+                if object.count.max == 0 {
+                    return None;
+                }
+                self.spend(object.patterns.len());
+                said.extend(member_rules(object, &step.name));
+            }
+            if let Some(id) = rules.unevaluated_properties
+                && !self.may_evaluate(rules, &|rules| evaluates_member(rules, &step.name))
+            {
+                said.push(id);
+            }
+        }
+        (!self.is_never(&said)).then_some(said)
+    }
+
+    /// What the element must be; nothing where there is never one.
+    fn elements(&mut self, all: &[SubschemaId], step: &PointerStep) -> Option<Vec<SubschemaId>> {
+        let index = step.index.filter(|_| self.takes(all, ValueKind::Array))?;
+        let mut said = Vec::new();
+        for rules in rules(self.compiled, all) {
+            if let Some(array) = &rules.array {
+                if array.count.max <= index {
+                    return None;
+                }
+                said.extend(array.prefix.get(index).copied().or(array.rest));
+            }
+            if let Some(id) = rules.unevaluated_items
+                && !self.may_evaluate(rules, &|rules| evaluates_element(rules, index))
+            {
+                said.push(id);
+            }
+        }
+        (!self.is_never(&said)).then_some(said)
+    }
+
+    /// Whether any rules that may hold for the same value see to a part of it, so that it isn't unevaluated.
+    fn may_evaluate(&mut self, rules: &'s Subschema, evaluates: &dyn Fn(&Subschema) -> bool) -> bool {
+        if evaluates(rules) {
+            return true;
+        }
+        let (mut met, mut next) = (BTreeSet::new(), vec![rules]);
+        while let Some(rules) = next.pop() {
+            let patterns = rules.object.as_ref().map_or(0, |object| object.patterns.len());
+            let Some(following) = in_place(rules).filter(|_| self.spend(1 + patterns)) else { return true };
+            for id in following.into_iter().filter(|id| met.insert(*id)) {
+                let rules = &self.compiled[id];
+                let sees_to_all = rules.unevaluated_properties.is_some() || rules.unevaluated_items.is_some();
+                if sees_to_all || evaluates(rules) {
+                    return true;
+                }
+                next.push(rules);
+            }
+        }
+        false
+    }
+
+    fn fault_at(&mut self, all: &[SubschemaId], at: usize) -> Fault {
+        let has_parts = self.takes(all, ValueKind::Object) || self.takes(all, ValueKind::Array);
+        if !has_parts {
+            return Fault { at, why: Why::Kind(self.kinds(all)), known: Vec::new() };
+        }
+        let objects = || rules(self.compiled, all).filter_map(|rules| rules.object.as_deref());
+        let named: Vec<(String, Vec<SubschemaId>)> = objects()
+            .flat_map(|object| &object.members)
+            .filter_map(|member| Some((member.name.to_string(), vec![member.rules?])))
+            .collect();
+        let known = named.into_iter().filter(|(_, ids)| !self.is_never(ids)).map(|(name, _)| name);
+        Fault { at, why: Why::Closed, known: known.collect() }
+    }
+
+    /// What a value is that has no parts, in words.
+    fn kinds(&self, all: &[SubschemaId]) -> String {
+        if rules(self.compiled, all).any(|rules| rules.values.is_some()) {
+            return "one of a few values".to_owned();
+        }
+        let all_take =
+            |takes: &dyn Fn(AllowedTypes) -> bool| rules(self.compiled, all).all(|rules| takes(rules.allowed));
+        let takes = |kind: ValueKind| all_take(&|allowed| allowed.takes(kind));
+        let takes_integers = all_take(&|allowed| allowed.takes(ValueKind::Number) || allowed.takes_integers());
+        let names = [
+            (takes(ValueKind::Null), "null"),
+            (takes(ValueKind::Boolean), "a boolean"),
+            (takes(ValueKind::Number), "a number"),
+            (takes_integers && !takes(ValueKind::Number), "an integer"),
+            (takes(ValueKind::Text), "a string"),
+        ];
+        let names: Vec<_> = names.into_iter().filter(|(is_one, _)| *is_one).map(|(_, name)| name).collect();
+        if names.is_empty() { "nothing that has parts".to_owned() } else { names.join(" or ") }
+    }
+}
+
+fn rules<'s>(compiled: &'s CompiledSchema, all: &[SubschemaId]) -> impl Iterator<Item = &'s Subschema> {
+    all.iter().map(|id| &compiled[*id])
+}
+
+/// Rules of which one holds.
+fn alternatives(applied: &Applicator) -> Option<Cow<'_, [SubschemaId]>> {
+    match applied {
+        Applicator::Any(branches) | Applicator::One(branches) => Some(branches.into()),
+        Applicator::If { then: Some(then), otherwise: Some(otherwise), .. } => Some(vec![*then, *otherwise].into()),
+        _ => None,
+    }
+}
+
+fn evaluates_member(rules: &Subschema, name: &str) -> bool {
+    rules.object.as_deref().is_some_and(|object| !member_rules(object, name).is_empty())
+}
+
+fn evaluates_element(rules: &Subschema, index: usize) -> bool {
+    rules.array.as_deref().is_some_and(|array: &ArrayRules| {
+        let contains = array.contains.as_ref().is_some_and(|contains| contains.marks);
+        index < array.prefix.len() || array.rest.is_some() || contains
+    })
+}
+
+/// The rules that may hold for the same value; nothing where that is known only on the way.
+fn in_place(rules: &Subschema) -> Option<Vec<SubschemaId>> {
+    let mut next = Vec::new();
+    for applied in &rules.applied {
+        match applied {
+            Applicator::Ref(id) => next.push(*id),
+            Applicator::DynamicRef(_) => return None,
+            Applicator::All(list) | Applicator::Any(list) | Applicator::One(list) => next.extend(list),
+            Applicator::If { condition, then, otherwise } => {
+                next.push(*condition);
+                next.extend(then.iter().chain(otherwise));
+            }
+            // What it evaluates doesn't count.
+            Applicator::Not(_) => {}
+        }
+    }
+    let dependents = rules.object.iter().flat_map(|object| &object.dependents);
+    next.extend(dependents.filter_map(|dependent| match dependent.needs {
+        DependentNeeds::Subschema(id) => Some(id),
+        DependentNeeds::Members(_) => None,
+    }));
+    Some(next)
+}

@@ -1,0 +1,256 @@
+//! Times by a pattern, in the notation of `strftime`.
+
+use event::calendar::{Civil, SECOND, second_of_day};
+
+use super::{NO_OFFSET, Zone};
+
+/// A pattern such as `%d.%m.%Y %H:%M:%S`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimePattern {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// A character that stands there; a blank is as many as there are.
+    Is(char),
+    Year,
+    ShortYear,
+    Month,
+    MonthName,
+    Day,
+    DayOfYear,
+    /// Of a week, which nobody needs.
+    DayName,
+    Hour,
+    Hour12,
+    Half,
+    Minute,
+    Second,
+    Fraction,
+    Offset,
+    Unix,
+}
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// What was read so far.
+#[derive(Default)]
+struct Read {
+    year: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
+    day_of_year: Option<i64>,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    microsecond: i64,
+    is_afternoon: Option<bool>,
+    offset: Option<i64>,
+    unix: Option<i64>,
+}
+
+impl TimePattern {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (mut parts, mut characters) = (Vec::new(), text.chars());
+        while let Some(character) = characters.next() {
+            if character != '%' {
+                parts.push(Part::Is(character));
+                continue;
+            }
+            let letter = characters.next().unwrap_or(' ');
+            parts.extend_from_slice(parts_of(letter).ok_or_else(|| {
+                format!("has `%{letter}`; known are %Y %y %m %b %d %e %j %a %H %I %p %M %S %f %z %s %F %T and %%")
+            })?);
+        }
+        let has = |part| parts.contains(&part);
+        let has_year = has(Part::Year) || has(Part::ShortYear);
+        let has_month = has(Part::Month) || has(Part::MonthName);
+        let has_date = has_year && (has(Part::DayOfYear) || (has_month && has(Part::Day)));
+        if has_date || has(Part::Unix) {
+            return Ok(Self { parts });
+        }
+        Err("says no date: it needs %Y, %m and %d, or %s".to_owned())
+    }
+
+    /// Microseconds since 1970.
+    pub(super) fn read(&self, text: &str, zone: Option<Zone>) -> Result<i64, String> {
+        let (mut read, mut rest) = (Read::default(), text);
+        for part in &self.parts {
+            rest = part.read(rest, &mut read).ok_or("the value doesn't have the form of the format")?;
+        }
+        if !rest.trim().is_empty() {
+            return Err("the value goes on where the format ends".to_owned());
+        }
+        let Some(zone) = read.zone(zone) else { return Err(NO_OFFSET.to_owned()) };
+        read.time(zone).ok_or_else(|| "there is no such day or hour".to_owned())
+    }
+}
+
+fn parts_of(letter: char) -> Option<&'static [Part]> {
+    Some(match letter {
+        'Y' => &[Part::Year],
+        'y' => &[Part::ShortYear],
+        'm' => &[Part::Month],
+        'b' | 'B' | 'h' => &[Part::MonthName],
+        'd' | 'e' => &[Part::Day],
+        'j' => &[Part::DayOfYear],
+        'a' | 'A' => &[Part::DayName],
+        'H' | 'k' => &[Part::Hour],
+        'I' | 'l' => &[Part::Hour12],
+        'p' | 'P' => &[Part::Half],
+        'M' => &[Part::Minute],
+        'S' => &[Part::Second],
+        'f' => &[Part::Fraction],
+        'z' | 'Z' => &[Part::Offset],
+        's' => &[Part::Unix],
+        'F' => &[Part::Year, Part::Is('-'), Part::Month, Part::Is('-'), Part::Day],
+        'T' => &[Part::Hour, Part::Is(':'), Part::Minute, Part::Is(':'), Part::Second],
+        '%' => &[Part::Is('%')],
+        _ => return None,
+    })
+}
+
+impl Part {
+    /// Reads this part; what is left of the text.
+    fn read<'t>(self, text: &'t str, read: &mut Read) -> Option<&'t str> {
+        let blanks = || text.trim_start();
+        let number = |most| read_digits(blanks(), most);
+        let (value, rest) = match self {
+            Self::Is(' ') => return Some(blanks()),
+            Self::Is(character) => return text.strip_prefix(character),
+            Self::DayName => return Some(blanks().trim_start_matches(char::is_alphabetic)),
+            Self::Fraction => {
+                let (microsecond, rest) = read_microseconds(text.strip_prefix(['.', ',']).unwrap_or(text));
+                read.microsecond = microsecond;
+                return Some(rest);
+            }
+            Self::Offset => {
+                let (minutes, rest) = read_offset(blanks())?;
+                read.offset = Some(minutes);
+                return Some(rest);
+            }
+            Self::Half => {
+                let (half, rest) = blanks().split_at_checked(2)?;
+                read.is_afternoon = Some(half.eq_ignore_ascii_case("pm"));
+                return (half.eq_ignore_ascii_case("pm") || half.eq_ignore_ascii_case("am")).then_some(rest);
+            }
+            Self::MonthName => {
+                let (month, rest) = read_month(blanks())?;
+                read.month = Some(month);
+                return Some(rest);
+            }
+            Self::Year => number(4)?,
+            Self::DayOfYear => number(3)?,
+            Self::Unix => number(15)?,
+            _ => number(2)?,
+        };
+        match self {
+            Self::Year => read.year = Some(value),
+            // As POSIX has it.
+            Self::ShortYear => read.year = Some(if value < 69 { 2000 + value } else { 1900 + value }),
+            Self::Month => read.month = Some(value),
+            Self::Day => read.day = Some(value),
+            Self::DayOfYear => read.day_of_year = Some(value),
+            Self::Hour | Self::Hour12 => read.hour = value,
+            Self::Minute => read.minute = value,
+            Self::Second => read.second = value,
+            _ => read.unix = Some(value),
+        }
+        Some(rest)
+    }
+}
+
+impl Read {
+    /// The zone that the text says, or else the given one. Units since 1970 need none.
+    fn zone(&self, given: Option<Zone>) -> Option<Zone> {
+        let said = self.offset.map(|minutes| Zone { minutes });
+        said.or(given).or(self.unix.map(|_| Zone::UTC))
+    }
+
+    fn time(&self, zone: Zone) -> Option<i64> {
+        if let Some(unix) = self.unix {
+            return unix.checked_mul(SECOND)?.checked_add(self.microsecond);
+        }
+        let hour = match self.is_afternoon {
+            Some(_) if !(1..=12).contains(&self.hour) => return None,
+            Some(is_afternoon) => self.hour % 12 + if is_afternoon { 12 } else { 0 },
+            None => self.hour,
+        };
+        let second = second_of_day(hour, self.minute, self.second)?;
+        let civil = match self.day_of_year {
+            Some(day) => Civil::of_day(self.year?, day, second)?,
+            None => Civil::new(self.year?, self.month?, self.day?, second)?,
+        };
+        Some(zone.to_utc(civil.time() + self.microsecond))
+    }
+}
+
+/// A number of digits alone.
+pub(super) fn digits(text: &str) -> Option<i64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { text.parse().ok() } else { None }
+}
+
+/// The number with which the text begins, of at most so many digits, and what follows.
+fn read_digits(text: &str, most: usize) -> Option<(i64, &str)> {
+    let count = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    Some((digits(&text[..count])?, &text[count..]))
+}
+
+/// `.25` in microseconds, and what follows; without a point and a digit it is nothing.
+pub(super) fn read_fraction(text: &str) -> (i64, &str) {
+    match text.strip_prefix(['.', ',']).filter(|fraction| fraction.starts_with(|first: char| first.is_ascii_digit())) {
+        Some(fraction) => read_microseconds(fraction),
+        None => (0, text),
+    }
+}
+
+/// The digits behind the point of a second, and what follows.
+fn read_microseconds(text: &str) -> (i64, &str) {
+    let count = text.bytes().take_while(u8::is_ascii_digit).count();
+    let digits = text.bytes().take(count).chain(std::iter::repeat(b'0'));
+    let microseconds = digits.take(6).fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    (microseconds, &text[count..])
+}
+
+/// `Z`, `+01:00`, `+0100` or `+01` in minutes, and what follows.
+pub(super) fn read_offset(text: &str) -> Option<(i64, &str)> {
+    for name in ["Z", "z", "UTC", "GMT"] {
+        if let Some(rest) = text.strip_prefix(name) {
+            return Some((0, rest));
+        }
+    }
+    let sign = match text.as_bytes().first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let two = |text: &str| text.get(..2).and_then(digits);
+    let (hours, rest) = (two(&text[1..])?, &text[3..]);
+    let after_colon = rest.strip_prefix(':').unwrap_or(rest);
+    let (minutes, rest) = two(after_colon).map_or((0, rest), |minutes| (minutes, &after_colon[2..]));
+    (hours < 24 && minutes < 60).then_some((sign * (hours * 60 + minutes), rest))
+}
+
+/// A month's name, in full or its first three letters.
+fn read_month(text: &str) -> Option<(i64, &str)> {
+    let name: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
+    let lower = name.to_ascii_lowercase();
+    let month =
+        MONTHS.iter().zip(1..).find(|(month, _)| **month == lower || (lower.len() == 3 && month.starts_with(&lower)));
+    month.map(|(_, number)| (number, &text[name.len()..]))
+}

@@ -1,0 +1,289 @@
+//! What `dedupe` remembers: the values that it has seen lately, as far as it has room.
+//!
+//! A value is kept only when its event is stored. Until then it is known to its own request, and to no other: what was
+//! never stored can't have anything left out. Where it turns out later that something wasn't stored, nobody knows which values that
+//! had: then an epoch ends, and what was kept by requests of one that has ended is known to nobody any more.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+/// How much later than a request a value may have been seen, in microseconds. Requests are dated when their heads come, and bodies
+/// may take their time. What was seen later than that was dated by a clock that has been put back since: its time would be over only
+/// when the clock is there again.
+const AHEAD_MAX: i64 = 60_000_000;
+
+/// What the steps of one transform remember, as one request sees it: what was kept, and what its own events have.
+#[derive(Debug, Default)]
+pub struct Windows {
+    kept: Option<Arc<Kept>>,
+    /// In which the request began.
+    epoch: u64,
+    /// Values of this request, in their order.
+    own: Vec<Seen>,
+    own_keys: HashSet<(usize, u128)>,
+    /// One of them came again since somebody asked.
+    has_leant: bool,
+}
+
+/// A moment in the life of [`Windows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowMark(usize);
+
+/// How long, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) microseconds: i64,
+    pub(super) values: usize,
+}
+
+/// What all requests see. A lock is held for one value.
+#[derive(Debug)]
+struct Kept {
+    seed: u64,
+    windows: Vec<Arc<Mutex<Window>>>,
+}
+
+#[derive(Debug)]
+struct Window {
+    bounds: Bounds,
+    /// When each was seen, and in which epoch.
+    seen: HashMap<u128, (i64, u64)>,
+    /// Which came when. A value whose time was over before it came again stands here twice.
+    order: VecDeque<(u128, i64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    window: usize,
+    key: u128,
+    at: i64,
+}
+
+impl Windows {
+    /// `seed` must be random: who knows it can make a value that is taken for another one.
+    pub(super) fn new(seed: u64, bounds: impl Iterator<Item = Bounds>) -> Self {
+        let window = |bounds| Arc::new(Mutex::new(Window { bounds, seen: HashMap::new(), order: VecDeque::new() }));
+        let windows: Vec<_> = bounds.map(window).collect();
+        // Most transforms remember nothing: theirs cost no allocation, however often they are made.
+        let kept = (!windows.is_empty()).then(|| Arc::new(Kept { seed, windows }));
+        Self { kept, ..Self::default() }
+    }
+
+    /// The same for another request, which begins in this epoch.
+    #[must_use]
+    pub fn for_request(&self, epoch: u64) -> Self {
+        Self { kept: self.kept.clone(), epoch, ..Self::default() }
+    }
+
+    /// These, with the first `count` of `before` in the place of their own: what the one sees from now on, the other does too.
+    #[must_use]
+    pub fn sharing(&self, before: &Self, count: usize) -> Self {
+        let (Some(own), Some(known)) = (&self.kept, &before.kept) else { return self.for_request(self.epoch) };
+        let shared = known.windows.iter().take(count);
+        let windows = shared.chain(own.windows.iter().skip(count)).take(own.windows.len()).cloned().collect();
+        // Values are known by their hashes: what was seen before is found only with the seed of before.
+        Self { kept: Some(Arc::new(Kept { seed: known.seed, windows })), ..Self::default() }
+    }
+
+    /// Whether, since this was last asked, a value was one that this request itself has had.
+    pub const fn has_leant(&mut self) -> bool {
+        std::mem::replace(&mut self.has_leant, false)
+    }
+
+    /// What is remembered up to now of this request.
+    #[must_use]
+    pub const fn mark(&self) -> WindowMark {
+        WindowMark(self.own.len())
+    }
+
+    /// Forgets what this request has had since.
+    pub fn forget_since(&mut self, mark: WindowMark) {
+        for seen in self.own.split_off(mark.0.min(self.own.len())) {
+            self.own_keys.remove(&(seen.window, seen.key));
+        }
+    }
+
+    /// The events of this request are stored, or will be if anything is: all requests see what they have.
+    pub fn keep(&mut self) {
+        for Seen { window, key, at } in self.own.drain(..) {
+            let kept = self.kept.as_ref().and_then(|kept| kept.window(window));
+            kept.into_iter().for_each(|mut window| window.keep(key, (at, self.epoch)));
+        }
+        self.own_keys.clear();
+    }
+
+    /// Whether a window has seen a value; now it has. Without a window of that number, as in a state of another
+    /// transform, nothing was seen.
+    pub(super) fn has_seen(&mut self, window: usize, value: &str, now: i64) -> bool {
+        let Some(all) = &self.kept else { return false };
+        let key = xxh3_128_with_seed(value.as_bytes(), all.seed);
+        let Some(kept) = all.window(window) else { return false };
+        if kept.has(key, (now, self.epoch)) {
+            return true;
+        }
+        if !self.own_keys.insert((window, key)) {
+            self.has_leant = true;
+            return true;
+        }
+        drop(kept);
+        self.own.push(Seen { window, key, at: now });
+        false
+    }
+}
+
+impl Kept {
+    fn window(&self, number: usize) -> Option<MutexGuard<'_, Window>> {
+        self.windows.get(number).map(|window| window.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Window {
+    fn has(&self, key: u128, (now, epoch): (i64, u64)) -> bool {
+        self.seen.get(&key).is_some_and(|(at, kept_in)| self.holds(*at, now) && *kept_in == epoch)
+    }
+
+    /// Whether what was seen at a time still counts.
+    const fn holds(&self, at: i64, now: i64) -> bool {
+        self.oldest(now) <= at && at <= now.saturating_add(AHEAD_MAX)
+    }
+
+    const fn oldest(&self, now: i64) -> i64 {
+        now.saturating_sub(self.bounds.microseconds)
+    }
+
+    fn keep(&mut self, key: u128, (at, epoch): (i64, u64)) {
+        let oldest = self.oldest(at);
+        while self.order.front().is_some_and(|(_, seen)| *seen < oldest) {
+            self.forget_first();
+        }
+        let is_known = self.seen.get(&key).is_some_and(|(seen, kept_in)| self.holds(*seen, at) && *kept_in >= epoch);
+        if is_known {
+            return;
+        }
+        while self.order.len() >= self.bounds.values {
+            self.forget_first();
+        }
+        self.seen.insert(key, (at, epoch));
+        self.order.push_back((key, at));
+    }
+
+    fn forget_first(&mut self) {
+        let Some((key, at)) = self.order.pop_front() else { return };
+        if self.seen.get(&key).is_some_and(|(seen, _)| *seen == at) {
+            self.seen.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn windows(values: usize) -> Windows {
+        Windows::new(7, [Bounds { microseconds: 100, values }].into_iter())
+    }
+
+    #[test]
+    fn a_value_is_seen_until_its_time_is_over() {
+        let mut windows = windows(10);
+        assert!(!windows.has_seen(0, "a", 0));
+        windows.keep();
+        assert!(windows.has_seen(0, "a", 100));
+        assert!(!windows.has_seen(0, "a", 101), "the first time counts, or it would never end");
+        windows.keep();
+        assert!(windows.has_seen(0, "a", 201));
+        assert!(!windows.has_seen(1, "a", 101), "no such window");
+    }
+
+    #[test]
+    fn a_clock_that_is_put_leaves_nothing_out_for_longer_than_the_window() {
+        let hour = 3_600_000_000;
+        let all = windows(10);
+        let stored = |now| {
+            let mut request = all.for_request(0);
+            let is_new = !request.has_seen(0, "a", now);
+            request.keep();
+            is_new
+        };
+        assert!(stored(hour));
+        assert!(stored(0), "put back: by its date it would be left out for an hour");
+        assert!(!stored(0) && !stored(100), "it is dated anew");
+        assert!(stored(101) && !stored(201));
+        assert!(stored(hour + 1), "and put ahead again: its first date is forgotten");
+        assert!(!stored(hour + 101));
+    }
+
+    #[test]
+    fn a_request_that_took_its_time_sees_what_came_meanwhile() {
+        let mut windows = windows(10);
+        assert!(!windows.has_seen(0, "a", AHEAD_MAX));
+        windows.keep();
+        assert!(windows.has_seen(0, "a", 0));
+        assert!(!windows.has_seen(0, "a", -1));
+    }
+
+    #[test]
+    fn the_oldest_make_room() {
+        let mut windows = windows(2);
+        for value in ["a", "b", "c"] {
+            assert!(!windows.has_seen(0, value, 0));
+            windows.keep();
+        }
+        assert!(windows.has_seen(0, "c", 0) && windows.has_seen(0, "b", 0));
+        assert!(!windows.has_seen(0, "a", 0));
+    }
+
+    #[test]
+    fn what_a_request_has_had_since_a_mark_can_be_forgotten() {
+        let mut windows = windows(10);
+        windows.has_seen(0, "a", 0);
+        let mark = windows.mark();
+        windows.has_seen(0, "b", 0);
+        windows.forget_since(mark);
+        assert!(windows.has_seen(0, "a", 0));
+        assert!(!windows.has_seen(0, "b", 0));
+    }
+
+    #[test]
+    fn windows_can_be_shared_with_those_that_take_their_place() {
+        let two = |seed| Windows::new(seed, [Bounds { microseconds: 100, values: 9 }; 2].into_iter());
+        let mut before = two(7);
+        assert!(!before.has_seen(0, "a", 0) && !before.has_seen(1, "b", 0));
+        before.keep();
+        let mut after = two(8).sharing(&before, 1);
+        assert!(after.has_seen(0, "a", 0));
+        assert!(!after.has_seen(1, "b", 0), "the second is new");
+        after.has_seen(0, "c", 0);
+        after.keep();
+        assert!(before.has_seen(0, "c", 0), "who still works with those of before sees it too");
+        assert!(!before.has_seen(1, "c", 0));
+        assert!(!windows(9).sharing(&Windows::default(), 1).has_seen(0, "a", 0));
+    }
+
+    #[test]
+    fn others_see_what_is_kept_and_nothing_else() {
+        let mut first = windows(10);
+        let mut second = first.for_request(0);
+        assert!(!first.has_seen(0, "a", 0));
+        assert!(!second.has_seen(0, "a", 0), "the first may yet be refused");
+        first.keep();
+        assert!(first.for_request(0).has_seen(0, "a", 0));
+    }
+
+    #[test]
+    fn what_was_kept_in_another_epoch_is_not_known() {
+        let all = windows(10);
+        let [mut late, mut other] = [4, 4].map(|epoch| all.for_request(epoch));
+        assert!(!late.has_seen(0, "a", 0) && !other.has_seen(0, "b", 0));
+        late.keep();
+        assert!(!all.for_request(5).has_seen(0, "a", 0), "kept when its epoch had ended already, or shortly before");
+        assert!(all.for_request(4).has_seen(0, "a", 0), "who began in it will hear that it has ended");
+        let mut next = all.for_request(5);
+        assert!(!next.has_seen(0, "b", 0));
+        next.keep();
+        other.keep();
+        assert!(all.for_request(5).has_seen(0, "b", 0), "what comes late takes nothing away");
+    }
+}

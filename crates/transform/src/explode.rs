@@ -1,0 +1,52 @@
+//! One event made several: one for each element of an array.
+
+use std::sync::Arc;
+
+use event::limits::{EXPLODE_MAX, TRANSFORM_BYTES_MAX};
+
+use super::run::{Exploded, Failure, Run, Verdict, failure};
+use json::JsonPointer;
+use json::{parts, text};
+
+/// The array, and where its elements go.
+#[derive(Clone, Debug)]
+pub(super) struct Explode {
+    pub(super) at: JsonPointer,
+    pub(super) to: JsonPointer,
+}
+
+impl Run<'_, '_> {
+    /// Each event is a copy with an element in the place of the array.
+    pub(super) fn explode(&mut self, explode: &Explode) -> Result<Verdict, Failure> {
+        let Explode { at, to } = explode;
+        let Some(json) = self.value(at)? else { return Ok(Verdict::GoesOn) };
+        if !json.starts_with('[') {
+            return Err(Failure::at(at, format!("the value is {}, and should be an array", text::kind(json))));
+        }
+        if parts::elements(json).nth(EXPLODE_MAX).is_some() {
+            return Err(Failure::at(at, format!("the array has more than {EXPLODE_MAX} elements")));
+        }
+        let array: Arc<str> = json.into();
+        self.budget.spend(array.len()).map_err(|detail| Failure::at(at, detail))?;
+        if at != to {
+            self.tree.remove(at);
+        }
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        let places: Vec<_> = parts::element_places(&array).collect();
+        for place in &places {
+            self.tree.put(to, &array[place.clone()]).map_err(|error| failure(to, &error))?;
+            let mut event = String::new();
+            self.tree.write_document(&mut event);
+            bytes += event.len();
+            let passed = self.tree.take_passed();
+            let spent = self.budget.spend(passed).and_then(|()| self.budget.spend_copy(event.len()));
+            spent.map_err(|detail| Failure::at(at, detail))?;
+            if bytes > TRANSFORM_BYTES_MAX {
+                let detail = format!("the events that this makes have more than {TRANSFORM_BYTES_MAX} bytes together");
+                return Err(Failure::at(at, detail));
+            }
+            events.push(event);
+        }
+        Ok(Verdict::Becomes(Exploded { array, places, events }))
+    }
+}

@@ -1,0 +1,35 @@
+//! What holds for all steps: nothing panics, what comes out is JSON, and nothing changes that no step touches.
+
+mod hiding;
+mod hostile;
+mod mistakes;
+mod properties;
+mod trees;
+
+use std::time::Duration;
+
+use super::*;
+
+fn specs(steps: &str) -> Vec<StepSpec> {
+    serde_json::from_str(steps).unwrap()
+}
+
+fn compiled(steps: &str) -> Transform {
+    Transform::compile(&specs(steps), &Tables::default()).unwrap()
+}
+
+/// What becomes of an event: the events, and which step took how many out.
+fn run(steps: &str, event: &str) -> Result<String, String> {
+    let transform = compiled(steps);
+    let (mut windows, mut scratch) = (transform.windows(1), Scratch::default());
+    match transform.run(event, &Context::UNKNOWN, &mut windows, &mut scratch) {
+        Ok(TransformOutcome::Unchanged) => Ok(format!("= {event}")),
+        Ok(TransformOutcome::Changed(changed)) => Ok(changed.to_owned()),
+        Ok(TransformOutcome::Filtered(by)) => Ok(format!("filtered by {} ({})", by.step, by.operation)),
+        Ok(TransformOutcome::Several(several)) => {
+            let events: Vec<_> = several.events.iter().map(|part| (part.number, &part.payload)).collect();
+            Ok(format!("{events:?}"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}

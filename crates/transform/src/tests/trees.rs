@@ -1,0 +1,266 @@
+//! What stays as it was written, and what becomes of names that stand twice, of ways that end, of depth and length.
+
+use event::limits::{EVENT_BYTES_MAX, EXPLODE_MAX, JSON_DEPTH_MAX, TRANSFORM_BYTES_MAX};
+
+use super::*;
+
+#[test]
+fn what_no_step_touches_is_copied_byte_for_byte() {
+    let event = "{ \"a\" : 1.50e+01,\"b\":[ 1 , {\"x\" :\t2} ] , \"c\":{\"d\": {\"e\" : \"\\u0041\\/\"} },\"f\":1}";
+    for (steps, becomes) in [
+        (
+            r#"[{"drop": "/nothing"}, {"lower": "/g"}, {"default": "/a", "value": 0}, {"keep": ["/a", "/b", "/c", "/f"]}]"#,
+            "=",
+        ),
+        (r#"[{"set": "/f", "value": 1}, {"coerce": "/a", "as": "number"}, {"rename": "/x", "to": "y"}]"#, "="),
+        (
+            r#"[{"drop": "/f"}]"#,
+            "{\"a\" : 1.50e+01,\"b\":[ 1 , {\"x\" :\t2} ],\"c\":{\"d\": {\"e\" : \"\\u0041\\/\"} }}",
+        ),
+        (
+            r#"[{"set": "/c/d/n", "value": null}]"#,
+            "{\"a\" : 1.50e+01,\"b\":[ 1 , {\"x\" :\t2} ],\"c\":{\"d\":{\"e\" : \"\\u0041\\/\",\"n\":null}},\"f\":1}",
+        ),
+        (
+            r#"[{"set": "/b/1/x", "value": 3}]"#,
+            "{\"a\" : 1.50e+01,\"b\":[1,{\"x\":3}],\"c\":{\"d\": {\"e\" : \"\\u0041\\/\"} },\"f\":1}",
+        ),
+    ] {
+        let becomes = if becomes == "=" { format!("= {event}") } else { becomes.to_owned() };
+        assert_eq!(run(steps, event), Ok(becomes), "{steps}");
+    }
+}
+
+#[test]
+fn a_change_that_is_taken_back_is_none() {
+    let steps = r#"[{"copy": "", "to": "/x"}, {"move": "/x", "to": ""}]"#;
+    assert_eq!(run(steps, r#"{"a": 1}"#), Ok(r#"= {"a": 1}"#.to_owned()));
+}
+
+#[test]
+fn of_names_that_stand_twice_the_last_counts() {
+    let event = r#"{"a":1,"b":0,"\u0061":2}"#;
+    for (steps, becomes) in [
+        (r#"[{"copy": "/a", "to": "/c"}]"#, r#"{"a":1,"b":0,"\u0061":2,"c":2}"#),
+        (r#"[{"set": "/a", "value": 3}]"#, r#"{"b":0,"\u0061":3}"#),
+        (r#"[{"drop": "/a"}]"#, r#"{"b":0}"#),
+        (r#"[{"rename": "/a", "to": "b"}]"#, r#"{"b":2}"#),
+        (r#"[{"set": "/c", "to": "a"}]"#, r#"{"a":1,"b":0,"\u0061":2,"c":2}"#),
+    ] {
+        assert_eq!(run(steps, event).as_deref(), Ok(becomes), "{steps}");
+    }
+}
+
+#[test]
+fn expressions_see_what_the_steps_before_made() {
+    let steps = r#"[
+        {"set": "/a/b", "value": 2},
+        {"set": "/c", "to": "a.b + 1"},
+        {"set": "/d", "to": "size(payload)", "when": "has(c) && !has(d)"},
+        {"drop": "/a"},
+        {"set": "/e", "to": "a == null && payload.c == 3"}
+    ]"#;
+    assert_eq!(run(steps, r#"{"a":{}}"#).as_deref(), Ok(r#"{"c":3,"d":2,"e":true}"#));
+    let steps = r#"[{"set": "/a/b", "value": 2}, {"set": "/c", "to": "payload.a == a && a.b == 2"}]"#;
+    assert_eq!(run(steps, r#"{"a":{}}"#).as_deref(), Ok(r#"{"a":{"b":2},"c":true}"#));
+}
+
+#[test]
+fn ways_that_end_are_told() {
+    for (steps, event, why) in [
+        (
+            r#"[{"set": "/a/b/c", "value": 1}]"#,
+            r#"{"a":{"b":1}}"#,
+            "step 1 (set /a/b/c): `/a/b` is a number: nothing can stand within it",
+        ),
+        (
+            r#"[{"set": "/a", "value": 1}]"#,
+            "7",
+            "step 1 (set /a): the payload is a number: nothing can stand within it",
+        ),
+        (
+            r#"[{"set": "/3", "value": 1}]"#,
+            "[1]",
+            "step 1 (set /3): the array has 1 elements: a new one goes to number 1, or to `-`",
+        ),
+        (
+            r#"[{"copy": "/0", "to": "/x"}]"#,
+            "[1]",
+            "step 1 (copy /x): the array has 1 elements: a new one goes to number 1, or to `-`",
+        ),
+    ] {
+        assert_eq!(run(steps, event), Err(why.to_owned()), "{steps}");
+    }
+    assert_eq!(run(r#"[{"set": "/a/b", "value": 1}]"#, r#"{"a":null}"#).as_deref(), Ok(r#"{"a":{"b":1}}"#));
+    assert_eq!(run(r#"[{"set": "/1/x/y", "value": 1}]"#, "[0]").as_deref(), Ok(r#"[0,{"x":{"y":1}}]"#));
+}
+
+#[test]
+fn nothing_is_half_done_where_a_step_fails() {
+    let steps = r#"[{"move": "/a", "to": "/b/c", "on_error": "skip"}, {"set": "/n", "value": 1}]"#;
+    assert_eq!(run(steps, r#"{"a":1,"b":2}"#).as_deref(), Ok(r#"{"a":1,"b":2,"n":1}"#));
+    let steps = r#"[{"lower": ["/a", "/b", "/c"], "on_error": "skip"}]"#;
+    assert_eq!(run(steps, r#"{"a":"A","b":1,"c":"C"}"#).as_deref(), Ok(r#"{"a":"a","b":1,"c":"c"}"#));
+}
+
+#[test]
+fn nothing_becomes_deeper_or_longer_than_an_event_may_be() {
+    let deepest = format!("{}1{}", "[".repeat(JSON_DEPTH_MAX), "]".repeat(JSON_DEPTH_MAX));
+    let why = run(r#"[{"set": "/-", "value": []}, {"copy": "", "to": "/0"}]"#, &deepest).unwrap_err();
+    assert!(why.ends_with("nest deeper than 128 levels"), "{why}");
+
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(EVENT_BYTES_MAX / 2));
+    let why = run(r#"[{"copy": "/a", "to": "/b"}, {"copy": "/a", "to": "/c"}]"#, &long).unwrap_err();
+    assert!(why.contains("in the end"), "{why}");
+    let copies: Vec<_> = (0..40).map(|number| format!(r#"{{"copy": "", "to": "/c{number}"}}"#)).collect();
+    let why = run(&format!("[{}]", copies.join(",")), &long).unwrap_err();
+    assert!(why.contains(&format!("make more than {TRANSFORM_BYTES_MAX} bytes")), "{why}");
+    let why = run(r#"[{"replace": "/a", "text": "x", "with": "1234567890"}]"#, &long).unwrap_err();
+    assert!(why.contains("the result has more"), "{why}");
+}
+
+#[test]
+fn explosions_are_bounded() {
+    let list = |elements: usize| format!("[{}0]", "0,".repeat(elements - 1));
+    let explode = r#"[{"explode": "/l"}]"#;
+    assert!(run(explode, &format!("{{\"l\":{}}}", list(EXPLODE_MAX))).is_ok());
+    let why = run(explode, &format!("{{\"l\":{}}}", list(EXPLODE_MAX + 1))).unwrap_err();
+    assert!(why.contains("more than 10000 elements"), "{why}");
+    let why = run(explode, &format!("{{\"l\":{},\"rest\":\"{}\"}}", list(100), "x".repeat(100_000))).unwrap_err();
+    assert!(why.contains("bytes together"), "{why}");
+    let twice = r#"[{"explode": "/a"}, {"explode": "/b"}]"#;
+    let why = run(twice, &format!("{{\"a\":{},\"b\":{}}}", list(101), list(101))).unwrap_err();
+    assert!(why.contains("more than 10000 events"), "{why}");
+}
+
+#[test]
+fn events_made_of_one_keep_their_numbers_when_others_are_filtered() {
+    let steps = r#"[{"explode": "/l"}, {"filter": "l != 2"}, {"explode": "/m"}]"#;
+    let events =
+        r#"[(0, "{\"l\":1,\"m\":7}"), (1, "{\"l\":1,\"m\":8}"), (3, "{\"l\":3,\"m\":7}"), (4, "{\"l\":3,\"m\":8}")]"#;
+    assert_eq!(run(steps, r#"{"l":[1,2,3],"m":[7,8]}"#).as_deref(), Ok(events));
+}
+
+#[test]
+fn a_value_is_remembered_only_if_its_event_goes_on() {
+    let transform = compiled(r#"[{"dedupe": "/id", "window": "1m"}, {"filter": "keep"}, {"lower": "/name"}]"#);
+    let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
+    let mut goes_on = |event: &str, second: i64| {
+        let context = Context { received_at: second * 1_000_000, ..Context::UNKNOWN };
+        let goes_on = transform.run(event, &context, &mut windows, &mut scratch).map(|outcome| outcome.goes_on());
+        windows.keep();
+        goes_on
+    };
+    assert_eq!(goes_on(r#"{"id":1,"keep":false}"#, 0), Ok(false), "the filter takes it out");
+    assert!(goes_on(r#"{"id":1,"keep":true,"name":1}"#, 0).is_err(), "it is refused");
+    assert_eq!(goes_on(r#"{"id":1,"keep":true}"#, 0), Ok(true), "the first that goes on");
+    assert_eq!(goes_on(r#"{"id":1,"keep":true}"#, 60), Ok(false), "the second");
+    assert_eq!(goes_on(r#"{"id":"1","keep":true}"#, 60), Ok(true), "a string is no number");
+    assert_eq!(goes_on(r#"{"keep":true}"#, 60), Ok(true), "nothing to compare");
+    assert_eq!(goes_on(r#"{"id":1,"keep":true}"#, 61), Ok(true), "the minute is over");
+}
+
+#[test]
+fn a_value_of_a_part_of_which_nothing_goes_on_is_not_remembered() {
+    let transform = compiled(
+        r#"[{"explode": "/a"}, {"dedupe": "/a/k", "window": "1h"}, {"explode": "/a/b"}, {"filter": "a.b > 3"}]"#,
+    );
+    let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
+    let mut left = |event: &str| {
+        let outcome = transform.run(event, &Context::UNKNOWN, &mut windows, &mut scratch).unwrap();
+        let TransformOutcome::Several(several) = outcome else { panic!("it is exploded") };
+        let left = several.events.iter().map(|part| part.payload.clone()).collect::<Vec<_>>();
+        windows.keep();
+        left
+    };
+    let first = left(r#"{"a":[{"k":1,"b":[1]},{"k":1,"b":[5]},{"k":1,"b":[6]},{"k":2,"b":[2]}]}"#);
+    assert_eq!(first, [r#"{"a":{"k":1,"b":5}}"#], "the first part of which something goes on");
+    assert_eq!(left(r#"{"a":[{"k":1,"b":[7]},{"k":2,"b":[8]}]}"#), [r#"{"a":{"k":2,"b":8}}"#]);
+}
+
+#[test]
+fn a_sample_is_a_part_and_the_same_each_time() {
+    let transform = compiled(r#"[{"sample": 0.25, "by": "/n"}]"#);
+    let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
+    let mut draw =
+        |event: String| transform.run(&event, &Context::UNKNOWN, &mut windows, &mut scratch).unwrap().goes_on();
+    let first: Vec<_> = (0..4_000).map(|n| draw(format!("{{\"n\":{n},\"x\":1}}"))).collect();
+    let again: Vec<_> = (0..4_000).map(|n| draw(format!("{{\"x\":2,\"n\": {n}}}"))).collect();
+    assert_eq!(first, again, "by the value alone");
+    let part = first.iter().filter(|goes_on| **goes_on).count();
+    assert!((850..1_150).contains(&part), "{part} of 4000");
+}
+
+#[test]
+fn the_key_of_an_event_decides_a_sample_without_values() {
+    let transform = compiled(r#"[{"sample": 0.5}]"#);
+    let (mut windows, mut scratch) = (transform.windows(7), Scratch::default());
+    let mut draw = |event: &str, key: &[u8]| {
+        let context = Context { key, ..Context::UNKNOWN };
+        transform.run(event, &context, &mut windows, &mut scratch).unwrap().goes_on()
+    };
+    let fates: Vec<_> = (0_u8..64).map(|key| draw("1", &[key, 1])).collect();
+    assert!(fates.contains(&true) && fates.contains(&false));
+    for (key, fate) in (0_u8..64).zip(fates) {
+        assert_eq!(draw("{\"other\":true}", &[key, 1]), fate);
+    }
+}
+
+#[test]
+fn what_is_put_into_a_new_element_is_there() {
+    for (steps, event, wanted) in [
+        (r#"[{"set": "/-/a", "value": 1}]"#, "[null]", r#"[null,{"a":1}]"#),
+        (r#"[{"set": "/l/-/a/b", "value": 1}]"#, r#"{"l":[]}"#, r#"{"l":[{"a":{"b":1}}]}"#),
+        (r#"[{"set": "/-/a", "value": 1}, {"set": "/1/a", "value": 1}]"#, "[null]", r#"[null,{"a":1}]"#),
+    ] {
+        assert_eq!(run(steps, event).as_deref(), Ok(wanted), "{steps}");
+    }
+}
+
+#[test]
+fn a_trace_tells_what_each_step_did() {
+    let steps = r#"[
+        {"set": "/a", "value": 1},
+        {"lower": "/n", "on_error": "skip"},
+        {"drop": "/a", "when": "a == 2"},
+        {"explode": "/l"},
+        {"filter": "l != 2"},
+        {"upper": "/n"}
+    ]"#;
+    let transform = compiled(steps);
+    let (mut windows, mut scratch, mut traced) = (transform.windows(1), Scratch::default(), Vec::new());
+    let event = r#"{"n":1,"l":[2,3]}"#;
+    let each = &mut |step: Traced| traced.push(step);
+    let outcome = transform.trace(event, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each);
+    assert!(outcome.is_err());
+    let wrong = "the value is a number, and should be a string".to_owned();
+    let told: Vec<_> = traced.into_iter().map(|step| (step.step, step.part, step.did, step.payload.unwrap())).collect();
+    let whole = r#"{"n":1,"l":[2,3],"a":1}"#.to_owned();
+    let third = r#"{"n":1,"l":3,"a":1}"#.to_owned();
+    assert_eq!(
+        told,
+        [
+            (1, vec![], Did::Done, whole.clone()),
+            (2, vec![], Did::Skipped(wrong.clone()), whole.clone()),
+            (3, vec![], Did::NotMet, whole),
+            (4, vec![], Did::Exploded(2), format!("[{},{third}]", r#"{"n":1,"l":2,"a":1}"#)),
+            (5, vec![0], Did::Filtered, r#"{"n":1,"l":2,"a":1}"#.to_owned()),
+            (5, vec![1], Did::Done, third.clone()),
+            (6, vec![1], Did::Refused(wrong), third),
+        ]
+    );
+}
+
+#[test]
+fn a_trace_shows_no_more_payloads_than_it_may() {
+    let steps: Vec<_> = (0..20).map(|n| format!(r#"{{"set": "/n", "value": {n}}}"#)).collect();
+    let transform = compiled(&format!("[{}]", steps.join(",")));
+    let (mut windows, mut scratch, mut shown) = (transform.windows(1), Scratch::default(), Vec::new());
+    let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
+    let each = &mut |step: Traced| shown.push(step.payload.map(|payload| payload.len()));
+    transform.trace(&payload, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each).unwrap();
+    assert_eq!(shown.len(), 20, "each step is told");
+    let (bytes, most) = (shown.iter().flatten().sum::<usize>(), event::limits::TRACED_BYTES_MAX);
+    assert!((most..most + payload.len() + 10).contains(&bytes), "{shown:?}");
+    assert!(shown[0].is_some() && shown[19].is_none(), "{shown:?}");
+}

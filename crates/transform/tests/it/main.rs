@@ -1,0 +1,3 @@
+//! Tests against the pages.
+
+mod transforms;
