@@ -186,9 +186,6 @@ pub const HANDOVER_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const DELIVERY_RECORDS_MAX: usize = 10_000;
 /// Payload bytes of a delivered batch, unless one event alone is larger.
 pub const DELIVERY_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of blocks that a delivered batch keeps in memory, unless its first block alone is larger. A block with a
-/// single small event takes a page: without this limit a batch of such would keep ten times its payload.
-pub const DELIVERY_HELD_BYTES_MAX: usize = 2 * DELIVERY_BYTES_MAX;
 /// How long a store over a network may take for one statement, unless the configuration says otherwise: a batch takes a
 /// fraction of a second, and a store that has stopped answering is to be noticed.
 pub const STORE_TIMEOUT: Duration = Duration::from_secs(30);

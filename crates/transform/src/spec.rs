@@ -2,14 +2,16 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 
 /// A step as it stands in the configuration: `{ drop = "/referrer", when = "referrer == null" }`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepSpec(pub Vec<(String, Setting)>);
 
 /// The value of a key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
 pub enum Setting {
     /// Nothing, which TOML has no way to write.
     Null,
@@ -24,7 +26,7 @@ pub enum Setting {
     /// A list.
     List(Vec<Setting>),
     /// A table.
-    Table(Vec<(String, Setting)>),
+    Table(#[serde(deserialize_with = "entries")] Vec<(String, Setting)>),
 }
 
 impl StepSpec {
@@ -86,80 +88,25 @@ impl Setting {
 
 impl<'de> Deserialize<'de> for StepSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(StepVisitor)
+        entries(deserializer).map(Self)
     }
 }
 
-struct StepVisitor;
+/// The entries of a table in their order, also where a key is there twice.
+fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Setting)>, D::Error> {
+    struct Entries;
 
-impl<'de> Visitor<'de> for StepVisitor {
-    type Value = StepSpec;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<(String, Setting)>;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a step, such as { drop = \"/referrer\" }")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<StepSpec, A::Error> {
-        read_entries(entries).map(StepSpec)
-    }
-}
-
-fn read_entries<'de, A: MapAccess<'de>>(mut entries: A) -> Result<Vec<(String, Setting)>, A::Error> {
-    let mut read = Vec::new();
-    while let Some(entry) = entries.next_entry()? {
-        read.push(entry);
-    }
-    Ok(read)
-}
-
-impl<'de> Deserialize<'de> for Setting {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(SettingVisitor)
-    }
-}
-
-struct SettingVisitor;
-
-impl<'de> Visitor<'de> for SettingVisitor {
-    type Value = Setting;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of a step")
-    }
-
-    fn visit_unit<E>(self) -> Result<Setting, E> {
-        Ok(Setting::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Setting, E> {
-        Ok(Setting::Bool(value))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Setting, E> {
-        Ok(Setting::Integer(number))
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Setting, E> {
-        i64::try_from(number).map(Setting::Integer).map_err(|_| E::custom("an integer of more than 64 bits"))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Setting, E> {
-        Ok(Setting::Float(number))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Setting, E> {
-        Ok(Setting::Text(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Setting, A::Error> {
-        let mut read = Vec::new();
-        while let Some(element) = elements.next_element()? {
-            read.push(element);
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table, such as { drop = \"/referrer\" }")
         }
-        Ok(Setting::List(read))
+
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            std::iter::from_fn(|| entries.next_entry().transpose()).collect()
+        }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Setting, A::Error> {
-        read_entries(entries).map(Setting::Table)
-    }
+    deserializer.deserialize_map(Entries)
 }
