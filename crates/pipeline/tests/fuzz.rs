@@ -145,7 +145,7 @@ fn fuzz_schema() {
         let outcome = schema.check(document);
         let again = schema.check_within(values.read(document), &mut { usize::MAX >> 1 });
         assert_eq!(outcome.is_ok(), again.is_ok(), "{text} on {document}");
-        Some(Ok(outcome.map_err(|violations| magnitude(&violations.to_string()))))
+        Some(Ok(outcome.map_err(|violations| violations.list.len())))
     });
 }
 

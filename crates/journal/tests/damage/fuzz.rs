@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use journal::{Disk, Inspected, Reader, Stretch, inspect_shard, open_shard};
+use journal::disk::Disk;
+use journal::{Inspected, Reader, Stretch, inspect_shard, open_shard};
 use testkit::fuzz::{Corpus, run};
 
 use super::events::Event;
