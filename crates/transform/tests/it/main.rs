@@ -1,3 +1,4 @@
 //! Tests against the pages.
 
+mod fuzz;
 mod transforms;
