@@ -9,3 +9,25 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         .min()
         .map(|(_, candidate)| candidate)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typing_error_is_found_and_another_word_is_not() {
+        let known = ["listen", "admin", "open", "shards", "id", "type_pointer"];
+        for (word, meant) in [
+            ("lisen", Some("listen")),
+            ("lsiten", Some("listen")),
+            ("shard", Some("shards")),
+            ("type-pointer", Some("type_pointer")),
+            ("ids", Some("id")),
+            ("schema", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, known), meant, "{word}");
+        }
+    }
+}

@@ -2,8 +2,8 @@
 
 use event::limits::{EVENT_BYTES_MAX, EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
+use super::document_run::{Exploded, Failure, Run, Verdict};
 use super::outcome::{Filtered, Origin, Part, Several, StepError};
-use super::run::{Exploded, Failure, Run, Verdict};
 use super::step::{OnError, Step};
 use super::trace::{Did, Observer};
 use json::JsonPointer;

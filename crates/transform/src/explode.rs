@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use event::limits::{EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
-use super::run::{Exploded, Failure, Run, Verdict, failure};
+use super::document_run::{Exploded, Failure, Run, Verdict, failure};
 use json::JsonPointer;
 use json::{parts, text};
 

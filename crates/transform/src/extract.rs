@@ -1,6 +1,6 @@
 //! What a pattern finds in a string, as members.
 
-use super::run::{Failure, Run, failure};
+use super::document_run::{Failure, Run, failure};
 use json::JsonPointer;
 use json::text;
 use pattern::Pattern;

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::run::{Failure, Run, Verdict};
+use super::document_run::{Failure, Run, Verdict};
 use json::JsonPointer;
 use json::text;
 

@@ -3,9 +3,9 @@
 use super::change::{Change, Made};
 use super::context::Fact;
 use super::dedupe_window::Bounds;
+use super::document_run::{Failure, Run, Verdict, failure};
 use super::explode::Explode;
 use super::extract::Extract;
-use super::run::{Failure, Run, Verdict, failure};
 use super::sample::Sample;
 use super::tree::{EditError, Tree};
 use expression::{EvaluationError, Expression};

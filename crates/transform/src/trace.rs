@@ -41,7 +41,7 @@ pub enum Did {
     Exploded(usize),
 }
 
-/// Who looks on while a transform runs.
+/// What observes the steps while a transform runs.
 pub(super) trait Observer {
     /// A step is over.
     fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree);
@@ -53,7 +53,7 @@ pub(super) trait Observer {
     fn leave(&mut self);
 }
 
-/// Nobody looks on.
+/// A run without a trace.
 pub(super) struct NoTrace;
 
 impl Observer for NoTrace {
@@ -63,7 +63,7 @@ impl Observer for NoTrace {
     fn leave(&mut self) {}
 }
 
-/// Hands on what it sees.
+/// Reports each step to a closure.
 pub(super) struct Tracer<'f> {
     pub(super) each: &'f mut dyn FnMut(Traced),
     pub(super) part: Vec<usize>,
