@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Token;
-
 /// One thing that a token can allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -72,12 +70,6 @@ impl Scopes {
     #[must_use]
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 | others.0)
-    }
-
-    /// The scopes of these tokens together.
-    #[must_use]
-    pub fn of_all(tokens: &[Token]) -> Self {
-        tokens.iter().fold(Self::default(), |scopes, token| scopes.and(token.scopes))
     }
 
     /// Each of them.

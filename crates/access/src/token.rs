@@ -30,3 +30,11 @@ impl Token {
         self.expires.is_some_and(|expires| expires <= now)
     }
 }
+
+impl Scopes {
+    /// The scopes of these tokens together.
+    #[must_use]
+    pub fn of_all(tokens: &[Token]) -> Self {
+        tokens.iter().fold(Self::default(), |scopes, token| scopes.and(token.scopes))
+    }
+}

@@ -31,7 +31,7 @@ const PURE: &[&str] = &[
     "crates/schema_tools/",
     "crates/aggregate/",
 ];
-const EVERYWHERE: &[&str] = &["crates/", "xtask/"];
+const EVERYWHERE: &[&str] = &["bench/", "crates/", "xtask/"];
 
 /// Modules that somebody has read line by line for what `unsafe` asks of them.
 const AUDITED: &[&str] = &["crates/forebay/src/allocator.rs", "crates/forebay/src/mapped_code.rs"];

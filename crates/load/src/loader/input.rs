@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use super::LoadError;
-use super::state::Entry;
 
 /// What is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,11 +79,11 @@ impl Opened {
         Ok(head[..length].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Whether it is the file of `entry`, begins as that did, and has lost bytes that were loaded.
-    pub(super) fn is_shorter_than(&self, entry: &Entry) -> io::Result<bool> {
+    /// Whether it is this file, begins as that did, and has lost bytes before `offset`.
+    pub(super) fn is_shorter_than(&self, file: FileId, file_head: &str, offset: u64) -> io::Result<bool> {
         let head = self.head()?;
-        let begins_alike = !head.is_empty() && (head.starts_with(&entry.head) || entry.head.starts_with(&head));
-        Ok(begins_alike && !entry.head.is_empty() && self.file == entry.file && self.size < entry.place.offset)
+        let begins_alike = !head.is_empty() && (head.starts_with(file_head) || file_head.starts_with(&head));
+        Ok(begins_alike && !file_head.is_empty() && self.file == file && self.size < offset)
     }
 }
 

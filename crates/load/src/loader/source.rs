@@ -281,7 +281,8 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
         return Ok(Found { opened, entry, is_rotated: false, is_within_line: is_within_line(&tail) });
     }
     let Input::File(path) = input else { return Err(LoadError::OtherInput) };
-    if !reading.follow && opened.is_shorter_than(entry).map_err(LoadError::Read)? {
+    let is_shorter = || opened.is_shorter_than(entry.file, &entry.head, entry.place.offset);
+    if !reading.follow && is_shorter().map_err(LoadError::Read)? {
         return Err(LoadError::Shrunk { bytes: opened.size, loaded: entry.place.offset });
     }
     if reading.follow

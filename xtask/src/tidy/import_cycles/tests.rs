@@ -162,6 +162,6 @@ fn the_list_of_crates_with_cycles_only_shrinks() {
 #[test]
 fn functions_of_other_crates_are_known_by_name() {
     let mut names = BTreeSet::new();
-    method_names("pub fn one<T>() {} // fn two()\nasync fn three(", &mut names);
+    function_names("pub fn one<T>() {} // fn two()\nasync fn three(", &mut names);
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["one", "three"]);
 }
