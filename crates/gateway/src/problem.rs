@@ -12,13 +12,13 @@ use pipeline::storable::Flaw;
 use pipeline::transform::StepError;
 use serde::Serialize;
 
-use crate::code::Code;
+use crate::error_code::ErrorCode;
 use crate::http1::response::Response;
 
 /// Why a request isn't taken, and where in it the reason stands.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    pub(crate) code: Code,
+    pub(crate) code: ErrorCode,
     pub(crate) detail: Cow<'static, str>,
     /// What is wrong in a few words, where the code has several meanings.
     pub(crate) title: Option<&'static str>,
@@ -53,7 +53,7 @@ pub(crate) struct Document<'a> {
     r#type: TypeUri,
     title: &'static str,
     status: u16,
-    code: Code,
+    code: ErrorCode,
     detail: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
@@ -78,7 +78,7 @@ fn written(document: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(document).expect("numbers and texts can be written as JSON")
 }
 
-struct TypeUri(Code);
+struct TypeUri(ErrorCode);
 
 impl Serialize for TypeUri {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -87,7 +87,7 @@ impl Serialize for TypeUri {
 }
 
 impl Problem {
-    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn new(code: ErrorCode, detail: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
             detail: detail.into(),
@@ -100,13 +100,13 @@ impl Problem {
         }
     }
 
-    pub(crate) fn boxed(code: Code, detail: impl Into<Cow<'static, str>>) -> Refused {
+    pub(crate) fn boxed(code: ErrorCode, detail: impl Into<Cow<'static, str>>) -> Refused {
         Box::new(Self::new(code, detail))
     }
 
     /// A request that is sound HTTP and asks for what can't be.
     pub(crate) fn bad(title: &'static str, detail: impl Into<Cow<'static, str>>) -> Refused {
-        Box::new(Self { title: Some(title), ..Self::new(Code::BadRequest, detail) })
+        Box::new(Self { title: Some(title), ..Self::new(ErrorCode::BadRequest, detail) })
     }
 
     /// A query that has no answer, whatever is stored.
@@ -128,7 +128,7 @@ impl Problem {
     /// of the one whose routes are those of the other.
     pub(crate) fn changing() -> Self {
         let detail = "what is done with these events is changing just now; send the request again";
-        Self { title: Some("The configuration is being changed"), ..Self::new(Code::NotReady, detail) }
+        Self { title: Some("The configuration is being changed"), ..Self::new(ErrorCode::NotReady, detail) }
     }
 
     pub(crate) fn of_json(error: JsonError) -> Refused {
@@ -153,12 +153,12 @@ impl Problem {
             (more, true) => format!("; at least {more} more"),
         };
         let detail = format!("the schema of type {type_name}: {first}{more}");
-        Self { pointer: Some(pointer.into()), errors: list.into(), ..Self::new(Code::Schema, detail) }
+        Self { pointer: Some(pointer.into()), errors: list.into(), ..Self::new(ErrorCode::Schema, detail) }
     }
 
     /// A step of the transform of its type can't be done on a payload, and doesn't say that it may go on.
     pub(crate) fn of_step(error: StepError) -> Refused {
-        let problem = Self::new(Code::Transform, error.to_string());
+        let problem = Self::new(ErrorCode::Transform, error.to_string());
         let StepError { step, operation, pointer, .. } = error;
         let pointer = pointer.map(Into::into);
         Box::new(Self { pointer, step: Some(Box::new(FailedStep { step, operation })), ..problem })
@@ -168,13 +168,13 @@ impl Problem {
     pub(crate) fn of_flaw(type_name: &TypeName, flaw: Flaw) -> Self {
         let detail = format!("the payload has {flaw}, which isn't taken for type {type_name}");
         let Flaw { offset, pointer, .. } = flaw;
-        Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(Code::Unstorable, detail) }
+        Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(ErrorCode::Unstorable, detail) }
     }
 
     /// The time of an event cannot be read.
     pub(crate) fn of_time(pointer: &JsonPointer, reason: &str) -> Self {
         let detail = format!("the time of the event cannot be read: {reason}");
-        Self::new(Code::Time, detail).with_pointer(pointer.as_str())
+        Self::new(ErrorCode::Time, detail).with_pointer(pointer.as_str())
     }
 
     pub(crate) fn of_body(error: BodyError) -> Refused {
@@ -216,7 +216,7 @@ impl Problem {
             retry_after: self.code.is_transient().then_some(RETRY_AFTER_SECONDS),
             allow: self.allow,
             // RFC 9110 §11.6.1: who is told 401 is told how to do better.
-            lines: if self.code == Code::Unauthorized { "www-authenticate: Bearer\r\n" } else { "" },
+            lines: if self.code == ErrorCode::Unauthorized { "www-authenticate: Bearer\r\n" } else { "" },
             ..Response::with_body(self.status(), MEDIA_TYPE, document)
         }
     }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_problem_is_written_with_what_it_has() {
-        let problem = Problem { offset: Some(3), ..Problem::new(Code::Json, "a \"b\"") }.with_pointer("/x");
+        let problem = Problem { offset: Some(3), ..Problem::new(ErrorCode::Json, "a \"b\"") }.with_pointer("/x");
         let expected = r#"{"type":"urn:forebay:problem:json","title":"The payload is no JSON","status":400,"#
             .to_owned()
             + r#""code":"json","detail":"a \"b\"","offset":3,"pointer":"/x"}"#;

@@ -4,12 +4,12 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 use crate::admission::Permit;
-use crate::code::Code;
-use crate::decoder::Coding;
-use crate::decoding::Decoding;
+use crate::admission::client_quota::ClientBucket;
+use crate::error_code::ErrorCode;
+use crate::http1::decoded_body::Decoding;
+use crate::http1::decoder::Coding;
 use crate::problem::{Problem, Refused};
-use crate::shares::Sender;
-use crate::worker::Worker;
+use crate::shard::ShardContext;
 
 use super::connection::{KeptWaiting, Order, Phase};
 use super::framing::Framing;
@@ -45,7 +45,7 @@ impl<'a> Body<'a> {
     }
 
     /// From here on the body is what comes out of its coding, of which at most `bytes_max` bytes come in.
-    pub(crate) fn decode(&mut self, worker: &'a Worker, sender: Sender, coding: Coding, bytes_max: usize) {
+    pub(crate) fn decode(&mut self, worker: &'a ShardContext, sender: ClientBucket, coding: Coding, bytes_max: usize) {
         self.decoding = Some(Box::new(Decoding::new(worker, sender, coding, bytes_max)));
     }
 
@@ -154,7 +154,7 @@ impl<'a> Body<'a> {
 
     fn check_speed(&self) -> Result<(), Refused> {
         match self.socket.connection().order() {
-            Order::TooSlow => Err(Problem::boxed(Code::Timeout, "the body came too slowly")),
+            Order::TooSlow => Err(Problem::boxed(ErrorCode::Timeout, "the body came too slowly")),
             _ => Ok(()),
         }
     }
@@ -257,9 +257,9 @@ impl<'a> Body<'a> {
 }
 
 fn incomplete() -> Refused {
-    Problem::boxed(Code::BodyIncomplete, "the body ended before its end")
+    Problem::boxed(ErrorCode::BodyIncomplete, "the body ended before its end")
 }
 
 fn too_large(bytes_max: usize) -> Refused {
-    Problem::boxed(Code::TooLarge, format!("the body has more than {bytes_max} bytes"))
+    Problem::boxed(ErrorCode::TooLarge, format!("the body has more than {bytes_max} bytes"))
 }

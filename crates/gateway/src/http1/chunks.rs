@@ -2,7 +2,7 @@
 
 use event::limits::HEADER_BYTES_MAX;
 
-use super::extension::Extension;
+use super::chunk_extension::Extension;
 
 /// Bytes of a line of sizes or trailers, of all lines of a body that aren't data, and so on: nobody needs more.
 const LINE_BYTES_MAX: usize = 256;
@@ -39,7 +39,7 @@ enum At {
     TrailerValue,
     TrailerLf,
     LastLf,
-    Done,
+    Ingested,
 }
 
 /// The body is not what it should be.
@@ -69,7 +69,7 @@ impl Chunks {
     }
 
     pub(super) const fn has_ended(&self) -> bool {
-        matches!(self.at, At::Done)
+        matches!(self.at, At::Ingested)
     }
 
     fn step(&mut self, byte: u8) -> Result<At, BadChunk> {
@@ -93,7 +93,7 @@ impl Chunks {
             (At::TrailerStart, b'\r') => Ok(At::LastLf),
             (At::TrailerValue, b'\r') => Ok(At::TrailerLf),
             (At::TrailerLf, b'\n') => Ok(At::TrailerStart),
-            (At::LastLf, b'\n') => Ok(At::Done),
+            (At::LastLf, b'\n') => Ok(At::Ingested),
             _ if self.passed > TRAILER_BYTES_MAX => Err(BadChunk),
             (At::TrailerStart | At::TrailerName, _) if is_of_name(byte) => Ok(At::TrailerName),
             (At::TrailerName, b':') => Ok(At::TrailerValue),

@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
                 self.take_connection(value);
                 Ok(())
             }
-            11 if is("forebay-ack") => once(&mut self.ack, value, "Forebay-Ack"),
+            11 if is("forebay-ack") => once(&mut self.ack, value, "Forebay-AckMode"),
             12 if is("content-type") => once(&mut self.content_type, value, "Content-Type"),
             12 if is("forebay-type") => once(&mut self.type_name, value, "Forebay-Type"),
             13 if is("if-none-match") => {

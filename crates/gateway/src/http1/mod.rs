@@ -5,17 +5,20 @@
 //! What two readers could understand in two ways is refused with 400, and the connection is closed (RFC 9112 §11.2).
 
 pub(crate) mod body;
+mod chunk_extension;
 mod chunks;
 pub(crate) mod connection;
 pub(crate) mod deadlines;
-mod extension;
 pub(crate) mod fields;
 mod framing;
 pub(crate) mod head;
-mod held;
-mod opening;
+
+mod accept;
+pub(crate) mod connection_loop;
+pub(crate) mod decoded_body;
+pub(crate) mod decoder;
+mod read_buffer;
 pub(crate) mod response;
-pub(crate) mod serving;
 mod socket;
 mod stream;
 pub(crate) mod target;

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::ReadBuf;
 
-use crate::worker::Worker;
+use crate::shard::ShardContext;
 
 use super::connection::{Connection, Phase};
-use super::held::Held;
+use super::read_buffer::ReadBuffer;
 use super::stream::Stream;
 
 /// Bytes that the buffer of a shard's answers keeps: a page that is read back takes more, for as long as it needs them.
@@ -22,14 +22,14 @@ const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The socket of a connection, and what was received of it but not taken.
 pub(super) struct Socket {
     stream: Stream,
-    worker: Rc<Worker>,
+    worker: Rc<ShardContext>,
     connection: Rc<Connection>,
-    held: Held,
+    held: ReadBuffer,
 }
 
 impl Socket {
-    pub(super) fn new(stream: Stream, worker: Rc<Worker>, connection: Rc<Connection>) -> Self {
-        Self { stream, worker, connection, held: Held::default() }
+    pub(super) fn new(stream: Stream, worker: Rc<ShardContext>, connection: Rc<Connection>) -> Self {
+        Self { stream, worker, connection, held: ReadBuffer::default() }
     }
 
     pub(super) fn connection(&self) -> &Connection {

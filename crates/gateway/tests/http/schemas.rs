@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::TypeName;
-use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TypeRules};
 use pipeline::schema::{Documents, Options, Schema};
 use serde_json::json;
 
@@ -40,7 +40,7 @@ fn an_event_is_refused_with_all_its_errors() {
             ],
         })
     );
-    assert_eq!(stand.counters().refusals(Code::Schema), 1);
+    assert_eq!(stand.counters().refusals(ErrorCode::Schema), 1);
     for body in [r#"{"status": 200}"#, "[1]"] {
         assert_eq!(stand.post("/ingest/event/access", "", body).status, 200, "{body}");
     }

@@ -1,0 +1,120 @@
+//! Who has how much of what is in flight. Where little room is left, whoever has more than an equal share is refused first,
+//! so that one sender with much to say keeps nobody else out.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::admission::connection_limit::client_of;
+
+/// ClientBuckets that are told apart; those few who fall together have one share together.
+const SENDERS: usize = 256;
+
+/// Who sends: the source of a token, or without one a client's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientBucket(u8);
+
+/// Tells senders apart, in a way that they can't foresee.
+#[derive(Debug, Default)]
+pub(crate) struct ClientBuckets(RandomState);
+
+impl ClientBuckets {
+    /// The sender with this source, which is empty where nobody says, and this address.
+    pub(crate) fn of(&self, source: &str, client: IpAddr) -> ClientBucket {
+        let hash = if source.is_empty() { self.0.hash_one(client_of(client)) } else { self.0.hash_one(source) };
+        let [first, ..] = hash.to_le_bytes();
+        ClientBucket(first)
+    }
+}
+
+/// Amounts by sender: bytes, or requests.
+#[derive(Debug)]
+pub(crate) struct BucketUsage([AtomicUsize; SENDERS]);
+
+impl Default for BucketUsage {
+    fn default() -> Self {
+        Self([const { AtomicUsize::new(0) }; SENDERS])
+    }
+}
+
+impl BucketUsage {
+    pub(crate) fn add(&self, sender: ClientBucket, bytes: usize) {
+        self.0[usize::from(sender.0)].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take(&self, sender: ClientBucket, bytes: usize) {
+        self.0[usize::from(sender.0)].fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What one sender has.
+    pub(crate) fn of(&self, sender: ClientBucket) -> usize {
+        self.0[usize::from(sender.0)].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.iter().for_each(|bytes| bytes.store(0, Ordering::Relaxed));
+    }
+
+    /// Adds these bytes up, sender by sender.
+    pub(crate) fn add_to(&self, sums: &mut BucketTotals) {
+        sums.0.iter_mut().zip(&self.0).for_each(|(sum, bytes)| *sum += bytes.load(Ordering::Relaxed));
+    }
+}
+
+/// Bytes by sender, over all shards.
+pub(crate) struct BucketTotals([usize; SENDERS]);
+
+impl BucketTotals {
+    pub(crate) const fn new() -> Self {
+        Self([0; SENDERS])
+    }
+
+    /// Whether a sender has more than its part of `all`, beside `own` bytes that are the request's in question. There is
+    /// always a part for one more than there are, so that whoever comes finds room.
+    pub(crate) fn has_too_much(&self, sender: ClientBucket, own: usize, all: usize) -> bool {
+        let senders = self.0.iter().filter(|bytes| **bytes > 0).count();
+        self.0[usize::from(sender.0)].saturating_sub(own) > all / (senders + 1)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// Two that aren't the same.
+    pub(crate) fn two_senders() -> [ClientBucket; 2] {
+        let senders = ClientBuckets::default();
+        let address = |last| senders.of("", IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
+        let other = (2..255).map(address).find(|other| *other != address(1));
+        [address(1), other.unwrap()]
+    }
+
+    #[test]
+    fn a_source_counts_before_an_address_and_an_ipv6_network_is_one() {
+        let senders = ClientBuckets::default();
+        let address = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+        assert_eq!(senders.of("shop", address(1)).0, senders.of("shop", address(2)).0);
+        let differ = (0..=255).map(|last| senders.of("", address(last)).0).collect::<std::collections::BTreeSet<_>>();
+        assert!(differ.len() > 100, "{}", differ.len());
+        let network = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]);
+        assert_eq!(senders.of("", network(1)).0, senders.of("", network(2)).0);
+    }
+
+    #[test]
+    fn who_has_more_than_its_part_has_too_much() {
+        let shares = BucketUsage::default();
+        shares.add(ClientBucket(1), 60);
+        shares.add(ClientBucket(2), 20);
+        let mut sums = BucketTotals::new();
+        shares.add_to(&mut sums);
+        assert!(sums.has_too_much(ClientBucket(1), 0, 100));
+        assert!(!sums.has_too_much(ClientBucket(1), 30, 100), "most of it is this request's");
+        assert!(!sums.has_too_much(ClientBucket(2), 0, 100) && !sums.has_too_much(ClientBucket(3), 0, 100));
+        shares.take(ClientBucket(1), 60);
+        let mut sums = BucketTotals::new();
+        shares.add_to(&mut sums);
+        assert!(!sums.has_too_much(ClientBucket(1), 0, 100));
+    }
+}

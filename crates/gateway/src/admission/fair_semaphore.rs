@@ -1,0 +1,189 @@
+//! Turns at something that few may use at a time. Who waits is asked in rounds, one request of each sender: whoever has much
+//! to do waits for itself, and keeps others waiting for one piece of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::admission::client_quota::ClientBucket;
+
+/// So many of a sender wait before those of them are looked for whose clients have left.
+const LOOKED_FOR_LEFT: usize = 64;
+
+/// The turns. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct FairSemaphore(Arc<Mutex<Queue>>);
+
+struct Queue {
+    free: usize,
+    /// ClientBuckets that wait, the next one first: none is empty, and none waits while a turn is free.
+    senders: VecDeque<(ClientBucket, Waiting)>,
+}
+
+/// What waits of one sender.
+struct Waiting {
+    requests: VecDeque<oneshot::Sender<FairPermit>>,
+    /// At this length those are looked for that have left.
+    looked_at: usize,
+}
+
+/// A turn, until it is dropped, on whichever thread.
+pub(crate) struct FairPermit(Option<FairSemaphore>);
+
+impl FairSemaphore {
+    /// So many may have a turn at a time.
+    pub(crate) fn new(turns: usize) -> Self {
+        Self(Arc::new(Mutex::new(Queue { free: turns, senders: VecDeque::new() })))
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a turn.
+    pub(crate) async fn turn(&self, sender: ClientBucket) -> FairPermit {
+        let waiting = {
+            let mut queue = self.queue();
+            if queue.free > 0 {
+                queue.free -= 1;
+                return FairPermit(Some(self.clone()));
+            }
+            queue.wait(sender)
+        };
+        // Nobody ends a queue with requests in it: those who wait have a part in it themselves.
+        waiting.await.unwrap_or(FairPermit(None))
+    }
+
+    /// A turn is over: it is given to the next one who is still there.
+    fn pass_on(self) {
+        let mut turn = FairPermit(Some(self.clone()));
+        loop {
+            let Some(next) = self.queue().next() else { break };
+            match next.send(turn) {
+                Ok(()) => return,
+                Err(refused) => turn = refused,
+            }
+        }
+        turn.0 = None;
+    }
+}
+
+impl Queue {
+    fn wait(&mut self, sender: ClientBucket) -> oneshot::Receiver<FairPermit> {
+        let at = self.senders.iter().position(|(waiting, _)| *waiting == sender).unwrap_or_else(|| {
+            self.senders.push_back((sender, Waiting { requests: VecDeque::new(), looked_at: LOOKED_FOR_LEFT }));
+            self.senders.len() - 1
+        });
+        let (request, turn) = oneshot::channel();
+        self.senders[at].1.push(request);
+        turn
+    }
+
+    /// The next one, of the sender whose turn it is; without one there is a turn more.
+    fn next(&mut self) -> Option<oneshot::Sender<FairPermit>> {
+        let Some((sender, mut waiting)) = self.senders.pop_front() else {
+            self.free += 1;
+            return None;
+        };
+        let next = waiting.requests.pop_front();
+        if !waiting.requests.is_empty() {
+            self.senders.push_back((sender, waiting));
+        }
+        next
+    }
+}
+
+impl Waiting {
+    fn push(&mut self, request: oneshot::Sender<FairPermit>) {
+        if self.requests.len() >= self.looked_at {
+            self.requests.retain(|request| !request.is_closed());
+            self.looked_at = (2 * self.requests.len()).max(LOOKED_FOR_LEFT);
+        }
+        self.requests.push_back(request);
+    }
+}
+
+impl Drop for FairPermit {
+    fn drop(&mut self) {
+        if let Some(turns) = self.0.take() {
+            turns.pass_on();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::admission::client_quota::tests::two_senders;
+
+    type Waits<'a> = Pin<Box<dyn Future<Output = FairPermit> + 'a>>;
+
+    fn poll(waits: &mut Waits<'_>) -> Option<FairPermit> {
+        match waits.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(turn) => Some(turn),
+            Poll::Pending => None,
+        }
+    }
+
+    fn waits(turns: &FairSemaphore, sender: ClientBucket) -> Waits<'_> {
+        let mut waits: Waits<'_> = Box::pin(turns.turn(sender));
+        assert!(poll(&mut waits).is_none());
+        waits
+    }
+
+    #[test]
+    fn who_has_much_to_do_keeps_others_waiting_for_one_piece_of_it() {
+        let (turns, [busy, other]) = (FairSemaphore::new(1), two_senders());
+        let now = poll(&mut (Box::pin(turns.turn(busy)) as Waits<'_>)).unwrap();
+        let mut those: Vec<_> = (0..50).map(|_| waits(&turns, busy)).collect();
+        let mut others: Vec<_> = (0..2).map(|_| waits(&turns, other)).collect();
+        drop(now);
+        drop(poll(&mut those[0]).expect("it has waited longest"));
+        drop(poll(&mut others[0]).expect("then it is the other's turn"));
+        drop(poll(&mut those[1]).expect("in the order in which they came"));
+        drop(poll(&mut others[1]).unwrap());
+        for waits in &mut those[2..] {
+            drop(poll(waits).expect("none is forgotten"));
+        }
+        assert_eq!(turns.queue().free, 1);
+    }
+
+    #[test]
+    fn the_turns_of_those_who_left_are_passed_on() {
+        let (turns, [sender, other]) = (FairSemaphore::new(1), two_senders());
+        let now = poll(&mut (Box::pin(turns.turn(sender)) as Waits<'_>)).unwrap();
+        let mut stays = waits(&turns, other);
+        let leave: Vec<_> = (0..100_000).map(|_| waits(&turns, sender)).collect();
+        let leaves_with_a_turn = waits(&turns, other);
+        drop(leave);
+        drop(now);
+        drop(poll(&mut stays).unwrap());
+        drop(leaves_with_a_turn);
+        assert!(turns.queue().senders.is_empty());
+        assert_eq!(turns.queue().free, 1);
+    }
+
+    #[test]
+    fn those_who_left_are_not_kept_for_ever() {
+        let (turns, [sender, _]) = (FairSemaphore::new(1), two_senders());
+        let _now = poll(&mut (Box::pin(turns.turn(sender)) as Waits<'_>)).unwrap();
+        (0..10_000).for_each(|_| drop(waits(&turns, sender)));
+        let kept = turns.queue().senders[0].1.requests.len();
+        assert!(kept <= LOOKED_FOR_LEFT, "{kept}");
+    }
+
+    #[test]
+    fn so_many_have_a_turn_at_a_time() {
+        let (turns, [one, other]) = (FairSemaphore::new(2), two_senders());
+        let first = poll(&mut (Box::pin(turns.turn(one)) as Waits<'_>)).unwrap();
+        let _second = poll(&mut (Box::pin(turns.turn(other)) as Waits<'_>)).unwrap();
+        let mut third = waits(&turns, one);
+        drop(first);
+        assert!(poll(&mut third).is_some());
+    }
+}

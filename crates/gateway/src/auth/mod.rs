@@ -1,0 +1,83 @@
+//! Lets requests in, or not, by the token that they show.
+
+pub(crate) mod allowed_hosts;
+pub(crate) mod cors;
+mod forwarded;
+pub(crate) mod trusted_proxies;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use access::{Demand, Denied, OwnTokens, Scope, Tokens};
+
+use crate::error_code::ErrorCode;
+use crate::problem::{Problem, Refused};
+
+/// Whom a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequiredAccess {
+    /// Everybody.
+    Free,
+    /// Who has any token.
+    AnyToken,
+    /// Who has a token with this scope.
+    Scope(Scope),
+}
+
+/// What a shard knows of tokens.
+pub(crate) struct Authenticator {
+    tokens: RefCell<OwnTokens>,
+    demand: Cell<Demand>,
+    read_demand: Cell<Demand>,
+    nobody: Arc<str>,
+}
+
+impl Authenticator {
+    /// Whoever wants to read needs a token by a rule of its own.
+    pub(crate) fn new(tokens: Arc<Tokens>, demand: Demand, read_demand: Demand) -> Self {
+        let [demand, read_demand] = [demand, read_demand].map(Cell::new);
+        Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand, read_demand, nobody: "".into() }
+    }
+
+    /// From now on other requests need a token.
+    pub(crate) fn set_demands(&self, demand: Demand, read_demand: Demand) {
+        self.demand.set(demand);
+        self.read_demand.set(read_demand);
+    }
+
+    /// The source of requests without a token.
+    pub(crate) fn nobody(&self) -> Arc<str> {
+        self.nobody.clone()
+    }
+
+    /// Gives the source of the token of a request that comes at `now` (microseconds since 1970, UTC); `None` if it needs no token and
+    /// has none.
+    ///
+    /// # Errors
+    /// It isn't let in.
+    pub(crate) fn admit(
+        &self,
+        entrance: RequiredAccess,
+        authorization: Option<&[u8]>,
+        now: i64,
+    ) -> Result<Option<Arc<str>>, Refused> {
+        if entrance == RequiredAccess::Free {
+            return Ok(None);
+        }
+        let demand = if entrance == RequiredAccess::Scope(Scope::Read) { &self.read_demand } else { &self.demand };
+        let mut tokens = self.tokens.borrow_mut();
+        let Some(token) = tokens.check(demand.get(), authorization, now).map_err(unauthorized)? else {
+            return Ok(None);
+        };
+        match entrance {
+            RequiredAccess::Scope(scope) if !token.scopes.has(scope) => {
+                Err(Problem::boxed(ErrorCode::Forbidden, format!("the token {} lacks the scope `{scope}`", token.name)))
+            }
+            _ => Ok(Some(token.source.as_arc().clone())),
+        }
+    }
+}
+
+fn unauthorized(denied: Denied) -> Refused {
+    Problem::boxed(ErrorCode::Unauthorized, denied.to_string())
+}

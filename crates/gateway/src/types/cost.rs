@@ -1,0 +1,219 @@
+//! How much work the payloads of a type are for their steps. What would hold up a shard is worked on beside it.
+//!
+//! Operations are counted and not time: a thread that had to wait for its core has found out nothing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pipeline::View;
+use pipeline::schema::{Fault, Schema, Violations};
+
+/// CostBudget that takes more is done beside the shard: others wait for a shard that long at most, half a millisecond about.
+pub(crate) const INLINE_OPERATIONS: usize = 100_000;
+/// Operations of a thousand bytes at least, the JSON check included: a large payload is much work whatever small ones of its
+/// type cost.
+const LEAST: u64 = 2_000;
+/// The mean follows a new figure by one part in so many.
+const SMOOTHING: u64 = 8;
+
+/// The usual operations of a thousand bytes. Threads that learn at once may lose what one of them has learnt.
+#[derive(Debug)]
+pub(crate) struct CostEstimator(AtomicU64);
+
+impl CostEstimator {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU64::new(LEAST))
+    }
+
+    /// Whether so many bytes are much work.
+    pub(crate) fn is_much(&self, bytes: usize) -> bool {
+        is_much(bytes, self.0.load(Ordering::Relaxed))
+    }
+
+    /// So many bytes took so many operations.
+    pub(crate) fn learn(&self, bytes: usize, operations: usize) {
+        let mean = self.0.load(Ordering::Relaxed);
+        let cost = (operations as u64 * 1000 / (bytes as u64).max(1)).max(LEAST);
+        // To learn the same again and again would have shards pass the cell to and fro.
+        if cost.abs_diff(mean) > mean / 4 {
+            self.0.store((mean * (SMOOTHING - 1) + cost) / SMOOTHING, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Operations for a record of a batch, however small it is: a tenth of a microsecond at least.
+const RECORD: usize = 20;
+/// Operations for a step of an expression, as the steps of a transform count them.
+const EXPRESSION_STEP: usize = 16;
+/// Operations for a step of a schema.
+const SCHEMA_STEP: usize = 4;
+/// Bytes that are passed over in an operation where something is looked up.
+const BYTES_PASSED: usize = 4;
+
+/// It is more than others should wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OverBudget;
+
+/// What may be spent where work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CostBudget {
+    /// Operations that are left; `None` beside the shard, where nobody waits.
+    left: Option<usize>,
+}
+
+impl CostBudget {
+    /// What a shard does itself before others have their turn.
+    pub(crate) const fn inline() -> Self {
+        Self { left: Some(INLINE_OPERATIONS) }
+    }
+
+    /// As much as it takes.
+    pub(crate) const fn beside() -> Self {
+        Self { left: None }
+    }
+
+    /// Operations that are left, if they are counted.
+    pub(crate) const fn left(self) -> Option<usize> {
+        self.left
+    }
+
+    /// Whether nothing more is to be done here.
+    pub(crate) fn is_spent(self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// Takes operations.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub(crate) fn spend(&mut self, operations: usize) -> Result<(), OverBudget> {
+        let Some(left) = &mut self.left else { return Ok(()) };
+        let rest = left.checked_sub(operations);
+        *left = rest.unwrap_or(0);
+        rest.map(|_| ()).ok_or(OverBudget)
+    }
+
+    /// Takes what it costs at least to take a record.
+    ///
+    /// # Errors
+    /// As [`CostBudget::spend`].
+    pub(crate) fn take_record(&mut self) -> Result<(), OverBudget> {
+        self.spend(RECORD)
+    }
+
+    /// Takes what it costs to look something up in so many bytes.
+    ///
+    /// # Errors
+    /// As [`CostBudget::spend`].
+    pub(crate) fn pass(&mut self, bytes: usize) -> Result<(), OverBudget> {
+        self.spend(bytes / BYTES_PASSED)
+    }
+
+    /// Takes what it costs at least to read so many bytes into something.
+    ///
+    /// # Errors
+    /// As [`CostBudget::spend`].
+    pub(crate) fn read(&mut self, bytes: usize) -> Result<(), OverBudget> {
+        self.spend(usize::try_from(bytes as u64 * LEAST / 1000).unwrap_or(usize::MAX))
+    }
+
+    /// Has a schema look at a payload with the steps that there are, and takes those that it needed.
+    ///
+    /// # Errors
+    /// They didn't suffice. Within: what is wrong with the payload.
+    pub(crate) fn check(&mut self, schema: &Schema, payload: View<'_>) -> Result<Result<(), Violations>, OverBudget> {
+        let given = self.left.map_or(usize::MAX, |left| left / SCHEMA_STEP);
+        let mut steps = given;
+        let checked = match schema.check_within(payload, &mut steps) {
+            Ok(()) => Ok(()),
+            Err(Fault::Wrong(violations)) => Err(violations),
+            Err(Fault::OutOfSteps) => {
+                self.left = self.left.map(|_| 0);
+                return Err(OverBudget);
+            }
+        };
+        self.spend((given - steps).saturating_mul(SCHEMA_STEP)).map(|()| checked)
+    }
+
+    /// Has expressions worked out with the steps that there are, of `most`, and takes those that they took: `work` leaves the
+    /// others.
+    ///
+    /// # Errors
+    /// As `work`, where the steps that there were didn't suffice.
+    pub(crate) fn evaluate<T, E>(
+        &mut self,
+        most: usize,
+        work: impl FnOnce(&mut usize) -> Result<T, E>,
+    ) -> Result<T, OverBudget> {
+        let given = self.left.map_or(most, |left| (left / EXPRESSION_STEP).min(most));
+        let mut steps = given;
+        let made = work(&mut steps);
+        let spent = self.spend((given - steps) * EXPRESSION_STEP);
+        made.map_err(|_| {
+            self.left = self.left.map(|_| 0);
+            OverBudget
+        })
+        .and_then(|made| spent.map(|()| made))
+    }
+}
+
+/// Whether so many bytes are much work where only the least is known of their cost.
+pub(crate) fn is_much_by_size(bytes: usize) -> bool {
+    is_much(bytes, LEAST)
+}
+
+fn is_much(bytes: usize, operations_of_thousand: u64) -> bool {
+    (bytes as u64).saturating_mul(operations_of_thousand) / 1000 > INLINE_OPERATIONS as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use pipeline::Values;
+    use pipeline::schema::{Documents, Options};
+
+    use super::*;
+
+    #[test]
+    fn what_a_shard_does_itself_is_bounded_by_all_that_it_takes() {
+        let mut work = CostBudget::inline();
+        assert_eq!((work.pass(4000), work.read(1000)), (Ok(()), Ok(())));
+        let steps = work.evaluate(usize::MAX, |steps| {
+            *steps -= 1000;
+            Ok::<_, ()>(*steps)
+        });
+        assert_eq!(steps, Ok((INLINE_OPERATIONS - 3000) / EXPRESSION_STEP - 1000));
+        assert_eq!(work.left(), Some(INLINE_OPERATIONS - 3000 - 1000 * EXPRESSION_STEP));
+        assert_eq!(work.evaluate(usize::MAX, |_| Err::<(), _>(())), Err(OverBudget));
+        assert!(work.is_spent());
+        assert_eq!(CostBudget::inline().spend(INLINE_OPERATIONS + 1), Err(OverBudget));
+        assert_eq!(CostBudget::beside().spend(usize::MAX), Ok(()));
+        assert_eq!(CostBudget::beside().evaluate(7, |steps| Ok::<_, ()>(*steps)), Ok(7));
+    }
+
+    #[test]
+    fn a_schema_is_followed_as_far_as_there_is_work_for_it() {
+        let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
+        let definitions: String = (0..14).map(doubled).collect();
+        let text = format!(r##"{{"properties":{{"a":{{"$ref":"#/$defs/0"}}}},"$defs":{{{definitions}"14":false}}}}"##);
+        let options = Options { documents: &Documents::new(), formats: false };
+        let schema = Schema::compile("costly", &text, &options).unwrap();
+        let check = |payload, mut work: CostBudget| {
+            let mut values = Values::default();
+            (work.check(&schema, values.read(payload)).map(|checked| checked.is_ok()), work)
+        };
+        let (checked, work) = check("{}", CostBudget::inline());
+        assert!(checked == Ok(true) && !work.is_spent() && work != CostBudget::inline());
+        let (checked, work) = check(r#"{"a":1}"#, CostBudget::inline());
+        assert!(checked == Err(OverBudget) && work.is_spent(), "it takes tens of thousands of steps");
+        assert_eq!(check(r#"{"a":1}"#, CostBudget::beside()).0, Ok(false), "here nobody waits");
+    }
+
+    #[test]
+    fn what_was_much_work_is_so_again_and_what_is_little_no_more() {
+        let effort = CostEstimator::new();
+        assert!(!effort.is_much(1000) && effort.is_much(100_000));
+        effort.learn(1000, 10_000_000);
+        assert!(effort.is_much(1000), "operations are no accident");
+        (0..80).for_each(|_| effort.learn(1000, 500));
+        assert!(!effort.is_much(1000) && effort.is_much(100_000));
+    }
+}
